@@ -13,7 +13,7 @@ from outcome import BenchmarkError
 
 from pacenote.model.engine import EngineInfo
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.work import ActionLine, Bulk, BulkFile, CallSequence, Request
+from pacenote.model.work import ActionLine, BulkFile, BulkWork, CallSequence, Request
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, PlannedTask
 from pacenote.race.corpora import prepare_corpora
@@ -48,15 +48,15 @@ def plan_of(home: Path, documents: int) -> Plan:
 def before_bulks(plan: Plan) -> Iterator[Request]:
     """The requests of the tasks before the first bulk task."""
     for task in plan.tasks:
-        if isinstance(task.work, Bulk):
+        if isinstance(task.work, BulkWork):
             return
         if isinstance(task.work, CallSequence):
             yield from (call for call in task.work.calls if isinstance(call, Request))
 
 
-def bulk_task(plan: Plan) -> tuple[PlannedTask, Bulk]:
+def bulk_task(plan: Plan) -> tuple[PlannedTask, BulkWork]:
     """The first bulk task of a plan, and its work."""
-    return next((task, task.work) for task in plan.tasks if isinstance(task.work, Bulk))
+    return next((task, task.work) for task in plan.tasks if isinstance(task.work, BulkWork))
 
 
 def write_bulks(plan: Plan, folder: Path) -> tuple[tuple[Path, ...], ...]:

@@ -11,8 +11,8 @@ from pacenote.model.work import (
     ActionInFile,
     ActionLine,
     ActionWithId,
-    Bulk,
     BulkFile,
+    BulkWork,
     ConflictSettings,
     IdOrder,
     IngestDocuments,
@@ -24,9 +24,9 @@ from pacenote.operations.base import CompiledOperation
 EVERYTHING = track(corpora=(LIBRARY, STREAMS, MIXED))
 
 
-def bulk(**params: Any) -> Bulk:
+def bulk(**params: Any) -> BulkWork:
     work = compiled("bulk", EVERYTHING, **{"bulk_size": 100, **params}).work
-    assert isinstance(work, Bulk)
+    assert isinstance(work, BulkWork)
     return work
 
 

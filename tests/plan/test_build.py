@@ -10,7 +10,7 @@ import pytest
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.track import Operation, Parallel
-from pacenote.model.work import ActionLine, Bulk, BulkFile
+from pacenote.model.work import ActionLine, BulkFile, BulkWork
 from pacenote.operations.base import PreparedFile
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.document import OnError
@@ -31,7 +31,7 @@ def test_the_prepared_files_are_used() -> None:
         lambda file: PreparedFile(PurePath("/data", file.corpus.name, file.documents.document_file), 42)
     )
     work = build_plan(track(task("t", BULK)), "c", SETTINGS, context).tasks[0].work
-    assert isinstance(work, Bulk)
+    assert isinstance(work, BulkWork)
     assert work.files == (
         BulkFile("/data/library/books.json", 42, ActionLine('{"index":{"_index":"books"}}')),
     )
@@ -39,7 +39,7 @@ def test_the_prepared_files_are_used() -> None:
 
 def test_before_preparation_the_declared_counts_are_used() -> None:
     work = planned(task("t", BULK)).work
-    assert isinstance(work, Bulk)
+    assert isinstance(work, BulkWork)
     assert work.files[0] == BulkFile("library/books.json", 1000, ActionLine('{"index":{"_index":"books"}}'))
 
 

@@ -18,8 +18,8 @@ from pacenote.model.work import (
     ActionInFile,
     ActionWithId,
     Assertion,
-    Bulk,
     BulkFile,
+    BulkWork,
     CallSequence,
     Capture,
     CheckEmpty,
@@ -117,7 +117,7 @@ def extra_works() -> tuple[TaskWork, ...]:
         (inner, OperationStream((inner,)), OperationStream((OperationStream((inner,)),))), max_connections=4
     )
     numbered = BulkFile("/d/books.json", 1000, ActionWithId("books"))
-    bulk = Bulk(
+    bulk = BulkWork(
         path="/_bulk",
         headers=(),
         files=(numbered,),

@@ -9,7 +9,7 @@ import pytest
 from pacenote.errors import TrackError
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Operation, Parallel, Task
-from pacenote.model.work import Bulk, PythonRunner, PythonSource
+from pacenote.model.work import BulkWork, PythonRunner, PythonSource
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.document import Iterations, PlannedTask, TimePeriod
 from plan.planning import SEARCH, SETTINGS, task, track
@@ -56,7 +56,7 @@ def test_runners_of_plugins_also_replace_built_in_types() -> None:
 
 def test_the_built_in_bulk_source_can_be_named() -> None:
     reader = Operation("x", "bulk", {"param-source": "file-reader", "bulk-size": 10})
-    assert isinstance(planned(task("a", reader)).work, Bulk)
+    assert isinstance(planned(task("a", reader)).work, BulkWork)
     assert refused(task("b", Operation("y", "search", {"param-source": "file-reader", "body": {}}))) == (
         'b.param-source is "file-reader", which reads documents for bulk operations, not for search',
     )

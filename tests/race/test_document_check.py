@@ -13,8 +13,8 @@ from pacenote.model.work import (
     ActionInFile,
     ActionLine,
     ActionWithId,
-    Bulk,
     BulkFile,
+    BulkWork,
     ConflictSettings,
     IdOrder,
     IngestShare,
@@ -28,8 +28,8 @@ from pacenote.race.document_check import DocumentChecks, check_documents
 from support.records import task
 
 
-def bulk(*files: BulkFile, looped: bool = False) -> Bulk:
-    return Bulk(
+def bulk(*files: BulkFile, looped: bool = False) -> BulkWork:
+    return BulkWork(
         path="/_bulk",
         headers=(),
         files=files,
@@ -115,12 +115,12 @@ def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
 
 
 def test_documents_under_repeated_ids_need_not_be_counted():
-    def with_ids(probability: float, *, looped: bool = False) -> Bulk:
+    def with_ids(probability: float, *, looped: bool = False) -> BulkWork:
         conflicts = ConflictSettings(IdOrder.SEQUENTIAL, probability, OnConflict.INDEX, 0.0)
         files = (BulkFile("/a.json", 10, ActionWithId("a")),)
         return replace(bulk(*files, looped=looped), conflicts=conflicts)
 
-    def reason(*works: Bulk, counted: int) -> str:
+    def reason(*works: BulkWork, counted: int) -> str:
         tasks = plan(DELETE, *(("bulk", work) for work in works))
         done = [result(number, 10) for number in range(1, len(works) + 1)]
         (check,) = check_documents(tasks, done, engine({"a": counted})).checks

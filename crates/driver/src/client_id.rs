@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId {
     /// Position of the task in the plan, from 0.
-    pub task: u32,
+    pub task_index: u32,
     /// Number of the client in the task, from 0.
-    pub client: u32,
+    pub client_number: u32,
 }

@@ -18,7 +18,7 @@ use crate::coordinator::threads::spawn;
 use crate::error::DriveError;
 use crate::python::PythonBridge;
 use crate::race_state::{RaceEvent, RaceState, StopLevel};
-use crate::recording::{sample_policy, task_infos};
+use crate::recording::{retention_policy, task_infos};
 use crate::transport::{Endpoint, Endpoints, SystemRoots};
 use crate::worker::thread::WorkerContext;
 
@@ -64,7 +64,7 @@ impl Race {
             endpoints: Arc::clone(&endpoints[0]),
             bridge: bridge.clone(),
             race: Arc::clone(&state),
-            record_sender: RecordSender::new(sender, sample_policy(plan.driver.samples)),
+            record_sender: RecordSender::new(sender, retention_policy(plan.driver.samples)),
             plan,
         };
         let mut pool = WorkerPool::spawn_workers(&context, workers)?;

@@ -1,7 +1,7 @@
 //! What recorders and the collector need to know of a plan: crates/record does not know plans.
 
 use pacenote_plan::{Plan, PlannedTask, SampleRetention, TaskBound, TaskPacing, TaskWork};
-use pacenote_record::{MeasuredWindow, SamplePolicy, TaskInfo};
+use pacenote_record::{MeasuredWindow, RetentionPolicy, TaskInfo};
 
 use crate::operation::bulk::planned_bulks;
 use crate::units::seconds_to_nanos;
@@ -18,11 +18,11 @@ pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
 }
 
 /// Which samples the recorders keep.
-pub fn sample_policy(samples: SampleRetention) -> SamplePolicy {
+pub fn retention_policy(samples: SampleRetention) -> RetentionPolicy {
     match samples {
-        SampleRetention::All => SamplePolicy::All,
-        SampleRetention::None => SamplePolicy::None,
-        SampleRetention::Auto => SamplePolicy::Auto,
+        SampleRetention::All => RetentionPolicy::All,
+        SampleRetention::None => RetentionPolicy::None,
+        SampleRetention::Auto => RetentionPolicy::Auto,
     }
 }
 

@@ -23,7 +23,7 @@ pub struct StepState {
 #[derive(Debug)]
 pub struct TaskState {
     /// Position of the task in the plan.
-    pub index: u32,
+    pub task_index: u32,
     /// Set by the first client that starts; all times of the task count from here.
     origin: OnceLock<Instant>,
     /// Clients that have not ended the task.
@@ -66,10 +66,10 @@ impl StepState {
     pub fn new(plan: &Arc<Plan>, index: usize, race: &Arc<RaceState>) -> Self {
         let mut tasks: Vec<TaskState> = Vec::new();
         for allocation in plan.steps[index].task_allocations() {
-            match tasks.iter_mut().find(|task| task.index == allocation.task) {
+            match tasks.iter_mut().find(|task| task.task_index == allocation.task) {
                 Some(task) => *task.remaining.get_mut() += 1,
                 None => tasks.push(TaskState {
-                    index: allocation.task,
+                    task_index: allocation.task,
                     origin: OnceLock::new(),
                     remaining: AtomicU32::new(1),
                     unit: OnceLock::new(),
@@ -101,9 +101,9 @@ impl StepState {
     }
 
     /// A task of the step, by its position in the plan.
-    pub fn task(&self, index: u32) -> Option<(&TaskState, &PlannedTask)> {
-        let state = self.tasks.iter().find(|state| state.index == index)?;
-        Some((state, &self.plan.tasks[index as usize]))
+    pub fn task(&self, task_index: u32) -> Option<(&TaskState, &PlannedTask)> {
+        let state = self.tasks.iter().find(|state| state.task_index == task_index)?;
+        Some((state, &self.plan.tasks[task_index as usize]))
     }
 
     /// The clients of the step that a worker runs.
@@ -120,7 +120,7 @@ impl StepState {
     pub fn client_ended(&self, task: &TaskState) {
         let last = task.remaining.fetch_sub(1, Ordering::AcqRel) == 1;
         let completes = match self.step().completed_by {
-            Some(CompletedBy::Task { task: by }) => by == task.index,
+            Some(CompletedBy::Task { task: by }) => by == task.task_index,
             Some(CompletedBy::Any {}) => true,
             None => false,
         };

@@ -20,7 +20,7 @@ use support::{
 };
 
 /// The second client of the first task.
-const SECOND: ClientId = ClientId { task: 0, client: 1 };
+const SECOND: ClientId = ClientId { task_index: 0, client_number: 1 };
 
 const MS: i64 = 1_000_000;
 

@@ -468,7 +468,10 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
     assert_eq!(counted("native"), (0, 100, EndedBy::Iterations));
     let mut ended = ended.lock().unwrap().clone();
     ended.sort_unstable();
-    assert_eq!(ended, [CLIENT, ClientId { task: 1, client: 0 }, ClientId { task: 1, client: 1 }]);
+    assert_eq!(
+        ended,
+        [CLIENT, ClientId { task_index: 1, client_number: 0 }, ClientId { task_index: 1, client_number: 1 }]
+    );
     assert_eq!(finished.summary.samples, 118);
 }
 

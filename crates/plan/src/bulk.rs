@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Posts the documents of one or more corpora. Every client has one contiguous range of every file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bulk {
+pub struct BulkWork {
     /// Path with query string, for example `/_bulk?pipeline=x`.
     pub path: String,
     /// Headers sent in addition to those of the target.
@@ -89,7 +89,7 @@ pub struct BulkFile {
     /// Documents in the file; the file must contain exactly this number.
     pub documents: u64,
     /// The action line of every document.
-    pub action: BulkAction,
+    pub action: ActionLineOrigin,
     /// Position of the corpus among those of the bulk, from 0.
     pub corpus: u32,
 }
@@ -97,7 +97,7 @@ pub struct BulkFile {
 /// Where the action lines of a file come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum BulkAction {
+pub enum ActionLineOrigin {
     /// The file contains the action line of every document.
     InFile {},
     /// Every document has the same action line.

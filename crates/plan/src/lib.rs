@@ -15,7 +15,7 @@
 //! | `plan.rs` | [`Plan`], [`Target`], [`PlannedTask`], when a task ends, when its operations are due |
 //! | `step.rs` | the allocation matrix: [`Step`], [`ClientAllocation`], [`TaskAllocation`] |
 //! | `work.rs` | the work of every operation of a task: [`TaskWork`] |
-//! | `bulk.rs` | the documents to post: [`Bulk`], [`BulkFile`], [`ConflictSettings`] |
+//! | `bulk.rs` | the documents to post: [`BulkWork`], [`BulkFile`], [`ConflictSettings`] |
 //! | `call.rs` | calls and their responses: [`Call`], [`Request`], [`PagedRequest`], [`Composite`], [`Check`] |
 //! | `supply.rs` | operations that are supplied while a race runs: [`SuppliedOperation`] |
 //! | `validate.rs` | rules that types cannot express |
@@ -30,7 +30,7 @@ mod supply;
 mod validate;
 mod work;
 
-pub use bulk::{Bulk, BulkAction, BulkFile, ConflictSettings, IdOrder, IngestLimit, OnConflict};
+pub use bulk::{ActionLineOrigin, BulkFile, BulkWork, ConflictSettings, IdOrder, IngestLimit, OnConflict};
 pub use call::{
     Assertion, Call, CallSequence, Capture, Check, Comparison, Composite, CompositeItem, HealthStatus,
     NextPage, PagedRequest, Placeholder, PollPolicy, Request, RetryPolicy,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::bulk::{Bulk, BulkAction, IngestLimit};
+use crate::bulk::{ActionLineOrigin, BulkWork, IngestLimit};
 use crate::call::{Call, CompositeItem, Request, RetryPolicy};
 use crate::error::PlanError;
 use crate::plan::{Plan, PlannedTask, TaskBound, TaskPacing, VERSION};
@@ -128,7 +128,7 @@ fn check_task(task: &PlannedTask) -> Result<(), String> {
     }
 }
 
-fn check_bulk(bulk: &Bulk) -> Result<(), String> {
+fn check_bulk(bulk: &BulkWork) -> Result<(), String> {
     if bulk.bulk_size == 0 || bulk.files.is_empty() {
         return Err("a bulk requires a bulk_size and files".into());
     }
@@ -139,7 +139,7 @@ fn check_bulk(bulk: &Bulk) -> Result<(), String> {
         }
         IngestLimit::Documents { .. } => {}
     }
-    let with_id = bulk.files.iter().any(|file| matches!(file.action, BulkAction::WithIds { .. }));
+    let with_id = bulk.files.iter().any(|file| matches!(file.action, ActionLineOrigin::WithIds { .. }));
     let Some(conflicts) = bulk.conflicts else {
         return if with_id {
             Err("there are action lines with ids, but no work.conflicts".into())
@@ -147,7 +147,7 @@ fn check_bulk(bulk: &Bulk) -> Result<(), String> {
             Ok(())
         };
     };
-    if !bulk.files.iter().all(|file| matches!(file.action, BulkAction::WithIds { .. })) {
+    if !bulk.files.iter().all(|file| matches!(file.action, ActionLineOrigin::WithIds { .. })) {
         return Err("work.conflicts is set, but there are files whose action lines have no ids".into());
     }
     fraction(conflicts.probability, "work.conflicts.probability")?;

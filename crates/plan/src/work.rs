@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bulk::Bulk;
+use crate::bulk::BulkWork;
 use crate::call::CallSequence;
 
 /// The work of the operations of a task.
@@ -10,7 +10,7 @@ use crate::call::CallSequence;
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TaskWork {
     /// Posts the next documents of a corpus.
-    Bulk(Bulk),
+    Bulk(BulkWork),
     /// Runs calls one after another.
     Calls(CallSequence),
     /// Waits without sending a request.

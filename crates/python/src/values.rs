@@ -29,14 +29,14 @@ impl PyClientId {
 }
 
 impl From<ClientId> for PyClientId {
-    fn from(ClientId { task, client }: ClientId) -> Self {
-        Self { task, client }
+    fn from(ClientId { task_index, client_number }: ClientId) -> Self {
+        Self { task: task_index, client: client_number }
     }
 }
 
 impl From<PyClientId> for ClientId {
     fn from(PyClientId { task, client }: PyClientId) -> Self {
-        Self { task, client }
+        Self { task_index: task, client_number: client }
     }
 }
 
@@ -53,7 +53,7 @@ impl PyOperationFailure {
     fn new(error_class: &str, kind: String, reason: String, status: Option<u16>) -> PyResult<Self> {
         let class = OperationFailure::class_of(error_class)
             .ok_or_else(|| core_error(format!("there is no error class {error_class:?}")))?;
-        Ok(Self { failure: OperationFailure { class, kind, status, reason } })
+        Ok(Self { failure: OperationFailure { class, error_type: kind, status, reason } })
     }
 
     /// The error class.
@@ -65,7 +65,7 @@ impl PyOperationFailure {
     /// The engine's error type, or the name of the exception.
     #[getter]
     fn kind(&self) -> &str {
-        &self.failure.kind
+        &self.failure.error_type
     }
 
     /// The engine's or the exception's message.

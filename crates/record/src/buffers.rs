@@ -13,12 +13,12 @@ pub const BUFFER_CAPACITY: usize = 4096;
 /// Maximum number of buffers between recorders and the disk, in addition to the one that each recorder fills: 70 MB.
 /// They last for 5 s of a stalled disk at 100,000 operations per second.
 const MAX_IN_FLIGHT: usize = 128;
-/// Samples of a task that [`SamplePolicy::Auto`] keeps: about 200 MB on disk.
+/// Samples of a task that [`RetentionPolicy::Auto`] keeps: about 200 MB on disk.
 const AUTO_LIMIT: u64 = 20_000_000;
 
 /// Which samples are kept one by one. Totals and statistics per second are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SamplePolicy {
+pub enum RetentionPolicy {
     /// All samples.
     #[default]
     All,
@@ -30,7 +30,7 @@ pub enum SamplePolicy {
 
 /// Whether the next samples of a task are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retention {
+pub enum SampleDecision {
     /// They are written to the file.
     Keep,
     /// They are counted as left out.
@@ -40,7 +40,7 @@ pub enum Retention {
 /// All sample buffers of a race. Locked once per buffer, not per sample.
 #[derive(Debug, Clone, Default)]
 pub struct BufferPool {
-    policy: SamplePolicy,
+    retention: RetentionPolicy,
     state: Arc<Mutex<PoolState>>,
 }
 
@@ -48,7 +48,7 @@ pub struct BufferPool {
 struct PoolState {
     free: Vec<Vec<Sample>>,
     in_use: usize,
-    /// Samples recorded, by position of the task in the plan.
+    /// Samples kept, by position of the task in the plan.
     counts: BTreeMap<u32, u64>,
 }
 
@@ -62,8 +62,8 @@ impl PoolState {
 impl BufferPool {
     /// Creates the pool of a race with this policy.
     #[must_use]
-    pub fn new(policy: SamplePolicy) -> Self {
-        Self { policy, state: Arc::default() }
+    pub fn new(retention: RetentionPolicy) -> Self {
+        Self { retention, state: Arc::default() }
     }
 
     /// Returns the first buffer of a recorder, which releases it when it ends.
@@ -87,17 +87,17 @@ impl BufferPool {
         state.free.push(buffer);
     }
 
-    /// Counts further samples of a task, and returns whether its next samples are kept.
+    /// Counts `samples` further samples of a task that were kept, and decides what happens to the next ones.
     #[must_use]
-    pub fn count_samples(&self, task_index: u32, samples: u64) -> Retention {
-        match self.policy {
-            SamplePolicy::All => Retention::Keep,
-            SamplePolicy::None => Retention::LeaveOut,
-            SamplePolicy::Auto => {
+    pub fn decision_after(&self, task_index: u32, samples: u64) -> SampleDecision {
+        match self.retention {
+            RetentionPolicy::All => SampleDecision::Keep,
+            RetentionPolicy::None => SampleDecision::LeaveOut,
+            RetentionPolicy::Auto => {
                 let mut state = self.state();
                 let count = state.counts.entry(task_index).or_default();
                 *count += samples;
-                if *count < AUTO_LIMIT { Retention::Keep } else { Retention::LeaveOut }
+                if *count < AUTO_LIMIT { SampleDecision::Keep } else { SampleDecision::LeaveOut }
             }
         }
     }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_number_of_buffers_is_limited() {
-        let pool = BufferPool::new(SamplePolicy::All);
+        let pool = BufferPool::new(RetentionPolicy::All);
         let mut buffers: Vec<_> = std::iter::from_fn(|| pool.try_acquire()).collect();
         assert_eq!(buffers.len(), MAX_IN_FLIGHT);
         pool.release(buffers.remove(0));
@@ -154,11 +154,14 @@ mod tests {
 
     #[test]
     fn automatic_retention_has_a_limit_for_each_task() {
-        let pool = BufferPool::new(SamplePolicy::Auto);
+        let pool = BufferPool::new(RetentionPolicy::Auto);
         let counted = [(3, AUTO_LIMIT - 1), (4, 0), (3, 1), (4, 1)]
-            .map(|(task_index, samples)| pool.count_samples(task_index, samples));
-        assert_eq!(counted, [Retention::Keep, Retention::Keep, Retention::LeaveOut, Retention::Keep]);
-        assert_eq!(BufferPool::new(SamplePolicy::All).count_samples(0, u64::MAX), Retention::Keep);
-        assert_eq!(BufferPool::new(SamplePolicy::None).count_samples(0, 0), Retention::LeaveOut);
+            .map(|(task_index, samples)| pool.decision_after(task_index, samples));
+        assert_eq!(
+            counted,
+            [SampleDecision::Keep, SampleDecision::Keep, SampleDecision::LeaveOut, SampleDecision::Keep]
+        );
+        assert_eq!(BufferPool::new(RetentionPolicy::All).decision_after(0, u64::MAX), SampleDecision::Keep);
+        assert_eq!(BufferPool::new(RetentionPolicy::None).decision_after(0, 0), SampleDecision::LeaveOut);
     }
 }

@@ -17,7 +17,7 @@ pub enum Delivery {
         /// Number of workers with clients of the task.
         workers: u32,
         /// When the step of the task began, in nanoseconds since the race's first step.
-        started_ns: u64,
+        step_began_ns: u64,
     },
     /// Statistics that one worker recorded in one second of a task.
     Second(Box<SecondStats>),
@@ -58,7 +58,7 @@ pub struct WorkerTaskEnd {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// Why its clients ended; the reason with the highest precedence.
-    pub by: EndedBy,
+    pub ended_by: EndedBy,
     /// Operations that the schedule planned for the clients, whether sent or not; `None` if clients were dropped during
     /// an operation.
     pub planned: Option<u64>,
@@ -73,5 +73,5 @@ pub struct WorkerTaskEnd {
     /// Time that clients waited for these operations, in nanoseconds.
     pub underrun_ns: u64,
     /// When the task began, in nanoseconds since the race's first step.
-    pub started_ns: u64,
+    pub task_began_ns: u64,
 }

@@ -11,9 +11,9 @@ use crate::units::seconds;
 /// Maximum number of groups of a task; further failures of a class are counted in one group, so that memory stays
 /// bounded.
 const MAX_GROUPS: usize = 32;
-/// The kind of the group for further failures.
+/// The error type of the group for further failures.
 const OTHER: &str = "other";
-/// Maximum length of a reason or a kind, in characters; an engine may quote a whole query.
+/// Maximum length of a reason or an error type, in characters; an engine may quote a whole query.
 const MAX_CHARACTERS: usize = 300;
 
 /// Why an operation failed, as reported by the engine or the system. Created only after the operation was timed; its
@@ -23,14 +23,14 @@ pub struct Failure {
     /// HTTP status, 0 if there was none; for rejected documents of a bulk, the status of the document.
     pub status: u16,
     /// The engine's error type, or the system's name for it; failures are grouped by it.
-    pub kind: String,
+    pub error_type: String,
     /// The reason, as the engine states it.
     pub reason: String,
     /// Number of failures that this value represents: 1, or the number of rejected documents.
     pub count: u64,
 }
 
-/// Failures of one class, status and kind, as written to `race.json`.
+/// Failures of one class, status and error type, as written to `race.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailureGroup {
     /// The error class, for example `http-status`.
@@ -57,7 +57,7 @@ pub struct FailureGroups {
 struct GroupKey {
     error_class: ErrorClass,
     status: u16,
-    kind: String,
+    error_type: String,
 }
 
 #[derive(Debug, Clone)]
@@ -72,8 +72,8 @@ struct GroupCounts {
 impl FailureGroups {
     /// Counts a failure of this class; `at_ns` is its time in nanoseconds since the task began.
     pub fn add(&mut self, error_class: ErrorClass, failure: Failure, at_ns: u64) {
-        let Failure { status, kind, reason, count } = failure;
-        let key = GroupKey { error_class, status, kind: shorten(kind) };
+        let Failure { status, error_type, reason, count } = failure;
+        let key = GroupKey { error_class, status, error_type: shorten(error_type) };
         let counts = GroupCounts { example: shorten(reason), count, first_ns: at_ns, last_ns: at_ns };
         self.merge_group(key, counts);
     }
@@ -88,7 +88,7 @@ impl FailureGroups {
     /// Adds counts to a group, or to the group for further failures if there are too many groups.
     fn merge_group(&mut self, mut key: GroupKey, counts: GroupCounts) {
         if !self.groups.contains_key(&key) && self.groups.len() >= MAX_GROUPS {
-            key = GroupKey { status: 0, kind: OTHER.into(), ..key };
+            key = GroupKey { status: 0, error_type: OTHER.into(), ..key };
         }
         match self.groups.entry(key) {
             Entry::Vacant(entry) => {
@@ -116,10 +116,10 @@ impl FailureGroups {
         groups.sort_by_key(|(key, group)| (std::cmp::Reverse(group.count), key.error_class));
         let summary = |(key, group): (&GroupKey, &GroupCounts)| FailureGroup {
             error_class: key.error_class.name().to_owned(),
-            reason: if key.kind.is_empty() {
+            reason: if key.error_type.is_empty() {
                 group.example.clone()
             } else {
-                format!("{}: {}", key.kind, group.example)
+                format!("{}: {}", key.error_type, group.example)
             },
             status: (key.status != 0).then_some(key.status),
             count: group.count,
@@ -144,8 +144,13 @@ mod tests {
 
     const CLASS: ErrorClass = ErrorClass::BulkItem;
 
-    fn failure(kind: &str) -> Failure {
-        Failure { status: 400, kind: kind.to_owned(), reason: format!("because of {kind}"), count: 2 }
+    fn failure(error_type: &str) -> Failure {
+        Failure {
+            status: 400,
+            error_type: error_type.to_owned(),
+            reason: format!("because of {error_type}"),
+            count: 2,
+        }
     }
 
     fn total(groups: &[FailureGroup]) -> u64 {
@@ -153,10 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_one_kind_make_one_group() {
+    fn failures_of_one_error_type_make_one_group() {
         let mut failures = FailureGroups::default();
-        for (kind, at_s) in [("a", 50), ("b", 10), ("a", 20)] {
-            failures.add(CLASS, failure(kind), at_s * 1_000_000_000);
+        for (error_type, at_s) in [("a", 50), ("b", 10), ("a", 20)] {
+            failures.add(CLASS, failure(error_type), at_s * 1_000_000_000);
         }
         let groups = failures.groups();
         let expected = FailureGroup {
@@ -174,23 +179,23 @@ mod tests {
     fn failures_beyond_the_limit_are_counted_together() {
         let mut failures = FailureGroups::default();
         for number in 0..1000 {
-            failures.add(CLASS, failure(&format!("kind {number}")), number * 1_000_000_000);
+            failures.add(CLASS, failure(&format!("type {number}")), number * 1_000_000_000);
         }
         let groups = failures.groups();
         assert_eq!((groups.len(), total(&groups)), (MAX_GROUPS + 1, 2000));
         assert_eq!((groups[0].count, groups[0].status), (2 * 968, None));
-        assert_eq!(groups[0].reason, "other: because of kind 32");
+        assert_eq!(groups[0].reason, "other: because of type 32");
         assert!((groups[0].first_s, groups[0].last_s) == (32.0, 999.0), "{:?}", groups[0]);
     }
 
     #[test]
-    fn statuses_and_kinds_that_never_repeat_do_not_exhaust_memory() {
+    fn statuses_and_error_types_that_never_repeat_do_not_exhaust_memory() {
         let mut failures = FailureGroups::default();
         for status in 0..1000 {
-            failures.add(CLASS, Failure { status, kind: "k".repeat(1000), ..failure("") }, 0);
+            failures.add(CLASS, Failure { status, error_type: "k".repeat(1000), ..failure("") }, 0);
         }
         assert_eq!(failures.groups().len(), MAX_GROUPS + 1);
-        assert!(failures.groups.keys().all(|key| key.kind.chars().count() <= MAX_CHARACTERS + 1));
+        assert!(failures.groups.keys().all(|key| key.error_type.chars().count() <= MAX_CHARACTERS + 1));
     }
 
     #[test]

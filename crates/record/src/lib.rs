@@ -41,7 +41,7 @@ mod sender;
 mod units;
 mod window;
 
-pub use buffers::{BufferPool, MissingSamples, Retention, SamplePolicy};
+pub use buffers::{BufferPool, MissingSamples, RetentionPolicy, SampleDecision};
 pub use catalog::{SubOperationInfo, SubOperationName, SubOperationNumber, TaskInfo};
 pub use collector::accounting::file_contradiction;
 pub use collector::{Collector, FinishedTask};
@@ -51,7 +51,7 @@ pub use failure::{Failure, FailureGroup, FailureGroups};
 pub use files::recover_series;
 pub use histogram::DurationHistogram;
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
-pub use recorder::{ClientEnd, Recorder, ServiceTotals};
+pub use recorder::{ClientEnd, RecordedTask, Recorder, ServiceTotals};
 pub use result::{
     DurationSummary, EndedBy, OperationTotals, Percentile, SamplesKept, SubOperationResult, TaskProgress,
     TaskResult, Throughput, WorkTotals,

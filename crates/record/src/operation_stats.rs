@@ -42,7 +42,7 @@ pub struct SecondStats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationCounts {
     /// Operations that ended.
-    pub operations: u64,
+    pub ended: u64,
     /// Operations that failed.
     pub failed: u64,
     /// Number of requests, including every attempt.
@@ -61,14 +61,14 @@ pub struct OperationCounts {
     pub content_in: u64,
     /// Connections that were opened again.
     pub reconnects: u64,
-    /// The part of `weight` that was done within the measured window.
-    pub measured_weight: u64,
+    /// The part of `weight` that was done within the measured window, see [`MeasuredWindow`].
+    pub window_weight: u64,
     /// Attempts after the first.
     pub retries: u64,
     /// Operations that were due while no client was free.
     pub waited: u64,
-    /// Earliest start of an operation, in nanoseconds since the task began; `u64::MAX` if there is none.
-    pub first_sent_ns: u64,
+    /// When the earliest operation was sent, in nanoseconds since the task began; `u64::MAX` if there is none.
+    pub earliest_sent_ns: u64,
     /// Latest end of an operation, in nanoseconds since the task began; 0 if there is none.
     pub last_done_ns: u64,
 }
@@ -76,7 +76,7 @@ pub struct OperationCounts {
 impl Default for OperationCounts {
     fn default() -> Self {
         Self {
-            operations: 0,
+            ended: 0,
             failed: 0,
             requests: 0,
             weight: 0,
@@ -86,10 +86,10 @@ impl Default for OperationCounts {
             content_out: 0,
             content_in: 0,
             reconnects: 0,
-            measured_weight: 0,
+            window_weight: 0,
             retries: 0,
             waited: 0,
-            first_sent_ns: u64::MAX,
+            earliest_sent_ns: u64::MAX,
             last_done_ns: 0,
         }
     }
@@ -98,7 +98,7 @@ impl Default for OperationCounts {
 impl OperationCounts {
     fn add(&mut self, sample: &Sample) {
         let Sample { times, result, traffic, .. } = sample;
-        self.operations += 1;
+        self.ended += 1;
         self.failed += u64::from(!sample.is_success());
         self.requests += u64::from(traffic.requests);
         self.weight += result.weight;
@@ -110,19 +110,19 @@ impl OperationCounts {
         self.reconnects += u64::from(traffic.reconnects);
         self.retries += u64::from(result.retries);
         self.waited += u64::from(times.waited());
-        self.first_sent_ns = self.first_sent_ns.min(times.first_sent_ns);
+        self.earliest_sent_ns = self.earliest_sent_ns.min(times.first_sent_ns);
         self.last_done_ns = self.last_done_ns.max(times.done_ns);
     }
 
     /// Failed operations / operations; 0 if there are no operations.
     #[must_use]
     pub fn error_rate(&self) -> f64 {
-        if self.operations == 0 { 0.0 } else { self.failed as f64 / self.operations as f64 }
+        if self.ended == 0 { 0.0 } else { self.failed as f64 / self.ended as f64 }
     }
 
     /// Adds the counters of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.operations += other.operations;
+        self.ended += other.ended;
         self.failed += other.failed;
         self.requests += other.requests;
         self.weight += other.weight;
@@ -132,10 +132,10 @@ impl OperationCounts {
         self.content_out += other.content_out;
         self.content_in += other.content_in;
         self.reconnects += other.reconnects;
-        self.measured_weight += other.measured_weight;
+        self.window_weight += other.window_weight;
         self.retries += other.retries;
         self.waited += other.waited;
-        self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
+        self.earliest_sent_ns = self.earliest_sent_ns.min(other.earliest_sent_ns);
         self.last_done_ns = self.last_done_ns.max(other.last_done_ns);
     }
 }
@@ -146,13 +146,13 @@ impl OperationStats {
     /// # Errors
     ///
     /// As [`DurationHistogram::new`].
-    pub fn of_operations(paced: bool) -> Result<Self, RecordError> {
+    pub fn for_task(paced: bool) -> Result<Self, RecordError> {
         let if_paced = || paced.then(DurationHistogram::new).transpose();
         Ok(Self {
             latency: if_paced()?,
             lateness: if_paced()?,
             processing_time: Some(DurationHistogram::new()?),
-            ..Self::of_sub_operations()?
+            ..Self::service_time_only()?
         })
     }
 
@@ -161,7 +161,7 @@ impl OperationStats {
     /// # Errors
     ///
     /// As [`DurationHistogram::new`].
-    pub fn of_sub_operations() -> Result<Self, RecordError> {
+    pub fn service_time_only() -> Result<Self, RecordError> {
         Ok(Self {
             counts: OperationCounts::default(),
             service_time: DurationHistogram::new()?,
@@ -176,7 +176,7 @@ impl OperationStats {
     pub fn add(&mut self, sample: &Sample, window: MeasuredWindow) {
         self.counts.add(sample);
         if window.contains(sample) {
-            self.counts.measured_weight += sample.result.weight;
+            self.counts.window_weight += sample.result.weight;
         }
         if let Some(lateness) = &mut self.lateness {
             lateness.record(sample.times.lateness_ns());
@@ -229,7 +229,7 @@ impl OperationStats {
     /// Whether nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.counts.operations == 0
+        self.counts.ended == 0
     }
 }
 

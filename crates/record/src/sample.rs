@@ -12,7 +12,7 @@ pub struct Sample {
     /// The sub-operation, set by [`crate::Recorder::record_sub_operation`]; `None` for the whole operation.
     pub sub_operation: Option<SubOperationNumber>,
     /// Number of the client within the task, from 0.
-    pub client: u32,
+    pub client_number: u32,
     /// Whether the operation belongs to the warm-up or is measured.
     pub sample_type: SampleType,
     /// When the operation was due, sent and answered.

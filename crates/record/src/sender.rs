@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::buffers::{BufferPool, SamplePolicy};
+use crate::buffers::{BufferPool, RetentionPolicy};
 use crate::catalog::{SubOperationInfo, SubOperationNumber};
 use crate::delivery::Delivery;
 
@@ -24,8 +24,8 @@ pub struct RecordSender {
 impl RecordSender {
     /// Creates a sender to `channel` for a race with this policy.
     #[must_use]
-    pub fn new(channel: Sender<Delivery>, policy: SamplePolicy) -> Self {
-        Self { channel, buffers: BufferPool::new(policy), numbers: SubOperationNumbers::default() }
+    pub fn new(channel: Sender<Delivery>, retention: RetentionPolicy) -> Self {
+        Self { channel, buffers: BufferPool::new(retention), numbers: SubOperationNumbers::default() }
     }
 
     /// The pool of the race's buffers, to which the collector releases them.

@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
     BufferPool, ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow,
-    OperationResult, OperationTimes, RecordSender, Recorder, Sample, SamplePolicy, SampleType,
-    SubOperationName, TaskInfo, TaskResult, Traffic, recover_series,
+    OperationResult, OperationTimes, RecordSender, RecordedTask, Recorder, RetentionPolicy, Sample,
+    SampleType, SubOperationName, TaskInfo, TaskResult, Traffic, recover_series,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -39,7 +39,7 @@ fn sample(sent_ns: u64, done_ns: u64) -> Sample {
     Sample {
         task_index: 0,
         sub_operation: None,
-        client: 1,
+        client_number: 1,
         sample_type: SampleType::Measured,
         times: OperationTimes {
             paced: false,
@@ -89,9 +89,9 @@ fn record(recorder: &mut Recorder, sample: Sample) {
     recorder.record(sample, []);
 }
 
-/// Ends the task for the recorder's only client, for which `planned` operations were planned.
-fn end(recorder: &mut Recorder, by: EndedBy, planned: u64) {
-    recorder.end_client(ClientEnd { task_index: 0, by, planned, started_ns: 0 });
+/// Ends the task for the recorder's only client, whose schedule admitted `admitted` operations.
+fn end(recorder: &mut Recorder, ended_by: EndedBy, admitted: u64) {
+    recorder.end_client(ClientEnd { task_index: 0, ended_by, admitted, task_began_ns: 0 });
 }
 
 struct Race {
@@ -103,15 +103,15 @@ struct Race {
 
 impl Race {
     fn new(info: TaskInfo, workers: u32) -> Self {
-        Self::keeping(info, workers, SamplePolicy::All)
+        Self::keeping(info, workers, RetentionPolicy::All)
     }
 
-    fn keeping(info: TaskInfo, workers: u32, policy: SamplePolicy) -> Self {
+    fn keeping(info: TaskInfo, workers: u32, policy: RetentionPolicy) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let collector = Collector::new(folder.path(), vec![info]).unwrap();
         let (channel, inbox) = channel();
         let sender = RecordSender::new(channel, policy);
-        sender.send(Delivery::Begin { task_index: 0, workers, started_ns: 0 });
+        sender.send(Delivery::Begin { task_index: 0, workers, step_began_ns: 0 });
         Self { sender, inbox, collector, folder }
     }
 
@@ -121,7 +121,7 @@ impl Race {
 
     fn recorder_of(&self, paced: bool, measured_window: MeasuredWindow) -> Recorder {
         let mut recorder = Recorder::new(self.sender.clone());
-        recorder.add_client(0, paced, measured_window).unwrap();
+        recorder.add_client(RecordedTask { task_index: 0, paced, measured_window }).unwrap();
         recorder
     }
 
@@ -322,9 +322,9 @@ fn failures_have_their_own_histogram_and_reasons() {
     for number in 0..100 {
         record(&mut recorder, sample(number * MS, (number + 20) * MS));
         let failed = failing(ErrorClass::HttpStatus, 10, sample(number * MS, (number + 1) * MS));
-        let (kind, reason) = ("rejected".into(), "queue is full".into());
+        let (error_type, reason) = ("rejected".into(), "queue is full".into());
         recorder.begin_operation(0);
-        recorder.record(failed, [Failure { status: 429, kind, reason, count: 1 }]);
+        recorder.record(failed, [Failure { status: 429, error_type, reason, count: 1 }]);
     }
     end(&mut recorder, EndedBy::Iterations, 200);
     let result = race.result();
@@ -396,7 +396,8 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
             let error_class = if failed { ErrorClass::Timeout } else { ErrorClass::None };
             let result = OperationResult { error_class, ..within.result };
             let reason = "late".into();
-            let failure = failed.then_some(Failure { status: 0, kind: String::new(), reason, count: 1 });
+            let failure =
+                failed.then_some(Failure { status: 0, error_type: String::new(), reason, count: 1 });
             let name = SubOperationName { operation: name, operation_type: "search" };
             recorder.record_sub_operation(name, Sample { result, ..within }, failure).unwrap();
         }
@@ -471,7 +472,9 @@ fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
 
 #[test]
 fn samples_that_are_not_kept_are_counted_and_do_not_change_the_result() {
-    for (keep, kept) in [(SamplePolicy::None, 0), (SamplePolicy::All, 100), (SamplePolicy::Auto, 100)] {
+    for (keep, kept) in
+        [(RetentionPolicy::None, 0), (RetentionPolicy::All, 100), (RetentionPolicy::Auto, 100)]
+    {
         let mut race = Race::keeping(info(), 1, keep);
         let mut recorder = race.recorder(false);
         for number in 0..100 {
@@ -538,16 +541,22 @@ fn a_full_disk_stops_writing_and_keeps_what_was_written() {
         std::os::unix::fs::symlink("/dev/full", folder.path().join(full)).unwrap();
         let mut collector = Collector::new(folder.path(), vec![info()]).unwrap();
         let (channel, inbox) = channel();
-        let sender = RecordSender::new(channel, SamplePolicy::All);
-        sender.send(Delivery::Begin { task_index: 0, workers: 1, started_ns: 0 });
+        let sender = RecordSender::new(channel, RetentionPolicy::All);
+        sender.send(Delivery::Begin { task_index: 0, workers: 1, step_began_ns: 0 });
         let mut recorder = Recorder::new(sender.clone());
-        recorder.add_client(0, false, MeasuredWindow::Operations).unwrap();
+        recorder
+            .add_client(RecordedTask {
+                task_index: 0,
+                paced: false,
+                measured_window: MeasuredWindow::Operations,
+            })
+            .unwrap();
         for number in 0..150_000 {
             record(&mut recorder, sample(number * 100_000, number * 100_000 + MS));
         }
         end(&mut recorder, EndedBy::Iterations, 150_000);
         drop((recorder, sender));
-        let buffers = BufferPool::new(SamplePolicy::All);
+        let buffers = BufferPool::new(RetentionPolicy::All);
         let (mut errors, mut result) = (0, None);
         for delivery in inbox {
             match collector.receive(delivery, &buffers) {

@@ -101,7 +101,7 @@ pub struct TaskSecond {
     /// Work done in this second, in the task's unit, warm-up included.
     pub weight: u64,
     /// The part of `weight` that was done in the measured window.
-    pub measured_weight: u64,
+    pub window_weight: u64,
     /// Operations that succeeded; the medians are computed from these.
     pub timed: u64,
     /// Median service time in milliseconds; `None` if no operation succeeded.

@@ -219,7 +219,7 @@ class ActionWithId:
     """The index the document goes to."""
 
 
-BulkAction = ActionInFile | ActionLine | ActionWithId
+ActionLineOrigin = ActionInFile | ActionLine | ActionWithId
 """Where the action lines of a file come from."""
 
 
@@ -231,7 +231,7 @@ class BulkFile:
     """Absolute path of the file."""
     documents: int
     """Number of documents, which must be exactly that of the file."""
-    action: BulkAction
+    action: ActionLineOrigin
     """How the action lines of the documents are created."""
     corpus: int = 0
     """Position of the corpus among the corpora of the bulk, from 0."""
@@ -288,7 +288,7 @@ class ConflictSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Bulk:
+class BulkWork:
     """Posts the documents of one or more corpora; every client has its own range of every file."""
 
     kind: ClassVar[str] = "bulk"
@@ -464,7 +464,7 @@ class PythonRunner:
     kind: ClassVar[str] = "lane"
 
 
-TaskWork = Bulk | CallSequence | Sleep | PythonSource | PythonRunner
+TaskWork = BulkWork | CallSequence | Sleep | PythonSource | PythonRunner
 """Work of each operation of a task."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pacenote.model.work import (
-    Bulk,
+    BulkWork,
     Call,
     CallSequence,
     IngestShare,
@@ -147,7 +147,7 @@ def _bound(bound: TaskBound, work: TaskWork) -> str:
 def _until(work: TaskWork) -> str:
     if isinstance(work, PythonSource | PythonRunner):
         return "until its source or runner in Python ends"
-    ends = isinstance(work, Bulk) and not work.looped
+    ends = isinstance(work, BulkWork) and not work.looped
     return f"until {'all documents are sent' if ends else 'another task completes the step'}"
 
 
@@ -167,7 +167,7 @@ def _requests(work: TaskWork) -> tuple[str, ...]:
     return (f"POST {work.path} {work.bulk_size:,} {documents} in {files}{_limit(work)}",)
 
 
-def _limit(work: Bulk) -> str:
+def _limit(work: BulkWork) -> str:
     if not isinstance(work.limit, IngestShare):
         return f", {work.limit.documents:,} of them"
     return f", {work.limit.share:.3g} of it" if work.limit.share < 1 else ""

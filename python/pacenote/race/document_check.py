@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from pacenote.model.race_record import DocumentCheck
 from pacenote.model.result import TaskResult
-from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, PythonRunner, PythonSource, TaskWork
+from pacenote.model.work import (
+    ActionInFile,
+    ActionLine,
+    BulkFile,
+    BulkWork,
+    PythonRunner,
+    PythonSource,
+    TaskWork,
+)
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.telemetry.device import GetJson
@@ -78,7 +86,7 @@ def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknow
     by_name = {result.task: result for result in results}
     for task in plan.tasks:
         result = by_name.get(task.name)
-        if not isinstance(task.work, Bulk) or result is None:
+        if not isinstance(task.work, BulkWork) or result is None:
             continue
         targets = [_index(file) for file in task.work.files]
         if any(target is None for target in targets):
@@ -91,7 +99,7 @@ def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknow
             yield _Acknowledged(tuple(dict.fromkeys(names)), result.work.done)
 
 
-def _sent_everything(work: Bulk, result: TaskResult) -> bool:
+def _sent_everything(work: BulkWork, result: TaskResult) -> bool:
     planned = sum(file.documents for file in work.files)
     return not work.looped and result.work.failed == 0 and result.work.done == planned
 
@@ -110,7 +118,7 @@ def _repeated_ids(plan: Plan) -> dict[str, str]:
     """Indices that receive documents under ids that were used before, each with the reason as a sentence."""
     tasks: dict[str, list[PlannedTask]] = {}
     for task in plan.tasks:
-        if isinstance(task.work, Bulk) and task.work.conflicts is not None:
+        if isinstance(task.work, BulkWork) and task.work.conflicts is not None:
             for index in dict.fromkeys(map(_index, task.work.files)):
                 tasks.setdefault(str(index), []).append(task)
     repeated = {}
@@ -126,7 +134,7 @@ def _repeated_ids(plan: Plan) -> dict[str, str]:
 
 def _repeats_ids(work: TaskWork) -> bool:
     return (
-        isinstance(work, Bulk)
+        isinstance(work, BulkWork)
         and work.conflicts is not None
         and (work.looped or work.conflicts.probability > 0)
     )

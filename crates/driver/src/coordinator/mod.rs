@@ -110,12 +110,13 @@ impl Coordinator {
     fn run_step(&self, step: &Arc<StepState>) -> Result<(), DriveError> {
         let WorkerContext { race, bridge, record_sender, .. } = &self.context;
         let mut files = DataFiles::default();
-        for run in step.tasks() {
-            files.open(&step.plan().tasks[run.index as usize])?;
+        for task_state in step.tasks() {
+            files.open(&step.plan().tasks[task_state.task_index as usize])?;
         }
         let files = Arc::new(files);
         let bridge = bridge.as_ref().filter(|bridge| bridge.open_step(step));
-        self.pool.broadcast(|| WorkerCommand::Prepare(Arc::clone(step), Arc::clone(&files)))?;
+        self.pool
+            .broadcast(|| WorkerCommand::Prepare { step: Arc::clone(step), files: Arc::clone(&files) })?;
         self.pool.wait_all()?;
         if let Some(bridge) = bridge
             && !bridge.wait_until_prepared(race)?
@@ -124,10 +125,11 @@ impl Coordinator {
         }
         let now = Instant::now();
         race.start_clock(now);
-        let started_ns = race.elapsed_ns(now);
-        for run in step.tasks() {
-            let workers = self.pool.workers_of(step, run.index);
-            record_sender.send(Delivery::Begin { task_index: run.index, workers, started_ns });
+        let step_began_ns = race.elapsed_ns(now);
+        for task_state in step.tasks() {
+            let task_index = task_state.task_index;
+            let workers = self.pool.workers_of(step, task_index);
+            record_sender.send(Delivery::Begin { task_index, workers, step_began_ns });
         }
         if let Some(bridge) = bridge {
             bridge.start_step();
@@ -155,7 +157,7 @@ mod tests {
     use super::*;
     use crate::coordinator::threads::run_thread;
     use crate::race_state::{RaceEvent, RaceState};
-    use crate::recording::{sample_policy, task_infos};
+    use crate::recording::{retention_policy, task_infos};
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 
@@ -187,7 +189,7 @@ mod tests {
         replies: Sender<WorkerReply>,
     ) -> PeakLoad {
         for step in 0.. {
-            let Some(WorkerCommand::Prepare(..)) = commands.recv().await else { break };
+            let Some(WorkerCommand::Prepare { .. }) = commands.recv().await else { break };
             replies.send(WorkerReply::Ready(Ok(()))).unwrap();
             let Some(WorkerCommand::Start) = commands.recv().await else { break };
             assert!(step < 1, "a defect in step {step}");
@@ -206,7 +208,7 @@ mod tests {
             endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
             bridge: None,
             race: Arc::clone(&race),
-            record_sender: RecordSender::new(sender, sample_policy(plan.driver.samples)),
+            record_sender: RecordSender::new(sender, retention_policy(plan.driver.samples)),
             plan: Arc::clone(&plan),
         };
         let mut pool = WorkerPool::spawn_workers(&context, 1).unwrap();

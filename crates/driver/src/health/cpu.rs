@@ -143,9 +143,9 @@ impl PeakLoad {
         let Some(queue) = usage.queue.filter(|queue| queue.runs > 0) else { return };
         let wait_ms = queue.wait_ns as f64 / queue.runs as f64 / 1e6;
         let enough =
-            tasks.iter().filter(|totals| totals.operations >= MIN_OPERATIONS && totals.service_ns > 0);
+            tasks.iter().filter(|totals| totals.succeeded >= MIN_OPERATIONS && totals.service_ns > 0);
         let delayed = enough.map(|totals| {
-            let service_ms = totals.service_ns as f64 / totals.operations as f64 / 1e6;
+            let service_ms = totals.service_ns as f64 / totals.succeeded as f64 / 1e6;
             let share = wait_ms / service_ms;
             let share_of_step = queue.wait_ns as f64 / wall_ns;
             let (step, task) = (step.to_owned(), task_name(totals.task_index));
@@ -184,8 +184,8 @@ mod tests {
         CpuUsage { wall: Duration::from_secs(seconds), cpu_ns: 500 * MS, queue }
     }
 
-    fn totals(task: u32, operations: u64, each_ns: u64) -> ServiceTotals {
-        ServiceTotals { task_index: task, operations, service_ns: operations * each_ns }
+    fn totals(task_index: u32, succeeded: u64, each_ns: u64) -> ServiceTotals {
+        ServiceTotals { task_index, succeeded, service_ns: succeeded * each_ns }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use pacenote_corpus::{
     ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, client_range,
     documents_in_share, reading_order,
 };
-use pacenote_plan::{Bulk, BulkAction, BulkFile, IdOrder, IngestLimit, OnConflict, PlannedTask};
+use pacenote_plan::{ActionLineOrigin, BulkFile, BulkWork, IdOrder, IngestLimit, OnConflict, PlannedTask};
 
 use super::bulk_request::BulkRequest;
 use super::context::Destination;
@@ -19,9 +19,9 @@ use crate::error::DriveError;
 use crate::transport::pool::PooledConnection;
 
 /// Returns the number of bulks that all clients of a task send together; `None` if they never end.
-pub fn planned_bulks(task: &PlannedTask, bulk: &Bulk) -> Option<u64> {
+pub fn planned_bulks(task: &PlannedTask, bulk: &BulkWork) -> Option<u64> {
     let bulks_of = |client| {
-        let ranges = ClientDocuments { task, bulk, client }.ranges();
+        let ranges = ClientPartition { task, bulk, client }.ranges();
         ranges.iter().map(|range| range.documents.div_ceil(u64::from(bulk.bulk_size))).sum::<u64>()
     };
     (!bulk.looped).then(|| (0..task.clients).map(bulks_of).sum())
@@ -29,11 +29,11 @@ pub fn planned_bulks(task: &PlannedTask, bulk: &Bulk) -> Option<u64> {
 
 /// The documents that one client of a bulk task sends.
 #[derive(Debug, Clone, Copy)]
-pub struct ClientDocuments<'a> {
+pub struct ClientPartition<'a> {
     /// The task.
     pub task: &'a PlannedTask,
     /// The work of the task.
-    pub bulk: &'a Bulk,
+    pub bulk: &'a BulkWork,
     /// Number of the client in the task.
     pub client: u32,
 }
@@ -48,7 +48,7 @@ struct FileRange {
     documents: u64,
 }
 
-impl ClientDocuments<'_> {
+impl ClientPartition<'_> {
     /// The documents of one pass, in the order in which they are sent.
     fn ranges(&self) -> Vec<FileRange> {
         let Self { task, bulk, client } = *self;
@@ -78,9 +78,9 @@ impl ClientDocuments<'_> {
     /// The action lines of a range; `seed` is that of the plan.
     fn action_lines(&self, range: &FileRange, seed: u64) -> ActionLines {
         match (&self.bulk.files[range.file].action, self.bulk.conflicts) {
-            (BulkAction::InFile {}, _) => ActionLines::InFile,
-            (BulkAction::Line { line }, _) => ActionLines::Line(format!("{line}\n").into()),
-            (BulkAction::WithIds { index }, conflicts) => {
+            (ActionLineOrigin::InFile {}, _) => ActionLines::InFile,
+            (ActionLineOrigin::Line { line }, _) => ActionLines::Line(format!("{line}\n").into()),
+            (ActionLineOrigin::WithIds { index }, conflicts) => {
                 let conflicts = conflicts.map_or(IdConflicts::default(), |conflicts| IdConflicts {
                     shuffled: conflicts.ids == IdOrder::Random,
                     probability: conflicts.probability,
@@ -98,7 +98,7 @@ impl ClientDocuments<'_> {
 }
 
 /// The first id of a file. The files of one index have consecutive ids, so that all its documents have different ids.
-fn first_id(bulk: &Bulk, file: usize) -> u64 {
+fn first_id(bulk: &BulkWork, file: usize) -> u64 {
     let of_same_index = |earlier: &&BulkFile| earlier.action == bulk.files[file].action;
     bulk.files[..file].iter().filter(of_same_index).map(|earlier| earlier.documents).sum()
 }
@@ -118,7 +118,7 @@ impl BulkSource {
     ///
     /// When the request cannot be written as HTTP or a file is shorter than planned.
     pub fn new(
-        documents: ClientDocuments<'_>,
+        documents: ClientPartition<'_>,
         seed: u64,
         files: &DataFiles,
         to: Destination<'_>,

@@ -2,7 +2,7 @@
 
 use pacenote_record::ErrorClass;
 
-use super::bulk_retry::{select_documents, with_retry, without_retried};
+use super::bulk_retry::{add_attempt, select_documents, subtract_resent};
 use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
@@ -32,7 +32,8 @@ struct Attempt {
 struct BulkCheck {
     documents: u64,
     /// Whether rejected documents may be sent again.
-    retries: bool,
+    may_resend: bool,
+    /// Positions of the documents that may be sent again.
     rejected: Vec<usize>,
 }
 
@@ -73,10 +74,15 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
             let body = selected.as_deref().unwrap_or(self.request.body().as_ref());
             let (body, documents) = (select_documents(body, &rejected), rejected.len() as u64);
             let next = self.send_again(connection, &body, documents).await;
-            outcome = with_retry(without_retried(outcome, documents), next.outcome);
+            outcome = add_attempt(subtract_resent(outcome, documents), next.outcome);
             (selected, rejected) = (Some(body), next.rejected);
         }
         outcome
+    }
+
+    /// The check of the response to `documents` of the documents.
+    fn check_of(&self, documents: u64) -> BulkCheck {
+        BulkCheck { documents, may_resend: self.retries_on_429 > 0, rejected: Vec::new() }
     }
 
     /// Posts all documents.
@@ -84,9 +90,9 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         if let Some(error) = &self.compression_error {
             return Attempt::unsendable(error.clone());
         }
-        let mut check = BulkCheck::new(self.documents, self.retries_on_429 > 0);
+        let mut check = self.check_of(self.documents);
         let outcome = self.request.send(connection, |response: ResponseView<'_>| check.check(response)).await;
-        check.attempt(outcome)
+        check.into_attempt(outcome)
     }
 
     /// Posts some of the documents again.
@@ -96,34 +102,31 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         body: &[u8],
         documents: u64,
     ) -> Attempt {
-        let mut check = BulkCheck::new(documents, self.retries_on_429 > 0);
+        let mut check = self.check_of(documents);
         let check_response = |response: ResponseView<'_>| check.check(response);
         match self.request.send_other_body(body, connection, check_response).await {
-            Ok(outcome) => check.attempt(outcome),
+            Ok(outcome) => check.into_attempt(outcome),
             Err(error) => Attempt::unsendable(error.to_string()),
         }
     }
 }
 
 impl BulkCheck {
-    fn new(documents: u64, retries: bool) -> Self {
-        Self { documents, retries, rejected: Vec::new() }
-    }
-
     fn check(&mut self, response: ResponseView<'_>) -> ResponseOutcome {
         let ResponseView { status, body } = response;
         let outcome = check_bulk_response(status, body, self.documents);
-        if self.retries && outcome.error_class == ErrorClass::BulkItem {
+        if self.may_resend && outcome.error_class == ErrorClass::BulkItem {
             self.rejected = rejected_positions(body, self.documents);
         }
         outcome
     }
 
-    fn attempt(self, mut outcome: OperationOutcome) -> Attempt {
-        let response = &mut outcome.response;
-        if !response.is_success() && response.error_class != ErrorClass::BulkItem {
+    /// The attempt whose response was checked.
+    fn into_attempt(self, mut outcome: OperationOutcome) -> Attempt {
+        let result = &mut outcome.result;
+        if !result.is_success() && result.error_class != ErrorClass::BulkItem {
             // Without a response about each document it is unknown whether any of them was indexed.
-            (response.weight, response.failed_weight) = (0, self.documents);
+            (result.weight, result.failed_weight) = (0, self.documents);
         }
         Attempt { outcome, rejected: self.rejected }
     }

@@ -1,4 +1,4 @@
-//! Selection of the documents of a bulk that the engine rejected because it was overloaded, to send only them again.
+//! Sending rejected documents of a bulk again: selects them, and combines the outcomes of all attempts.
 
 use pacenote_record::ErrorClass;
 
@@ -21,47 +21,47 @@ pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
     selected
 }
 
-/// The outcome without `retried` rejected documents, which are sent again.
-pub fn without_retried(mut before: OperationOutcome, retried: u64) -> OperationOutcome {
-    let response = &mut before.response;
-    response.failed_weight = response.failed_weight.saturating_sub(retried);
-    response.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
+/// The outcome of an attempt without `resent` rejected documents, which the next attempt sends again.
+pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationOutcome {
+    let result = &mut outcome.result;
+    result.failed_weight = result.failed_weight.saturating_sub(resent);
+    result.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
     // The last failure also counts those beyond the limit, regardless of their status.
-    let counted: u64 = response.failures.iter().map(|failure| failure.count).sum();
-    if let Some(last) = response.failures.last_mut() {
-        last.count = (last.count + response.failed_weight).saturating_sub(counted);
+    let counted: u64 = result.failures.iter().map(|failure| failure.count).sum();
+    if let Some(last) = result.failures.last_mut() {
+        last.count = (last.count + result.failed_weight).saturating_sub(counted);
     }
-    before
+    outcome
 }
 
-/// The outcome together with that of the next attempt, which sent the documents that [`without_retried`] left out. Its
-/// times and its work are those of all attempts: service time counts from the first, because its documents belong to
-/// the operation as well.
-pub fn with_retry(before: OperationOutcome, after: OperationOutcome) -> OperationOutcome {
-    let (first, last) = (before.response, after.response);
-    let took_ms = match (first.took_ms, last.took_ms) {
-        (Some(first), Some(last)) => Some(first + last),
-        (first, last) => first.or(last),
+/// The outcome of all attempts so far: that of the earlier ones, from which [`subtract_resent`] has subtracted the
+/// documents of `attempt`, and that of `attempt`. Works and times are added up. The service time begins with the first
+/// attempt, whose other documents belong to the operation as well.
+pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> OperationOutcome {
+    let (before, last) = (earlier.result, attempt.result);
+    let took_ms = match (before.took_ms, last.took_ms) {
+        (Some(before), Some(last)) => Some(before + last),
+        (before, last) => before.or(last),
     };
-    let error_class = if last.error_class == ErrorClass::None && first.failed_weight > 0 {
-        first.error_class
+    let error_class = if last.error_class == ErrorClass::None && before.failed_weight > 0 {
+        before.error_class
     } else {
         last.error_class
     };
-    let response = ResponseOutcome {
+    let result = ResponseOutcome {
         error_class,
-        weight: first.weight + last.weight,
-        failed_weight: first.failed_weight + last.failed_weight,
+        weight: before.weight + last.weight,
+        failed_weight: before.failed_weight + last.failed_weight,
         took_ms,
-        failures: first.failures.into_iter().chain(last.failures).collect(),
+        failures: before.failures.into_iter().chain(last.failures).collect(),
     };
     OperationOutcome {
-        first_sent: before.first_sent,
-        sent: before.sent,
-        response,
-        retries: before.retries + 1,
-        traffic: before.traffic + after.traffic,
-        ..after
+        first_sent: earlier.first_sent,
+        sent: earlier.sent,
+        result,
+        retries: earlier.retries + 1,
+        traffic: earlier.traffic + attempt.traffic,
+        ..attempt
     }
 }
 
@@ -81,17 +81,17 @@ mod tests {
 
     #[test]
     fn reasons_of_documents_that_are_sent_again_are_not_counted() {
-        let failure = |status, count| Failure { status, kind: "k".into(), reason: "r".into(), count };
+        let failure = |status, count| Failure { status, error_type: "t".into(), reason: "r".into(), count };
         let failures = vec![failure(429, 5), failure(400, 1), failure(400, 3)];
-        let response = ResponseOutcome {
+        let result = ResponseOutcome {
             error_class: ErrorClass::BulkItem,
             weight: 1,
             failed_weight: 9,
             took_ms: Some(2),
             failures,
         };
-        // Two of the last kind had status 429: there were too many reasons to tell them apart.
-        let left = without_retried(OperationOutcome { response, ..OperationOutcome::nothing() }, 7).response;
+        // Two of the last failure had status 429: there were too many reasons to tell them apart.
+        let left = subtract_resent(OperationOutcome { result, ..OperationOutcome::nothing() }, 7).result;
         assert_eq!((left.weight, left.failed_weight), (1, 2));
         assert_eq!(left.failures.iter().map(|failure| failure.count).collect::<Vec<_>>(), [1, 1]);
     }
@@ -102,7 +102,7 @@ mod tests {
         let (sent, later) = (first.sent, first.sent + Duration::from_secs(1));
         let second =
             OperationOutcome { first_sent: later, sent: later, done: later, ..OperationOutcome::nothing() };
-        let both = with_retry(first, second);
+        let both = add_attempt(first, second);
         assert_eq!((both.first_sent, both.sent, both.done, both.retries), (sent, sent, later, 1));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pacenote_corpus::LineFile;
-use pacenote_plan::{BulkAction, BulkFile, PlannedTask, TaskWork};
+use pacenote_plan::{ActionLineOrigin, BulkFile, PlannedTask, TaskWork};
 
 use crate::error::DriveError;
 
@@ -59,5 +59,5 @@ impl DataFiles {
 }
 
 fn lines_per_document(file: &BulkFile) -> u64 {
-    if matches!(file.action, BulkAction::InFile {}) { 2 } else { 1 }
+    if matches!(file.action, ActionLineOrigin::InFile {}) { 2 } else { 1 }
 }

@@ -25,7 +25,7 @@ pub struct OperationOutcome {
     /// stopped.
     pub free: Instant,
     /// Whether it succeeded, and how much work it did.
-    pub response: ResponseOutcome,
+    pub result: ResponseOutcome,
     /// HTTP status of the last response; 0 if there was none.
     pub status: u16,
     /// Number of attempts after the first.
@@ -57,25 +57,24 @@ pub struct Label {
 impl OperationOutcome {
     /// This outcome without the work that was done.
     pub fn without_work(mut self) -> Self {
-        self.response.weight = 0;
+        self.result.weight = 0;
         self
     }
 
     /// The outcome of an operation whose request could not be created.
     pub fn unsendable(reason: String) -> Self {
-        Self { response: ResponseOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
+        Self { result: ResponseOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
     }
 
     /// The outcome of an operation that sends nothing: a success without work.
     pub fn nothing() -> Self {
         let now = Instant::now();
-        let response = ResponseOutcome::success(0);
         Self {
             first_sent: now,
             sent: now,
             done: now,
             free: now,
-            response,
+            result: ResponseOutcome::success(0),
             status: 0,
             retries: 0,
             traffic: Traffic::default(),
@@ -86,15 +85,15 @@ impl OperationOutcome {
     /// The outcome of this call and the next of the same operation. `after` decides whether it succeeded: the earlier
     /// responses of a poll are not failures.
     pub fn followed_by(self, after: Self) -> Self {
-        let mut response = after.response;
-        response.weight += self.response.weight;
-        response.failed_weight += self.response.failed_weight;
+        let mut result = after.result;
+        result.weight += self.result.weight;
+        result.failed_weight += self.result.failed_weight;
         let mut sub_operations = self.sub_operations;
         sub_operations.extend(after.sub_operations);
         Self {
             first_sent: self.first_sent,
             sent: self.sent,
-            response,
+            result,
             traffic: self.traffic + after.traffic,
             sub_operations,
             ..after
@@ -111,7 +110,7 @@ impl From<Exchange<ResponseOutcome>> for OperationOutcome {
             sent,
             done,
             free: done,
-            response: result.unwrap_or_else(|error| failed_request(&error)),
+            result: result.unwrap_or_else(|error| failed_request(&error)),
             status,
             retries: 0,
             traffic,

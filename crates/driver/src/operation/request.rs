@@ -196,7 +196,7 @@ impl RequestTemplate {
             execution.traffic.request_started();
             let outcome = self.request.send(connection, check).await;
             execution.traffic.request_ended(&outcome);
-            let unmet = outcome.response.error_class == ErrorClass::Condition;
+            let unmet = outcome.result.error_class == ErrorClass::Condition;
             let outcome = match so_far.take() {
                 None => outcome,
                 Some(before) => before.followed_by(outcome),

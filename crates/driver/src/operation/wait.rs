@@ -23,7 +23,7 @@ pub async fn execute_sleep(
     Some(OperationOutcome {
         first_sent: sent,
         sent,
-        response: ResponseOutcome::success(weight),
+        result: ResponseOutcome::success(weight),
         ..OperationOutcome::nothing()
     })
 }

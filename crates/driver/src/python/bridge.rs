@@ -224,7 +224,7 @@ impl PythonBridge {
         to: ClusterHost,
         input: OperationInput<'_>,
     ) -> Result<QueuedOperation, DriveError> {
-        let task = owner.and_then(|client| self.clusters.plan().tasks.get(client.task as usize));
+        let task = owner.and_then(|client| self.clusters.plan().tasks.get(client.task_index as usize));
         let task_name = task.map_or("without owner", |task| &task.name);
         let target = self.clusters.target(to.cluster);
         QueuedOperation::new(Destination { target, host: to.host, task_name }, input)
@@ -272,10 +272,10 @@ impl PythonBridge {
 
     /// The description of a client in messages.
     fn name(&self, id: ClientId) -> String {
-        let ClientId { task, client } = id;
-        match self.clusters.plan().tasks.get(task as usize) {
-            Some(task) => format!("client {client} of task {}", task.name),
-            None => format!("client {client} of task number {task}"),
+        let ClientId { task_index, client_number } = id;
+        match self.clusters.plan().tasks.get(task_index as usize) {
+            Some(task) => format!("client {client_number} of task {}", task.name),
+            None => format!("client {client_number} of task number {task_index}"),
         }
     }
 
@@ -327,7 +327,7 @@ impl PythonBridge {
     }
 
     fn channels_in<'a>(&'a self, step: &'a StepState) -> impl Iterator<Item = &'a Arc<ClientChannel>> {
-        self.channels.iter().filter(|channel| step.task(channel.id.task).is_some())
+        self.channels.iter().filter(|channel| step.task(channel.id.task_index).is_some())
     }
 }
 
@@ -342,7 +342,7 @@ fn channels_of(plan: &Plan) -> Vec<Arc<ClientChannel>> {
         for allocation in &client.allocations {
             let task = &plan.tasks[allocation.task as usize];
             let index = u32::try_from(channels.len()).unwrap_or(u32::MAX);
-            let id = ClientId { task: allocation.task, client: allocation.client };
+            let id = ClientId { task_index: allocation.task, client_number: allocation.client };
             channels.extend(ClientChannel::new(task, id, client.race_client, index).map(Arc::new));
         }
     }

@@ -65,7 +65,7 @@ pub struct OperationFailure {
     /// Its class.
     pub class: ErrorClass,
     /// The engine's error type, or the name of the exception.
-    pub kind: String,
+    pub error_type: String,
     /// HTTP status, if there was one.
     pub status: Option<u16>,
     /// The engine's or the exception's message.
@@ -106,7 +106,7 @@ impl RunnerResult {
                 let status = failure.status.unwrap_or(0);
                 ResponseOutcome::failure(failure.class, failure.reason.clone())
                     .with_status(status)
-                    .with_error_type(&failure.kind)
+                    .with_error_type(&failure.error_type)
             }
             None => ResponseOutcome::failure(ErrorClass::Condition, UNSPECIFIED.into()),
         };
@@ -118,20 +118,20 @@ impl ExecutionResult {
     /// The result of an operation; without an outcome the operation was interrupted.
     pub(crate) fn new(outcome: Option<&OperationOutcome>) -> Self {
         let Some(outcome) = outcome else { return Self::interrupted() };
-        let response = &outcome.response;
-        let first = response.failures.first();
+        let result = &outcome.result;
+        let first = result.failures.first();
         let status = first.map_or(outcome.status, |failure| failure.status);
-        let failure = (!response.is_success()).then(|| OperationFailure {
-            class: response.error_class,
-            kind: first.map_or_else(String::new, |failure| failure.kind.clone()),
+        let failure = (!result.is_success()).then(|| OperationFailure {
+            class: result.error_class,
+            error_type: first.map_or_else(String::new, |failure| failure.error_type.clone()),
             status: (status > 0).then_some(status),
             reason: first.map_or_else(String::new, |failure| failure.reason.clone()),
         });
         Self {
-            success: response.is_success(),
-            weight: response.weight,
+            success: result.is_success(),
+            weight: result.weight,
             status: outcome.status,
-            took_ms: response.took_ms,
+            took_ms: result.took_ms,
             failure,
         }
     }
@@ -139,7 +139,7 @@ impl ExecutionResult {
     fn interrupted() -> Self {
         let failure = OperationFailure {
             class: ErrorClass::Condition,
-            kind: String::new(),
+            error_type: String::new(),
             status: None,
             reason: INTERRUPTED.into(),
         };
@@ -155,7 +155,7 @@ mod tests {
     fn a_failed_operation_keeps_its_class_and_counts_its_work_as_failed() {
         let failure = OperationFailure {
             class: OperationFailure::class_of("http-status").unwrap(),
-            kind: "rejected".into(),
+            error_type: "rejected".into(),
             status: Some(429),
             reason: "queue is full".into(),
         };
@@ -166,7 +166,7 @@ mod tests {
             (outcome.error_class, outcome.weight, outcome.failed_weight),
             (ErrorClass::HttpStatus, 0, 3)
         );
-        assert_eq!((outcome.failures[0].status, outcome.failures[0].kind.as_str()), (429, "rejected"));
+        assert_eq!((outcome.failures[0].status, outcome.failures[0].error_type.as_str()), (429, "rejected"));
         assert_eq!(OperationFailure::class_of("bad luck"), None);
     }
 }

@@ -226,9 +226,9 @@ async fn request(
             body,
         })
     } else {
-        let first = outcome.response.failures.first();
+        let first = outcome.result.failures.first();
         let reason = first.map_or_else(String::new, |failure| failure.reason.clone());
-        PythonEvent::RequestFailed { request_id, kind: outcome.response.error_class.name(), reason }
+        PythonEvent::RequestFailed { request_id, kind: outcome.result.error_class.name(), reason }
     };
     connections.release(connection);
     (Some(outcome), event)

@@ -13,6 +13,9 @@ use crate::response::outcome::ResponseOutcome;
 /// Maximum number of failures kept per bulk. The last one counts all documents that no other failure counts.
 const MAX_FAILURES: usize = 8;
 
+/// The error type of that last failure.
+const OTHER: &str = "other";
+
 /// The status of a document that was rejected because the engine is overloaded.
 pub const TOO_MANY_REQUESTS: u16 = 429;
 
@@ -34,7 +37,7 @@ struct BulkItem<'a> {
 #[derive(Deserialize)]
 struct BulkItemError<'a> {
     #[serde(borrow, rename = "type", default)]
-    kind: Cow<'a, str>,
+    error_type: Cow<'a, str>,
     #[serde(borrow, default)]
     reason: Option<Cow<'a, str>>,
 }
@@ -98,11 +101,15 @@ impl BulkResponse<'_> {
         let items = self.items.iter().flat_map(BTreeMap::values);
         for (item, error) in items.filter_map(|item| item.error.as_ref().map(|error| (item, error))) {
             failed_weight += 1;
-            let known =
-                failures.iter().position(|known| known.status == item.status && known.kind == error.kind);
+            let known = failures
+                .iter()
+                .position(|known| known.status == item.status && known.error_type == error.error_type);
             let position = known.unwrap_or_else(|| {
                 if failures.len() < MAX_FAILURES {
-                    failures.push(new_failure(item.status, error, failures.len() + 1 == MAX_FAILURES));
+                    // The last failure that is kept stands for all other error types.
+                    let is_last = failures.len() + 1 == MAX_FAILURES;
+                    let error_type = if is_last { OTHER } else { &error.error_type };
+                    failures.push(new_failure(item.status, error_type, error));
                 }
                 failures.len() - 1
             });
@@ -118,11 +125,10 @@ impl BulkResponse<'_> {
     }
 }
 
-/// A failure that counts no documents yet. The last one that is kept stands for all other kinds.
-fn new_failure(status: u16, error: &BulkItemError, is_last: bool) -> Failure {
-    let kind = if is_last { "other" } else { &error.kind };
+/// A failure that counts no documents yet.
+fn new_failure(status: u16, error_type: &str, error: &BulkItemError) -> Failure {
     let reason = error.reason.as_deref().unwrap_or_default();
-    Failure { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 0 }
+    Failure { status, error_type: error_type.to_owned(), reason: reason.to_owned(), count: 0 }
 }
 
 #[cfg(test)]
@@ -140,7 +146,7 @@ mod tests {
         assert_eq!((result.error_class, result.weight, result.failed_weight), (ErrorClass::BulkItem, 1, 3));
         assert_eq!(result.took_ms, Some(3));
         let counts: Vec<_> =
-            result.failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
+            result.failures.iter().map(|failure| (failure.error_type.as_str(), failure.count)).collect();
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
         assert_eq!(
             check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9),

@@ -90,7 +90,7 @@ pub fn is_2xx(status: u16) -> bool {
 
 /// The failure of a response with an error status, with the error type and reason that the engine reports.
 pub fn http_error(status: u16, body: &[u8]) -> ResponseOutcome {
-    let (kind, reason) = match serde_json::from_slice::<Value>(body) {
+    let (error_type, reason) = match serde_json::from_slice::<Value>(body) {
         Ok(response) => match &response["error"] {
             Value::String(reason) => (String::new(), reason.clone()),
             Value::Object(error) => {
@@ -103,7 +103,7 @@ pub fn http_error(status: u16, body: &[u8]) -> ResponseOutcome {
         },
         Err(_) => (String::new(), excerpt(body)),
     };
-    ResponseOutcome::failure(ErrorClass::HttpStatus, reason).with_status(status).with_error_type(&kind)
+    ResponseOutcome::failure(ErrorClass::HttpStatus, reason).with_status(status).with_error_type(&error_type)
 }
 
 fn string(value: Option<&Value>) -> String {
@@ -276,7 +276,7 @@ mod tests {
         let body = br#"{"error": {"type": "rejected", "reason": "queue is full"}, "status": 429}"#;
         let result = check_response(&status, 429, body);
         assert_eq!((result.error_class, result.weight), (ErrorClass::HttpStatus, 0));
-        assert_eq!((result.failures[0].kind.as_str(), result.failures[0].status), ("rejected", 429));
+        assert_eq!((result.failures[0].error_type.as_str(), result.failures[0].status), ("rejected", 429));
         assert_eq!(
             check_response(&status, 502, b"<html>Bad Gateway").failures[0].reason,
             "<html>Bad Gateway"
@@ -320,7 +320,7 @@ mod tests {
             "failures": [{"reason": {"type": "script_exception", "reason": "runtime error"}}]}, "hits": {}}"#;
         let result = check_response(&request(Check::Search {}), 200, failed.as_bytes());
         assert_eq!((result.error_class, result.took_ms), (ErrorClass::ShardFailure, Some(7)));
-        assert_eq!(result.failures[0].kind, "script_exception");
+        assert_eq!(result.failures[0].error_type, "script_exception");
         let late = r#"{"took": 7, "timed_out": true, "_shards": {"failed": 0}}"#;
         assert_eq!(class(Check::Search {}, late), ErrorClass::SearchTimeout);
         assert_eq!(class(Check::Search {}, "<html>please log in</html>"), ErrorClass::Protocol);

@@ -25,7 +25,7 @@ impl ResponseOutcome {
 
     /// A failure with one reason, without status and error type.
     pub fn failure(error_class: ErrorClass, reason: String) -> Self {
-        let failure = Failure { status: 0, kind: String::new(), reason, count: 1 };
+        let failure = Failure { status: 0, error_type: String::new(), reason, count: 1 };
         Self { error_class, weight: 0, failed_weight: 0, took_ms: None, failures: vec![failure] }
     }
 
@@ -42,7 +42,7 @@ impl ResponseOutcome {
 
     /// The same failure with the engine's error type, or the name of an exception.
     pub fn with_error_type(mut self, error_type: &str) -> Self {
-        self.failures.iter_mut().for_each(|failure| error_type.clone_into(&mut failure.kind));
+        self.failures.iter_mut().for_each(|failure| error_type.clone_into(&mut failure.error_type));
         self
     }
 

@@ -14,14 +14,23 @@ pub struct OperationBudget {
     /// Clients that share the budget; their iterations are added up.
     clients: u64,
     admitted: u64,
-    /// Admitted operations that [`OperationBudget::take_admitted`] has returned.
-    taken: u64,
+    /// Admitted operations that [`OperationBudget::drain_admitted_count`] has returned.
+    reported: u64,
+}
+
+/// The times that decide whether an operation is admitted, in nanoseconds since the task began.
+#[derive(Debug, Clone, Copy)]
+pub struct Admission {
+    /// When the operation is due; `now_ns` without a schedule.
+    pub due_ns: u64,
+    /// The present time.
+    pub now_ns: u64,
 }
 
 impl OperationBudget {
     /// A budget that `clients` clients share and that has admitted no operation.
     pub fn new(bound: TaskBound, clients: u64) -> Self {
-        Self { bound, clients, admitted: 0, taken: 0 }
+        Self { bound, clients, admitted: 0, reported: 0 }
     }
 
     /// The end of the task's time, nanoseconds since it began; `None` if it is not limited by time.
@@ -34,7 +43,8 @@ impl OperationBudget {
         }
     }
 
-    /// Why no operation may begin at `now_ns` or later, regardless of its due time; `None` while the task continues.
+    /// Why the task has ended at `now_ns`: all its iterations are admitted, or its time has passed. `None` while it
+    /// continues; then an operation may still be due too late to be admitted.
     pub fn end_reason(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
             TaskBound::Iterations { warmup, measured } => {
@@ -45,15 +55,14 @@ impl OperationBudget {
         }
     }
 
-    /// Admits, at `now_ns`, an operation that is due at `due_ns`; without a schedule both are equal. Both are
-    /// nanoseconds since the task began.
+    /// Admits an operation and decides whether it is warm-up.
     ///
     /// A task ends when its time has passed, even if operations that were due have not been sent.
     ///
     /// # Errors
     ///
     /// Why the task has ended.
-    pub fn admit(&mut self, due_ns: u64, now_ns: u64) -> Result<SampleType, EndedBy> {
+    pub fn admit(&mut self, Admission { due_ns, now_ns }: Admission) -> Result<SampleType, EndedBy> {
         if let Some(end) = self.end_reason(due_ns.max(now_ns)) {
             return Err(end);
         }
@@ -66,8 +75,8 @@ impl OperationBudget {
     }
 
     /// Number of operations admitted since the last call.
-    pub fn take_admitted(&mut self) -> u64 {
-        self.admitted - std::mem::replace(&mut self.taken, self.admitted)
+    pub fn drain_admitted_count(&mut self) -> u64 {
+        self.admitted - std::mem::replace(&mut self.reported, self.admitted)
     }
 
     /// Undoes the last admission, because the operation cannot begin.
@@ -80,10 +89,14 @@ impl OperationBudget {
 mod tests {
     use super::*;
 
+    fn admit(budget: &mut OperationBudget, due_ns: u64, now_ns: u64) -> Result<SampleType, EndedBy> {
+        budget.admit(Admission { due_ns, now_ns })
+    }
+
     #[test]
     fn warm_up_iterations_come_first() {
         let mut budget = OperationBudget::new(TaskBound::Iterations { warmup: 1, measured: 2 }, 1);
-        let admissions: Vec<_> = (0..4).map(|_| budget.admit(0, 0)).collect();
+        let admissions: Vec<_> = (0..4).map(|_| admit(&mut budget, 0, 0)).collect();
         let (warmup, measured) = (Ok(SampleType::Warmup), Ok(SampleType::Measured));
         assert_eq!(admissions, [warmup, measured, measured, Err(EndedBy::Iterations)]);
     }
@@ -91,11 +104,11 @@ mod tests {
     #[test]
     fn clients_that_share_a_budget_share_their_iterations() {
         let mut budget = OperationBudget::new(TaskBound::Iterations { warmup: 1, measured: 1 }, 3);
-        let warmups = (0..3).filter(|_| budget.admit(0, 0) == Ok(SampleType::Warmup)).count();
-        let measured = (0..9).filter(|_| budget.admit(0, 0) == Ok(SampleType::Measured)).count();
+        let warmups = (0..3).filter(|_| admit(&mut budget, 0, 0) == Ok(SampleType::Warmup)).count();
+        let measured = (0..9).filter(|_| admit(&mut budget, 0, 0) == Ok(SampleType::Measured)).count();
         assert_eq!((warmups, measured), (3, 3));
         let endless = TaskBound::Iterations { warmup: 0, measured: u64::MAX };
-        assert_eq!(OperationBudget::new(endless, 3).admit(0, 0), Ok(SampleType::Measured));
+        assert_eq!(admit(&mut OperationBudget::new(endless, 3), 0, 0), Ok(SampleType::Measured));
     }
 
     #[test]
@@ -103,12 +116,12 @@ mod tests {
         let mut budget =
             OperationBudget::new(TaskBound::TimePeriod { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
         let second = 1_000_000_000;
-        assert_eq!(budget.admit(second - 1, second + 1), Ok(SampleType::Warmup));
-        assert_eq!(budget.admit(second, 0), Ok(SampleType::Measured));
-        assert_eq!(budget.admit(3 * second - 1, 0), Ok(SampleType::Measured));
-        assert_eq!(budget.admit(3 * second, 0), Err(EndedBy::Time));
-        assert_eq!(budget.admit(2 * second, 3 * second), Err(EndedBy::Time));
+        assert_eq!(admit(&mut budget, second - 1, second + 1), Ok(SampleType::Warmup));
+        assert_eq!(admit(&mut budget, second, 0), Ok(SampleType::Measured));
+        assert_eq!(admit(&mut budget, 3 * second - 1, 0), Ok(SampleType::Measured));
+        assert_eq!(admit(&mut budget, 3 * second, 0), Err(EndedBy::Time));
+        assert_eq!(admit(&mut budget, 2 * second, 3 * second), Err(EndedBy::Time));
         let mut endless = OperationBudget::new(TaskBound::TimePeriod { warmup_s: 0.0, measured_s: None }, 1);
-        assert_eq!(endless.admit(u64::MAX, u64::MAX), Ok(SampleType::Measured));
+        assert_eq!(admit(&mut endless, u64::MAX, u64::MAX), Ok(SampleType::Measured));
     }
 }

@@ -11,7 +11,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// own seed. During ramp-up the schedule of a client starts when the client does, so that it never catches up.
 #[derive(Debug, Clone)]
 pub struct Pacer {
-    start_ns: f64,
+    /// When the schedule begins: after the ramp-up of the client, shifted from those of the other clients.
+    offset_ns: f64,
     period_ns: f64,
     arrivals: Arrivals,
 }
@@ -51,12 +52,12 @@ impl Pacer {
                 (0.0, interval_s, Arrivals::Poisson { at_ns: 0.0, random: random() })
             }
         };
-        Self { start_ns: ramp_ns + phase_s * 1e9, period_ns: interval_s * 1e9 * clients, arrivals }
+        Self { offset_ns: ramp_ns + phase_s * 1e9, period_ns: interval_s * 1e9 * clients, arrivals }
     }
 
     /// When client `client` of a task starts, nanoseconds since the task began; later than 0 only during ramp-up.
     pub fn client_start_ns(task: &PlannedTask, client: u32) -> u64 {
-        to_nanos(ramp_ns(task, client))
+        truncate_to_u64(ramp_ns(task, client))
     }
 
     /// Due time of the next operation, nanoseconds since the task began; `None`: as soon as the previous one has ended.
@@ -65,28 +66,28 @@ impl Pacer {
             Arrivals::Unpaced => None,
             Arrivals::Even { next } => {
                 // Multiplied, not added up, so that rounding errors do not accumulate.
-                let due = self.start_ns + self.period_ns * *next as f64;
+                let due = self.offset_ns + self.period_ns * *next as f64;
                 *next += 1;
-                Some(to_nanos(due))
+                Some(truncate_to_u64(due))
             }
             Arrivals::Uniform { next, random } => {
-                let due = self.start_ns + self.period_ns * (*next as f64 + uniform(random));
+                let due = self.offset_ns + self.period_ns * (*next as f64 + uniform(random));
                 *next += 1;
-                Some(to_nanos(due))
+                Some(truncate_to_u64(due))
             }
             Arrivals::Poisson { at_ns, random } => {
                 *at_ns += self.period_ns * exponential(random);
-                Some(to_nanos(self.start_ns + *at_ns))
+                Some(truncate_to_u64(self.offset_ns + *at_ns))
             }
         }
     }
 
     /// Skips the operations that were due before `now_ns`, for a client that enters its task late.
     pub fn skip_to(&mut self, now_ns: u64) {
-        let late = now_ns as f64 - self.start_ns;
+        let late = now_ns as f64 - self.offset_ns;
         match &mut self.arrivals {
             Arrivals::Even { next } | Arrivals::Uniform { next, .. } => {
-                *next = (*next).max(to_nanos((late / self.period_ns).ceil().max(0.0)));
+                *next = (*next).max(truncate_to_u64((late / self.period_ns).ceil().max(0.0)));
             }
             Arrivals::Poisson { at_ns, .. } => *at_ns = at_ns.max(late),
             Arrivals::Unpaced => {}
@@ -95,16 +96,18 @@ impl Pacer {
 
     /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals the expected number.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
-        let left = end_ns as f64 - self.start_ns;
+        let left = end_ns as f64 - self.offset_ns;
         match &self.arrivals {
             Arrivals::Unpaced => 0,
             Arrivals::Even { next } => {
-                to_nanos((left / self.period_ns).ceil().max(0.0)).saturating_sub(*next)
+                truncate_to_u64((left / self.period_ns).ceil().max(0.0)).saturating_sub(*next)
             }
             Arrivals::Uniform { next, .. } => {
-                to_nanos((left / self.period_ns - *next as f64).max(0.0).round())
+                truncate_to_u64((left / self.period_ns - *next as f64).max(0.0).round())
             }
-            Arrivals::Poisson { at_ns, .. } => to_nanos(((left - at_ns) / self.period_ns).max(0.0).round()),
+            Arrivals::Poisson { at_ns, .. } => {
+                truncate_to_u64(((left - at_ns) / self.period_ns).max(0.0).round())
+            }
         }
     }
 }
@@ -117,10 +120,10 @@ fn ramp_ns(task: &PlannedTask, client: u32) -> f64 {
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "due times are positive and end within years"
+    reason = "due times and counts of operations are positive and far below 2^64"
 )]
-fn to_nanos(ns: f64) -> u64 {
-    ns as u64
+fn truncate_to_u64(number: f64) -> u64 {
+    number as u64
 }
 
 /// Exponentially distributed with mean 1, by inversion; the argument of the logarithm is never 0.

@@ -13,7 +13,7 @@ use std::collections::binary_heap::PeekMut;
 use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, SampleType};
 
-use crate::schedule::budget::OperationBudget;
+use crate::schedule::budget::{Admission, OperationBudget};
 use crate::schedule::pacer::Pacer;
 
 /// The schedule that the clients of an open-loop task share on one worker. It stays on one thread, so that access to it is
@@ -28,8 +28,9 @@ struct SharedScheduleState {
     /// The schedules of the clients; the schedule of the task is their union.
     pacers: Vec<Pacer>,
     budget: OperationBudget,
-    /// Operations admitted since [`SharedSchedule::take_admitted`]; one that was put back is admitted again.
-    admitted: u64,
+    /// Operations taken since [`SharedSchedule::drain_admitted_count`]. One that was put back counts again when it is
+    /// taken again, as the recorder has withdrawn it; the budget does not count it twice.
+    taken: u64,
     /// The next operation of each pacer, and those that were put back. Empty before the task begins and after it has ended.
     due: BinaryHeap<Reverse<DueOperation>>,
     started: bool,
@@ -39,7 +40,7 @@ struct SharedScheduleState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted {
     /// Why the task has ended.
-    pub by: EndedBy,
+    pub ended_by: EndedBy,
     /// Operations that were due within the task's time and are not sent; reported to one client only.
     pub unsent: u64,
 }
@@ -67,19 +68,19 @@ impl SharedSchedule {
     pub fn new(bound: TaskBound, pacers: Vec<Pacer>) -> Self {
         let budget = OperationBudget::new(bound, pacers.len() as u64);
         let due = BinaryHeap::with_capacity(pacers.len());
-        Self { state: RefCell::new(SharedScheduleState { pacers, budget, admitted: 0, due, started: false }) }
+        Self { state: RefCell::new(SharedScheduleState { pacers, budget, taken: 0, due, started: false }) }
     }
 
-    /// Starts the schedule when a client enters the task. If the first client enters late, at `late_ns`, operations that
-    /// were due before are skipped.
-    pub fn start(&self, late_ns: Option<u64>) {
+    /// Starts the schedule when a client enters the task. If the first client comes from another task of the step, it
+    /// enters at `entered_ns`, and operations that were due before are skipped.
+    pub fn start(&self, entered_ns: Option<u64>) {
         let state = &mut *self.state.borrow_mut();
         if std::mem::replace(&mut state.started, true) {
             return;
         }
         for (position, pacer) in (0..).zip(&mut state.pacers) {
-            if let Some(now_ns) = late_ns {
-                pacer.skip_to(now_ns);
+            if let Some(entered_ns) = entered_ns {
+                pacer.skip_to(entered_ns);
             }
             let next = pacer.next_due_ns().map(|due_ns| DueOperation { due_ns, pacer: Some(position) });
             state.due.extend(next.map(Reverse));
@@ -87,8 +88,8 @@ impl SharedSchedule {
     }
 
     /// Number of operations that all clients have taken since the last call.
-    pub fn take_admitted(&self) -> u64 {
-        std::mem::take(&mut self.state.borrow_mut().admitted)
+    pub fn drain_admitted_count(&self) -> u64 {
+        std::mem::take(&mut self.state.borrow_mut().taken)
     }
 
     /// The end of the task's time, nanoseconds since it began; `None` if it is not limited by time.
@@ -101,10 +102,10 @@ impl SharedSchedule {
         self.state.borrow().due.peek().map(|Reverse(next)| next.due_ns)
     }
 
-    /// Why no operation can be taken at `now_ns` or later; `None` while the task continues.
-    pub fn exhausted(&self, now_ns: u64) -> Option<Exhausted> {
+    /// Ends the schedule if no operation can be taken at `now_ns` or later; `None` while the task continues.
+    pub fn end_if_exhausted(&self, now_ns: u64) -> Option<Exhausted> {
         let mut state = self.state.borrow_mut();
-        state.budget.end_reason(now_ns).map(|by| state.end(by))
+        state.budget.end_reason(now_ns).map(|ended_by| state.end(ended_by))
     }
 
     /// Takes the operation that is due next.
@@ -117,14 +118,14 @@ impl SharedSchedule {
         let Some(mut next) = state.due.peek_mut() else {
             // Another client has already reached the end.
             return Err(Exhausted {
-                by: state.budget.end_reason(u64::MAX).unwrap_or(EndedBy::Time),
+                ended_by: state.budget.end_reason(u64::MAX).unwrap_or(EndedBy::Time),
                 unsent: 0,
             });
         };
         let Reverse(DueOperation { due_ns, pacer }) = *next;
-        match state.budget.admit(due_ns, now_ns) {
+        match state.budget.admit(Admission { due_ns, now_ns }) {
             Ok(sample_type) => {
-                state.admitted += 1;
+                state.taken += 1;
                 let following = pacer.and_then(|position| state.pacers[position as usize].next_due_ns());
                 match following {
                     Some(due_ns) => *next = Reverse(DueOperation { due_ns, pacer }),
@@ -132,9 +133,9 @@ impl SharedSchedule {
                 }
                 Ok(Admitted { due_ns, sample_type })
             }
-            Err(by) => {
+            Err(ended_by) => {
                 drop(next);
-                Err(state.end(by))
+                Err(state.end(ended_by))
             }
         }
     }
@@ -148,14 +149,15 @@ impl SharedSchedule {
 }
 
 impl SharedScheduleState {
-    fn end(&mut self, by: EndedBy) -> Exhausted {
+    /// Removes all operations and counts those that are not sent.
+    fn end(&mut self, ended_by: EndedBy) -> Exhausted {
         let end_ns = self.budget.end_ns().unwrap_or(0);
         let left = self.due.drain().filter(|Reverse(operation)| operation.due_ns < end_ns);
         let after = |pacer: Option<u32>| {
             pacer.map_or(0, |position| self.pacers[position as usize].remaining_before(end_ns))
         };
         let unsent = left.map(|Reverse(operation)| 1 + after(operation.pacer)).sum();
-        Exhausted { by, unsent }
+        Exhausted { ended_by, unsent }
     }
 }
 
@@ -193,7 +195,7 @@ mod tests {
         );
         let warmup = |one: &&Admitted| one.sample_type == SampleType::Warmup;
         assert_eq!((all.iter().take_while(warmup).count(), all.iter().filter(warmup).count()), (8, 8));
-        assert_eq!(shared.take(0), Err(Exhausted { by: EndedBy::Iterations, unsent: 0 }));
+        assert_eq!(shared.take(0), Err(Exhausted { ended_by: EndedBy::Iterations, unsent: 0 }));
     }
 
     #[test]
@@ -218,15 +220,21 @@ mod tests {
                 Ok(Admitted { due_ns: number * 10 * MS, sample_type: SampleType::Measured })
             );
         }
-        assert_eq!(shared.exhausted(999 * MS), None);
-        assert_eq!(shared.exhausted(1000 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 90 }));
-        assert_eq!(shared.exhausted(1000 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 0 }));
-        assert_eq!(shared.take(1000 * MS), Err(Exhausted { by: EndedBy::Time, unsent: 0 }));
+        assert_eq!(shared.end_if_exhausted(999 * MS), None);
+        assert_eq!(
+            shared.end_if_exhausted(1000 * MS),
+            Some(Exhausted { ended_by: EndedBy::Time, unsent: 90 })
+        );
+        assert_eq!(
+            shared.end_if_exhausted(1000 * MS),
+            Some(Exhausted { ended_by: EndedBy::Time, unsent: 0 })
+        );
+        assert_eq!(shared.take(1000 * MS), Err(Exhausted { ended_by: EndedBy::Time, unsent: 0 }));
         let whole = even(3, 0.0, time);
         whole.start(None);
         assert_eq!(
             (taken(&whole).len(), whole.take(0)),
-            (100, Err(Exhausted { by: EndedBy::Time, unsent: 0 }))
+            (100, Err(Exhausted { ended_by: EndedBy::Time, unsent: 0 }))
         );
     }
 
@@ -244,7 +252,7 @@ mod tests {
         timed.start(None);
         assert_eq!(timed.take(0), Ok(Admitted { due_ns: 0, sample_type: SampleType::Measured }));
         timed.put_back(0);
-        assert_eq!(timed.exhausted(20 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 2 }));
+        assert_eq!(timed.end_if_exhausted(20 * MS), Some(Exhausted { ended_by: EndedBy::Time, unsent: 2 }));
     }
 
     #[test]

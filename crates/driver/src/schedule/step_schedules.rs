@@ -27,10 +27,10 @@ pub enum Schedule {
 impl Schedule {
     /// Number of operations that the schedule has admitted since the last call. The clients of a shared schedule call it in
     /// turn, and each operation is counted once.
-    pub fn take_admitted(&mut self) -> u64 {
+    pub fn drain_admitted_count(&mut self) -> u64 {
         match self {
-            Self::PerClient { budget, .. } => budget.take_admitted(),
-            Self::Shared(shared) => shared.take_admitted(),
+            Self::PerClient { budget, .. } => budget.drain_admitted_count(),
+            Self::Shared(shared) => shared.drain_admitted_count(),
         }
     }
 }
@@ -47,8 +47,8 @@ impl<'a> StepSchedules<'a> {
     /// The schedules of `clients`, which are all that the worker runs in the step.
     pub fn new(plan: &'a Plan, clients: impl Iterator<Item = ClientId>) -> Self {
         let mut pacers: BTreeMap<u32, Vec<Pacer>> = BTreeMap::new();
-        for client in clients.filter(|client| plan.tasks[client.task as usize].open_loop) {
-            pacers.entry(client.task).or_default().push(pacer(plan, client));
+        for client in clients.filter(|client| plan.tasks[client.task_index as usize].open_loop) {
+            pacers.entry(client.task_index).or_default().push(pacer(plan, client));
         }
         let schedule =
             |(task, pacers)| (task, Rc::new(SharedSchedule::new(plan.tasks[task as usize].bound, pacers)));
@@ -57,16 +57,16 @@ impl<'a> StepSchedules<'a> {
 
     /// The schedule of one client.
     pub fn schedule(&self, client: ClientId) -> Schedule {
-        if let Some(shared) = self.shared.get(&client.task) {
+        if let Some(shared) = self.shared.get(&client.task_index) {
             return Schedule::Shared(Rc::clone(shared));
         }
-        let bound = self.plan.tasks[client.task as usize].bound;
+        let bound = self.plan.tasks[client.task_index as usize].bound;
         Schedule::PerClient { pacer: pacer(self.plan, client), budget: OperationBudget::new(bound, 1) }
     }
 }
 
 /// The pacer of one client. Random arrivals differ from task to task and from client to client.
 fn pacer(plan: &Plan, client: ClientId) -> Pacer {
-    let seed = plan.seed.wrapping_add(u64::from(client.task).wrapping_mul(0x9e37_79b9));
-    Pacer::new(&plan.tasks[client.task as usize], client.client, seed)
+    let seed = plan.seed.wrapping_add(u64::from(client.task_index).wrapping_mul(0x9e37_79b9));
+    Pacer::new(&plan.tasks[client.task_index as usize], client.client_number, seed)
 }

@@ -13,7 +13,7 @@ use crate::client_id::ClientId;
 use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
 use crate::response::outcome::ResponseOutcome;
-use crate::schedule::budget::OperationBudget;
+use crate::schedule::budget::{Admission, OperationBudget};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::shared_schedule::{Admitted, Exhausted, SharedSchedule};
@@ -34,7 +34,7 @@ pub struct TaskClient<'a> {
     /// The task in the plan.
     pub task: &'a PlannedTask,
     /// The state of the task.
-    pub run: &'a TaskState,
+    pub task_state: &'a TaskState,
     /// When the task began; all its times count from here.
     pub origin: Instant,
     /// The client's handle to Python, if Python takes part in the task.
@@ -46,8 +46,8 @@ pub struct TaskClient<'a> {
 pub struct Entry {
     /// Nanoseconds after the beginning of the task; later than 0 only during ramp-up.
     pub start_ns: u64,
-    /// Whether the client comes from another task of the step.
-    pub is_late: bool,
+    /// Whether the client comes from another task of the step, so that the task may have begun before.
+    pub joins_later: bool,
 }
 
 /// The measured loop of one client in one task. It is generic over everything that takes time, so that tests replace
@@ -70,13 +70,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Executes operations until the client ends; returns why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         // A client that joins late does not catch up on the schedule it missed.
-        let late_ns = entry.is_late.then(|| self.elapsed_ns(self.clock.now()));
-        match (&mut *schedule, late_ns) {
-            (Schedule::PerClient { pacer, .. }, Some(now_ns)) => pacer.skip_to(now_ns),
+        let entered_ns = entry.joins_later.then(|| self.elapsed_ns(self.clock.now()));
+        match (&mut *schedule, entered_ns) {
+            (Schedule::PerClient { pacer, .. }, Some(entered_ns)) => pacer.skip_to(entered_ns),
             (Schedule::PerClient { .. }, None) => {}
-            (Schedule::Shared(shared), _) => shared.start(late_ns),
+            (Schedule::Shared(shared), _) => shared.start(entered_ns),
         }
-        let mut free_ns = entry.start_ns.max(late_ns.unwrap_or(0));
+        let mut free_ns = entry.start_ns.max(entered_ns.unwrap_or(0));
         if !self.wait_until(entry.start_ns).await {
             return self.stop_reason();
         }
@@ -88,7 +88,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 Schedule::PerClient { pacer, budget } => self.next_of_own_schedule(pacer, budget).await,
                 Schedule::Shared(shared) => self.next_of_shared_schedule(shared).await,
             };
-            let NextOperation { due_ns, ready, sample_type } = match next {
+            let NextOperation { due_ns, preparing_since, sample_type } = match next {
                 Ok(next) => next,
                 Err(ended_by) => return ended_by,
             };
@@ -96,22 +96,22 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             if let Some(due_ns) = due_ns
                 && !self.wait_until(due_ns).await
             {
-                self.recorder.borrow_mut().cancel_operation(self.client.id.task);
+                self.recorder.borrow_mut().withdraw_admitted(self.client.id.task_index);
                 return self.stop_reason();
             }
-            self.recorder.borrow_mut().begin_operation(self.client.id.task);
+            self.recorder.borrow_mut().begin_operation(self.client.id.task_index);
             self.clock.mark_active();
-            let started = if due_ns.is_some() { self.clock.now() } else { ready };
+            let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
-                return self.execution_cancelled(schedule, due_ns);
+                return self.end_without_outcome(schedule, due_ns);
             };
             self.clock.mark_active();
-            let times =
-                LoopTimes { due_ns, free_ns, started, processing_end: self.operations.processing_end() };
+            let processing_end = self.operations.processing_end();
+            let times = LoopTimes { due_ns, free_ns, processing_start, processing_end };
             free_ns = self.elapsed_ns(outcome.free);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
-            let class = outcome.response.error_class;
-            self.apply_failure_policy(&outcome.response);
+            let class = outcome.result.error_class;
+            self.apply_failure_policy(&outcome.result);
             self.record(sample_type, &times, outcome);
             if was_last {
                 return EndedBy::Source;
@@ -133,65 +133,65 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             None => pacer.next_due_ns(),
             Some(handle) => match self.request_due_time(handle, budget).await? {
                 Some(due_ns) => Some(due_ns),
-                None => return Err(self.source_exhausted()),
+                None => return Err(self.end_for_source()),
             },
         };
-        let (ready, sample_type) = loop {
-            let ready = self.clock.now();
-            let now_ns = self.elapsed_ns(ready);
-            match budget.admit(due_ns.unwrap_or(now_ns), now_ns) {
-                Ok(sample_type) if !self.operations.is_starved() => break (ready, sample_type),
+        let (preparing_since, sample_type) = loop {
+            let preparing_since = self.clock.now();
+            let now_ns = self.elapsed_ns(preparing_since);
+            match budget.admit(Admission { due_ns: due_ns.unwrap_or(now_ns), now_ns }) {
+                Ok(sample_type) if !self.operations.is_starved() => break (preparing_since, sample_type),
                 Ok(_) => budget.undo(),
                 Err(ended_by) => {
                     let end_ns = budget.end_ns().unwrap_or(0);
                     if due_ns.is_some_and(|due_ns| due_ns < end_ns) {
                         self.recorder
                             .borrow_mut()
-                            .leave_unsent(self.client.id.task, 1 + pacer.remaining_before(end_ns));
+                            .leave_unsent(self.client.id.task_index, 1 + pacer.remaining_before(end_ns));
                     }
                     return Err(ended_by);
                 }
             }
             let supplied = self.wait_for_supply(budget.end_ns()).await;
-            self.record_underrun(self.instant(due_ns.unwrap_or(0)).max(ready));
+            self.record_underrun(self.instant(due_ns.unwrap_or(0)).max(preparing_since));
             supplied?;
         };
         if self.operations.prepare_next() {
-            Ok(NextOperation { due_ns, ready, sample_type })
+            Ok(NextOperation { due_ns, preparing_since, sample_type })
         } else {
             budget.undo();
-            Err(self.source_exhausted())
+            Err(self.end_for_source())
         }
     }
 
     /// Prepares the next operation of the source, then takes the due time that is next in the shared schedule. In this order,
     /// because a client whose source is exhausted must not take a due time from the other clients.
     async fn next_of_shared_schedule(&mut self, shared: &SharedSchedule) -> Result<NextOperation, EndedBy> {
-        let ready = self.clock.now();
-        let mut now_ns = self.elapsed_ns(ready);
-        if self.operations.is_starved() && shared.exhausted(now_ns).is_none() {
+        let preparing_since = self.clock.now();
+        let mut now_ns = self.elapsed_ns(preparing_since);
+        if self.operations.is_starved() && shared.end_if_exhausted(now_ns).is_none() {
             let supplied = self.wait_for_supply(shared.end_ns()).await;
             if let Some(due_ns) = shared.next_due_ns() {
-                self.record_underrun(self.instant(due_ns).max(ready));
+                self.record_underrun(self.instant(due_ns).max(preparing_since));
             }
             supplied?;
             now_ns = self.elapsed_ns(self.clock.now());
         }
-        if let Some(exhausted) = shared.exhausted(now_ns) {
-            return Err(self.schedule_exhausted(exhausted));
+        if let Some(exhausted) = shared.end_if_exhausted(now_ns) {
+            return Err(self.end_for_schedule(exhausted));
         }
         if !self.operations.prepare_next() {
-            return Err(self.source_exhausted());
+            return Err(self.end_for_source());
         }
         let Admitted { due_ns, sample_type } =
-            shared.take(now_ns).map_err(|end| self.schedule_exhausted(end))?;
-        Ok(NextOperation { due_ns: Some(due_ns), ready, sample_type })
+            shared.take(now_ns).map_err(|exhausted| self.end_for_schedule(exhausted))?;
+        Ok(NextOperation { due_ns: Some(due_ns), preparing_since, sample_type })
     }
 
     /// Ends the client because its open loop has no more operations.
-    fn schedule_exhausted(&self, exhausted: Exhausted) -> EndedBy {
-        self.recorder.borrow_mut().leave_unsent(self.client.id.task, exhausted.unsent);
-        exhausted.by
+    fn end_for_schedule(&self, exhausted: Exhausted) -> EndedBy {
+        self.recorder.borrow_mut().leave_unsent(self.client.id.task_index, exhausted.unsent);
+        exhausted.ended_by
     }
 
     /// Requests the next due time from a scheduler in Python; `None` if there is none. Requests no more due times than
@@ -236,7 +236,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     fn record_underrun(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
         if !waited.is_zero() && !self.operations.is_exhausted() {
-            self.recorder.borrow_mut().record_underrun(self.client.id.task, nanos(waited));
+            self.recorder.borrow_mut().record_underrun(self.client.id.task_index, nanos(waited));
         }
     }
 
@@ -248,55 +248,54 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a runner in Python
     /// names; `true` if the operation was the last.
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
-        let TaskClient { id, task, run, handle, .. } = self.client;
+        let TaskClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
-            handle.send_outcome(&outcome.response, &task.unit, self.elapsed_ns(outcome.done) as f64 / 1e9);
+            handle.send_outcome(&outcome.result, &task.unit, self.elapsed_ns(outcome.done) as f64 / 1e9);
         }
         if let Some(unit) = self.operations.take_unit()
-            && run.set_unit(&unit)
+            && task_state.set_unit(&unit)
             && unit != task.unit
         {
-            self.recorder.borrow_mut().set_unit(id.task, unit);
+            self.recorder.borrow_mut().set_unit(id.task_index, unit);
         }
         self.operations.was_last()
     }
 
     /// Ends the client because an operation was not executed: the race or the step has ended, or its runner in Python
     /// had no operation left.
-    fn execution_cancelled(&self, schedule: &Schedule, due_ns: Option<u64>) -> EndedBy {
+    fn end_without_outcome(&self, schedule: &Schedule, due_ns: Option<u64>) -> EndedBy {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
             return self.stop_reason();
         }
-        self.recorder.borrow_mut().retract_operation(self.client.id.task);
+        self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index);
         if let (Schedule::Shared(shared), Some(due_ns)) = (schedule, due_ns) {
             shared.put_back(due_ns);
         }
-        self.source_exhausted()
+        self.end_for_source()
     }
 
     /// Ends the client because its source has no more operations. If something failed in Python, that is recorded as
     /// the failure of one operation.
-    fn source_exhausted(&self) -> EndedBy {
+    fn end_for_source(&self) -> EndedBy {
         let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else { return EndedBy::Source };
-        let response = ResponseOutcome::failure(ErrorClass::Plugin, reason.to_owned());
-        self.recorder.borrow_mut().begin_source_failure(self.client.id.task);
+        self.recorder.borrow_mut().begin_source_failure(self.client.id.task_index);
         let now = self.clock.now();
         let outcome = OperationOutcome {
             first_sent: now,
             sent: now,
             done: now,
             free: now,
-            response,
+            result: ResponseOutcome::failure(ErrorClass::Plugin, reason.to_owned()),
             ..OperationOutcome::nothing()
         };
         let times = LoopTimes {
             due_ns: None,
             free_ns: self.elapsed_ns(now),
-            started: now,
+            processing_start: now,
             processing_end: Some(now),
         };
-        self.apply_failure_policy(&outcome.response);
+        self.apply_failure_policy(&outcome.result);
         self.record(SampleType::Measured, &times, outcome);
         EndedBy::Source
     }
@@ -321,10 +320,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             first_sent_ns: self.elapsed_ns(outcome.first_sent),
             sent_ns,
             done_ns: self.elapsed_ns(outcome.done),
-            processing_ns: nanos_since(times.started, processing_end),
+            processing_ns: nanos_since(times.processing_start, processing_end),
         };
         let sample = self.sample(sample_type, times, &outcome);
-        self.recorder.borrow_mut().record(sample, outcome.response.failures);
+        self.recorder.borrow_mut().record(sample, outcome.result.failures);
     }
 
     /// Records a sub-operation. Its weight and its lateness are in the sample of the whole operation.
@@ -345,8 +344,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let result = OperationResult { weight: 0, failed_weight: 0, ..sample.result };
         let sample = Sample { result, ..sample };
         let name = SubOperationName { operation: &label.operation, operation_type: &label.operation_type };
-        let recorded =
-            self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.response.failures);
+        let recorded = self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.result.failures);
         if let Err(error) = recorded {
             self.cancellation.race.abort(error.to_string());
         }
@@ -354,20 +352,20 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 
     /// The sample of an operation or of a sub-operation.
     fn sample(&self, sample_type: SampleType, times: OperationTimes, outcome: &OperationOutcome) -> Sample {
-        let ClientId { task, client } = self.client.id;
-        let OperationOutcome { response, status, retries, traffic, .. } = outcome;
+        let ClientId { task_index, client_number } = self.client.id;
+        let OperationOutcome { result, status, retries, traffic, .. } = outcome;
         let result = OperationResult {
-            error_class: response.error_class,
+            error_class: result.error_class,
             status: *status,
             retries: *retries,
-            weight: response.weight,
-            failed_weight: response.failed_weight,
-            took_ms: response.took_ms.map_or(-1, u64::cast_signed),
+            weight: result.weight,
+            failed_weight: result.failed_weight,
+            took_ms: result.took_ms.map_or(-1, u64::cast_signed),
         };
         Sample {
-            task_index: task,
+            task_index,
             sub_operation: None,
-            client,
+            client_number,
             sample_type,
             times,
             result,
@@ -376,18 +374,18 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Aborts the race after a failure if the plan requires it.
-    fn apply_failure_policy(&self, response: &ResponseOutcome) {
+    fn apply_failure_policy(&self, result: &ResponseOutcome) {
         let TaskClient { task, .. } = self.client;
-        let (class, race) = (response.error_class, self.cancellation.race);
+        let (class, race) = (result.error_class, self.cancellation.race);
         match self.cancellation.step.plan().driver.on_error {
-            _ if response.is_success() => {}
+            _ if result.is_success() => {}
             // The track declares that the race is worthless if an assertion fails.
             _ if class == ErrorClass::Assertion => {
-                let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
+                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
                 race.abort(format!("task {}: {reason}", task.name));
             }
             OnError::Continue if class.is_unreachable() => {
-                let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
+                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
                 let host = self.operations.authority();
                 race.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
             }
@@ -426,8 +424,8 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
 struct NextOperation {
     /// When it is due, nanoseconds since the task began; `None`: as soon as the client is free.
     due_ns: Option<u64>,
-    /// When the client was ready for it.
-    ready: Instant,
+    /// Since when the client has been preparing it.
+    preparing_since: Instant,
     sample_type: SampleType,
 }
 
@@ -436,7 +434,8 @@ struct LoopTimes {
     due_ns: Option<u64>,
     /// When the client was free for it, nanoseconds since the task began.
     free_ns: u64,
-    started: Instant,
+    /// Processing time counts from here: from the due time on, or without a schedule from the preparation on.
+    processing_start: Instant,
     /// When the operation ended as a whole; `None`: when it is recorded.
     processing_end: Option<Instant>,
 }

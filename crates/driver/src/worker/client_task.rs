@@ -38,25 +38,25 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
     let mut stopped = None;
     for (position, client_task) in tasks.iter_mut().enumerate() {
         let ClientTask { id, start_ns, schedule, operations, handle } = client_task;
-        let Some((run, task)) = cancellation.step.task(id.task) else { continue };
+        let Some((task_state, task)) = cancellation.step.task(id.task_index) else { continue };
         let ended_by = if let Some(reason) = stopped {
             reason
         } else {
-            let origin = run.origin(clock.now());
-            let client = TaskClient { id: *id, task, run, origin, handle: handle.as_ref() };
+            let origin = task_state.origin(clock.now());
+            let client = TaskClient { id: *id, task, task_state, origin, handle: handle.as_ref() };
             let mut client_loop = ClientLoop { clock, operations, client, recorder, cancellation };
-            client_loop.run(schedule, Entry { start_ns: *start_ns, is_late: position > 0 }).await
+            client_loop.run(schedule, Entry { start_ns: *start_ns, joins_later: position > 0 }).await
         };
         stopped = cancellation.stop_reason();
         if let Some(handle) = handle {
             handle.end();
         }
-        cancellation.step.client_ended(run);
+        cancellation.step.client_ended(task_state);
         recorder.borrow_mut().end_client(ClientEnd {
-            task_index: id.task,
-            by: ended_by,
-            planned: schedule.take_admitted(),
-            started_ns: cancellation.race.elapsed_ns(run.origin(clock.now())),
+            task_index: id.task_index,
+            ended_by,
+            admitted: schedule.drain_admitted_count(),
+            task_began_ns: cancellation.race.elapsed_ns(task_state.origin(clock.now())),
         });
     }
 }

@@ -8,7 +8,7 @@ use pacenote_record::SampleType;
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::operation::PreparedCalls;
-use crate::operation::bulk::{BulkSource, ClientDocuments};
+use crate::operation::bulk::{BulkSource, ClientPartition};
 use crate::operation::context::Destination;
 use crate::operation::data_files::DataFiles;
 use crate::operation::outcome::OperationOutcome;
@@ -57,7 +57,7 @@ impl OperationSource {
         let to = Destination { target: &plan.target, host: context.host, task_name: &task.name };
         Ok(match &task.work {
             TaskWork::Bulk(bulk) => {
-                let documents = ClientDocuments { task, bulk, client };
+                let documents = ClientPartition { task, bulk, client };
                 Self::Bulk(Box::new(BulkSource::new(documents, plan.seed, context.files, to)?))
             }
             TaskWork::Calls(calls) => Self::Calls(Box::new(PreparedCalls::new(calls, to)?)),

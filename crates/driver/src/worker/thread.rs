@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{ClientAllocation, OnError, Plan, PlannedTask, TaskAllocation, TaskPacing};
-use pacenote_record::{EndedBy, RecordError, RecordSender, Recorder, ServiceTotals};
+use pacenote_record::{EndedBy, RecordError, RecordSender, RecordedTask, Recorder, ServiceTotals};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -37,7 +37,12 @@ const IDLE_CHECK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub enum WorkerCommand {
     /// Connect clients and build sources; answered by [`WorkerReply::Ready`].
-    Prepare(Arc<StepState>, Arc<DataFiles>),
+    Prepare {
+        /// The step.
+        step: Arc<StepState>,
+        /// The data files of the step.
+        files: Arc<DataFiles>,
+    },
     /// Start the clients; answered by [`WorkerReply::Done`] when all have ended.
     Start,
     /// End the thread.
@@ -109,7 +114,7 @@ impl Worker {
         let mut pools = ClientPools::new();
         let mut peak_load = PeakLoad::default();
         while let Some(command) = self.commands.recv().await {
-            let WorkerCommand::Prepare(step, files) = command else { break };
+            let WorkerCommand::Prepare { step, files } = command else { break };
             let plan = &self.context.plan;
             let recorder = RefCell::new(Recorder::new(self.context.record_sender.clone()));
             let spin_wait = Rc::new(SpinWait::new(Duration::from_micros(plan.driver.spin_us.into())));
@@ -167,14 +172,14 @@ impl Worker {
         let WorkerContext { plan, bridge, .. } = &self.context;
         let client_task = |allocation: TaskAllocation| {
             let id = client_id(allocation);
-            let task = &plan.tasks[id.task as usize];
+            let task = &plan.tasks[id.task_index as usize];
             add_client(resources.recorder, id, task)?;
             let handle = bridge.as_ref().and_then(|bridge| bridge.handle(id));
             let context =
                 SourceContext { host: pool.host(), files: resources.files, handle: handle.as_ref() };
-            let source = OperationSource::new(plan, task, id.client, context)?;
+            let source = OperationSource::new(plan, task, id.client_number, context)?;
             let operations = PooledOperations { source, pool: Rc::clone(pool) };
-            let start_ns = Pacer::client_start_ns(task, id.client);
+            let start_ns = Pacer::client_start_ns(task, id.client_number);
             Ok(ClientTask { id, start_ns, schedule: resources.schedules.schedule(id), operations, handle })
         };
         allocation.allocations.iter().copied().map(client_task).collect()
@@ -259,9 +264,10 @@ impl Worker {
         // Clients that are still running are dropped with their requests, which remain unanswered.
         drop(running);
         let ended_by = if race.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
-        let started_ns = |task| step.task(task).map_or(0, |(state, _)| started_ns(state, race));
-        recorder.borrow_mut().close(ended_by, started_ns);
-        recorder.borrow().service_times().to_vec()
+        let task_began_ns =
+            |task_index| step.task(task_index).map_or(0, |(task_state, _)| task_began_ns(task_state, race));
+        recorder.borrow_mut().close(ended_by, task_began_ns);
+        recorder.borrow().service_totals().to_vec()
     }
 
     /// Reopens idle connections that the server has closed, as the next request would, but without sending a request.
@@ -302,7 +308,8 @@ impl Worker {
 /// When a histogram cannot be created.
 pub fn add_client(recorder: &RefCell<Recorder>, id: ClientId, task: &PlannedTask) -> Result<(), RecordError> {
     let paced = !matches!(task.pace, TaskPacing::Unpaced {});
-    recorder.borrow_mut().add_client(id.task, paced, measured_window(task.bound))
+    let measured_window = measured_window(task.bound);
+    recorder.borrow_mut().add_client(RecordedTask { task_index: id.task_index, paced, measured_window })
 }
 
 /// The clients of all tasks that a worker runs in a step.
@@ -312,10 +319,10 @@ fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = Clie
 
 /// The client that an allocation is for.
 pub fn client_id(allocation: TaskAllocation) -> ClientId {
-    ClientId { task: allocation.task, client: allocation.client }
+    ClientId { task_index: allocation.task, client_number: allocation.client }
 }
 
 /// When a task began, nanoseconds since the race's first step.
-fn started_ns(state: &TaskState, race: &RaceState) -> u64 {
-    race.elapsed_ns(state.origin(Instant::now()))
+fn task_began_ns(task_state: &TaskState, race: &RaceState) -> u64 {
+    race.elapsed_ns(task_state.origin(Instant::now()))
 }

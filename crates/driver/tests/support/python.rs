@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Finished, request, request_task, run_with};
 
 /// The only client of the first task.
-pub const CLIENT: ClientId = ClientId { task: 0, client: 0 };
+pub const CLIENT: ClientId = ClientId { task_index: 0, client_number: 0 };
 
 /// A task without a bound whose operations come from Python.
 pub fn python_task(name: &str, clients: u32, work: Value) -> Value {
@@ -45,7 +45,8 @@ pub fn success(weight: u64, last: bool) -> RunnerResult {
 /// The result of a failed operation, its client's last.
 pub fn failure(class: &str) -> RunnerResult {
     let class = OperationFailure::class_of(class).unwrap();
-    let failure = OperationFailure { class, kind: "Oops".into(), status: None, reason: "it broke".into() };
+    let failure =
+        OperationFailure { class, error_type: "Oops".into(), status: None, reason: "it broke".into() };
     RunnerResult { weight: 2, unit: "ops".into(), success: false, last: true, failure: Some(failure) }
 }
 

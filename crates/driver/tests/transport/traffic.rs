@@ -167,7 +167,7 @@ fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
                         "documents": 1, "timeout_ms": null});
     let mut plan = plan(server.port, &[queued_task("bulk", 4), runner_task("own")]);
     plan["target"]["compress"] = true.into();
-    let own = ClientId { task: 1, client: 0 };
+    let own = ClientId { task_index: 1, client_number: 0 };
     let (mut running, mut replies) = (0, 0);
     let finished = race(&plan, move |bridge, event| match event {
         PythonEvent::PrepareStep { step: 0 } => {

@@ -99,7 +99,7 @@ fn write_rows(writer: &mut Writer, rows: &[Sample]) -> Result<(), Failure> {
     column::<ByteArrayType>(&mut group, rows, |_| text("term"))?;
     column::<ByteArrayType>(&mut group, rows, |_| text("search"))?;
     column::<BoolType>(&mut group, rows, |row| row.sub_operation.is_some())?;
-    column::<Int32Type>(&mut group, rows, |row| row.client.cast_signed())?;
+    column::<Int32Type>(&mut group, rows, |row| row.client_number.cast_signed())?;
     column::<Int32Type>(&mut group, rows, |_| 0)?;
     column::<ByteArrayType>(&mut group, rows, |row| text(row.sample_type.name()))?;
     column::<Int64Type>(&mut group, rows, |row| row.times.due_ns.cast_signed())?;

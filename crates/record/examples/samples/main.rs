@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use pacenote_record::{
     ClientEnd, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationResult, OperationTimes,
-    RecordSender, Recorder, Sample, SamplePolicy, SampleType, TaskInfo, Traffic,
+    RecordSender, RecordedTask, Recorder, RetentionPolicy, Sample, SampleType, TaskInfo, Traffic,
 };
 
 /// Default number of samples.
@@ -38,7 +38,7 @@ fn sample(number: u64) -> Sample {
     Sample {
         task_index: 0,
         sub_operation: None,
-        client: (number % 64) as u32,
+        client_number: (number % 64) as u32,
         sample_type: SampleType::Measured,
         times: OperationTimes {
             paced: false,
@@ -109,10 +109,11 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     };
     let mut collector = Collector::new(folder, vec![info])?;
     let (channel, inbox) = channel();
-    let sender = RecordSender::new(channel, SamplePolicy::All);
-    sender.send(Delivery::Begin { task_index: 0, workers: 1, started_ns: 0 });
+    let sender = RecordSender::new(channel, RetentionPolicy::All);
+    sender.send(Delivery::Begin { task_index: 0, workers: 1, step_began_ns: 0 });
     let mut recorder = Recorder::new(sender.clone());
-    recorder.add_client(0, false, MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX })?;
+    let measured_window = MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX };
+    recorder.add_client(RecordedTask { task_index: 0, paced: false, measured_window })?;
     let started = own_cpu_ns()?;
     let mut merging = 0;
     for chunk in 0..count / CHUNK {
@@ -131,9 +132,9 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let writing = cpu_ns_of("pacenote-write")?;
     recorder.end_client(ClientEnd {
         task_index: 0,
-        by: EndedBy::Source,
-        planned: count / CHUNK * CHUNK,
-        started_ns: 0,
+        ended_by: EndedBy::Source,
+        admitted: count / CHUNK * CHUNK,
+        task_began_ns: 0,
     });
     while let Ok(delivery) = inbox.try_recv() {
         collector.receive(delivery, sender.buffers())?;

@@ -56,7 +56,8 @@ struct RunningTask {
     sub_operations: BTreeMap<SubOperationNumber, SubOperationTotals>,
     /// Number of workers with clients that have not ended the task.
     workers: u32,
-    started_ns: u64,
+    /// When it began, nanoseconds since the race's first step; until a worker has ended it, when its step began.
+    task_began_ns: u64,
     /// Seconds for which slower workers may still deliver statistics.
     pending: PendingSeconds,
 }
@@ -80,7 +81,7 @@ impl RunningTask {
     }
 
     /// Adds the medians, which require complete seconds.
-    fn finalize(&mut self, complete: &PendingSeconds) {
+    fn add_medians(&mut self, complete: &PendingSeconds) {
         for second in complete.values().filter(|second| second.sub_operation.is_none()) {
             self.totals.add_medians(second);
         }
@@ -120,7 +121,7 @@ impl Collector {
         let finished = self.process(delivery, buffers)?;
         // The result of a task comes first; the failure is reported with the next delivery.
         if finished.is_none() {
-            self.writer.check()?;
+            self.writer.take_error()?;
         }
         Ok(finished)
     }
@@ -131,16 +132,17 @@ impl Collector {
         buffers: &BufferPool,
     ) -> Result<Option<FinishedTask>, RecordError> {
         match delivery {
-            Delivery::Begin { task_index, workers, started_ns } => {
+            Delivery::Begin { task_index, workers, step_began_ns } => {
                 let totals = TaskTotals::new(task_index, self.catalog.tasks[task_index as usize].clone())?;
                 let (sub_operations, pending) = (BTreeMap::new(), BTreeMap::new());
-                let running = RunningTask { totals, sub_operations, workers, started_ns, pending };
+                let running =
+                    RunningTask { totals, sub_operations, workers, task_began_ns: step_began_ns, pending };
                 self.running.insert(task_index, running);
             }
             Delivery::Second(second) => self.add_second(*second)?,
             Delivery::Samples(samples) => {
-                self.count(&samples);
-                self.writer.samples(samples, buffers);
+                self.count_kept(&samples);
+                self.writer.send_samples(samples, buffers);
             }
             Delivery::Missing { task_index, missing } => {
                 if let Some(running) = self.running.get_mut(&task_index) {
@@ -152,11 +154,11 @@ impl Collector {
                     running.totals.set_unit(unit.clone());
                 }
                 self.catalog.tasks[task_index as usize].unit.clone_from(&unit);
-                self.writer.unit(task_index, unit);
+                self.writer.send_unit(task_index, unit);
             }
             Delivery::SubOperation(info) => {
                 self.catalog.sub_operations.push(info.clone());
-                self.writer.sub_operation(info);
+                self.writer.send_sub_operation(info);
             }
             Delivery::Failures { task_index, sub_operation, failures } => {
                 match (self.running.get_mut(&task_index), sub_operation) {
@@ -176,7 +178,7 @@ impl Collector {
     fn end_worker_task(&mut self, end: &WorkerTaskEnd) -> Option<FinishedTask> {
         let running = self.running.get_mut(&end.task_index)?;
         running.totals.end(end);
-        running.started_ns = running.started_ns.max(end.started_ns);
+        running.task_began_ns = running.task_began_ns.max(end.task_began_ns);
         running.workers = running.workers.saturating_sub(1);
         if running.workers > 0 {
             return None;
@@ -197,7 +199,7 @@ impl Collector {
     /// Finishes one of the tasks whose workers died before they could end it; the result contains what was recorded.
     pub fn finish_orphan(&mut self) -> Option<FinishedTask> {
         let mut orphan = self.running.first_entry()?;
-        orphan.get_mut().totals.end_by(EndedBy::Aborted);
+        orphan.get_mut().totals.raise_ended_by(EndedBy::Aborted);
         let task_index = *orphan.key();
         self.finish_task(task_index)
     }
@@ -218,7 +220,7 @@ impl Collector {
     /// Progress of the running tasks; `elapsed_ns` counts from the race's first step.
     #[must_use]
     pub fn progress(&self, elapsed_ns: u64) -> Vec<TaskProgress> {
-        let since = |running: &RunningTask| elapsed_ns.saturating_sub(running.started_ns);
+        let since = |running: &RunningTask| elapsed_ns.saturating_sub(running.task_began_ns);
         self.running.values().map(|running| running.totals.progress(since(running))).collect()
     }
 
@@ -231,7 +233,7 @@ impl Collector {
         self.writer.close()
     }
 
-    fn count(&mut self, samples: &[Sample]) {
+    fn count_kept(&mut self, samples: &[Sample]) {
         for of_task in samples.chunk_by(|one, next| one.task_index == next.task_index) {
             if let Some(running) = self.running.get_mut(&of_task[0].task_index) {
                 running.totals.add_kept(of_task.len() as u64);
@@ -242,7 +244,7 @@ impl Collector {
     fn write<'a>(&self, seconds: impl Iterator<Item = &'a SecondStats>) -> Result<(), RecordError> {
         for second in seconds.filter(|_| !self.writing_disabled) {
             let names = self.catalog.names(second.task_index, second.sub_operation);
-            self.writer.row(journal_line(names, second)?)?;
+            self.writer.send_row(journal_line(names, second)?)?;
         }
         Ok(())
     }
@@ -263,19 +265,19 @@ impl Collector {
         let first_pending = SecondKey { second: oldest_pending, sample_type: 0, sub_operation: None };
         let pending = running.pending.split_off(&first_pending);
         let complete = std::mem::replace(&mut running.pending, pending);
-        running.finalize(&complete);
+        running.add_medians(&complete);
         self.write(complete.values())
     }
 
     fn finish_task(&mut self, task_index: u32) -> Option<FinishedTask> {
         let mut running = self.running.remove(&task_index)?;
         let pending = std::mem::take(&mut running.pending);
-        running.finalize(&pending);
+        running.add_medians(&pending);
         if let Err(error) = self.write(pending.values()) {
             self.writer.fail(error);
         }
-        self.writer.flush();
-        let mut result = running.totals.result(running.started_ns);
+        self.writer.send_flush();
+        let mut result = running.totals.result(running.task_began_ns);
         let of = |(number, totals): (&SubOperationNumber, &SubOperationTotals)| {
             Some(totals.result(self.catalog.sub_operation(*number)?))
         };

@@ -29,7 +29,7 @@ impl SubOperationTotals {
 
     /// Number of sub-operations that have ended.
     pub fn ended_operations(&self) -> u64 {
-        self.stats.iter().flatten().map(|stats| stats.counts.operations).sum()
+        self.stats.iter().flatten().map(|stats| stats.counts.ended).sum()
     }
 
     /// The result of the sub-operation.
@@ -46,7 +46,7 @@ impl SubOperationTotals {
             operation_type: info.operation_type.clone(),
             service_time: measured.as_ref().and_then(|stats| DurationSummary::of(&stats.service_time)),
             failed_service_time: failed_service_time.and_then(DurationSummary::of),
-            operations: counts.operations,
+            operations: counts.ended,
             failed: counts.failed,
             retried: counts.retries,
             requests: counts.requests,

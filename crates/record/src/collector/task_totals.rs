@@ -53,7 +53,7 @@ struct RecentSecond {
 
 impl RecentSecond {
     fn new() -> Result<Self, RecordError> {
-        Ok(Self { second: 0, stats: OperationStats::of_sub_operations()? })
+        Ok(Self { second: 0, stats: OperationStats::service_time_only()? })
     }
 }
 
@@ -64,7 +64,7 @@ impl TaskTotals {
     ///
     /// As [`DurationHistogram::new`].
     pub fn new(task_index: u32, info: TaskInfo) -> Result<Self, RecordError> {
-        let [warmup, measured] = SampleType::ALL.map(|_| OperationStats::of_operations(info.paced));
+        let [warmup, measured] = SampleType::ALL.map(|_| OperationStats::for_task(info.paced));
         Ok(Self {
             task_index,
             info,
@@ -90,9 +90,9 @@ impl TaskTotals {
         let SecondStats { second, sample_type, ref stats, .. } = *added;
         self.stats[sample_type.index()].merge(stats);
         let task_second = self.second(second);
-        task_second.operations += stats.counts.operations;
+        task_second.operations += stats.counts.ended;
         task_second.weight += stats.counts.weight;
-        task_second.measured_weight += stats.counts.measured_weight;
+        task_second.window_weight += stats.counts.window_weight;
         if second > self.current_second.second || self.current_second.stats.is_empty() {
             std::mem::swap(&mut self.current_second, &mut self.previous_second);
             self.current_second.stats.clear();
@@ -146,7 +146,7 @@ impl TaskTotals {
 
     /// Adds how the clients of one worker ended the task.
     pub fn end(&mut self, end: &WorkerTaskEnd) {
-        self.end_by(end.by);
+        self.raise_ended_by(end.ended_by);
         self.planned = self.planned.zip(end.planned).map(|(ours, theirs)| ours + theirs);
         self.begun += end.begun;
         self.unanswered += end.unanswered;
@@ -155,9 +155,9 @@ impl TaskTotals {
         self.underrun_ns += end.underrun_ns;
     }
 
-    /// Sets why the task ended; the reason with the highest precedence is kept.
-    pub fn end_by(&mut self, by: EndedBy) {
-        self.ended_by = self.ended_by.max(by);
+    /// Sets why the task ended, unless a reason with a higher precedence is already set.
+    pub fn raise_ended_by(&mut self, ended_by: EndedBy) {
+        self.ended_by = self.ended_by.max(ended_by);
     }
 
     /// Sets the unit of the task's work.
@@ -172,7 +172,7 @@ impl TaskTotals {
             planned: self.planned,
             begun: self.begun,
             unsent: self.unsent,
-            succeeded: counts.operations - counts.failed,
+            succeeded: counts.ended - counts.failed,
             failed: counts.failed,
             unanswered: self.unanswered,
             timed: self.stats.iter().map(|stats| stats.service_time.count()).sum(),
@@ -187,7 +187,7 @@ impl TaskTotals {
 
     /// Number of operations that have ended.
     pub fn ended_operations(&self) -> u64 {
-        self.counts().operations
+        self.counts().ended
     }
 
     fn counts(&self) -> OperationCounts {
@@ -208,8 +208,8 @@ impl TaskTotals {
             (Some(warmup), Some(end)) => warmup..end,
             (Some(warmup), None) => warmup..last.max(warmup),
             (None, _) => {
-                let first = measured.first_sent_ns.min(last);
-                let scheduled = self.info.interval_ns.map_or(0, |interval| interval * measured.operations);
+                let first = measured.earliest_sent_ns.min(last);
+                let scheduled = self.info.interval_ns.map_or(0, |interval| interval * measured.ended);
                 first..last.max(first + scheduled)
             }
         }
@@ -230,11 +230,11 @@ impl TaskTotals {
         if end <= begin {
             return None;
         }
-        let weight = self.counts().measured_weight;
+        let weight = self.counts().window_weight;
         let mean = weight as f64 / seconds(end - begin);
         let whole = begin.div_ceil(SECOND_NS)..end / SECOND_NS;
         let weight_in =
-            |second: u64| self.seconds.get(index_of(second)).map_or(0, |second| second.measured_weight);
+            |second: u64| self.seconds.get(index_of(second)).map_or(0, |second| second.window_weight);
         let mut rates: Vec<u64> = whole.map(weight_in).collect();
         rates.sort_unstable();
         let inside: u64 = rates.iter().sum();
@@ -253,8 +253,8 @@ impl TaskTotals {
         Steadiness::of(&self.seconds, window, self.info.paced)
     }
 
-    /// The result of the task, which began `started_ns` after the race's first step.
-    pub fn result(&self, started_ns: u64) -> TaskResult {
+    /// The result of the task, which began `task_began_ns` after the race's first step.
+    pub fn result(&self, task_began_ns: u64) -> TaskResult {
         let [warmup, measured] = &self.stats;
         let counts = self.counts();
         let Range { start: begin, end } = self.window_ns();
@@ -265,7 +265,7 @@ impl TaskTotals {
             task_index: self.task_index,
             unit: self.info.unit.clone(),
             clients: self.info.clients,
-            started_s: seconds(started_ns),
+            started_s: seconds(task_began_ns),
             duration_s: seconds(counts.last_done_ns),
             window_s: seconds(end - begin),
             paced: self.info.paced,
@@ -277,15 +277,15 @@ impl TaskTotals {
             lateness: measured.lateness.as_ref().and_then(DurationSummary::of),
             failed_service_time: measured.failed_service_time.as_ref().and_then(DurationSummary::of),
             accounting: OperationTotals {
-                operations: counts.operations + self.unanswered,
-                succeeded: counts.operations - counts.failed,
+                operations: counts.ended + self.unanswered,
+                succeeded: counts.ended - counts.failed,
                 failed: counts.failed,
                 unanswered: self.unanswered,
                 unsent: self.unsent,
                 waited: counts.waited,
                 retried: counts.retries,
-                warmup: warmup.counts.operations,
-                measured: measured.counts.operations,
+                warmup: warmup.counts.ended,
+                measured: measured.counts.ended,
                 requests: counts.requests,
                 reconnects: counts.reconnects,
             },
@@ -309,7 +309,7 @@ impl TaskTotals {
     pub fn progress(&self, elapsed_ns: u64) -> TaskProgress {
         let counts = self.counts();
         let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);
-        let by_count = self.info.operations.map(|all| counts.operations as f64 / all.max(1) as f64);
+        let by_count = self.info.operations.map(|all| counts.ended as f64 / all.max(1) as f64);
         let done_share = by_count.or(by_time).map(|share| share.min(1.0));
         let RecentSecond { second, stats } = &self.previous_second;
         let recent = second + 3 > elapsed_ns / SECOND_NS && !stats.is_empty();
@@ -324,7 +324,7 @@ impl TaskTotals {
             rate: if recent { stats.counts.weight as f64 } else { 0.0 },
             p50_ms: at(0.5),
             p99_ms: at(0.99),
-            operations: counts.operations,
+            operations: counts.ended,
             failed: counts.failed,
             eta_s: done_share
                 .filter(|share| *share > 0.0)

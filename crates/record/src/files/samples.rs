@@ -246,7 +246,7 @@ fn write_rows(
     row_group.text("operation", operation, |row| names(row).operation)?;
     row_group.text("operation_type", operation, |row| names(row).operation_type)?;
     row_group.bool("part", |row| row.sub_operation.is_some())?;
-    row_group.int32("client", |row| row.client.cast_signed())?;
+    row_group.int32("client", |row| row.client_number.cast_signed())?;
     row_group.constant_int32("driver", 0)?;
     row_group.text("sample_type", |row| row.sample_type.index(), |row| row.sample_type.name())?;
     row_group.int64("due_ns", |row| row.times.due_ns.cast_signed())?;

@@ -81,7 +81,7 @@ impl SeriesRow {
             driver: 0,
             second: second.second,
             sample_type: second.sample_type.name().to_owned(),
-            operations: counts.operations,
+            operations: counts.ended,
             requests: counts.requests,
             failed: counts.failed,
             weight: counts.weight,

@@ -21,8 +21,13 @@ const MAX_WAITING_BYTES: usize = 48 << 20;
 
 /// A job for the writing thread.
 enum Job {
-    /// Samples to write, and the pool to which their buffer returns.
-    Samples(Vec<Sample>, BufferPool),
+    /// Samples to write.
+    Samples {
+        /// The samples in their buffer.
+        samples: Vec<Sample>,
+        /// The pool to which the buffer returns.
+        buffers: BufferPool,
+    },
     /// A second of a task, as a line of the journal.
     Row(String),
     /// A sub-operation to which later samples refer.
@@ -81,12 +86,12 @@ impl Writer {
         self.state.fail(error);
     }
 
-    /// Returns the first failure as an error; later calls succeed.
+    /// Takes the first failure as an error; later calls succeed.
     ///
     /// # Errors
     ///
     /// The first failure, if it was not returned before.
-    pub fn check(&self) -> Result<(), RecordError> {
+    pub fn take_error(&self) -> Result<(), RecordError> {
         if !self.state.failed.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -94,17 +99,17 @@ impl Writer {
         error.map_or(Ok(()), Err)
     }
 
-    /// Writes samples and releases their buffer.
-    pub fn samples(&self, samples: Vec<Sample>, buffers: &BufferPool) {
-        self.send(Job::Samples(samples, buffers.clone()));
+    /// Sends samples to be written; the thread then releases their buffer to `buffers`.
+    pub fn send_samples(&self, samples: Vec<Sample>, buffers: &BufferPool) {
+        self.send(Job::Samples { samples, buffers: buffers.clone() });
     }
 
-    /// Writes a row of the series.
+    /// Sends a row of the series to be written.
     ///
     /// # Errors
     ///
     /// If too many rows are waiting already.
-    pub fn row(&self, row: String) -> Result<(), RecordError> {
+    pub fn send_row(&self, row: String) -> Result<(), RecordError> {
         if self.state.waiting_bytes.fetch_add(row.len(), Ordering::Relaxed) > MAX_WAITING_BYTES {
             self.state.waiting_bytes.fetch_sub(row.len(), Ordering::Relaxed);
             return Err(RecordError::Stalled);
@@ -113,18 +118,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds a sub-operation to which later samples refer.
-    pub fn sub_operation(&self, info: SubOperationInfo) {
+    /// Sends a sub-operation to which later samples refer.
+    pub fn send_sub_operation(&self, info: SubOperationInfo) {
         self.send(Job::SubOperation(info));
     }
 
-    /// Sets the unit of a task's work for later samples.
-    pub fn unit(&self, task_index: u32, unit: String) {
+    /// Sends the unit of a task's work, which holds for later samples.
+    pub fn send_unit(&self, task_index: u32, unit: String) {
         self.send(Job::Unit { task_index, unit });
     }
 
-    /// Writes the samples collected so far.
-    pub fn flush(&self) {
+    /// Has the samples collected so far written.
+    pub fn send_flush(&self) {
         self.send(Job::Flush);
     }
 
@@ -146,7 +151,7 @@ impl Writer {
         let files = self.thread.take().and_then(|thread| thread.join().ok()).ok_or(RecordError::Died)?;
         let written = files.samples.close(&files.catalog);
         let series = files.series.close();
-        self.check()?;
+        self.take_error()?;
         series?;
         written
     }
@@ -185,7 +190,7 @@ impl RaceFiles {
     fn execute(&mut self, job: Job, state: &WriterState) -> Result<(), RecordError> {
         let writing = !state.failed.load(Ordering::Relaxed);
         match job {
-            Job::Samples(samples, buffers) => {
+            Job::Samples { samples, buffers } => {
                 let result = if writing { self.samples.append(&samples, &self.catalog) } else { Ok(()) };
                 buffers.release(samples);
                 result

@@ -6,7 +6,7 @@
 
 mod open_task;
 
-pub use open_task::ServiceTotals;
+pub use open_task::{RecordedTask, ServiceTotals};
 
 use crate::buffers::{BUFFER_CAPACITY, MissingSamples};
 use crate::catalog::SubOperationName;
@@ -17,7 +17,6 @@ use crate::recorder::open_task::{OpenTask, add_to_second};
 use crate::result::EndedBy;
 use crate::sample::Sample;
 use crate::sender::RecordSender;
-use crate::window::MeasuredWindow;
 
 /// Records the operations of one worker's clients during a step. The worker's thread owns it, and its clients borrow it
 /// in turn; it is never shared between threads, so borrowing needs no lock.
@@ -28,7 +27,8 @@ use crate::window::MeasuredWindow;
 pub struct Recorder {
     sender: RecordSender,
     open: Vec<OpenTask>,
-    closed: Vec<ServiceTotals>,
+    /// Of the tasks that have been closed.
+    service_totals: Vec<ServiceTotals>,
     samples: Vec<Sample>,
 }
 
@@ -38,11 +38,11 @@ pub struct ClientEnd {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// Why it ended.
-    pub by: EndedBy,
-    /// Operations that its schedule has planned since the last report.
-    pub planned: u64,
+    pub ended_by: EndedBy,
+    /// Operations that its schedule has admitted since the last report.
+    pub admitted: u64,
     /// When the task began, nanoseconds since the race's first step.
-    pub started_ns: u64,
+    pub task_began_ns: u64,
 }
 
 impl Recorder {
@@ -50,26 +50,22 @@ impl Recorder {
     #[must_use]
     pub fn new(sender: RecordSender) -> Self {
         let samples = sender.buffers().acquire();
-        Self { sender, open: Vec::new(), closed: Vec::new(), samples }
+        Self { sender, open: Vec::new(), service_totals: Vec::new(), samples }
     }
 
-    /// Adds a client to a task; the first one opens the task. Must be called before the task's clock starts.
+    /// Adds a client to a task, which the task waits for until [`Recorder::end_client`]; the first client opens the task.
+    /// Must be called before the task's clock starts.
     ///
     /// # Errors
     ///
     /// As [`crate::DurationHistogram::new`].
-    pub fn add_client(
-        &mut self,
-        task_index: u32,
-        paced: bool,
-        measured_window: MeasuredWindow,
-    ) -> Result<(), RecordError> {
-        if let Some(open) = self.open_task(task_index) {
+    pub fn add_client(&mut self, task: RecordedTask) -> Result<(), RecordError> {
+        if let Some(open) = self.open_task(task.task_index) {
             open.clients += 1;
             return Ok(());
         }
-        let retention = self.sender.buffers().count_samples(task_index, 0);
-        self.open.push(OpenTask::new(task_index, paced, measured_window, retention)?);
+        let sample_decision = self.sender.buffers().decision_after(task.task_index, 0);
+        self.open.push(OpenTask::new(task, sample_decision)?);
         Ok(())
     }
 
@@ -80,20 +76,20 @@ impl Recorder {
         }
     }
 
-    /// Reverses [`Recorder::begin_operation`], because the source is exhausted. The schedule had planned the operation,
-    /// so the number of planned operations is reduced by one.
-    pub fn retract_operation(&mut self, task_index: u32) {
+    /// Reverses [`Recorder::begin_operation`], because the runner is exhausted, and withdraws the operation as
+    /// [`Recorder::withdraw_admitted`] does.
+    pub fn withdraw_begun(&mut self, task_index: u32) {
         if let Some(open) = self.open_task(task_index) {
             open.begun = open.begun.saturating_sub(1);
-            open.cancelled += 1;
+            open.withdrawn += 1;
         }
     }
 
-    /// Counts an operation that the schedule planned but that will not begin, because the race or the step has ended.
-    /// It counts neither as planned nor as unsent.
-    pub fn cancel_operation(&mut self, task_index: u32) {
+    /// Withdraws an operation that the schedule has admitted and that will not begin, because the race or the step has
+    /// ended. It no longer counts as planned, and it does not count as unsent.
+    pub fn withdraw_admitted(&mut self, task_index: u32) {
         if let Some(open) = self.open_task(task_index) {
-            open.cancelled += 1;
+            open.withdrawn += 1;
         }
     }
 
@@ -104,11 +100,11 @@ impl Recorder {
         }
     }
 
-    /// Begins an operation that the schedule did not plan: it represents the failure of a source to supply an
-    /// operation, and is counted as planned so that the counts agree.
+    /// Begins an operation that the schedule did not admit: it represents the failure of a source to supply an
+    /// operation, and is counted as admitted so that the counts agree.
     pub fn begin_source_failure(&mut self, task_index: u32) {
         if let Some(open) = self.open_task(task_index) {
-            open.planned += 1;
+            open.admitted += 1;
             open.begun += 1;
         }
     }
@@ -128,10 +124,10 @@ impl Recorder {
         };
         open.ended_operations += 1;
         if sample.is_success() {
-            open.service.operations += 1;
-            open.service.service_ns += sample.times.service_ns();
+            open.service_totals.succeeded += 1;
+            open.service_totals.service_ns += sample.times.service_ns();
         }
-        let second = &mut open.seconds[sample.sample_type.index()];
+        let second = &mut open.current_seconds[sample.sample_type.index()];
         add_to_second(second, &sample, open.measured_window, &self.sender);
         for failure in failures {
             open.failures.add(sample.result.error_class, failure, sample.times.done_ns);
@@ -189,42 +185,42 @@ impl Recorder {
             return;
         };
         let open = &mut self.open[position];
-        open.by = open.by.max(end.by);
-        open.planned += end.planned;
+        open.ended_by = open.ended_by.max(end.ended_by);
+        open.admitted += end.admitted;
         open.clients -= 1;
         if open.clients == 0 {
             self.deliver_samples();
             let open = self.open.swap_remove(position);
-            let planned = open.planned_operations();
-            self.close_task(open, Some(planned), end.started_ns);
+            let planned = open.planned();
+            self.close_task(open, Some(planned), end.task_began_ns);
         }
     }
 
-    /// Closes the tasks of clients that were dropped during an operation; `started_ns` is when a task began, in
+    /// Closes the tasks of clients that were dropped during an operation; `task_began_ns` is when a task began, in
     /// nanoseconds since the race's first step.
-    pub fn close(&mut self, by: EndedBy, started_ns: impl Fn(u32) -> u64) {
+    pub fn close(&mut self, ended_by: EndedBy, task_began_ns: impl Fn(u32) -> u64) {
         self.deliver_samples();
         for mut open in std::mem::take(&mut self.open) {
-            let started_ns = started_ns(open.task_index);
-            open.by = by;
-            self.close_task(open, None, started_ns);
+            let task_began_ns = task_began_ns(open.task_index);
+            open.ended_by = ended_by;
+            self.close_task(open, None, task_began_ns);
         }
     }
 
     /// Service times of the tasks that have been closed.
     #[must_use]
-    pub fn service_times(&self) -> &[ServiceTotals] {
-        &self.closed
+    pub fn service_totals(&self) -> &[ServiceTotals] {
+        &self.service_totals
     }
 
     fn open_task(&mut self, task_index: u32) -> Option<&mut OpenTask> {
         self.open.iter_mut().find(|open| open.task_index == task_index)
     }
 
-    fn close_task(&mut self, mut open: OpenTask, planned: Option<u64>, started_ns: u64) {
+    fn close_task(&mut self, mut open: OpenTask, planned: Option<u64>, task_began_ns: u64) {
         open.deliver(&self.sender);
-        self.closed.push(open.service);
-        self.sender.send(Delivery::WorkerTaskEnd(open.into_end(planned, started_ns)));
+        self.service_totals.push(open.service_totals);
+        self.sender.send(Delivery::WorkerTaskEnd(open.into_end(planned, task_began_ns)));
     }
 
     fn push_sample(&mut self, sample: Sample) {
@@ -245,8 +241,8 @@ impl Recorder {
             None => self.drop_samples(),
         }
         for open in &mut self.open {
-            let samples = std::mem::take(&mut open.unreported);
-            open.retention = self.sender.buffers().count_samples(open.task_index, samples);
+            let samples = std::mem::take(&mut open.uncounted_samples);
+            open.sample_decision = self.sender.buffers().decision_after(open.task_index, samples);
         }
     }
 
@@ -254,7 +250,7 @@ impl Recorder {
     fn drop_samples(&mut self) {
         for sample in self.samples.drain(..) {
             if let Some(open) = self.open.iter_mut().find(|open| open.task_index == sample.task_index) {
-                open.unreported = open.unreported.saturating_sub(1);
+                open.uncounted_samples = open.uncounted_samples.saturating_sub(1);
                 open.missing.merge(MissingSamples::lost(sample.times.done_ns));
             }
         }

@@ -1,7 +1,7 @@
 //! The data that one worker records for a running task: counts of the whole task, and the current seconds until they
 //! are delivered.
 
-use crate::buffers::{MissingSamples, Retention};
+use crate::buffers::{MissingSamples, SampleDecision};
 use crate::catalog::{SubOperationInfo, SubOperationName, SubOperationNumber};
 use crate::delivery::{Delivery, WorkerTaskEnd};
 use crate::error::RecordError;
@@ -19,9 +19,20 @@ pub struct ServiceTotals {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// Operations that succeeded.
-    pub operations: u64,
+    pub succeeded: u64,
     /// Sum of their service times, in nanoseconds.
     pub service_ns: u64,
+}
+
+/// What a recorder needs to know about a task.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordedTask {
+    /// Position of the task in the plan.
+    pub task_index: u32,
+    /// Whether it has a schedule.
+    pub paced: bool,
+    /// Which work counts for its throughput.
+    pub measured_window: MeasuredWindow,
 }
 
 /// A task that has not ended on this worker.
@@ -34,20 +45,20 @@ pub struct OpenTask {
     /// Which work counts for its throughput.
     pub measured_window: MeasuredWindow,
     /// Statistics of the current second for each sample type, by its index.
-    pub seconds: [SecondStats; 2],
+    pub current_seconds: [SecondStats; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
     sub_operations: Vec<OpenSubOperation>,
     /// Whether its next samples are kept.
-    pub retention: Retention,
+    pub sample_decision: SampleDecision,
     /// Number of kept samples that the buffer pool has not counted yet.
-    pub unreported: u64,
+    pub uncounted_samples: u64,
     /// Samples since the last delivery that were not put into a buffer.
     pub missing: MissingSamples,
-    /// Operations that the schedules of its clients planned.
-    pub planned: u64,
-    /// Planned operations that were withdrawn and are no longer due.
-    pub cancelled: u64,
+    /// Operations that the schedules of its clients admitted, those left unsent not included.
+    pub admitted: u64,
+    /// Admitted operations that were withdrawn: they neither begin nor count as unsent.
+    pub withdrawn: u64,
     /// Operations that began.
     pub begun: u64,
     /// Operations that have ended.
@@ -59,9 +70,9 @@ pub struct OpenTask {
     /// Time that clients waited for these operations, in nanoseconds.
     pub underrun_ns: u64,
     /// Service times of its successes.
-    pub service: ServiceTotals,
-    /// Why its clients ended it; the reason with the highest precedence is kept.
-    pub by: EndedBy,
+    pub service_totals: ServiceTotals,
+    /// Why its clients ended; the reason with the highest precedence is kept.
+    pub ended_by: EndedBy,
 }
 
 impl OpenTask {
@@ -70,14 +81,10 @@ impl OpenTask {
     /// # Errors
     ///
     /// As [`crate::DurationHistogram::new`].
-    pub fn new(
-        task_index: u32,
-        paced: bool,
-        measured_window: MeasuredWindow,
-        retention: Retention,
-    ) -> Result<Self, RecordError> {
+    pub fn new(task: RecordedTask, sample_decision: SampleDecision) -> Result<Self, RecordError> {
+        let RecordedTask { task_index, paced, measured_window } = task;
         let second = |sample_type| {
-            let stats = OperationStats::of_operations(paced)?;
+            let stats = OperationStats::for_task(paced)?;
             Ok(SecondStats { task_index, sub_operation: None, second: 0, sample_type, stats })
         };
         let [warmup, measured] = SampleType::ALL.map(second);
@@ -85,29 +92,29 @@ impl OpenTask {
             task_index,
             clients: 1,
             measured_window,
-            seconds: [warmup?, measured?],
+            current_seconds: [warmup?, measured?],
             failures: FailureGroups::default(),
             sub_operations: Vec::new(),
-            retention,
-            unreported: 0,
+            sample_decision,
+            uncounted_samples: 0,
             missing: MissingSamples::default(),
-            planned: 0,
-            cancelled: 0,
+            admitted: 0,
+            withdrawn: 0,
             begun: 0,
             ended_operations: 0,
             unsent: 0,
             underruns: 0,
             underrun_ns: 0,
-            service: ServiceTotals { task_index, ..ServiceTotals::default() },
-            by: EndedBy::Source,
+            service_totals: ServiceTotals { task_index, ..ServiceTotals::default() },
+            ended_by: EndedBy::Source,
         })
     }
 
     /// Counts a sample as kept or left out; returns whether it is kept.
     pub fn admit_sample(&mut self, sample: &Sample) -> bool {
-        let keep = self.retention == Retention::Keep;
+        let keep = self.sample_decision == SampleDecision::Keep;
         if keep {
-            self.unreported += 1;
+            self.uncounted_samples += 1;
         } else {
             self.missing.merge(MissingSamples::left_out(sample.times.done_ns));
         }
@@ -117,8 +124,8 @@ impl OpenTask {
     /// Delivers everything recorded since the last delivery, except samples.
     pub fn deliver(&mut self, sender: &RecordSender) {
         let of_sub_operations =
-            self.sub_operations.iter_mut().flat_map(|open| open.seconds.iter_mut().flatten());
-        for second in self.seconds.iter_mut().chain(of_sub_operations) {
+            self.sub_operations.iter_mut().flat_map(|open| open.current_seconds.iter_mut().flatten());
+        for second in self.current_seconds.iter_mut().chain(of_sub_operations) {
             deliver_second(second, sender);
         }
         let task_index = self.task_index;
@@ -136,24 +143,24 @@ impl OpenTask {
         }
     }
 
-    /// Operations that the schedules of its clients planned, including unsent ones.
-    pub fn planned_operations(&self) -> u64 {
-        (self.planned + self.unsent).saturating_sub(self.cancelled)
+    /// Operations that the schedules of its clients planned: admitted, or left unsent.
+    pub fn planned(&self) -> u64 {
+        (self.admitted + self.unsent).saturating_sub(self.withdrawn)
     }
 
-    /// How the worker's clients ended the task, which began at `started_ns`; `planned` is `None` if they were dropped
+    /// How the worker's clients ended the task, which began at `task_began_ns`; `planned` is `None` if they were dropped
     /// during an operation.
-    pub fn into_end(self, planned: Option<u64>, started_ns: u64) -> WorkerTaskEnd {
+    pub fn into_end(self, planned: Option<u64>, task_began_ns: u64) -> WorkerTaskEnd {
         WorkerTaskEnd {
             task_index: self.task_index,
-            by: self.by,
+            ended_by: self.ended_by,
             planned,
             begun: self.begun,
             unanswered: self.begun.saturating_sub(self.ended_operations),
             unsent: self.unsent,
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,
-            started_ns,
+            task_began_ns,
         }
     }
 
@@ -188,14 +195,14 @@ pub struct OpenSubOperation {
     pub number: SubOperationNumber,
     info: SubOperationInfo,
     /// Statistics of the current second for each sample type, by its index; created with the first sample.
-    seconds: [Option<SecondStats>; 2],
+    current_seconds: [Option<SecondStats>; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
 }
 
 impl OpenSubOperation {
     fn new(number: SubOperationNumber, info: SubOperationInfo) -> Self {
-        Self { number, info, seconds: [None, None], failures: FailureGroups::default() }
+        Self { number, info, current_seconds: [None, None], failures: FailureGroups::default() }
     }
 
     /// Returns the current second of a sample type.
@@ -204,14 +211,14 @@ impl OpenSubOperation {
     ///
     /// As [`crate::DurationHistogram::new`].
     pub fn second(&mut self, sample_type: SampleType) -> Result<&mut SecondStats, RecordError> {
-        match &mut self.seconds[sample_type.index()] {
+        match &mut self.current_seconds[sample_type.index()] {
             Some(second) => Ok(second),
             none => Ok(none.insert(SecondStats {
                 task_index: self.info.task_index,
                 sub_operation: Some(self.number),
                 second: 0,
                 sample_type,
-                stats: OperationStats::of_sub_operations()?,
+                stats: OperationStats::service_time_only()?,
             })),
         }
     }

@@ -15,10 +15,10 @@ from pacenote.model.track import CorpusFile, Documents, Track
 from pacenote.model.work import (
     ActionInFile,
     ActionLine,
+    ActionLineOrigin,
     ActionWithId,
-    Bulk,
-    BulkAction,
     BulkFile,
+    BulkWork,
     ConflictSettings,
     IdOrder,
     IngestDocuments,
@@ -70,7 +70,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     looped = params.flag("looped", False)
     conflicts = _conflicts(params, selected)
     files = _files(selected, conflicts is not None, context)
-    work = Bulk(
+    work = BulkWork(
         path=with_query("/_bulk", query),
         headers=with_content_type(common.headers, NDJSON),
         files=files,
@@ -176,7 +176,7 @@ def _files(
     return tuple(files)
 
 
-def _action(documents: Documents) -> BulkAction:
+def _action(documents: Documents) -> ActionLineOrigin:
     if documents.includes_action_and_meta_data:
         return ActionInFile()
     if documents.target_data_stream:

@@ -12,7 +12,7 @@ fn a_completed_step_lets_operations_end_and_begins_none() {
         [task("search", 1, 3), paced("paced", 1, 20 * MS, 1000), task("busy", 1, 1000), task("wait", 1, 1)];
     let mut plan = plan(&tasks);
     plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 0});
-    let recorded = Simulation::new(&plan, |attempt| match attempt.id.task {
+    let recorded = Simulation::new(&plan, |attempt| match attempt.id.task_index {
         0 => Response::success(30 * MS),
         1 => Response::success(5 * MS),
         2 => Response::success(40 * MS),
@@ -22,7 +22,7 @@ fn a_completed_step_lets_operations_end_and_begins_none() {
     // The first task ends at 90 ms.
     let ended = |task: u32| {
         let ended = recorded.ended[&task];
-        (ended.by, ended.planned, ended.begun, ended.unanswered)
+        (ended.ended_by, ended.planned, ended.begun, ended.unanswered)
     };
     assert_eq!(ended(0), (EndedBy::Iterations, Some(3), 3, 0));
     // The operation that would be due at 100 ms is no longer planned.
@@ -39,11 +39,11 @@ fn the_first_task_to_end_completes_a_step_that_any_task_may_complete() {
     let mut plan = plan(&[task("slow", 1, 10), task("fast", 2, 2)]);
     plan["steps"][0]["completed_by"] = json!({"kind": "any"});
     let recorded = Simulation::new(&plan, |attempt| {
-        Response::success(if attempt.id.task == 0 { 25 * MS } else { 15 * MS })
+        Response::success(if attempt.id.task_index == 0 { 25 * MS } else { 15 * MS })
     })
     .run();
-    assert_eq!((recorded.ended[&1].by, recorded.ended[&1].begun), (EndedBy::Iterations, 4));
-    assert_eq!((recorded.ended[&0].by, recorded.ended[&0].begun), (EndedBy::CompletedBy, 2));
+    assert_eq!((recorded.ended[&1].ended_by, recorded.ended[&1].begun), (EndedBy::Iterations, 4));
+    assert_eq!((recorded.ended[&0].ended_by, recorded.ended[&0].begun), (EndedBy::CompletedBy, 2));
     assert_eq!(recorded.end_ns, 50 * MS);
 }
 
@@ -63,7 +63,7 @@ fn a_race_that_is_to_finish_lets_operations_end_and_wakes_sleeping_clients() {
             if aborted { race.abort("a reason".into()) } else { race.stop(StopLevel::Finish) }
         });
         assert_eq!(recorded.times(0), [(0, 0, 30 * MS), (30 * MS, 30 * MS, 60 * MS)]);
-        let ended = |task: u32| (recorded.ended[&task].by, recorded.ended[&task].planned);
+        let ended = |task: u32| (recorded.ended[&task].ended_by, recorded.ended[&task].planned);
         assert_eq!((ended(0), ended(1)), ((by, Some(2)), (by, Some(1))));
         assert_eq!((recorded.end_ns, recorded.aborted.is_some()), (60 * MS, aborted));
     }
@@ -74,7 +74,7 @@ fn an_abandoned_race_drops_operations_which_stay_unanswered() {
     let recorded = two_tasks().abandon_at(45 * MS);
     let ended = |task: u32| {
         let ended = recorded.ended[&task];
-        (ended.by, ended.planned, ended.begun, ended.unanswered)
+        (ended.ended_by, ended.planned, ended.begun, ended.unanswered)
     };
     assert_eq!(recorded.times(0), [(0, 0, 30 * MS)]);
     assert_eq!(ended(0), (EndedBy::Stopped, None, 2, 1));
@@ -90,8 +90,8 @@ fn tasks_that_a_stopped_client_has_not_begun_end_without_an_operation() {
     let simulation = Simulation::new(&plan, |_| Response::success(TIMEOUT));
     let race = simulation.race.clone();
     let recorded = simulation.run_with(async move { race.stop(StopLevel::Finish) });
-    assert_eq!((recorded.ended[&0].begun, recorded.ended[&0].by), (1, EndedBy::Stopped));
-    assert_eq!((recorded.ended[&1].begun, recorded.ended[&1].by), (0, EndedBy::Stopped));
+    assert_eq!((recorded.ended[&0].begun, recorded.ended[&0].ended_by), (1, EndedBy::Stopped));
+    assert_eq!((recorded.ended[&1].begun, recorded.ended[&1].ended_by), (0, EndedBy::Stopped));
 }
 
 #[test]
@@ -102,5 +102,5 @@ fn a_refused_timer_aborts_the_race_instead_of_sending_early() {
     assert_eq!(recorded.aborted.as_deref(), Some("the system refused a timer: no timers left"));
     // The first operation is due when the task begins and needs no timer.
     let ended = recorded.ended[&0];
-    assert_eq!((ended.by, ended.begun, ended.planned), (EndedBy::Aborted, 1, Some(1)));
+    assert_eq!((ended.ended_by, ended.begun, ended.planned), (EndedBy::Aborted, 1, Some(1)));
 }

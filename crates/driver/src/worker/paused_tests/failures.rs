@@ -20,7 +20,7 @@ fn a_time_out_ends_its_operation_to_the_nanosecond_and_delays_what_is_due_meanwh
     assert_eq!(recorded.times(0), expected);
     let classes: Vec<&str> = recorded.of(0).map(|one| one.result.error_class.name()).collect();
     assert_eq!(classes, ["", "timeout", "", ""]);
-    assert_eq!((recorded.aborted, recorded.ended[&0].by), (None, EndedBy::Iterations));
+    assert_eq!((recorded.aborted, recorded.ended[&0].ended_by), (None, EndedBy::Iterations));
 }
 
 #[test]
@@ -75,6 +75,6 @@ fn the_plan_decides_which_failure_aborts_the_race() {
             "{on_error} {class:?}"
         );
         let by = if reason.is_some() { EndedBy::Aborted } else { EndedBy::Iterations };
-        assert_eq!(recorded.ended[&0].by, by, "{on_error} {class:?}");
+        assert_eq!(recorded.ended[&0].ended_by, by, "{on_error} {class:?}");
     }
 }

@@ -15,7 +15,7 @@ fn open(clients: u32, interval: u64, iterations: u64) -> Value {
 #[test]
 fn a_slow_client_delays_no_other_operation() {
     let recorded = Simulation::new(&plan(&[open(2, 10 * MS, 5)]), |attempt| {
-        let slow = (attempt.id.client, attempt.number) == (0, 0);
+        let slow = (attempt.id.client_number, attempt.number) == (0, 0);
         Response::success(if slow { 95 * MS } else { 5 * MS })
     })
     .run();
@@ -24,7 +24,10 @@ fn a_slow_client_delays_no_other_operation() {
     let sent_by = |client| recorded.of_client(0, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
     assert_eq!((sent_by(0), sent_by(1)), (vec![0], (1..10).map(|number| number * 10).collect()));
     let ended = recorded.ended[&0];
-    assert_eq!((ended.by, ended.planned, ended.begun, ended.unsent), (EndedBy::Iterations, Some(10), 10, 0));
+    assert_eq!(
+        (ended.ended_by, ended.planned, ended.begun, ended.unsent),
+        (EndedBy::Iterations, Some(10), 10, 0)
+    );
 }
 
 #[test]
@@ -38,7 +41,7 @@ fn operations_for_a_saturated_engine_queue_and_all_clients_serve_the_queue_in_or
         .collect();
     assert_eq!(recorded.times(0), expected);
     let ended = recorded.ended[&0];
-    assert_eq!((ended.by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 20, 30, Some(50)));
+    assert_eq!((ended.ended_by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 20, 30, Some(50)));
     assert!(recorded.of(0).all(|sample| sample.times.lateness_ns() == 0), "the wait is the engine's");
 }
 
@@ -74,5 +77,5 @@ fn a_task_that_all_clients_enter_late_does_not_catch_up() {
     // The task begins when its first client does: no operation was due before.
     assert_eq!(recorded.times(1)[0], (0, 0, 25 * MS));
     let ended = recorded.ended[&1];
-    assert_eq!((ended.by, ended.planned), (EndedBy::Iterations, Some(3)));
+    assert_eq!((ended.ended_by, ended.planned), (EndedBy::Iterations, Some(3)));
 }

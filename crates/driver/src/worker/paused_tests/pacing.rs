@@ -19,7 +19,10 @@ fn without_a_schedule_each_operation_begins_when_the_previous_one_has_ended() {
     assert_eq!(free, [0, 30 * MS, 60 * MS]);
     assert!(recorded.of(0).all(|sample| !sample.times.paced && sample.times.processing_ns == 30 * MS));
     let ended = recorded.ended[&0];
-    assert_eq!((ended.by, ended.planned, ended.begun, ended.unsent), (EndedBy::Iterations, Some(3), 3, 0));
+    assert_eq!(
+        (ended.ended_by, ended.planned, ended.begun, ended.unsent),
+        (EndedBy::Iterations, Some(3), 3, 0)
+    );
 }
 
 #[test]
@@ -29,7 +32,7 @@ fn operations_within_capacity_are_sent_in_the_nanosecond_in_which_they_are_due()
     let expected: Vec<(u64, u64, u64)> =
         (0..12).map(|number| number * (7 * MS + 1)).map(|due| (due, due, due + 5)).collect();
     assert_eq!(recorded.times(0), expected);
-    let clients: Vec<u32> = recorded.of(0).map(|sample| sample.client).collect();
+    let clients: Vec<u32> = recorded.of(0).map(|sample| sample.client_number).collect();
     assert_eq!(clients, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
     assert_eq!(recorded.ended[&0].planned, Some(12));
 }
@@ -60,7 +63,7 @@ fn a_slow_engine_delays_later_operations_and_those_beyond_the_time_of_the_task_a
     let latencies: Vec<u64> = recorded.of(0).map(|sample| sample.times.latency_ns() / MS).collect();
     assert_eq!(latencies, [50, 90, 130, 170, 210, 250, 290, 330, 370, 410]);
     let ended = recorded.ended[&0];
-    assert_eq!((ended.by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 10, 40, Some(50)));
+    assert_eq!((ended.ended_by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 10, 40, Some(50)));
 }
 
 #[test]
@@ -135,9 +138,10 @@ fn a_client_that_comes_from_another_task_skips_operations_that_were_due_before()
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]},
     ]);
-    let recorded =
-        Simulation::new(&plan, |attempt| Response::success(if attempt.id.task == 0 { 123 * MS } else { MS }))
-            .run();
+    let recorded = Simulation::new(&plan, |attempt| {
+        Response::success(if attempt.id.task_index == 0 { 123 * MS } else { MS })
+    })
+    .run();
     let due = |client| recorded.of_client(1, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
     assert_eq!(due(0), (0..20).map(|number| number * 20).collect::<Vec<_>>());
     assert_eq!(due(1), (6..26).map(|number| 10 + number * 20).collect::<Vec<_>>());
@@ -152,7 +156,7 @@ fn a_minute_at_125_per_second_reads_125_in_every_second() {
     let (folder, infos) = (tempfile::tempdir().unwrap(), task_infos(&simulation.plan));
     let mut collector = Collector::new(folder.path(), infos).unwrap();
     let buffers = simulation.buffers();
-    collector.receive(Delivery::Begin { task_index: 0, workers: 1, started_ns: 0 }, &buffers).unwrap();
+    collector.receive(Delivery::Begin { task_index: 0, workers: 1, step_began_ns: 0 }, &buffers).unwrap();
     let mut finished = None;
     for delivery in simulation.run_to_deliveries() {
         finished = collector.receive(delivery, &buffers).unwrap().or(finished);

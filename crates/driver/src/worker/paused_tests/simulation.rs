@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pacenote_plan::Plan;
 use pacenote_record::{
-    BufferPool, Delivery, EndedBy, ErrorClass, RecordSender, Recorder, Sample, SamplePolicy, SampleType,
+    BufferPool, Delivery, EndedBy, ErrorClass, RecordSender, Recorder, RetentionPolicy, Sample, SampleType,
     Traffic, WorkerTaskEnd,
 };
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ impl ClientOperations for ScriptedOperations {
             served.await;
         }
         let done = self.clock.now();
-        let response = match class {
+        let result = match class {
             ErrorClass::None => ResponseOutcome::success(1),
             class => ResponseOutcome::failure(class, "as scripted".into()),
         };
@@ -117,7 +117,7 @@ impl ClientOperations for ScriptedOperations {
             sent,
             done,
             free: done,
-            response,
+            result,
             traffic,
             ..OperationOutcome::nothing()
         })
@@ -222,7 +222,7 @@ impl Recorded {
 
     /// The samples of one client.
     pub fn of_client(&self, task: u32, client: u32) -> impl Iterator<Item = &Sample> {
-        self.of(task).filter(move |sample| sample.client == client)
+        self.of(task).filter(move |sample| sample.client_number == client)
     }
 
     pub fn warmup(&self, task: u32) -> usize {
@@ -249,7 +249,7 @@ impl Simulation {
         let race = Arc::new(RaceState::new(1, 1));
         let step = Arc::new(StepState::new(&plan, 0, &race));
         let (sender, deliveries) = channel();
-        let sender = RecordSender::new(sender, SamplePolicy::All);
+        let sender = RecordSender::new(sender, RetentionPolicy::All);
         let buffers = sender.buffers().clone();
         let recorder = RefCell::new(Recorder::new(sender));
         let supply: Supply = Rc::new(|_| Some(0));
@@ -311,7 +311,7 @@ impl Simulation {
     }
 
     fn client_task(&self, id: ClientId, schedules: &StepSchedules<'_>) -> ClientTask<ScriptedOperations> {
-        let task = &self.plan.tasks[id.task as usize];
+        let task = &self.plan.tasks[id.task_index as usize];
         add_client(&self.recorder, id, task).unwrap();
         let operations = ScriptedOperations {
             id,
@@ -320,7 +320,7 @@ impl Simulation {
             supply: Rc::clone(&self.supply),
             prepared: 0,
         };
-        let start_ns = Pacer::client_start_ns(task, id.client);
+        let start_ns = Pacer::client_start_ns(task, id.client_number);
         ClientTask { id, start_ns, schedule: schedules.schedule(id), operations, handle: None }
     }
 

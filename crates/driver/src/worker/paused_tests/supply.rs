@@ -22,7 +22,7 @@ fn a_source_that_ends_early_ends_its_client_without_an_underrun() {
     let simulation = Simulation::new(&plan(&[paced("search", 1, 10 * MS, 30)]), |_| Response::success(MS));
     let recorded = simulation.supplied(|number| (number < 2).then_some(0)).run();
     let ended = recorded.ended[&0];
-    assert_eq!((ended.by, ended.begun, ended.planned), (EndedBy::Source, 2, Some(2)));
+    assert_eq!((ended.ended_by, ended.begun, ended.planned), (EndedBy::Source, 2, Some(2)));
     assert_eq!((ended.underruns, recorded.end_ns), (0, 11 * MS));
 }
 
@@ -34,7 +34,11 @@ fn a_task_ends_on_time_while_it_waits_for_its_source() {
         let simulation = Simulation::new(&plan(&[starved]), |_| Response::success(MS));
         let recorded = simulation.supplied(|number| Some(number * 1000 * MS)).run();
         let ended = recorded.ended[&0];
-        assert_eq!((ended.by, ended.begun, ended.unsent), (EndedBy::Time, 1, 9), "open loop: {open_loop}");
+        assert_eq!(
+            (ended.ended_by, ended.begun, ended.unsent),
+            (EndedBy::Time, 1, 9),
+            "open loop: {open_loop}"
+        );
         assert_eq!((ended.underruns, ended.underrun_ns), (1, 90 * MS), "open loop: {open_loop}");
         assert_eq!((ended.planned, recorded.end_ns), (Some(10), 100 * MS), "open loop: {open_loop}");
     }
