@@ -56,3 +56,14 @@ def preview(value: object) -> str:
     """Formats a value for messages: JSON, shortened to 60 characters."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def describe_value(value: object) -> str:
+    """Formats a value of any type for messages: its type and the beginning of its text."""
+    if value is None:
+        return "nothing"
+    try:
+        text = preview(value)
+    except (TypeError, ValueError):
+        text = "…"
+    return f"a value of type {type(value).__name__} ({text})"

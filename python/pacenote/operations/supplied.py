@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pacenote.model.problems import describe_value
 from pacenote.model.track import Operation
 from pacenote.model.work import CallSequence, Sleep, Wait
 from pacenote.operations.base import CompileContext, OperationType
 from pacenote.operations.compile import InvalidOperation, compile_operation
-from pacenote.operations.supplied_bulk import InvalidSourceParams, compile_supplied_bulk, describe_value
+from pacenote.operations.supplied_bulk import InvalidSourceParams, compile_supplied_bulk
 from pacenote.operations.supplied_json import bulk_json, calls_json
 
 _INVALID = "returned invalid parameters"

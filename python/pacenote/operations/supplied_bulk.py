@@ -9,7 +9,7 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.problems import Problems, preview
+from pacenote.model.problems import Problems, describe_value, preview
 from pacenote.model.work import SuppliedBulk
 from pacenote.operations.request import (
     NDJSON,
@@ -44,17 +44,6 @@ class CompiledBulk:
 
     unit: str
     """The unit of work."""
-
-
-def describe_value(value: object) -> str:
-    """Formats a value of any type for messages: its type and the beginning of its text."""
-    if value is None:
-        return "nothing"
-    try:
-        text = preview(value)
-    except (TypeError, ValueError):
-        text = "…"
-    return f"a value of type {type(value).__name__} ({text})"
 
 
 def compile_supplied_bulk(params: Mapping[str, Any]) -> CompiledBulk:

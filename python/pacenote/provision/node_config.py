@@ -1,11 +1,64 @@
-"""Parts of a node's configuration that are the same for Elasticsearch and OpenSearch."""
+"""The same parts of installations and configurations of Elasticsearch and OpenSearch."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
-from pacenote.provision.distributions.base import NodePaths
+from pacenote.provision.distributions.base import NodePaths, RootArtifact
+from pacenote.provision.engine_lock import EngineModule
+
+UNDECLARED_ARTIFACTS = (
+    # Declared as optional, but the node does not start without it; of the same version as log4j-api.
+    RootArtifact("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
+    # Declared as optional; without them there is no geo_shape.
+    RootArtifact("org.locationtech.spatial4j", "spatial4j", "0.7"),
+    RootArtifact("org.locationtech.jts", "jts-core", "1.15.0"),
+)
+"""Artifacts that the server needs without declaring them as dependencies."""
+
+
+def jvm_options(heap: int, paths: NodePaths) -> tuple[str, ...]:
+    """The JVM options of both official archives, with a fixed heap of `heap` bytes."""
+    return (
+        f"-Xms{heap}",
+        f"-Xmx{heap}",
+        f"-XX:MaxDirectMemorySize={heap // 2}",
+        # All heap pages are touched before the first request, so that page faults do not show up as
+        # latency.
+        "-XX:+AlwaysPreTouch",
+        "-Xss1m",
+        "-XX:-OmitStackTraceInFastThrow",
+        f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",
+        "-Dfile.encoding=UTF-8",
+        "-Djava.awt.headless=true",
+        f"-Djava.io.tmpdir={paths.tmp}",
+        "-Djna.nosys=true",
+        f"-Djna.tmpdir={paths.tmp}",
+        "-Dio.netty.noUnsafe=true",
+        "-Dio.netty.noKeySetOptimization=true",
+        "-Dio.netty.recycler.maxCapacityPerThread=0",
+        "-Dio.netty.allocator.numDirectArenas=0",
+        "-Dlog4j.shutdownHookEnabled=false",
+        "-Dlog4j2.disable.jmx=true",
+    )
+
+
+def module_descriptor(
+    distribution: str, version: str, module: EngineModule, more: Mapping[str, str]
+) -> Mapping[str, str]:
+    """The `plugin-descriptor.properties` of a module, with the entries `more` of one engine."""
+    descriptor = {
+        "name": module.name,
+        "description": f"{module.name} module",
+        "version": version,
+        f"{distribution}.version": version,
+        **more,
+        "classname": module.main_class,
+        "extended.plugins": ",".join(module.extends),
+        "has.native.controller": "false",
+    }
+    return {"plugin-descriptor.properties": properties(descriptor)}
 
 
 def single_node_settings(http_port: int, transport_port: int) -> Mapping[str, object]:

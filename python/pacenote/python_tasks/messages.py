@@ -6,32 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from pacenote import _core
 from pacenote._core import (
     ClientEnded,
     ClientId,
     OperationEnded,
-    OperationExecuted,
     PrepareStep,
-    RaceEnded,
-    ReplyReceived,
-    RequestFailed,
-    RunOperation,
     ScheduleNext,
     StepEnded,
 )
 
-BridgeEvent: TypeAlias = (
-    PrepareStep
-    | RunOperation
-    | ScheduleNext
-    | OperationEnded
-    | ClientEnded
-    | StepEnded
-    | ReplyReceived
-    | RequestFailed
-    | OperationExecuted
-    | RaceEnded
-)
+BridgeEvent: TypeAlias = "_core._Event"
 """Any event of the driver."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
+from pacenote.model.problems import describe_value
 from pacenote.plugins.rally_api import track as rally
 from pacenote.plugins.rally_api.bulk_source import BulkIndexParamSource, ParamSource
 from pacenote.plugins.rally_api.esrally.track.params import (
@@ -90,7 +91,7 @@ def next_params(source: Any) -> Mapping[str, Any] | None:
     except StopIteration:
         return None
     if not isinstance(params, Mapping):
-        raise TrackError(f"returned {_describe(params)}, but must return a dictionary of parameters")
+        raise TrackError(f"returned {describe_value(params)}, but must return a dictionary of parameters")
     return params
 
 
@@ -98,13 +99,6 @@ def source_name(task: rally.Task) -> str:
     """Returns the name of a task's source for messages."""
     name = task.operation.param_source
     return f"parameter source {quoted(name)}" if name else f"parameters of {quoted(task.operation.name)}"
-
-
-def _describe(value: object) -> str:
-    if value is None:
-        return "nothing"
-    text = repr(value)
-    return f"a value of type {type(value).__name__} ({text if len(text) <= 60 else text[:57] + '...'})"
 
 
 def _accepted_arguments(source: Any, named: dict[str, Any]) -> dict[str, Any]:

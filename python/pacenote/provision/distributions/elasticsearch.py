@@ -16,7 +16,14 @@ from collections.abc import Mapping
 from pacenote.provision.distributions.base import Distribution, ModuleDefinition, NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRange, JavaRuntime
-from pacenote.provision.node_config import log4j_properties, properties, settings_yaml, single_node_settings
+from pacenote.provision.node_config import (
+    UNDECLARED_ARTIFACTS,
+    jvm_options,
+    log4j_properties,
+    module_descriptor,
+    settings_yaml,
+    single_node_settings,
+)
 
 _GROUP = "org.elasticsearch"
 _PLUGINS = "org.elasticsearch.plugin"
@@ -72,11 +79,7 @@ class Elasticsearch(Distribution):
                 RootArtifact(_GROUP, name, version)
                 for name in ("elasticsearch", "elasticsearch-plugin-classloader")
             ),
-            # Declared as optional, but the node does not start without it; of the same version as log4j-api.
-            RootArtifact("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
-            # Declared as optional; without them there is no geo_shape.
-            RootArtifact("org.locationtech.spatial4j", "spatial4j", "0.7"),
-            RootArtifact("org.locationtech.jts", "jts-core", "1.15.0"),
+            *UNDECLARED_ARTIFACTS,
         )
 
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
@@ -92,18 +95,8 @@ class Elasticsearch(Distribution):
 
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         """The plugin descriptor."""
-        descriptor = {
-            "name": module.name,
-            "description": f"{module.name} module",
-            "version": version,
-            "elasticsearch.version": version,
-            "java.version": "1.8",
-            "type": "isolated",
-            "classname": module.main_class,
-            "extended.plugins": ",".join(module.extends),
-            "has.native.controller": "false",
-        }
-        files = {"plugin-descriptor.properties": properties(descriptor)}
+        own = {"java.version": "1.8", "type": "isolated"}
+        files = dict(module_descriptor(self.name, version, module, own))
         if permissions := _PERMISSIONS.get(module.name):
             granted = "".join(f"  permission {each};\n" for each in permissions)
             files["plugin-security.policy"] = f"grant {{\n{granted}}};\n"
@@ -123,30 +116,11 @@ class Elasticsearch(Distribution):
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         """The options of the official archive, with a fixed heap."""
         return (
-            f"-Xms{heap}",
-            f"-Xmx{heap}",
-            f"-XX:MaxDirectMemorySize={heap // 2}",
-            # All heap pages are touched before the first request, so that page faults do not show up as
-            # latency.
-            "-XX:+AlwaysPreTouch",
-            "-Xss1m",
-            "-XX:-OmitStackTraceInFastThrow",
-            f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",
+            *jvm_options(heap, paths),
             "-Djava.security.manager=allow",
             "--add-opens=java.base/java.io=ALL-UNNAMED",
-            "-Dfile.encoding=UTF-8",
-            "-Djava.awt.headless=true",
             # The engine has its own calendar, with the weeks of ISO 8601; SPI must be the first provider.
             "-Djava.locale.providers=SPI,COMPAT",
-            f"-Djava.io.tmpdir={paths.tmp}",
-            "-Djna.nosys=true",
-            f"-Djna.tmpdir={paths.tmp}",
-            "-Dio.netty.noUnsafe=true",
-            "-Dio.netty.noKeySetOptimization=true",
-            "-Dio.netty.recycler.maxCapacityPerThread=0",
-            "-Dio.netty.allocator.numDirectArenas=0",
-            "-Dlog4j.shutdownHookEnabled=false",
-            "-Dlog4j2.disable.jmx=true",
             "-Dlog4j2.formatMsgNoLookups=true",
             "-Des.networkaddress.cache.ttl=60",
             "-Des.networkaddress.cache.negative.ttl=10",

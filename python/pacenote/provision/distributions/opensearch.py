@@ -19,7 +19,14 @@ from dataclasses import replace
 from pacenote.provision.distributions.base import Distribution, ModuleDefinition, NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRange, JavaRuntime
-from pacenote.provision.node_config import log4j_properties, properties, settings_yaml, single_node_settings
+from pacenote.provision.node_config import (
+    UNDECLARED_ARTIFACTS,
+    jvm_options,
+    log4j_properties,
+    module_descriptor,
+    settings_yaml,
+    single_node_settings,
+)
 
 _GROUP = "org.opensearch"
 _PLUGINS = "org.opensearch.plugin"
@@ -81,11 +88,7 @@ class OpenSearch(Distribution):
         )
         return (
             *(RootArtifact(_GROUP, name, version) for name in names),
-            # Declared as optional, but the node does not start without it; of the same version as log4j-api.
-            RootArtifact("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
-            # Declared as optional; without them there is no geo_shape.
-            RootArtifact("org.locationtech.spatial4j", "spatial4j", "0.7"),
-            RootArtifact("org.locationtech.jts", "jts-core", "1.15.0"),
+            *UNDECLARED_ARTIFACTS,
         )
 
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
@@ -98,17 +101,8 @@ class OpenSearch(Distribution):
 
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         """The plugin descriptor."""
-        descriptor = {
-            "name": module.name,
-            "description": f"{module.name} module",
-            "version": version,
-            "opensearch.version": version,
-            "java.version": str(self.java_range(version).lowest),
-            "classname": module.main_class,
-            "extended.plugins": ",".join(module.extends),
-            "has.native.controller": "false",
-        }
-        return {"plugin-descriptor.properties": properties(descriptor)}
+        own = {"java.version": str(self.java_range(version).lowest)}
+        return module_descriptor(self.name, version, module, own)
 
     def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
         """`opensearch.yml` and `log4j2.properties`."""
@@ -126,30 +120,11 @@ class OpenSearch(Distribution):
         # Lucene's vectorized code needs the module; a Java without it does not start with this option.
         vector = ("--add-modules=jdk.incubator.vector",) if "jdk.incubator.vector" in java.modules else ()
         return (
-            f"-Xms{heap}",
-            f"-Xmx{heap}",
-            f"-XX:MaxDirectMemorySize={heap // 2}",
-            # All heap pages are touched before the first request, so that page faults do not show up as
-            # latency.
-            "-XX:+AlwaysPreTouch",
-            "-Xss1m",
-            "-XX:-OmitStackTraceInFastThrow",
-            f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",
+            *jvm_options(heap, paths),
             *vector,
             "--enable-native-access=ALL-UNNAMED",
-            "-Dfile.encoding=UTF-8",
-            "-Djava.awt.headless=true",
             # The engine has its own calendar, with the weeks of ISO 8601; SPI must be the first provider.
             "-Djava.locale.providers=SPI,CLDR",
-            f"-Djava.io.tmpdir={paths.tmp}",
-            "-Djna.nosys=true",
-            f"-Djna.tmpdir={paths.tmp}",
-            "-Dio.netty.noUnsafe=true",
-            "-Dio.netty.noKeySetOptimization=true",
-            "-Dio.netty.recycler.maxCapacityPerThread=0",
-            "-Dio.netty.allocator.numDirectArenas=0",
-            "-Dlog4j.shutdownHookEnabled=false",
-            "-Dlog4j2.disable.jmx=true",
             "-Dopensearch.networkaddress.cache.ttl=60",
             "-Dopensearch.networkaddress.cache.negative.ttl=10",
         )
