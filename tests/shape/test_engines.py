@@ -31,7 +31,9 @@ def names_in(tree: ast.AST) -> set[str]:
 def test_only_one_module_knows_engines_by_name():
     sources = [path for path in files(".py") if PACKAGE in path.parents]
     found = {label(path): names_in(parse(path)) for path in sources if path != HOME}
-    assert names_in(parse(HOME)) == NAMES, "the guard does not see the names"
+    assert names_in(parse(HOME)) >= {OPENSEARCH, ELASTICSEARCH, SERVERLESS}, (
+        "the guard does not see the names"
+    )
     wrong = {name: names for name, names in found.items() if names and not name.startswith(tuple(ALLOWED))}
     assert wrong == {}, "put the difference into model/engine.py"
     used = [name for name, names in found.items() if names]

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pacenote.telemetry
 from pacenote.telemetry.device import TelemetryDevice
@@ -23,3 +24,10 @@ def test_every_device_of_the_package_is_in_the_table():
 def test_devices_differ_in_their_names():
     names = [device.name for device in DEVICES]
     assert len(set(names)) == len(names)
+
+
+def test_every_device_has_a_test():
+    tests = [
+        Path(__file__).with_name(f"test_{device.__module__.rpartition('.')[2]}.py") for device in DEVICES
+    ]
+    assert [test.name for test in tests if not test.exists()] == []
