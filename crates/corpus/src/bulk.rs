@@ -42,7 +42,7 @@ impl DocumentRange {
     }
 
     /// Byte offset of the first document.
-    fn start(&self) -> Result<usize, CorpusError> {
+    fn start_offset(&self) -> Result<usize, CorpusError> {
         let path = || self.file.path().to_path_buf();
         if let ActionLines::Line(line) = &self.action_lines
             && memchr::memchr(b'\n', line).is_none_or(|newline| newline + 1 != line.len())
@@ -68,7 +68,15 @@ impl DocumentRange {
 #[derive(Debug, Default)]
 pub struct BulkBody {
     copied: Vec<u8>,
-    view: Option<(Arc<LineFile>, Range<usize>)>,
+    view: Option<FileView>,
+}
+
+/// A range of a mapped file.
+#[derive(Debug)]
+struct FileView {
+    file: Arc<LineFile>,
+    /// In bytes.
+    range: Range<usize>,
 }
 
 impl BulkBody {
@@ -82,7 +90,7 @@ impl BulkBody {
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         match &self.view {
-            Some((file, range)) => &file.bytes()[range.clone()],
+            Some(view) => &view.file.bytes()[view.range.clone()],
             None => &self.copied,
         }
     }
@@ -111,8 +119,8 @@ impl BulkBody {
     fn set_view(&mut self, file: &Arc<LineFile>, range: Range<usize>) {
         match &mut self.view {
             // Cloning and dropping the `Arc` would move a cache line between all clients of the file.
-            Some((shown, old)) if Arc::ptr_eq(shown, file) => *old = range,
-            view => *view = Some((Arc::clone(file), range)),
+            Some(view) if Arc::ptr_eq(&view.file, file) => view.range = range,
+            view => *view = Some(FileView { file: Arc::clone(file), range }),
         }
     }
 }
@@ -129,7 +137,7 @@ pub struct BulkReader {
     ranges: Vec<PositionedRange>,
     bulk_size: u32,
     /// Index of the current range.
-    current: usize,
+    range_index: usize,
     /// Offset of the next document in its file, so that no bulk has to search for it.
     cursor: usize,
     /// Documents left in the current range.
@@ -139,7 +147,8 @@ pub struct BulkReader {
 #[derive(Debug, Clone)]
 struct PositionedRange {
     range: DocumentRange,
-    start: usize,
+    /// Byte offset of the first document.
+    start_offset: usize,
     /// Expected size of a full bulk in bytes, reserved so that the buffer does not grow step by step.
     expected_size: usize,
 }
@@ -159,11 +168,11 @@ impl BulkReader {
                 let reason = "the bulk size is 0; it must be at least 1";
                 return Err(CorpusError::BadBulk { path: range.file.path().to_path_buf(), reason });
             }
-            let start = range.start()?;
+            let start_offset = range.start_offset()?;
             let expected_size = expected_size(&range, bulk_size);
-            positioned.push(PositionedRange { range, start, expected_size });
+            positioned.push(PositionedRange { range, start_offset, expected_size });
         }
-        let mut reader = Self { ranges: positioned, bulk_size, current: 0, cursor: 0, remaining: 0 };
+        let mut reader = Self { ranges: positioned, bulk_size, range_index: 0, cursor: 0, remaining: 0 };
         reader.rewind();
         Ok(reader)
     }
@@ -176,7 +185,7 @@ impl BulkReader {
     /// Builds the next bulk in `body` and returns its number of documents; returns `None` at the end and leaves `body`
     /// unchanged. Bulks never span ranges, so the last bulk of each range may be short.
     pub fn next_into(&mut self, body: &mut BulkBody) -> Option<u32> {
-        let current = self.ranges.get_mut(self.current)?;
+        let current = self.ranges.get_mut(self.range_index)?;
         let documents = u32::try_from(self.remaining).unwrap_or(u32::MAX).min(self.bulk_size);
         let file = &current.range.file;
         let end = usize::try_from(file.end()).unwrap_or(usize::MAX);
@@ -204,7 +213,7 @@ impl BulkReader {
         self.cursor += used;
         self.remaining -= u64::from(documents);
         if self.remaining == 0 {
-            self.start_range(self.current + 1);
+            self.start_range(self.range_index + 1);
         }
         Some(documents)
     }
@@ -215,9 +224,9 @@ impl BulkReader {
             if let ActionLines::WithIds(ids) = &mut current.range.action_lines {
                 ids.restart();
             }
-            (current.start, current.range.documents)
+            (current.start_offset, current.range.documents)
         });
-        self.current = index;
+        self.range_index = index;
     }
 }
 

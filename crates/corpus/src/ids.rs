@@ -30,22 +30,22 @@ pub struct IdSeed<'a> {
     /// Number of the client within the task, from 0.
     pub client: u32,
     /// Index of the file within the task, from 0.
-    pub file: usize,
+    pub file_index: usize,
 }
 
 /// Generates action lines with ids for the documents of one client in one file.
 #[derive(Debug, Clone)]
 pub struct IdActionLines {
     /// Action line of an index action, up to the id.
-    index: Vec<u8>,
+    index_prefix: Vec<u8>,
     /// Action line of an update action, up to the id.
-    update: Vec<u8>,
-    first: u64,
+    update_prefix: Vec<u8>,
+    first_id: u64,
     order: Option<Permutation>,
     conflicts: IdConflicts,
     random: Random,
     /// New ids assigned in the current pass.
-    used: u64,
+    assigned: u64,
 }
 
 impl IdActionLines {
@@ -54,35 +54,35 @@ impl IdActionLines {
     #[must_use]
     pub fn new(index: &str, range: &Range<u64>, conflicts: IdConflicts, seed: IdSeed) -> Self {
         let action = |verb: &str| format!("{{\"{verb}\":{{\"_index\":{index},\"_id\":\"").into_bytes();
-        let stream = [stream_of(seed.task), u64::from(seed.client), seed.file as u64];
+        let stream = [stream_of(seed.task), u64::from(seed.client), seed.file_index as u64];
         let mut random = Random::new(seed.seed, &stream);
         let order = conflicts.shuffled.then(|| Permutation::new(range.end - range.start, &mut random));
-        let (index, update) = (action("index"), action("update"));
-        Self { index, update, first: range.start, order, conflicts, random, used: 0 }
+        let (index_prefix, update_prefix) = (action("index"), action("update"));
+        Self { index_prefix, update_prefix, first_id: range.start, order, conflicts, random, assigned: 0 }
     }
 
     /// Starts another pass with the same new ids in the same order; random choices continue their sequence.
     pub(crate) fn restart(&mut self) {
-        self.used = 0;
+        self.assigned = 0;
     }
 
     /// Upper bound of the bytes that are added to a document.
     pub(crate) fn overhead(&self) -> usize {
-        self.update.len() + 20 + b"\"}}\n".len() + b"{\"doc\":}\n".len()
+        self.update_prefix.len() + 20 + b"\"}}\n".len() + b"{\"doc\":}\n".len()
     }
 
     /// Appends an action line and `document`, a line without its newline.
     pub(crate) fn append(&mut self, document: &[u8], body: &mut Vec<u8>) {
-        let repeats = self.used > 0 && unit(&mut self.random) < self.conflicts.probability;
+        let repeats = self.assigned > 0 && uniform(&mut self.random) < self.conflicts.probability;
         let number = if repeats {
             self.earlier()
         } else {
-            self.used += 1;
-            self.used - 1
+            self.assigned += 1;
+            self.assigned - 1
         };
-        let id = self.first + self.order.as_ref().map_or(number, |order| order.at(number));
+        let id = self.first_id + self.order.as_ref().map_or(number, |order| order.at(number));
         let update = repeats && self.conflicts.update;
-        body.extend_from_slice(if update { &self.update } else { &self.index });
+        body.extend_from_slice(if update { &self.update_prefix } else { &self.index_prefix });
         write_id(id, body);
         body.extend_from_slice(b"\"}}\n");
         if update {
@@ -99,10 +99,10 @@ impl IdActionLines {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count is not larger than the count
     fn earlier(&mut self) -> u64 {
         if self.conflicts.recency <= 0.0 {
-            return below(self.used, &mut self.random);
+            return below(self.assigned, &mut self.random);
         }
         let back = (exponential(&mut self.random) / (RECENCY_SLOPE * self.conflicts.recency)).min(1.0);
-        ((self.used - 1) as f64 * (1.0 - back)).round_ties_even() as u64
+        ((self.assigned - 1) as f64 * (1.0 - back)).round_ties_even() as u64
     }
 }
 
@@ -170,7 +170,7 @@ fn mask(bits: u32) -> u64 {
 }
 
 /// A uniform number in [0, 1).
-fn unit(random: &mut Random) -> f64 {
+fn uniform(random: &mut Random) -> f64 {
     (random.next() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
@@ -183,7 +183,7 @@ fn below(bound: u64, random: &mut Random) -> u64 {
 
 /// An exponentially distributed number with mean 1.
 fn exponential(random: &mut Random) -> f64 {
-    -logarithm(1.0 - unit(random))
+    -logarithm(1.0 - uniform(random))
 }
 
 /// Natural logarithm of a normal number above 0, by basic arithmetic only: the result of a library may differ between
@@ -233,7 +233,7 @@ mod tests {
     fn the_logarithm_agrees_with_the_library() {
         let mut numbers = random();
         for _ in 0..100_000 {
-            let number = 1.0 - unit(&mut numbers);
+            let number = 1.0 - uniform(&mut numbers);
             let (own, library) = (logarithm(number), number.ln());
             assert!((own - library).abs() <= 4e-15 * library.abs().max(0.1), "{number}: {own}, {library}");
         }

@@ -21,7 +21,7 @@ fn file(text: &str) -> Arc<LineFile> {
 
 fn reader(file: &Arc<LineFile>, place: (u32, u32), conflicts: IdConflicts, seed: u64) -> BulkReader {
     let range = client_range(file.line_count(), place.0, place.1);
-    let seed = IdSeed { seed, task: "index", client: place.0, file: 0 };
+    let seed = IdSeed { seed, task: "index", client: place.0, file_index: 0 };
     let part = DocumentRange {
         file: Arc::clone(file),
         first_document: range.start,

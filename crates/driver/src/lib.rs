@@ -29,12 +29,13 @@
 //! | `transport/` | connections, TLS, HTTP/1.1 |
 //! | `health/` | whether the driver's figures can be trusted: its threads, the clocks, the host |
 //! | `race_state.rs`, `step_state.rs` | the state that threads share during a race, and during a step |
-//! | `recording.rs` | what the recorders and the collector need to know of a plan |
+//! | `plan_to_record.rs` | what the recorders and the collector need to know of a plan |
 //! | `cancel.rs` | when a client stops |
 //! | `client_id.rs`, `units.rs`, `error.rs` | [`ClientId`], nanoseconds, [`DriveError`] |
 //!
 //! Dependencies run from `race` through `coordinator` and `worker` to `schedule` and `python`, then `operation`, then
-//! `response` and `transport`, never back. State that threads share is below all of them.
+//! `response` and `transport`, never back. `plan_to_record` is above `operation`; only `race` and `worker` use it. State
+//! that threads share is below all of them.
 
 mod cancel;
 mod client_id;
@@ -42,10 +43,10 @@ mod coordinator;
 mod error;
 mod health;
 mod operation;
+mod plan_to_record;
 mod python;
 mod race;
 mod race_state;
-mod recording;
 mod response;
 mod schedule;
 mod step_state;

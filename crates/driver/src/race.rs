@@ -16,9 +16,9 @@ use crate::coordinator::Coordinator;
 use crate::coordinator::pool::WorkerPool;
 use crate::coordinator::threads::spawn;
 use crate::error::DriveError;
+use crate::plan_to_record::{retention_policy, task_infos};
 use crate::python::PythonBridge;
 use crate::race_state::{RaceEvent, RaceState, StopLevel};
-use crate::recording::{retention_policy, task_infos};
 use crate::transport::{Endpoint, Endpoints, SystemRoots};
 use crate::worker::thread::WorkerContext;
 

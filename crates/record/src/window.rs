@@ -1,8 +1,8 @@
-//! The measured window of a task.
+//! The measured window of a task: the time to which its throughput refers.
 
 use crate::sample::{Sample, SampleType};
 
-/// Which work counts for throughput.
+/// The measured window of a task, which decides whose work counts for its throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasuredWindow {
     /// Work that ended within these bounds, in nanoseconds since the task began, whenever it began: operations in

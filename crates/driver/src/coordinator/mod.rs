@@ -156,8 +156,8 @@ mod tests {
 
     use super::*;
     use crate::coordinator::threads::run_thread;
+    use crate::plan_to_record::{retention_policy, task_infos};
     use crate::race_state::{RaceEvent, RaceState};
-    use crate::recording::{retention_policy, task_infos};
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 

@@ -20,8 +20,8 @@ use crate::transport::pool::PooledConnection;
 
 /// Returns the number of bulks that all clients of a task send together; `None` if they never end.
 pub fn planned_bulks(task: &PlannedTask, bulk: &BulkWork) -> Option<u64> {
-    let bulks_of = |client| {
-        let ranges = ClientPartition { task, bulk, client }.ranges();
+    let bulks_of = |client_number| {
+        let ranges = ClientPartition { task, bulk, client_number }.ranges();
         ranges.iter().map(|range| range.documents.div_ceil(u64::from(bulk.bulk_size))).sum::<u64>()
     };
     (!bulk.looped).then(|| (0..task.clients).map(bulks_of).sum())
@@ -35,13 +35,13 @@ pub struct ClientPartition<'a> {
     /// The work of the task.
     pub bulk: &'a BulkWork,
     /// Number of the client in the task.
-    pub client: u32,
+    pub client_number: u32,
 }
 
 /// The documents of one file that a client sends.
 struct FileRange {
     /// Position of the file in the plan.
-    file: usize,
+    file_index: usize,
     /// Positions, in the file, of the documents that only this client may send.
     assigned: Range<u64>,
     /// Number of documents that are sent, from the first that is assigned.
@@ -51,20 +51,21 @@ struct FileRange {
 impl ClientPartition<'_> {
     /// The documents of one pass, in the order in which they are sent.
     fn ranges(&self) -> Vec<FileRange> {
-        let Self { task, bulk, client } = *self;
+        let Self { task, bulk, client_number } = *self;
         let corpora: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
-        let range_of = |file: usize| {
-            let assigned = client_range(bulk.files[file].documents, client, task.clients);
-            FileRange { file, documents: assigned.end - assigned.start, assigned }
+        let range_of = |file_index: usize| {
+            let assigned = client_range(bulk.files[file_index].documents, client_number, task.clients);
+            FileRange { file_index, documents: assigned.end - assigned.start, assigned }
         };
-        let mut ranges: Vec<FileRange> = reading_order(&corpora, client).into_iter().map(range_of).collect();
+        let mut ranges: Vec<FileRange> =
+            reading_order(&corpora, client_number).into_iter().map(range_of).collect();
         let mut left = match bulk.limit {
             IngestLimit::Share { share } => {
                 let documents: Vec<u64> = ranges.iter().map(|range| range.documents).collect();
                 documents_in_share(&documents, bulk.bulk_size, share)
             }
             IngestLimit::Documents { documents } => {
-                let range = client_range(documents, client, task.clients);
+                let range = client_range(documents, client_number, task.clients);
                 range.end - range.start
             }
         };
@@ -77,7 +78,7 @@ impl ClientPartition<'_> {
 
     /// The action lines of a range; `seed` is that of the plan.
     fn action_lines(&self, range: &FileRange, seed: u64) -> ActionLines {
-        match (&self.bulk.files[range.file].action, self.bulk.conflicts) {
+        match (&self.bulk.files[range.file_index].action, self.bulk.conflicts) {
             (ActionLineOrigin::InFile {}, _) => ActionLines::InFile,
             (ActionLineOrigin::Line { line }, _) => ActionLines::Line(format!("{line}\n").into()),
             (ActionLineOrigin::WithIds { index }, conflicts) => {
@@ -87,9 +88,14 @@ impl ClientPartition<'_> {
                     update: conflicts.on_conflict == OnConflict::Update,
                     recency: conflicts.recency,
                 });
-                let first = first_id(self.bulk, range.file);
+                let first = first_id(self.bulk, range.file_index);
                 let ids = first + range.assigned.start..first + range.assigned.end;
-                let seed = IdSeed { seed, task: &self.task.name, client: self.client, file: range.file };
+                let seed = IdSeed {
+                    seed,
+                    task: &self.task.name,
+                    client: self.client_number,
+                    file_index: range.file_index,
+                };
                 let index = serde_json::Value::from(index.as_str()).to_string();
                 ActionLines::WithIds(Box::new(IdActionLines::new(&index, &ids, conflicts, seed)))
             }
@@ -98,9 +104,9 @@ impl ClientPartition<'_> {
 }
 
 /// The first id of a file. The files of one index have consecutive ids, so that all its documents have different ids.
-fn first_id(bulk: &BulkWork, file: usize) -> u64 {
-    let of_same_index = |earlier: &&BulkFile| earlier.action == bulk.files[file].action;
-    bulk.files[..file].iter().filter(of_same_index).map(|earlier| earlier.documents).sum()
+fn first_id(bulk: &BulkWork, file_index: usize) -> u64 {
+    let of_same_index = |earlier: &&BulkFile| earlier.action == bulk.files[file_index].action;
+    bulk.files[..file_index].iter().filter(of_same_index).map(|earlier| earlier.documents).sum()
 }
 
 /// Posts the documents of one client, bulk by bulk.
@@ -118,21 +124,21 @@ impl BulkSource {
     ///
     /// When the request cannot be written as HTTP or a file is shorter than planned.
     pub fn new(
-        documents: ClientPartition<'_>,
+        partition: ClientPartition<'_>,
         seed: u64,
         files: &DataFiles,
         to: Destination<'_>,
     ) -> Result<Self, DriveError> {
-        let bulk = documents.bulk;
+        let bulk = partition.bulk;
         let document_range = |range: FileRange| {
             Ok(DocumentRange {
-                file: files.get(&bulk.files[range.file].path)?,
+                file: files.get(&bulk.files[range.file_index].path)?,
                 first_document: range.assigned.start,
                 documents: range.documents,
-                action_lines: documents.action_lines(&range, seed),
+                action_lines: partition.action_lines(&range, seed),
             })
         };
-        let ranges: Result<Vec<_>, DriveError> = documents.ranges().into_iter().map(document_range).collect();
+        let ranges: Result<Vec<_>, DriveError> = partition.ranges().into_iter().map(document_range).collect();
         let spec = RequestSpec {
             method: "POST",
             path: &bulk.path,

@@ -46,10 +46,10 @@ pub fn compress(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
     let shared = DEFLATER.with(Rc::clone);
     let Ok(mut state) = shared.try_lock() else {
         // A body is being compressed in slices.
-        return append_compressed(&mut deflater(), body, compressed, true);
+        return append_compressed(&mut deflater(), body, compressed, FlushCompress::Finish);
     };
     state.reset();
-    append_compressed(&mut state, body, compressed, true)
+    append_compressed(&mut state, body, compressed, FlushCompress::Finish)
 }
 
 /// Compresses a body slice by slice, and yields to other clients of the thread between them; `compressed` is
@@ -65,9 +65,10 @@ pub async fn compress_in_slices(body: &[u8], compressed: &mut Vec<u8>) -> io::Re
     state.reset();
     let mut slices = body.chunks(SLICE).peekable();
     while let Some(slice) = slices.next() {
-        let last = slices.peek().is_none();
-        append_compressed(&mut state, slice, compressed, last)?;
-        if !last {
+        let is_last = slices.peek().is_none();
+        let flush = if is_last { FlushCompress::Finish } else { FlushCompress::None };
+        append_compressed(&mut state, slice, compressed, flush)?;
+        if !is_last {
             tokio::task::yield_now().await;
         }
     }
@@ -79,20 +80,20 @@ fn deflater() -> Compress {
     Compress::new_gzip(Compression::fast(), WINDOW_BITS)
 }
 
-/// Appends the compressed form of the next bytes.
+/// Appends the compressed form of the next bytes; `flush` is [`FlushCompress::Finish`] for the last.
 fn append_compressed(
     state: &mut Compress,
     mut bytes: &[u8],
     compressed: &mut Vec<u8>,
-    last: bool,
+    flush: FlushCompress,
 ) -> io::Result<()> {
-    let flush = if last { FlushCompress::Finish } else { FlushCompress::None };
+    let is_last = flush == FlushCompress::Finish;
     loop {
         compressed.reserve(MIN_OUTPUT_SPACE);
         let before = state.total_in();
         let status = state.compress_vec(bytes, compressed, flush).map_err(io::Error::other)?;
         bytes = &bytes[usize::try_from(state.total_in() - before).unwrap_or(bytes.len())..];
-        if status == Status::StreamEnd || !last && bytes.is_empty() {
+        if status == Status::StreamEnd || !is_last && bytes.is_empty() {
             return Ok(());
         }
     }

@@ -19,7 +19,7 @@ pub struct Destination<'a> {
     /// The cluster.
     pub target: &'a Target,
     /// Position of the host in the cluster; the connections that execute the operation lead to this host.
-    pub host: usize,
+    pub host_index: usize,
     /// Name of the task, for messages.
     pub task_name: &'a str,
 }

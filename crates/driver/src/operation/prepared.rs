@@ -50,7 +50,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         let headers = to.target.headers.iter().chain(headers);
         let compressed = is_compressed(to.target, has_body, headers.clone());
         let headers = headers.chain(compressed.then(|| &*CONTENT_ENCODING));
-        let head = RequestHead::new(&to.target.hosts[to.host], method, path, headers)?;
+        let head = RequestHead::new(&to.target.hosts[to.host_index], method, path, headers)?;
         let timeout = timeout.unwrap_or(Duration::from_millis(to.target.timeout_ms));
         Ok(Self { head, body, compressed: compressed.then(Vec::new), timeout })
     }

@@ -195,8 +195,12 @@ impl PythonBridge {
             has_body: !body.is_empty(),
             timeout: Some(timeout),
         };
-        let prepared = PreparedRequest::new(spec, body, Destination { target, host: to.host, task_name: "" })
-            .map_err(|error| DriveError::Python(error.to_string()))?;
+        let prepared = PreparedRequest::new(
+            spec,
+            body,
+            Destination { target, host_index: to.host_index, task_name: "" },
+        )
+        .map_err(|error| DriveError::Python(error.to_string()))?;
         self.send(owner, to, JobPayload::Request(Box::new(prepared)))
     }
 
@@ -227,7 +231,7 @@ impl PythonBridge {
         let task = owner.and_then(|client| self.clusters.plan().tasks.get(client.task_index as usize));
         let task_name = task.map_or("without owner", |task| &task.name);
         let target = self.clusters.target(to.cluster);
-        QueuedOperation::new(Destination { target, host: to.host, task_name }, input)
+        QueuedOperation::new(Destination { target, host_index: to.host_index, task_name }, input)
     }
 
     fn send(&self, owner: Option<ClientId>, to: ClusterHost, payload: JobPayload) -> Result<u64, DriveError> {

@@ -23,7 +23,7 @@ pub struct ClusterHost {
     /// Position of the cluster; 0 is the one under test.
     pub cluster: usize,
     /// Position of the host in the cluster.
-    pub host: usize,
+    pub host_index: usize,
 }
 
 impl Clusters {
@@ -61,7 +61,7 @@ impl Clusters {
     /// The host of a cluster that a client of the race uses.
     pub fn host_of(&self, race_client: u32, cluster: usize) -> ClusterHost {
         let hosts = self.endpoints[cluster].len();
-        ClusterHost { cluster, host: HostAssignment::new(race_client, hosts).host }
+        ClusterHost { cluster, host_index: HostAssignment::new(race_client, hosts).host_index }
     }
 
     /// The pool of a client of the race for its host of a cluster; opens no connection.

@@ -13,7 +13,7 @@ use crate::response::json_scan::{
 use crate::response::outcome::ResponseOutcome;
 
 /// The duration that the engine reports in a successful response, in milliseconds, or the failure.
-type Checked = Result<Option<u64>, ResponseOutcome>;
+type CheckResult = Result<Option<u64>, ResponseOutcome>;
 
 /// Checks the response to a request.
 pub fn check_response(request: &Request, status: u16, body: &[u8]) -> ResponseOutcome {
@@ -116,7 +116,7 @@ fn excerpt(body: &[u8]) -> String {
 
 /// Checks the response to a search. A response without shards, time-out and duration does not come from a search,
 /// unless the request filters these fields out.
-fn check_search(body: &[u8], request: &Request) -> Checked {
+fn check_search(body: &[u8], request: &Request) -> CheckResult {
     if let Some(took_ms) = fast_path_search(body) {
         return Ok(Some(took_ms));
     }
@@ -168,7 +168,7 @@ fn fast_path_search(body: &[u8]) -> Option<u64> {
     if failed == 0 { u64::try_from(took_ms).ok() } else { None }
 }
 
-fn check_esql(body: &[u8]) -> Checked {
+fn check_esql(body: &[u8]) -> CheckResult {
     let (mut took_ms, mut partial) = (None, false);
     for (key, value) in Fields::new(body) {
         match key {
@@ -195,7 +195,7 @@ fn shard_failure(body: &[u8], failed: i64) -> ResponseOutcome {
     ResponseOutcome::failure(ErrorClass::ShardFailure, reason).with_error_type(&string(cause.get("type")))
 }
 
-fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> Checked {
+fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> CheckResult {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let status = serde_json::from_value::<HealthStatus>(response["status"].clone()).ok();
     let relocating = response["relocating_shards"].as_u64().unwrap_or(0);
@@ -207,7 +207,7 @@ fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards:
     Err(ResponseOutcome::failure(ErrorClass::Condition, reason))
 }
 
-fn check_condition(body: &[u8], path: &str, expected: &str) -> Checked {
+fn check_condition(body: &[u8], path: &str, expected: &str) -> CheckResult {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let actual = to_text(parsed_value_at(&response, path));
     if actual == expected {
@@ -216,7 +216,7 @@ fn check_condition(body: &[u8], path: &str, expected: &str) -> Checked {
     Err(ResponseOutcome::failure(ErrorClass::Condition, format!("{path} is {actual}, not {expected}")))
 }
 
-fn check_empty(body: &[u8], path: &str) -> Checked {
+fn check_empty(body: &[u8], path: &str) -> CheckResult {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let is_empty = match parsed_value_at(&response, path) {
         Value::Object(fields) => fields.is_empty(),

@@ -1,7 +1,9 @@
 //! When operations are due, when a task ends, and waking up at a given instant.
 //!
-//! `pacer`, `shared_schedule` and `budget` are pure: they neither read a clock nor wait. `timer` is the real
-//! `clock`. Sending operations does not belong here. Only `worker` may use this module.
+//! `step_schedules` creates the schedules of a worker's clients. A schedule has a `pacer`, or with `open_loop` a
+//! `shared_schedule` of several pacers, and a `budget`; all of these are pure: they neither read a clock nor wait.
+//! `timer` is the `clock` of a race, `paused_clock` that of tests. Sending operations does not belong here. Only `worker`
+//! may use this module.
 
 pub mod budget;
 pub mod clock;

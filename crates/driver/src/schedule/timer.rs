@@ -76,11 +76,9 @@ impl Timer {
     fn create() -> io::Result<AsyncFd<OwnedFd>> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // Its successor is unsafe because a type could hand out different descriptors; an `OwnedFd` cannot.
-        #[allow(
-            deprecated,
-            reason = "sound for an owned descriptor, and the successor would need unsafe code"
-        )]
+        // `AsyncFd::new` is deprecated in favour of an unsafe function, because a type could return another descriptor at
+        // each call; an `OwnedFd` always returns its own.
+        #[allow(deprecated, reason = "sound for an owned descriptor, and the alternative is unsafe code")]
         AsyncFd::new(timer)
     }
 

@@ -31,7 +31,7 @@ pub struct ConnectionPool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostAssignment {
     /// Position of the host among the hosts of the cluster.
-    pub host: usize,
+    pub host_index: usize,
     /// Number of the client among those of the host, from 0; decides with which address of the host it starts.
     pub host_client: usize,
 }
@@ -39,7 +39,7 @@ pub struct HostAssignment {
 impl HostAssignment {
     /// Assigns a client of a race, given by its number, to one of `hosts` hosts; clients are assigned round-robin.
     pub fn new(race_client: u32, hosts: usize) -> Self {
-        Self { host: race_client as usize % hosts, host_client: race_client as usize / hosts }
+        Self { host_index: race_client as usize % hosts, host_client: race_client as usize / hosts }
     }
 }
 
@@ -48,7 +48,7 @@ impl ConnectionPool {
     pub fn for_client(endpoints: &Endpoints, race_client: u32) -> Self {
         let assignment = HostAssignment::new(race_client, endpoints.len());
         Self {
-            endpoint: Arc::clone(&endpoints[assignment.host]),
+            endpoint: Arc::clone(&endpoints[assignment.host_index]),
             assignment,
             idle: RefCell::default(),
             reconnected: Cell::new(false),
@@ -56,8 +56,8 @@ impl ConnectionPool {
     }
 
     /// Position of the client's host among the hosts of the cluster.
-    pub fn host(&self) -> usize {
-        self.assignment.host
+    pub fn host_index(&self) -> usize {
+        self.assignment.host_index
     }
 
     /// Host and port.
@@ -127,7 +127,7 @@ pub struct Exchange<T> {
     pub traffic: Traffic,
     /// HTTP status of the response; 0 if there is none.
     pub status: u16,
-    /// What the caller read from the response.
+    /// What the check of the response returned.
     pub result: Result<T, RequestError>,
 }
 
@@ -198,13 +198,13 @@ impl PooledConnection {
     }
 
     /// Sends one request and receives its response, on a new connection if the old one was closed meanwhile. Never
-    /// sends a request twice. `read` is called with the response after the exchange has been timed.
+    /// sends a request twice. `check` is called with the response after the exchange has been timed.
     pub async fn exchange<T>(
         &mut self,
         head: &mut RequestHead,
         body: RequestBody<'_>,
         timeout: Duration,
-        read: impl FnOnce(ResponseView<'_>) -> T,
+        check: impl FnOnce(ResponseView<'_>) -> T,
     ) -> Exchange<T> {
         let deadline = Instant::now() + timeout;
         let connected = self.connect(deadline).await;
@@ -237,7 +237,7 @@ impl PooledConnection {
         let content = connection.body(&response);
         let traffic = Traffic { content_in: content.len() as u64, ..traffic };
         let status = response.status;
-        let result = Ok(read(ResponseView { status, body: content }));
+        let result = Ok(check(ResponseView { status, body: content }));
         Exchange { sent, done, traffic, status, result }
     }
 }

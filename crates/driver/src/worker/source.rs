@@ -35,7 +35,7 @@ pub enum OperationSource {
 #[derive(Debug, Clone, Copy)]
 pub struct SourceContext<'a> {
     /// Position of the client's host among the hosts of the target.
-    pub host: usize,
+    pub host_index: usize,
     /// The data files of the step.
     pub files: &'a DataFiles,
     /// Connection of the client to Python, if its task needs it.
@@ -51,14 +51,14 @@ impl OperationSource {
     pub fn new(
         plan: &Plan,
         task: &PlannedTask,
-        client: u32,
+        client_number: u32,
         context: SourceContext<'_>,
     ) -> Result<Self, DriveError> {
-        let to = Destination { target: &plan.target, host: context.host, task_name: &task.name };
+        let to = Destination { target: &plan.target, host_index: context.host_index, task_name: &task.name };
         Ok(match &task.work {
             TaskWork::Bulk(bulk) => {
-                let documents = ClientPartition { task, bulk, client };
-                Self::Bulk(Box::new(BulkSource::new(documents, plan.seed, context.files, to)?))
+                let partition = ClientPartition { task, bulk, client_number };
+                Self::Bulk(Box::new(BulkSource::new(partition, plan.seed, context.files, to)?))
             }
             TaskWork::Calls(calls) => Self::Calls(Box::new(PreparedCalls::new(calls, to)?)),
             TaskWork::PythonSource { .. } => {

@@ -17,9 +17,9 @@ use crate::client_id::ClientId;
 use crate::error::DriveError;
 use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::data_files::DataFiles;
+use crate::plan_to_record::measured_window;
 use crate::python::PythonBridge;
 use crate::race_state::{RaceState, StopLevel};
-use crate::recording::measured_window;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::step_schedules::StepSchedules;
 use crate::schedule::timer::{SpinWait, Timer};
@@ -175,8 +175,11 @@ impl Worker {
             let task = &plan.tasks[id.task_index as usize];
             add_client(resources.recorder, id, task)?;
             let handle = bridge.as_ref().and_then(|bridge| bridge.handle(id));
-            let context =
-                SourceContext { host: pool.host(), files: resources.files, handle: handle.as_ref() };
+            let context = SourceContext {
+                host_index: pool.host_index(),
+                files: resources.files,
+                handle: handle.as_ref(),
+            };
             let source = OperationSource::new(plan, task, id.client_number, context)?;
             let operations = PooledOperations { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client_number);

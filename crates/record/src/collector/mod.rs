@@ -241,7 +241,7 @@ impl Collector {
         }
     }
 
-    fn write<'a>(&self, seconds: impl Iterator<Item = &'a SecondStats>) -> Result<(), RecordError> {
+    fn write_seconds<'a>(&self, seconds: impl Iterator<Item = &'a SecondStats>) -> Result<(), RecordError> {
         for second in seconds.filter(|_| !self.writing_disabled) {
             let names = self.catalog.names(second.task_index, second.sub_operation);
             self.writer.send_row(journal_line(names, second)?)?;
@@ -266,14 +266,14 @@ impl Collector {
         let pending = running.pending.split_off(&first_pending);
         let complete = std::mem::replace(&mut running.pending, pending);
         running.add_medians(&complete);
-        self.write(complete.values())
+        self.write_seconds(complete.values())
     }
 
     fn finish_task(&mut self, task_index: u32) -> Option<FinishedTask> {
         let mut running = self.running.remove(&task_index)?;
         let pending = std::mem::take(&mut running.pending);
         running.add_medians(&pending);
-        if let Err(error) = self.write(pending.values()) {
+        if let Err(error) = self.write_seconds(pending.values()) {
             self.writer.fail(error);
         }
         self.writer.send_flush();

@@ -1,7 +1,8 @@
 //! The files of a race folder: `samples.parquet`, and `series.parquet` with its journal.
 //!
 //! The collector formats each finished second as a line of the journal ([`series::journal_line`]) and sends it, with
-//! the samples, to the [`writer`], which is a separate thread. [`recover_series`] completes the files of a race that
+//! the samples, to the [`writer`], which is a separate thread. `samples` and `series` write one file
+//! each, with the functions for whole columns of `columns`. [`recover_series`] completes the files of a race that
 //! was killed. This module does not merge or summarize.
 
 mod columns;

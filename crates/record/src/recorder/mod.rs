@@ -26,7 +26,7 @@ use crate::sender::RecordSender;
 #[derive(Debug)]
 pub struct Recorder {
     sender: RecordSender,
-    open: Vec<OpenTask>,
+    open_tasks: Vec<OpenTask>,
     /// Of the tasks that have been closed.
     service_totals: Vec<ServiceTotals>,
     samples: Vec<Sample>,
@@ -50,7 +50,7 @@ impl Recorder {
     #[must_use]
     pub fn new(sender: RecordSender) -> Self {
         let samples = sender.buffers().acquire();
-        Self { sender, open: Vec::new(), service_totals: Vec::new(), samples }
+        Self { sender, open_tasks: Vec::new(), service_totals: Vec::new(), samples }
     }
 
     /// Adds a client to a task, which the task waits for until [`Recorder::end_client`]; the first client opens the task.
@@ -65,7 +65,7 @@ impl Recorder {
             return Ok(());
         }
         let sample_decision = self.sender.buffers().decision_after(task.task_index, 0);
-        self.open.push(OpenTask::new(task, sample_decision)?);
+        self.open_tasks.push(OpenTask::new(task, sample_decision)?);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl Recorder {
 
     /// Records an operation that has ended, and why it failed if it did.
     pub fn record(&mut self, sample: Sample, failures: impl IntoIterator<Item = Failure>) {
-        let Some(open) = self.open.iter_mut().find(|open| open.task_index == sample.task_index) else {
+        let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) else {
             return;
         };
         open.ended_operations += 1;
@@ -132,7 +132,7 @@ impl Recorder {
         for failure in failures {
             open.failures.add(sample.result.error_class, failure, sample.times.done_ns);
         }
-        if open.admit_sample(&sample) {
+        if open.retain_sample(&sample) {
             self.push_sample(sample);
         }
     }
@@ -148,7 +148,7 @@ impl Recorder {
         mut sample: Sample,
         failures: impl IntoIterator<Item = Failure>,
     ) -> Result<(), RecordError> {
-        let Some(open) = self.open.iter_mut().find(|open| open.task_index == sample.task_index) else {
+        let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) else {
             return Ok(());
         };
         let measured_window = open.measured_window;
@@ -159,7 +159,7 @@ impl Recorder {
         for failure in failures {
             sub_operation.failures.add(sample.result.error_class, failure, sample.times.done_ns);
         }
-        if open.admit_sample(&sample) {
+        if open.retain_sample(&sample) {
             self.push_sample(sample);
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Recorder {
 
     /// Delivers everything recorded so far. Must be called once a second.
     pub fn flush(&mut self) {
-        for open in &mut self.open {
+        for open in &mut self.open_tasks {
             open.deliver(&self.sender);
         }
         self.deliver_samples();
@@ -181,16 +181,16 @@ impl Recorder {
 
     /// Ends a task for one client; the last client closes the task.
     pub fn end_client(&mut self, end: ClientEnd) {
-        let Some(position) = self.open.iter().position(|open| open.task_index == end.task_index) else {
+        let Some(position) = self.open_tasks.iter().position(|open| open.task_index == end.task_index) else {
             return;
         };
-        let open = &mut self.open[position];
+        let open = &mut self.open_tasks[position];
         open.ended_by = open.ended_by.max(end.ended_by);
         open.admitted += end.admitted;
         open.clients -= 1;
         if open.clients == 0 {
             self.deliver_samples();
-            let open = self.open.swap_remove(position);
+            let open = self.open_tasks.swap_remove(position);
             let planned = open.planned();
             self.close_task(open, Some(planned), end.task_began_ns);
         }
@@ -200,7 +200,7 @@ impl Recorder {
     /// nanoseconds since the race's first step.
     pub fn close(&mut self, ended_by: EndedBy, task_began_ns: impl Fn(u32) -> u64) {
         self.deliver_samples();
-        for mut open in std::mem::take(&mut self.open) {
+        for mut open in std::mem::take(&mut self.open_tasks) {
             let task_began_ns = task_began_ns(open.task_index);
             open.ended_by = ended_by;
             self.close_task(open, None, task_began_ns);
@@ -214,7 +214,7 @@ impl Recorder {
     }
 
     fn open_task(&mut self, task_index: u32) -> Option<&mut OpenTask> {
-        self.open.iter_mut().find(|open| open.task_index == task_index)
+        self.open_tasks.iter_mut().find(|open| open.task_index == task_index)
     }
 
     fn close_task(&mut self, mut open: OpenTask, planned: Option<u64>, task_began_ns: u64) {
@@ -240,7 +240,7 @@ impl Recorder {
             }
             None => self.drop_samples(),
         }
-        for open in &mut self.open {
+        for open in &mut self.open_tasks {
             let samples = std::mem::take(&mut open.uncounted_samples);
             open.sample_decision = self.sender.buffers().decision_after(open.task_index, samples);
         }
@@ -249,7 +249,7 @@ impl Recorder {
     /// Drops and counts the samples of a full buffer, because the disk is too slow.
     fn drop_samples(&mut self) {
         for sample in self.samples.drain(..) {
-            if let Some(open) = self.open.iter_mut().find(|open| open.task_index == sample.task_index) {
+            if let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) {
                 open.uncounted_samples = open.uncounted_samples.saturating_sub(1);
                 open.missing.merge(MissingSamples::lost(sample.times.done_ns));
             }

@@ -111,7 +111,7 @@ impl OpenTask {
     }
 
     /// Counts a sample as kept or left out; returns whether it is kept.
-    pub fn admit_sample(&mut self, sample: &Sample) -> bool {
+    pub fn retain_sample(&mut self, sample: &Sample) -> bool {
         let keep = self.sample_decision == SampleDecision::Keep;
         if keep {
             self.uncounted_samples += 1;

@@ -56,9 +56,16 @@ impl Connection {
         self.reusable = false;
         self.reader.reset(head.response_has_no_body());
         let (head, body) = head.with_body(body);
-        let (response, all_sent) = match self.send(head, body).await {
-            Ok(SendResult { early: Some(response), complete }) => (response, complete),
-            Ok(SendResult { early: None, .. }) => (self.receive().await?, true),
+        let all_sent;
+        let response = match self.send(head, body).await {
+            Ok(SendResult { early: Some(response), complete }) => {
+                all_sent = complete;
+                response
+            }
+            Ok(SendResult { early: None, complete }) => {
+                all_sent = complete;
+                self.receive().await?
+            }
             // A server that rejects a large body may respond and close before it has read all of it. Its response, or
             // a TLS alert, is more specific than the broken pipe.
             Err(ExchangeError::Io(error)) => match self.receive().await {
@@ -66,7 +73,10 @@ impl Connection {
                 Ok(response) if response.status < 400 && self.reader.ends_with_connection() => {
                     return Err(error.into());
                 }
-                read => (read.map_err(|read| more_specific(read, error))?, false),
+                read => {
+                    all_sent = false;
+                    read.map_err(|read| more_specific(read, error))?
+                }
             },
             Err(error) => return Err(error),
         };
@@ -75,7 +85,7 @@ impl Connection {
     }
 
     /// Decompresses the body of the last response if it is compressed. Not part of the service time: call it after the
-    /// clock has stopped.
+    /// clock has last_step.
     ///
     /// # Errors
     ///
@@ -109,8 +119,8 @@ impl Connection {
                     body = &body[written - head_written..];
                 }
                 Ok(SendStep::Received(1..)) if early.is_none() => early = self.reader.advance()?,
-                stopped => {
-                    let early = Some(self.early_response(early, stopped)?);
+                last_step => {
+                    let early = Some(self.early_response(early, last_step)?);
                     return Ok(SendResult { early, complete: false });
                 }
             }
@@ -140,9 +150,9 @@ impl Connection {
     fn early_response(
         &mut self,
         early: Option<Response>,
-        stopped: io::Result<SendStep>,
+        last_step: io::Result<SendStep>,
     ) -> Result<Response, ExchangeError> {
-        match (stopped, early) {
+        match (last_step, early) {
             (Ok(SendStep::Received(1..)), _) => Err(TRAILING_DATA),
             (_, Some(response)) => Ok(response),
             (Ok(_), None) => self.reader.finish(),

@@ -4,7 +4,7 @@ use pacenote_record::{Collector, Delivery, EndedBy, SampleType};
 use serde_json::json;
 
 use super::simulation::{MS, Response, SECOND, Simulation, paced, plan, task, timed};
-use crate::recording::task_infos;
+use crate::plan_to_record::task_infos;
 
 #[test]
 fn without_a_schedule_each_operation_begins_when_the_previous_one_has_ended() {

@@ -29,18 +29,8 @@ pub fn retention_policy(samples: SampleRetention) -> RetentionPolicy {
 /// The tasks of a plan as the collector needs them.
 pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
     let info = |task: &PlannedTask| {
-        let clients = u64::from(task.clients);
-        let (warmup_ns, end_ns, counted) = match task.bound {
-            TaskBound::Iterations { warmup, measured } => {
-                (None, None, Some(warmup.saturating_add(measured).saturating_mul(clients)))
-            }
-            TaskBound::TimePeriod { warmup_s, measured_s } => (
-                Some(seconds_to_nanos(warmup_s)),
-                measured_s.map(|measured_s| seconds_to_nanos(warmup_s + measured_s)),
-                None,
-            ),
-        };
-        let operations = counted.or_else(|| match &task.work {
+        let PlannedExtent { warmup_ns, end_ns, iterations } = PlannedExtent::of(task);
+        let operations = iterations.or_else(|| match &task.work {
             TaskWork::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
             _ => None,
         });
@@ -62,4 +52,30 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
         }
     };
     plan.tasks.iter().map(info).collect()
+}
+
+/// How long a task lasts as planned: by time, or by iterations.
+struct PlannedExtent {
+    /// Length of the warm-up of a task that is limited by time.
+    warmup_ns: Option<u64>,
+    /// End of a task that is limited by time, nanoseconds since it began.
+    end_ns: Option<u64>,
+    /// Iterations of all clients, warm-up included.
+    iterations: Option<u64>,
+}
+
+impl PlannedExtent {
+    fn of(task: &PlannedTask) -> Self {
+        match task.bound {
+            TaskBound::Iterations { warmup, measured } => {
+                let iterations = warmup.saturating_add(measured).saturating_mul(task.clients.into());
+                Self { warmup_ns: None, end_ns: None, iterations: Some(iterations) }
+            }
+            TaskBound::TimePeriod { warmup_s, measured_s } => Self {
+                warmup_ns: Some(seconds_to_nanos(warmup_s)),
+                end_ns: measured_s.map(|measured_s| seconds_to_nanos(warmup_s + measured_s)),
+                iterations: None,
+            },
+        }
+    }
 }
