@@ -1,4 +1,4 @@
-//! Reading a response in pieces, and the result; shared by the targets.
+//! Reads responses in pieces; shared by the targets.
 
 use pacenote_driver::transport::http::{ExchangeError, ResponseReader};
 
@@ -12,9 +12,9 @@ pub enum ReadResult {
     Response { status: u16, close: bool, used: usize, encoded: usize, body: Vec<u8> },
     /// A response whose body cannot be decompressed.
     InvalidBody,
-    /// Not the beginning of any response.
+    /// The bytes are not the beginning of any response.
     Malformed,
-    /// The beginning of a response.
+    /// The bytes are the beginning of a response.
     Incomplete,
 }
 
@@ -34,7 +34,7 @@ pub enum Split {
 ///
 /// # Panics
 ///
-/// When an invariant of the reader does not hold.
+/// If an invariant of the reader does not hold.
 pub fn read(bytes: &[u8], no_body: bool, split: Split) -> ReadResult {
     let mut reader = ResponseReader::new(MAX_BODY);
     reader.reset(no_body);
@@ -97,7 +97,7 @@ pub fn read(bytes: &[u8], no_body: bool, split: Split) -> ReadResult {
 ///
 /// # Panics
 ///
-/// When the results differ.
+/// If the results differ.
 pub fn read_with_all_splits(bytes: &[u8], no_body: bool) -> ReadResult {
     let whole = read(bytes, no_body, Split::Whole);
     let seed = bytes

@@ -1,9 +1,9 @@
 //! The program that the instruction budget measures: `pacenote-instructions serve CLIENTS` or `pacenote-instructions
 //! race PORT KIND OPERATIONS FOLDER`.
 //!
-//! The server waits until every client has sent a request, then answers all of them. Each client therefore waits once
-//! per request, regardless of the speed of either side, and the same work takes the same number of instructions in
-//! every run.
+//! The server waits until every client has sent a request, then answers all of them. Each client therefore waits
+//! exactly once per request, regardless of the speed of either side, and the same work takes the same number of
+//! instructions in every run.
 
 mod plan;
 mod server;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let done = match arguments[..] {
         ["serve", clients] => serve(clients),
         ["race", port, kind, operations, folder] => race(port, kind, operations, Path::new(folder)),
-        _ => Err("serve CLIENTS, or race PORT KIND OPERATIONS FOLDER".into()),
+        _ => Err("usage: serve CLIENTS, or race PORT KIND OPERATIONS FOLDER".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

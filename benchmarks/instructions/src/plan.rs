@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const DOCUMENTS: u64 = 4_000;
 /// Number of documents in a bulk; the request must fit into the send buffer of a socket before the server reads it.
 const BULK_SIZE: u64 = 100;
-/// A document as long as a usual log line.
+/// A document of the length of a typical log line.
 const DOCUMENT: &str = r#"{"@timestamp": 897484581, "clientip": "211.11.9.0", "request": "GET /images/hm_bg.jpg HTTP/1.0", "status": 200, "size": 24736}"#;
 
 /// A kind of request, its clients and their rate.
@@ -24,7 +24,7 @@ pub struct Kind {
     bulk: bool,
 }
 
-/// All kinds. The paced kind is slow enough not to be late while its instructions are counted.
+/// All kinds. The rate of the paced kind is low enough that it is not late while its instructions are counted.
 const KINDS: [Kind; 4] = [
     Kind { name: "search", clients: 1, interval_s: None, bulk: false },
     Kind { name: "search-16-clients", clients: 16, interval_s: None, bulk: false },
@@ -33,7 +33,7 @@ const KINDS: [Kind; 4] = [
 ];
 
 impl Kind {
-    /// The kind with a name.
+    /// Finds a kind by its name.
     pub fn named(name: &str) -> Option<Self> {
         KINDS.into_iter().find(|kind| kind.name == name)
     }

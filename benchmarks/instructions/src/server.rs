@@ -1,4 +1,4 @@
-//! A server that answers all its clients at once, when each of them has sent a request.
+//! A server that answers all its clients together, as soon as each of them has sent a request.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -49,7 +49,7 @@ fn response(body: &str) -> Vec<u8> {
 struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
-    /// Whether its last request was a bulk.
+    /// Whether the last request of the client was a bulk.
     is_bulk: bool,
 }
 

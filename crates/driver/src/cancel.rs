@@ -1,4 +1,4 @@
-//! When a client stops: the stop level of the race, and a step that another task has completed.
+//! Cancellation of clients: by the stop level of the race, or by a step that another task has completed.
 
 use pacenote_record::EndedBy;
 use tokio::sync::Notify;
@@ -6,8 +6,8 @@ use tokio::sync::Notify;
 use crate::race_state::{RaceState, StopLevel};
 use crate::step_state::StepState;
 
-/// Cancels a client loop and the operations that it executes: they check it before they continue, and are woken when it
-/// changes.
+/// Cancels a client loop and the operations that it executes: they check it before they continue, and are woken when
+/// its state changes.
 #[derive(Debug, Clone, Copy)]
 pub struct Cancellation<'a> {
     /// The step, which one of its other tasks may complete.

@@ -24,12 +24,12 @@ pub enum DriveError {
         /// What is wrong with the request.
         source: crate::transport::http::RequestHeadError,
     },
-    /// Python has supplied something that is not an operation.
+    /// A value that Python supplied is not an operation.
     #[error("task {task}: {reason}")]
     InvalidSupply {
         /// Name of the task.
         task: String,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         reason: String,
     },
     /// Python could not prepare a step, or has broken the protocol of the bridge.
@@ -46,8 +46,8 @@ pub enum DriveError {
     /// The data of a bulk cannot be read.
     #[error(transparent)]
     Corpus(#[from] pacenote_corpus::CorpusError),
-    /// A data file does not contain the documents that the plan says.
-    #[error("{path} holds {found} documents, the plan says {expected}")]
+    /// A data file does not contain the number of documents that the plan declares.
+    #[error("{path} contains {found} documents, but the plan declares {expected}")]
     Documents {
         /// The file.
         path: String,
@@ -59,7 +59,7 @@ pub enum DriveError {
     /// The race folder cannot be written.
     #[error(transparent)]
     Record(#[from] pacenote_record::RecordError),
-    /// The system refused a thread, a timer or a runtime.
+    /// The operating system refused a thread, a timer or a runtime.
     #[error("the system refused {what}: {source}")]
     System {
         /// What was requested.

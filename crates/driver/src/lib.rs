@@ -20,17 +20,17 @@
 //! | --- | --- |
 //! | `race.rs` | [`Race`]: start, wait, stop |
 //! | `summary.rs` | [`RaceSummary`]: what a race returns |
-//! | `coordinator/` | the threads, moving the workers from step to step, the collector |
+//! | `coordinator/` | the threads, the steps of the workers, the collector |
 //! | `worker/` | one thread and its clients; the measured loop of one client; what it sends |
 //! | `schedule/` | when operations are due, when a task ends, the clock |
 //! | `python/` | the bridge to parameter sources, runners and schedulers in Python |
-//! | `operation/` | executing operations: requests, bulks, paging, composites |
+//! | `operation/` | execution of operations: requests, bulks, paging, composites |
 //! | `response/` | whether a response is a success |
 //! | `transport/` | connections, TLS, HTTP/1.1 |
 //! | `health/` | whether the driver's figures can be trusted: its threads, the clocks, the host |
 //! | `race_state.rs`, `step_state.rs` | the state that threads share during a race, and during a step |
 //! | `plan_to_record.rs` | what the recorders and the collector need to know of a plan |
-//! | `cancel.rs` | when a client stops |
+//! | `cancel.rs` | cancellation of clients |
 //! | `client_id.rs`, `units.rs`, `error.rs` | [`ClientId`], nanoseconds, [`DriveError`] |
 //!
 //! Dependencies run from `race` through `coordinator` and `worker` to `schedule` and `python`, then `operation`, then

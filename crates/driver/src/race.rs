@@ -1,4 +1,4 @@
-//! A race from the outside: start it, wait for its events, stop it.
+//! The public interface of a race: start it, wait for its events, stop it.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub struct Race {
 /// Progress of a race.
 #[derive(Debug, Clone, Serialize)]
 pub struct RaceProgress {
-    /// The current step, from 1.
+    /// Number of the current step, from 1.
     pub step: usize,
     /// Number of steps.
     pub steps: usize,
@@ -49,7 +49,7 @@ impl Race {
     ///
     /// # Errors
     ///
-    /// When a host cannot be resolved, a certificate or key cannot be read, or the system refuses a thread or a file.
+    /// If a host cannot be resolved, a certificate or key cannot be read, or the system refuses a thread or a file.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
         let endpoints = endpoints(&plan)?;
         raise_descriptor_limit();
@@ -79,7 +79,7 @@ impl Race {
         Ok(Self { state, bridge, coordinator: Some(coordinator) })
     }
 
-    /// The bridge to Python; `None` when no task of the plan needs Python.
+    /// The bridge to Python; `None` if no task of the plan needs Python.
     #[must_use]
     pub fn bridge(&self) -> Option<&Arc<PythonBridge>> {
         self.bridge.as_ref()
@@ -100,7 +100,7 @@ impl Race {
         RaceProgress { step, steps: progress.steps, elapsed_s, tasks: progress.tasks.clone() }
     }
 
-    /// Ends the race with at least this urgency: no new operation begins.
+    /// Ends the race with at least this stop level: no new operation begins.
     pub fn stop(&self, level: StopLevel) {
         self.state.stop(level);
     }
@@ -127,7 +127,7 @@ fn with_accept_encoding(mut plan: Plan) -> Plan {
 }
 
 /// The endpoints of every cluster, the cluster under test first. They are prepared before any worker starts, because
-/// look-ups and reading files block.
+/// resolving names and reading files blocks.
 fn endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
     let mut system = SystemRoots::default();
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
@@ -141,7 +141,7 @@ fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// One worker per core unless the plan says otherwise, never more than clients.
+/// The number of workers: one per core unless the plan specifies a number, and never more than clients.
 fn worker_count(plan: &Plan) -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let wanted = match plan.driver.threads {

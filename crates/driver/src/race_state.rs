@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 use crate::summary::RaceSummary;
 use crate::units::nanos_since;
 
-/// How urgently the race is to end.
+/// The stop level of a race.
 ///
 /// | level | new operations | operations in progress |
 /// | --- | --- | --- |
 /// | run | begin | run to their end |
-/// | finish | do not begin | run to their end; a runner in Python gets the time-out of a request |
+/// | finish | do not begin | run to their end; a runner in Python gets the timeout of a request |
 /// | abandon | do not begin | are dropped and counted as unanswered |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
@@ -54,7 +54,8 @@ pub struct RaceState {
     level: AtomicU8,
     /// The first error that ended the race.
     aborted: Mutex<Option<String>>,
-    /// One per worker and one for the bridge to Python: wakes clients that wait for something other than time.
+    /// Notifiers, one per worker and one for the bridge to Python, that wake clients that wait for something other than
+    /// time.
     stop_notifies: Vec<Arc<Notify>>,
     events: Mutex<VecDeque<RaceEvent>>,
     event_published: Condvar,
@@ -77,7 +78,7 @@ impl RaceState {
         }
     }
 
-    /// How urgently the race is to end.
+    /// The stop level of a race.
     pub fn stop_level(&self) -> StopLevel {
         match self.level.load(Ordering::Relaxed) {
             0 => StopLevel::Run,
@@ -86,7 +87,7 @@ impl RaceState {
         }
     }
 
-    /// Ends the race with at least this urgency.
+    /// Raises the stop level to at least this one.
     pub fn stop(&self, level: StopLevel) {
         self.level.fetch_max(level as u8, Ordering::Relaxed);
         self.wake_all();
@@ -103,7 +104,7 @@ impl RaceState {
         lock(&self.aborted).clone()
     }
 
-    /// Wakes all clients that wait, so that they check whether to continue.
+    /// Wakes all waiting clients, so that they check whether to continue.
     pub fn wake_all(&self) {
         for stop_notify in &self.stop_notifies {
             stop_notify.notify_waiters();
@@ -134,7 +135,7 @@ impl RaceState {
         events.drain(..).collect()
     }
 
-    /// The progress, to read or to update.
+    /// The progress, for reading or updating.
     pub fn progress(&self) -> MutexGuard<'_, StepProgress> {
         lock(&self.progress)
     }
@@ -151,7 +152,7 @@ impl RaceState {
     }
 }
 
-/// Locks a mutex. Data that a panicking thread had locked is consistent, since every change is a single step.
+/// Locks a mutex. Data that a panicking thread had locked is consistent, because every change is a single step.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

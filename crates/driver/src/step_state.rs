@@ -14,7 +14,7 @@ pub struct StepState {
     plan: Arc<Plan>,
     index: usize,
     tasks: Vec<TaskState>,
-    /// Whether a task that completes the step has ended: then no new operations begin.
+    /// Whether a task that completes the step has ended; no new operations begin after that.
     completed: AtomicBool,
     race: Arc<RaceState>,
 }
@@ -32,7 +32,7 @@ pub struct TaskState {
     unit: OnceLock<String>,
 }
 
-/// Which of a race's clients a worker runs.
+/// Determines which clients of a race a worker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerShare {
     /// Number of the worker, from 0.

@@ -8,22 +8,22 @@ use crate::health::clocks::ClockHealth;
 use crate::health::cpu::{BusiestStep, DelayedTask, PeakLoad, RunQueueStats, thread_cpu_ns};
 use crate::health::host::HostUsage;
 
-/// How a race ended and what it used.
+/// How a race ended, and the resources that it used.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RaceSummary {
     /// The threads: one per worker, one for the bridge to Python if the plan needs it, then `collect` and `control`.
     pub threads: Vec<ThreadSummary>,
-    /// CPU time of the whole process while the race ran, Python included, seconds.
+    /// CPU time of the whole process during the race, Python included, in seconds.
     pub process_cpu_s: f64,
-    /// The host while the race ran; `null` where the system does not report it.
+    /// The host during the race; `null` where the system does not report it.
     pub machine: Option<HostUsage>,
-    /// The clocks while the race ran.
+    /// The clocks during the race.
     pub clock: ClockHealth,
     /// Counts of the driver that do not add up, one sentence each; every one is a defect of the driver.
     pub contradictions: Vec<String>,
     /// Number of samples on disk.
     pub samples: u64,
-    /// From the beginning of the first step to the end of the race, seconds.
+    /// Time from the beginning of the first step to the end of the race, in seconds.
     pub wall_s: f64,
     /// Whether the caller stopped the race.
     pub stopped: bool,
@@ -38,11 +38,12 @@ pub struct RaceSummary {
 pub struct ThreadSummary {
     /// Name of the thread, without the prefix of the program.
     pub name: String,
-    /// CPU time, seconds.
+    /// CPU time in seconds.
     pub cpu_s: f64,
-    /// Time in which the thread was ready to run but had no core, seconds; `null` where the system does not report it.
+    /// Time in which the thread was ready to run but had no core, in seconds; `null` where the system does not report
+    /// it.
     pub run_queue_s: Option<f64>,
-    /// Lifetime, seconds.
+    /// Lifetime in seconds.
     pub wall_s: f64,
     /// The step in which it was busiest; `null` if no step lasted a second.
     pub busiest: Option<BusiestStep>,

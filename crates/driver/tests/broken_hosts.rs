@@ -14,7 +14,7 @@ use support::{
     Finished, Server, bulk_task, json_response, plan, request_task, run, run_with, success_response,
 };
 
-/// Far longer than any test takes, seconds: how long a race would wait if it did not detect a dead host.
+/// Duration in seconds of a race that does not detect a dead host: far longer than any test takes.
 const LONG_S: f64 = 600.0;
 
 fn sleep_task(name: &str, seconds: f64) -> Value {
@@ -109,7 +109,7 @@ fn each_reset_connection_is_one_failure_and_the_race_continues() {
     assert!(server.accepted().len() > 50);
 }
 
-/// A server that fails in a different way on each path.
+/// A server that fails differently on each path.
 fn failing() -> Server {
     let shards = json!({"took": 1, "timed_out": false, "_shards": {"failed": 2, "failures":
         [{"reason": {"type": "script_exception", "reason": "no such field"}}]}});
@@ -194,7 +194,7 @@ fn the_summary_reports_threads_cpu_time_and_clocks() {
     assert!(0.0 < used && used <= summary.process_cpu_s + 1.0, "{used} of {}", summary.process_cpu_s);
     let counted = fs::read_to_string("/proc/thread-self/schedstat").is_ok();
     assert!(summary.threads.iter().all(|thread| thread.run_queue_s.is_some() == counted));
-    // The step is too short to report a busiest one.
+    // The step is too short to be reported as the busiest one.
     assert!(summary.threads.iter().all(|thread| thread.busiest.is_none() && thread.delayed.is_none()));
     assert!(summary.clock.read_ns > 0.0 && summary.clock.backward == 0, "{:?}", summary.clock);
 }

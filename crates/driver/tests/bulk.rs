@@ -10,7 +10,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use support::{LoggedRequest, Server, bulk_task, json_response, plan, run, success_response};
 
-/// Gives the task a file per element of `files`, which is its documents and its corpus: document 3 of file 1 is
+/// Gives the task one file per element of `files`: its number of documents and its corpus. Document 3 of file 1 is
 /// `{"f":1,"n":3}`.
 fn with_files(folder: &Path, task: &mut Value, files: &[(u64, u32)]) {
     let file = |(number, (documents, corpus)): (usize, &(u64, u32))| {
@@ -23,7 +23,7 @@ fn with_files(folder: &Path, task: &mut Value, files: &[(u64, u32)]) {
     task["work"]["files"] = files.iter().enumerate().map(file).collect();
 }
 
-/// A document as it was sent.
+/// Identifies a document that was sent.
 struct SentDocument {
     action: Value,
     source: Value,
@@ -60,7 +60,7 @@ fn clients_start_with_different_corpora_and_a_share_is_the_beginning_of_their_bu
     let whole = [vec![(0, 0), (2, 0), (2, 10), (1, 0)], vec![(2, 15), (2, 25), (0, 10), (1, 10)]];
     assert_eq!(sent, BTreeSet::from(whole));
     assert_eq!(race.task("index").work.weight, 70);
-    // Two of four bulks each; the second bulk of client 1 is a short one.
+    // Each client sends two of its four bulks; the second bulk of client 1 is short.
     let server = Server::start(|_, _| Some(success_response()));
     task["work"]["limit"] = json!({"kind": "share", "share": 0.5});
     let race = run(&plan(server.port, &[task]));
@@ -161,7 +161,7 @@ fn documents_rejected_with_status_429_are_sent_again_without_the_others_within_o
     assert_eq!((accounting.operations, accounting.requests, accounting.retried), (1, 3, 2));
     assert_eq!((accounting.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     let errors: Vec<_> = result.errors.iter().map(|error| (error.status, error.count)).collect();
-    assert_eq!(errors, [(Some(400), 1)], "documents that succeed in the end are not errors");
+    assert_eq!(errors, [(Some(400), 1)], "documents that finally succeed count as errors");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn documents_with_status_429_after_the_last_retry_are_rejected() {
     let result = race.task("index");
     assert_eq!((result.accounting.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     assert_eq!(result.errors[0].status, Some(429));
-    // All documents succeed in the end: a success with one retry.
+    // All documents finally succeed: a success with one retry.
     let server = Server::start(|_, before| {
         Some(if before == 0 { bulk_response(&[201, 429, 201, 201, 201]) } else { bulk_response(&[201]) })
     });

@@ -24,7 +24,7 @@ const SECOND: ClientId = ClientId { task_index: 0, client_number: 1 };
 
 const MS: i64 = 1_000_000;
 
-/// `rate` operations a second by `clients` clients that share a schedule, `each` per client.
+/// A task of `rate` operations per second by `clients` clients that share a schedule, `each` operations per client.
 fn open(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     let mut task = request_task(name, clients, each);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
@@ -53,7 +53,7 @@ fn waited(samples: &[Sample]) -> u64 {
 }
 
 #[test]
-fn a_slow_client_delays_no_other() {
+fn a_slow_client_does_not_delay_other_clients() {
     let slow: Arc<Mutex<Option<usize>>> = Arc::default();
     let of_server = Arc::clone(&slow);
     let server = Server::start(move |seen, _| {
@@ -63,7 +63,7 @@ fn a_slow_client_delays_no_other() {
     let finished = run(&on_one_thread(&server, open("search", 4, 250.0, 50)));
     let slow = slow.lock().unwrap().unwrap();
     let by_slow = server.requests().iter().filter(|seen| seen.connection == slow).count();
-    // It has time for two requests in 0.8 s; with its own schedule it would send 50.
+    // The slow client has time for two requests in 0.8 s; with its own schedule it would have 50.
     assert!((1..=10).contains(&by_slow), "{by_slow}");
     assert_eq!((server.requests().len(), finished.task("search").accounting.succeeded), (200, 200));
     let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
@@ -72,7 +72,7 @@ fn a_slow_client_delays_no_other() {
     assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
 }
 
-/// 100/s over two clients, and no response for 0.3 s: each client has one operation in flight, the other 28 wait.
+/// 100/s over two clients, and no response for 0.3 s: each client has one operation in flight, and the other 28 wait.
 fn stalled(open_loop: bool) -> Finished {
     let stall = Duration::ZERO..Duration::from_millis(300);
     let server = Server::stalling(&[stall], |_, _| success_response());
@@ -239,7 +239,7 @@ fn a_client_that_waits_for_its_source_takes_no_operation_from_other_clients() {
 }
 
 #[test]
-fn operations_of_runners_that_have_ended_are_executed_by_another_and_counted_once() {
+fn operations_of_ended_runners_are_executed_by_another_runner_and_counted_once() {
     let server = Server::start(|_, _| success_response());
     let mut task = runner_task("own");
     task["clients"] = 3.into();

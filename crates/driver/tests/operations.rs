@@ -1,6 +1,6 @@
-//! Operations of more than one plain request: pages, composites, captures, assertions, retries.
+//! Operations that are more than one plain request: pages, composites, captures, assertions, retries.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
-#![allow(clippy::needless_pass_by_value, reason = "documents are made of documents")]
+#![allow(clippy::needless_pass_by_value, reason = "JSON documents are built from JSON values")]
 
 mod support;
 
@@ -49,14 +49,14 @@ fn composite(items: &[Value], max_connections: impl Into<Value>) -> Value {
     json!({"kind": "composite", "items": items, "max_connections": max_connections.into()})
 }
 
-/// The response to a search, with these fields added.
+/// The response to a search with additional fields.
 fn search_response(extra: &Value) -> Vec<u8> {
     let mut body = json!({"took": 3, "timed_out": false, "_shards": {"failed": 0}});
     body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     json_response(200, &body)
 }
 
-/// Hits with these sort values.
+/// Creates hits with these sort values.
 fn hits(sorts: &[Value]) -> Value {
     let hits: Vec<Value> = sorts.iter().map(|sort| json!({"_id": "x", "sort": sort})).collect();
     json!({"total": {"value": 10_000, "relation": "gte"}, "hits": hits})
@@ -82,7 +82,7 @@ fn a_search_continues_after_the_sort_values_of_its_last_hit_until_a_page_is_shor
             1 => vec![json!([3, "c"]), json!([4, null])],
             _ => vec![json!([5, "e"])],
         };
-        // The total is higher than the number of hits: it must not be used.
+        // The total is higher than the number of hits, so paging must not rely on it.
         Some(search_response(&json!({"hits": hits(&page)})))
     });
     let first = with_body("POST", "/logs/_search", &json!({"size": 2, "sort": [{"n": "asc"}]}));
@@ -184,7 +184,7 @@ fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
     assert_eq!((result.work.weight, result.accounting.requests, result.accounting.failed), (3, 4, 0));
     let (service, processing) =
         (result.service_time.as_ref().unwrap(), result.processing_time.as_ref().unwrap());
-    assert!(processing.max_ms - service.max_ms >= 80.0, "clearing counts as service time: {service:?}");
+    assert!(processing.max_ms - service.max_ms >= 80.0, "clearing counts towards service time: {service:?}");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn clearing_a_scroll_does_not_count_as_lateness() {
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
     let result = run(&plan(server.port, &[task])).task("scroll").clone();
     assert_eq!(result.accounting.requests, 12);
-    assert!(result.latency.unwrap().max_ms >= 200.0, "operations queue behind the clearing");
+    assert!(result.latency.unwrap().max_ms >= 200.0, "operations do not queue behind the clearing");
     assert!(result.lateness.unwrap().percentiles[0].ms < 50.0);
 }
 
@@ -307,7 +307,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
         operation("pages", &[paged(filled(search, "open"), json!({"kind": "search_after"}), 2, Value::Null)]),
         operation("close", &[filled(plain(with_body("DELETE", "/_pit", &json!({"id": "@ID@"}))), "open")]),
         operation("submit", &[capturing(("POST", "/_async_search"), "submit")]),
-        // The search ended before it returned an id: there is nothing to get.
+        // The search ended before it returned an id, so there is no result to get.
         operation("get", &[filled(plain(request("GET", "/_async_search/@ID@")), "submit")]),
     ];
     let race = run(&plan(server.port, &[calls_task("pit", 1, &[composite(&items, Value::Null)])]));
@@ -347,7 +347,7 @@ fn values_captured_by_another_operation_are_not_available() {
 fn streams_run_concurrently_and_an_operation_waits_for_those_before_it() {
     let both = Barrier::new(2);
     let server = Server::start(move |seen, _| {
-        // The server answers when both requests have arrived: sent one after another, they would time out.
+        // The server answers when both requests have arrived: if they were sent one after another, they would time out.
         if ["/left", "/right"].contains(&path_of(seen)) {
             both.wait();
         }
@@ -510,7 +510,7 @@ fn a_failed_assertion_ends_the_race_even_if_errors_are_tolerated() {
     let race = run(&plan(server.port, &[holds, breaks, calls_task("never", 1, &[request("GET", "/x")])]));
     assert_eq!((race.task("holds").accounting.succeeded, race.task("breaks").accounting.failed), (3, 1));
     let error = &race.task("breaks").errors[0];
-    let reason = "hits is 10000, the track asserts == 10001";
+    let reason = "hits is 10000, but the track asserts == 10001";
     assert_eq!((error.error_class.as_str(), error.reason.as_str()), ("assertion", reason));
     assert_eq!(race.summary.aborted.unwrap(), format!("task breaks: {reason}"));
     assert_eq!(race.tasks.len(), 2);

@@ -60,7 +60,7 @@ fn a_slow_source_is_counted_as_underruns_and_not_in_service_times() {
     let result = finished.task("search");
     assert_eq!((result.accounting.succeeded, result.underruns), (4, 3));
     assert!(result.underrun_s > 0.06, "{}", result.underrun_s);
-    // One client does one after another: its wait is not counted twice.
+    // A client executes one operation at a time, so its wait is not counted twice.
     let service_s = result.service_time.as_ref().unwrap().mean_ms * 4.0 / 1e3;
     assert!(service_s + result.underrun_s <= result.duration_s, "{service_s} {result:?}");
 }
@@ -74,7 +74,7 @@ fn a_bulk_is_queued_with_its_body() {
         if let PythonEvent::PrepareStep { .. } = event {
             let body = b"{\"index\":{}}\n{}\n{\"index\":{}}\n{}\n".to_vec();
             let refused = bridge.enqueue(CLIENT, &bulk.to_string(), None).unwrap_err().to_string();
-            assert!(refused.contains("task index: a bulk needs a body"), "{refused}");
+            assert!(refused.contains("task index: a bulk requires a body"), "{refused}");
             assert!(bridge.enqueue(CLIENT, "{\"kind\": \"tea\"}", None).is_err());
             bridge.enqueue(CLIENT, &bulk.to_string(), Some(body)).unwrap();
             bridge.finish(CLIENT, None).unwrap();
@@ -87,7 +87,7 @@ fn a_bulk_is_queued_with_its_body() {
 }
 
 #[test]
-fn a_source_that_raises_ends_its_client_with_one_failure_that_gives_the_reason() {
+fn a_source_that_raises_ends_its_client_with_one_failure_and_its_reason() {
     let server = Server::start(|_, _| Some(success_response()));
     let tasks = [queued_task("broken", 4), request_task("native", 1, 5)];
     let mut plan = plan(server.port, &tasks);
@@ -187,7 +187,7 @@ fn service_times_of_a_runner_are_those_of_its_requests() {
     assert_eq!((result.unit.as_str(), result.work.weight, result.accounting.requests), ("docs", 7, 1));
     assert_eq!((result.ended_by, result.accounting.operations), (EndedBy::Source, 1));
     assert!(result.bytes_out > 0 && result.bytes_in > 0);
-    // One connection of the worker's client, one of the runner's, both opened before the clock started.
+    // One connection belongs to the worker's client and one to the runner's; both are opened before the clock starts.
     assert!(seen.connection < 2);
 }
 
@@ -238,7 +238,7 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
 }
 
 #[test]
-fn a_request_without_reply_is_reported_and_the_runner_names_the_error_class() {
+fn a_request_without_a_response_is_reported_and_the_runner_names_the_error_class() {
     let server = Server::start(|_, _| None);
     let mut running = 0;
     let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
@@ -269,7 +269,7 @@ fn a_runner_that_fails_as_a_plug_in_is_not_called_again() {
         PythonEvent::RunOperation { query_id, .. } => {
             assert!(bridge.complete(u64::MAX, success(1, false)).is_err());
             bridge.complete(*query_id, RunnerResult { last: false, ..failure("plugin") }).unwrap();
-            // This answer is too late and therefore ignored.
+            // This answer is too late, so it is ignored.
             bridge.complete(*query_id, success(9, false)).unwrap();
         }
         other => prepared(bridge, other),
@@ -347,7 +347,8 @@ fn operations_that_the_driver_executes_for_a_runner_are_checked_and_counted() {
     assert_eq!((result.accounting.requests, result.accounting.operations), (2, 1));
 }
 
-/// Python code that hangs until the race has been stopped. Answers nothing, or only `PrepareStep`; returns all events.
+/// Runs a race with Python code that hangs until the race has been stopped. It answers no events, or only
+/// `PrepareStep`. Returns all events.
 fn race_with_hanging_python(plan: &Value, answers: bool) -> (Finished, Receiver<PythonEvent>) {
     let (sender, events): (Sender<PythonEvent>, _) = channel();
     let finished = run_with(plan, |race| {
@@ -422,10 +423,10 @@ fn a_preparation_that_fails_ends_the_race_with_its_reason() {
     let finished = race(&plan(server.port, &[runner_task("own")]), |bridge, event| {
         if let PythonEvent::PrepareStep { step } = event {
             bridge.prepared(step + 1, None);
-            bridge.prepared(*step, Some("track.py:3 there is no runner".into()));
+            bridge.prepared(*step, Some("track.py:3: there is no runner".into()));
         }
     });
-    assert_eq!(finished.summary.error.as_deref(), Some("track.py:3 there is no runner"));
+    assert_eq!(finished.summary.error.as_deref(), Some("track.py:3: there is no runner"));
     assert!(finished.tasks.is_empty());
 }
 

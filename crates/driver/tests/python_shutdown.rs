@@ -1,4 +1,4 @@
-//! How races with Python code end, and which of its operations are recorded.
+//! How races with Python code end, and which operations they record.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Whole races over real sockets: what is sent, and what is recorded.
+//! Whole races over real sockets: the requests that are sent, and the results that are recorded.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -189,7 +189,7 @@ fn a_client_that_comes_from_another_task_does_not_catch_up() {
     let race = run(&plan);
     assert_eq!(race.task("paced").accounting.measured, 40);
     let due = |client| race.samples.iter().filter(move |one| one.task == "paced" && one.client == client);
-    // Every 20 ms, from its entry on: at 10, 30, … ms if it had entered on time.
+    // Its operations are due every 20 ms from its entry: at 10, 30, … ms, had it entered on time.
     let late: Vec<i64> = due(1).map(|one| one.due / 1_000_000).collect();
     assert!(late[0] >= 490 && late[0] % 20 == 10, "the late client sent a backlog: {late:?}");
     assert!(late.windows(2).all(|pair| pair[1] == pair[0] + 20), "{late:?}");
@@ -277,7 +277,7 @@ fn unanswered_operations_are_counted_when_the_race_is_stopped() {
 }
 
 #[test]
-fn a_response_that_takes_too_long_is_a_time_out() {
+fn a_response_that_takes_too_long_is_a_timeout() {
     let server = Server::start(|_, before| (before > 0).then(success_response));
     let mut task = request_task("search", 1, 2);
     task["work"]["calls"][0]["timeout_ms"] = 500.into();
@@ -300,12 +300,14 @@ fn one_client_runs_its_tasks_one_after_another() {
 }
 
 #[test]
-fn a_file_with_another_number_of_documents_is_refused_before_anything_is_sent() {
+fn a_file_with_a_different_number_of_documents_is_refused_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");
     fs::write(&file, "{}\n".repeat(10)).unwrap();
     let server = Server::start(|_, _| Some(success_response()));
     let race = run(&plan(server.port, &[bulk_task("index", 1, &file, 11)]));
-    assert!(race.summary.error.unwrap().ends_with("docs.json holds 10 documents, the plan says 11"));
+    assert!(
+        race.summary.error.unwrap().ends_with("docs.json contains 10 documents, but the plan declares 11")
+    );
     assert!(server.requests().is_empty());
 }

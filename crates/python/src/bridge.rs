@@ -9,7 +9,7 @@ use crate::error::core_error;
 use crate::events::event_object;
 use crate::values::{PyClientId, PyRunnerRequest, PyRunnerResult, duration_of};
 
-/// Connection between a race and the Python code that takes part in it. No call blocks.
+/// Connection between a race and the Python code of its track. No call blocks.
 #[pyclass(frozen, name = "PythonBridge")]
 pub struct PyBridge {
     bridge: Arc<PythonBridge>,
@@ -24,7 +24,7 @@ impl PyBridge {
 
 #[pymethods]
 impl PyBridge {
-    /// A descriptor that is readable while events are queued.
+    /// Returns a file descriptor that is readable while events are queued.
     fn fileno(&self) -> i32 {
         self.bridge.fileno()
     }
@@ -48,7 +48,7 @@ impl PyBridge {
         body: Option<&[u8]>,
     ) -> PyResult<bool> {
         let queued = match body {
-            // Compressing the body takes time, during which runners must not wait for the GIL.
+            // Compressing the body takes time, and meanwhile runners must not wait for the GIL.
             Some(body) => py.detach(|| self.bridge.enqueue(client.into(), operation, Some(body.to_vec()))),
             None => self.bridge.enqueue(client.into(), operation, None),
         };

@@ -1,4 +1,4 @@
-//! Generating, unpacking and counting data files.
+//! Generates, unpacks and counts data files.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ pub fn generators() -> Vec<&'static str> {
     pacenote_corpus::generate::names().collect()
 }
 
-/// Version of a generator; another version generates other bytes for the same files and seed.
+/// Version of a generator; a different version generates different bytes for the same files and seed.
 #[pyfunction]
 pub fn generator_version(name: &str) -> PyResult<u32> {
     Ok(find(name)?.version())

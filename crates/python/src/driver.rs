@@ -1,4 +1,4 @@
-//! Running a plan.
+//! Runs a plan.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl Driver {
         json(&self.race()?.progress())
     }
 
-    /// Connection to the Python code that takes part in the race; `None` if the plan needs no Python.
+    /// Connection to the Python code of the track; `None` if the plan needs no Python.
     fn bridge(&self) -> PyResult<Option<PyBridge>> {
         Ok(self.race()?.bridge().map(PyBridge::new))
     }

@@ -21,7 +21,7 @@ pub struct PyRunOperation {
     measured: bool,
 }
 
-/// Decide when the client's next operation is due; answered by `schedule`.
+/// Determine when the client's next operation is due; answered by `schedule`.
 #[pyclass(frozen, get_all, name = "ScheduleNext")]
 pub struct PyScheduleNext {
     query_id: u64,
@@ -51,7 +51,7 @@ pub struct PyStepEnded {
     step: usize,
 }
 
-/// The reply to a request.
+/// The response to a request.
 #[pyclass(frozen, get_all, name = "ReplyReceived")]
 pub struct PyReplyReceived {
     request_id: u64,
@@ -60,7 +60,7 @@ pub struct PyReplyReceived {
     body: Py<PyBytes>,
 }
 
-/// A request that got no reply.
+/// A request that received no response.
 #[pyclass(frozen, get_all, name = "RequestFailed")]
 pub struct PyRequestFailed {
     request_id: u64,

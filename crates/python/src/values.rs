@@ -87,7 +87,7 @@ impl From<OperationFailure> for PyOperationFailure {
     }
 }
 
-/// What a runner returned for one operation.
+/// The value that a runner returned for one operation.
 #[pyclass(frozen, name = "RunnerResult")]
 pub struct PyRunnerResult {
     /// The result as a type of the driver.

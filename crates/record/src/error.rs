@@ -1,6 +1,6 @@
 //! The error type of this crate.
 
-/// Why something could not be recorded.
+/// The error type of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {

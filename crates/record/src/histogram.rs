@@ -133,7 +133,7 @@ impl DurationHistogram {
     ///
     /// # Errors
     ///
-    /// As [`DurationHistogram::encode`].
+    /// The errors of [`DurationHistogram::encode`].
     pub fn encode_base64(&self) -> Result<String, RecordError> {
         Ok(BASE64.encode(self.encode()?))
     }

@@ -145,7 +145,7 @@ impl OperationStats {
     ///
     /// # Errors
     ///
-    /// As [`DurationHistogram::new`].
+    /// The errors of [`DurationHistogram::new`].
     pub fn for_task(paced: bool) -> Result<Self, RecordError> {
         let if_paced = || paced.then(DurationHistogram::new).transpose();
         Ok(Self {
@@ -160,7 +160,7 @@ impl OperationStats {
     ///
     /// # Errors
     ///
-    /// As [`DurationHistogram::new`].
+    /// The errors of [`DurationHistogram::new`].
     pub fn service_time_only() -> Result<Self, RecordError> {
         Ok(Self {
             counts: OperationCounts::default(),

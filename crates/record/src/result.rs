@@ -36,7 +36,7 @@ pub struct TaskResult {
     pub paced: bool,
     /// Whether its clients share their schedule; `clients` is then the maximum number of connections in use.
     pub open_loop: bool,
-    /// Work per second; `null` when no work was done in the window.
+    /// Work per second; `null` if no work was done in the window.
     pub throughput: Option<Throughput>,
     /// Service time of successes.
     pub service_time: Option<DurationSummary>,

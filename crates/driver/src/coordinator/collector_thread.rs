@@ -11,7 +11,7 @@ use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
 use crate::health::host::{CpuTicks, HostUsage};
 use crate::race_state::{RaceEvent, RaceState};
 
-/// How often progress is updated and the clocks are read.
+/// Interval at which progress is updated and the clocks are read.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Summary of the collector at the end of a race.

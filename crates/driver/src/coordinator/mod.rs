@@ -86,7 +86,7 @@ impl Coordinator {
         }
     }
 
-    /// Ends all threads except the collector, which ends when the last sender of recordings is dropped: at the end of
+    /// Ends all threads except the collector, which ends when the last sender of recordings is dropped, at the end of
     /// this function.
     fn shutdown(self) -> PoolSummary {
         if let Some(bridge) = &self.context.bridge {
@@ -161,7 +161,7 @@ mod tests {
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 
-    /// A client that sleeps briefly in the first step, and in the second until the end of the race wakes it.
+    /// A client that sleeps briefly in the first step, and in the second step until the end of the race wakes it.
     fn plan(port: u16) -> Arc<Plan> {
         let task = |name: &str, seconds: f64| {
             json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,

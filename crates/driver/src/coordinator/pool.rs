@@ -34,16 +34,16 @@ pub struct WorkerPool {
 pub struct PoolSummary {
     /// The summaries of the threads that ended normally.
     pub threads: Vec<ThreadSummary>,
-    /// The error of the first thread that did not.
+    /// The error of the first thread that did not end normally.
     pub died: Option<DriveError>,
 }
 
 impl WorkerPool {
-    /// Starts `workers` workers.
+    /// Starts `workers` worker threads.
     ///
     /// # Errors
     ///
-    /// When the system refuses a thread.
+    /// If the system cannot start a thread.
     pub fn spawn_workers(context: &WorkerContext, workers: usize) -> Result<Self, DriveError> {
         let (reply_sender, replies) = channel();
         let (mut commands, mut threads) = (Vec::new(), Vec::new());
@@ -66,7 +66,7 @@ impl WorkerPool {
     ///
     /// # Errors
     ///
-    /// When the system refuses a thread.
+    /// If the system cannot start a thread.
     pub fn spawn_request_thread(
         &mut self,
         requests: RequestThread,
@@ -90,7 +90,7 @@ impl WorkerPool {
     ///
     /// # Errors
     ///
-    /// When a worker has ended.
+    /// If a worker has already ended.
     pub fn broadcast(&self, command: impl Fn() -> WorkerCommand) -> Result<(), DriveError> {
         for worker in &self.commands {
             let ended = |_| DriveError::ThreadDied("a worker does not accept commands".into());
@@ -103,7 +103,8 @@ impl WorkerPool {
     ///
     /// # Errors
     ///
-    /// The first error of a reply, once all replies have been received; or when a thread has ended before it replied.
+    /// The first error of a reply, after all replies have been received, or the error of a thread that ended before it
+    /// replied.
     pub fn wait_all(&self) -> Result<(), DriveError> {
         let mut result = Ok(());
         let mut missing = self.commands.len();

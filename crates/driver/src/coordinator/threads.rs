@@ -1,4 +1,4 @@
-//! Starting the threads of a race, and joining them.
+//! Starts and joins the threads of a race.
 
 use std::num::NonZeroU64;
 use std::thread::{Builder, JoinHandle};
@@ -17,11 +17,11 @@ const NAME_PREFIX: &str = "pacenote-";
 /// A thread that returns its summary.
 pub type DriverThread = JoinHandle<Result<ThreadSummary, DriveError>>;
 
-/// Starts a thread; its name gets the prefix of the program.
+/// Starts a thread; its name is prefixed with that of the program.
 ///
 /// # Errors
 ///
-/// When the system refuses a thread.
+/// If the system cannot start a thread.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
@@ -34,7 +34,7 @@ pub fn spawn<T: Send + 'static>(
 ///
 /// # Errors
 ///
-/// When the system refuses a runtime.
+/// If the system cannot create a runtime.
 pub fn run_thread(name: &str, work: impl Future<Output = PeakLoad>) -> Result<ThreadSummary, DriveError> {
     let started = Instant::now();
     // The kernel may delay timers by the thread's slack, 50 µs by default. A refusal only costs precision.
@@ -49,7 +49,7 @@ pub fn run_thread(name: &str, work: impl Future<Output = PeakLoad>) -> Result<Th
 ///
 /// # Errors
 ///
-/// With the message of its panic, if it panicked.
+/// The message of its panic, if it panicked.
 pub fn join<T>(thread: JoinHandle<T>) -> Result<T, DriveError> {
     let name =
         thread.thread().name().map_or("a thread", |name| name.trim_start_matches(NAME_PREFIX)).to_owned();

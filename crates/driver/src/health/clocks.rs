@@ -1,8 +1,8 @@
-//! Whether the clocks can be trusted, judged by readings of three clocks a few times a second.
+//! Checks whether the clocks can be trusted, by reading three clocks a few times per second.
 //!
 //! The race is timed with the monotonic clock, which cannot be set. A step of the wall clock changes the difference
-//! between the two (slewing by NTP affects both), and a suspended machine changes the difference between the monotonic
-//! clock, which stands still meanwhile, and the boot-time clock, which does not.
+//! between the two (slewing by NTP affects both). A suspended machine changes the difference between the monotonic
+//! clock, which stops during suspension, and the boot-time clock, which continues.
 
 use std::fs;
 use std::time::Instant;
@@ -16,7 +16,7 @@ const MIN_STEP_NS: i64 = 100_000_000;
 /// Maximum number of recorded steps, since a defective clock may step every second.
 const MAX_STEPS: usize = 32;
 
-/// How many times an interrupted reading is repeated.
+/// Maximum number of repetitions of an interrupted reading.
 const MAX_RETRIES: u32 = 10;
 
 /// Number of readings over which the cost of one is averaged.
@@ -25,12 +25,12 @@ const COST_READINGS: u32 = 1000;
 /// File in which the kernel names its clock source.
 const SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// The three clocks at one instant, nanoseconds.
+/// The three clocks at one instant, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockReading {
-    /// Since an arbitrary instant; stands still while the machine is suspended.
+    /// Time since an arbitrary instant, without suspension of the machine.
     pub monotonic: i64,
-    /// Since the beginning of 1970 (UTC).
+    /// Time since the beginning of 1970 (UTC).
     pub realtime: i64,
     /// Like `monotonic`, but includes suspension.
     pub boottime: i64,
@@ -39,9 +39,9 @@ pub struct ClockReading {
 /// A step of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClockStep {
-    /// When it was detected, seconds since the driver started.
+    /// When it was detected, in seconds since the driver started.
     pub at_s: f64,
-    /// Size of the step, seconds; negative if backward.
+    /// Size of the step in seconds; negative if backward.
     pub by_s: f64,
 }
 
@@ -50,15 +50,15 @@ pub struct ClockStep {
 pub struct ClockHealth {
     /// The kernel's clock source at the beginning and, if it has changed, at the end; empty if unknown.
     pub sources: Vec<String>,
-    /// Resolution of the monotonic clock according to the system, nanoseconds.
+    /// Resolution of the monotonic clock according to the system, in nanoseconds.
     pub resolution_ns: u64,
-    /// Cost of one reading, nanoseconds: the mean of a thousand before the race.
+    /// Cost of one reading in nanoseconds: the mean of a thousand readings before the race.
     pub read_ns: f64,
-    /// Number of these readings that were earlier than their predecessor.
+    /// Number of these readings that were earlier than the previous one.
     pub backward: u32,
     /// The first 32 steps of the wall clock of 0.1 s or more.
     pub steps: Vec<ClockStep>,
-    /// How long the machine was suspended, seconds.
+    /// Time for which the machine was suspended, in seconds.
     pub suspended_s: f64,
 }
 
@@ -127,7 +127,7 @@ impl ClockMonitor {
         }
     }
 
-    /// Ends with a last reading.
+    /// Ends monitoring with a last reading.
     pub fn end(mut self) -> ClockHealth {
         self.record(ClockReading::read());
         self.ended_with(source())
@@ -145,7 +145,7 @@ fn source() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The cost of a reading in nanoseconds, and the number of readings that were earlier than their predecessor.
+/// The cost of a reading in nanoseconds, and the number of readings that were earlier than the previous one.
 fn reading_cost() -> (f64, u32) {
     let started = Instant::now();
     let (mut last, mut backward) = (clock_gettime(ClockId::Monotonic), 0);
@@ -171,8 +171,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A reading `after_ms` after the first, with a wall clock that is `off_ms` ahead, and `slept_ms` of suspension
-    /// before.
+    /// A reading `after_ms` after the first, with a wall clock that is `off_ms` ahead, after `slept_ms` of suspension.
     fn reading(after_ms: i64, off_ms: i64, slept_ms: i64) -> ClockReading {
         let (monotonic, slept) = ((5_000 + after_ms) * MS, slept_ms * MS);
         ClockReading {

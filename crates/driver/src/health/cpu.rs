@@ -1,8 +1,8 @@
-//! CPU time of a thread, and how long it waited for a core.
+//! CPU time of a thread, and its waiting time for a core.
 //!
 //! A thread that is ready to run and has no core reads responses late: the service times that it measures then include
 //! its own wait. The kernel counts how long a thread waited and how often it ran (`/proc/thread-self/schedstat`); both
-//! are read when a step begins and when it ends, never between.
+//! are read when a step begins and when it ends, and at no other time.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use serde::Serialize;
 
 use crate::units::nanos;
 
-/// Shortest step that is evaluated; shorter ones say little about a thread.
+/// Length of the shortest step that is evaluated; shorter steps have too little data about a thread.
 const MIN_STEP: Duration = Duration::from_secs(1);
 
 /// Smallest number of operations for which a task is evaluated.
 const MIN_OPERATIONS: u64 = 100;
 
-/// The step in which a thread was busiest. A mean over all steps would hide a saturated one behind idle ones.
+/// The step in which a thread was busiest. A mean over all steps would hide a saturated step among idle ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BusiestStep {
     /// Name of the step.
@@ -35,9 +35,9 @@ pub struct DelayedTask {
     pub step: String,
     /// Name of the task.
     pub task: String,
-    /// Mean wait for a core each time the thread became ready to run, milliseconds.
+    /// Mean wait for a core each time the thread became ready to run, in milliseconds.
     pub wait_ms: f64,
-    /// Mean service time of the thread's successes in the task, milliseconds.
+    /// Mean service time of the thread's successes in the task, in milliseconds.
     pub service_ms: f64,
     /// `wait_ms / service_ms`.
     pub share: f64,
@@ -58,9 +58,9 @@ pub struct PeakLoad {
 /// The kernel's counters of a thread's wait for a core, since the thread started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunQueueStats {
-    /// Time in which it was ready to run but had no core, nanoseconds.
+    /// Time in which the thread was ready to run but had no core, in nanoseconds.
     pub wait_ns: u64,
-    /// Number of times that it ran.
+    /// Number of times that the thread ran.
     pub runs: u64,
 }
 
@@ -77,7 +77,7 @@ pub struct CpuMeter {
 pub struct CpuUsage {
     /// Length of the interval.
     pub wall: Duration,
-    /// CPU time, nanoseconds, without that of spin waits while the thread was idle.
+    /// CPU time in nanoseconds, without that of spin waits while the thread was idle.
     pub cpu_ns: u64,
     /// The wait for a core; `None` where the system does not count it.
     pub queue: Option<RunQueueStats>,

@@ -1,4 +1,4 @@
-//! Load of the host while the race ran.
+//! Load of the host during the race.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct HostUsage {
     /// Share of time in which the cores were not idle: the driver, an engine on the same host, other processes. 0 to 1.
     pub busy_share: f64,
-    /// Share of time in which the hypervisor ran other machines instead. 0 to 1.
+    /// Share of time in which the hypervisor ran other virtual machines instead. 0 to 1.
     pub stolen_share: f64,
 }
 

@@ -44,7 +44,7 @@ struct FileRange {
     file_index: usize,
     /// Positions, in the file, of the documents that only this client may send.
     assigned: Range<u64>,
-    /// Number of documents that are sent, from the first that is assigned.
+    /// Number of documents that are sent, counted from the first assigned one.
     documents: u64,
 }
 
@@ -76,7 +76,7 @@ impl ClientPartition<'_> {
         ranges
     }
 
-    /// The action lines of a range; `seed` is that of the plan.
+    /// Creates the action lines of a range; `seed` is that of the plan.
     fn action_lines(&self, range: &FileRange, seed: u64) -> ActionLines {
         match (&self.bulk.files[range.file_index].action, self.bulk.conflicts) {
             (ActionLineOrigin::InFile {}, _) => ActionLines::InFile,
@@ -122,7 +122,7 @@ impl BulkSource {
     ///
     /// # Errors
     ///
-    /// When the request cannot be written as HTTP or a file is shorter than planned.
+    /// If the request cannot be written as HTTP or a file is shorter than planned.
     pub fn new(
         partition: ClientPartition<'_>,
         seed: u64,

@@ -1,4 +1,4 @@
-//! One bulk request, and its rejected documents sent again.
+//! A bulk request, and resending of its rejected documents.
 
 use pacenote_record::ErrorClass;
 
@@ -17,7 +17,7 @@ pub struct BulkRequest<B> {
     documents: u64,
     /// How many times documents rejected with status 429 are sent again.
     retries_on_429: u32,
-    /// Why the body could not be compressed.
+    /// The error if the body could not be compressed.
     compression_error: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         Self { request, documents, retries_on_429, compression_error: None }
     }
 
-    /// The body, to write the next documents to it; call [`Self::set_documents`] afterwards.
+    /// The body, to which the next documents are written; call [`Self::set_documents`] afterwards.
     pub fn body_mut(&mut self) -> &mut B {
         self.request.body_mut()
     }
@@ -125,7 +125,7 @@ impl BulkCheck {
     fn into_attempt(self, mut outcome: OperationOutcome) -> Attempt {
         let result = &mut outcome.result;
         if !result.is_success() && result.error_class != ErrorClass::BulkItem {
-            // Without a response about each document it is unknown whether any of them was indexed.
+            // Without a result for each document it is unknown whether any of them was indexed.
             (result.weight, result.failed_weight) = (0, self.documents);
         }
         Attempt { outcome, rejected: self.rejected }

@@ -1,4 +1,4 @@
-//! Sending rejected documents of a bulk again: selects them, and combines the outcomes of all attempts.
+//! Resends rejected documents of a bulk: selects them, and combines the outcomes of all attempts.
 
 use pacenote_record::ErrorClass;
 
@@ -90,7 +90,7 @@ mod tests {
             took_ms: Some(2),
             failures,
         };
-        // Two of the last failure had status 429: there were too many reasons to tell them apart.
+        // Two of the last failure had status 429: there were too many reasons to distinguish them.
         let left = subtract_resent(OperationOutcome { result, ..OperationOutcome::nothing() }, 7).result;
         assert_eq!((left.weight, left.failed_weight), (1, 2));
         assert_eq!(left.failures.iter().map(|failure| failure.count).collect::<Vec<_>>(), [1, 1]);

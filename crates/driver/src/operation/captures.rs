@@ -6,10 +6,10 @@ pub struct Captures {
     entries: Vec<(String, Option<String>)>,
 }
 
-/// The state of one name.
+/// The state of one captured value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Captured<'a> {
-    /// No earlier request captures a value under this name.
+    /// No earlier request captured a value under this name.
     Unknown,
     /// The response lacked the value.
     Missing,

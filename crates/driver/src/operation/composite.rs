@@ -1,6 +1,6 @@
-//! The calls of a sequence, and composites: operations within an operation.
+//! Call sequences, and composites, which are operations within an operation.
 //!
-//! A call may be a composite, and each operation of a composite has calls: one file holds both.
+//! A call may be a composite, and each operation of a composite has calls, so this file contains both.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -59,7 +59,7 @@ enum Element {
 struct PreparedSubOperation {
     label: Arc<Label>,
     calls: PreparedCallList,
-    /// Whether it is itself a composite; then its sub-operations are recorded in its place.
+    /// Whether the operation is itself a composite; its sub-operations are then recorded in its place.
     is_composite: bool,
 }
 
@@ -78,7 +78,7 @@ impl PreparedCallList {
     ///
     /// # Errors
     ///
-    /// When a request cannot be written as HTTP, or its body cannot be paged.
+    /// If a request cannot be written as HTTP, or its body cannot be paged.
     pub fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
         // A pause counts as work only if it is the whole operation.
         let wait_weight = u64::from(calls.len() == 1);
@@ -161,7 +161,7 @@ impl PreparedCall {
             None => None,
         };
         let outcome = match single {
-            // A pause takes no connection from the pool: a concurrent request would have to open another.
+            // A pause takes no connection from the pool; otherwise a concurrent request would have to open another one.
             SingleCall::Wait { duration, weight } => {
                 execute_sleep(*duration, *weight, execution.cancellation).await
             }
@@ -251,7 +251,7 @@ fn spanning(sub_operations: &[SubOperation]) -> OperationOutcome {
     whole
 }
 
-/// Runs elements: an operation waits for the streams before it, adjacent streams run concurrently.
+/// Runs elements: an operation waits for the streams before it, and adjacent streams run concurrently.
 fn run_elements<'a>(elements: &'a mut [Element], execution: &'a Execution<'a>) -> StreamFuture<'a> {
     Box::pin(async move {
         let mut streams = Vec::new();
@@ -272,7 +272,7 @@ fn run_elements<'a>(elements: &'a mut [Element], execution: &'a Execution<'a>) -
 async fn join_streams(mut streams: Vec<StreamFuture<'_>>) -> Result<(), EarlyEnd> {
     poll_fn(|context| {
         let mut failed = None;
-        // A response to one of the streams wakes all; the others find nothing to do.
+        // A response to one of the streams wakes all of them; the others make no progress.
         streams.retain_mut(|stream| match stream.as_mut().poll(context) {
             Poll::Pending => true,
             Poll::Ready(Ok(())) => false,

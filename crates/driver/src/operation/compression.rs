@@ -1,4 +1,4 @@
-//! Compression of request bodies with gzip, before the clock of their request starts.
+//! Compression of request bodies with gzip, before the request is timed.
 
 use std::io;
 use std::rc::Rc;
@@ -8,8 +8,8 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use pacenote_plan::Target;
 use tokio::sync::Mutex;
 
-/// Bytes that are compressed without a pause: about 0.15 ms, during which responses to other clients of the thread may
-/// have to wait.
+/// Number of bytes that are compressed without a pause. This takes about 0.15 ms, during which responses to other
+/// clients of the thread may have to wait.
 const SLICE: usize = 64 * 1024;
 /// The smallest free space that is offered for compressed bytes.
 const MIN_OUTPUT_SPACE: usize = 16 * 1024;
@@ -40,12 +40,12 @@ pub fn is_compressed<'a>(
 ///
 /// # Errors
 ///
-/// When the library fails, which is a defect.
+/// If the library fails, which is a defect of the driver.
 pub fn compress(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
     compressed.clear();
     let shared = DEFLATER.with(Rc::clone);
     let Ok(mut state) = shared.try_lock() else {
-        // A body is being compressed in slices.
+        // A body that is being compressed slice by slice.
         return append_compressed(&mut deflater(), body, compressed, FlushCompress::Finish);
     };
     state.reset();
@@ -57,7 +57,7 @@ pub fn compress(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// When the library fails, which is a defect.
+/// If the library fails, which is a defect of the driver.
 pub async fn compress_in_slices(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
     compressed.clear();
     let shared = DEFLATER.with(Rc::clone);
@@ -75,7 +75,7 @@ pub async fn compress_in_slices(body: &[u8], compressed: &mut Vec<u8>) -> io::Re
     Ok(())
 }
 
-/// The fastest level: CPU time of the driver is taken from the engine if they share a machine.
+/// The fastest level, because CPU time of the driver is taken from the engine if they share a machine.
 fn deflater() -> Compress {
     Compress::new_gzip(Compression::fast(), WINDOW_BITS)
 }

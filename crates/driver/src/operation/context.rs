@@ -1,4 +1,4 @@
-//! Context of the calls of an operation: where their requests go, and the state of the current execution.
+//! Context of the calls of an operation: the destination of their requests, and the state of the current execution.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,7 +13,7 @@ use crate::error::DriveError;
 use crate::transport::http::RequestHeadError;
 use crate::transport::pool::ConnectionPool;
 
-/// The host that the requests of an operation are prepared for.
+/// The host for which the requests of an operation are prepared.
 #[derive(Debug, Clone, Copy)]
 pub struct Destination<'a> {
     /// The cluster.
@@ -51,7 +51,7 @@ pub struct Execution<'a> {
     pub traffic: &'a TrafficCounter,
     /// Limits the requests in flight of a composite.
     pub limit: Option<&'a Semaphore>,
-    /// Whether a composite makes these calls.
+    /// Whether these calls belong to a composite.
     pub nested: bool,
 }
 

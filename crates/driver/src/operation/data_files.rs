@@ -20,7 +20,7 @@ impl DataFiles {
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or holds another number of documents than planned.
+    /// If a file cannot be read or contains a different number of documents than planned.
     pub fn open(&mut self, task: &PlannedTask) -> Result<(), DriveError> {
         let TaskWork::Bulk(bulk) = &task.work else { return Ok(()) };
         for planned in &bulk.files {
@@ -42,7 +42,7 @@ impl DataFiles {
     ///
     /// # Errors
     ///
-    /// When the file was not opened, which is a defect of the driver.
+    /// If the file was not opened, which is a defect of the driver.
     pub fn get(&self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
         let missing = || DriveError::Internal(format!("{} was not opened before its task", path.display()));
         self.mapped.get(path).cloned().ok_or_else(missing)
@@ -50,8 +50,7 @@ impl DataFiles {
 
     fn map(&mut self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
         let file = Arc::new(LineFile::open(path)?);
-        // Every client reads its range from front to back: the kernel may read ahead, so that few bulks wait for a
-        // disk.
+        // Every client reads its range sequentially: the kernel may read ahead, so that few bulks wait for a disk.
         file.advise_sequential();
         self.mapped.insert(path.to_owned(), Arc::clone(&file));
         Ok(file)

@@ -1,4 +1,4 @@
-//! Executing operations: what a client sends each time one is due.
+//! Executes operations: sends the requests of a client each time one is due.
 //!
 //! An operation is prepared once, before the clock of its task starts, and executed as often as it is due. All requests
 //! of an operation run on the thread of its client; concurrent streams only wait for several responses at a time.
@@ -13,13 +13,13 @@
 //! | `request.rs` | a request of a call sequence: its template, and how its response is checked |
 //! | `template.rs`, `captures.rs` | bodies with gaps, and the values of earlier responses that fill them |
 //! | `paging.rs` | page by page: searches, scrolls, aggregations, SQL |
-//! | `composite.rs` | calls one after another, and operations within an operation |
-//! | `bulk.rs`, `data_files.rs` | the bulks that a client posts, and the files they are read from |
-//! | `bulk_request.rs`, `bulk_retry.rs` | one bulk request, and its rejected documents sent again |
+//! | `composite.rs` | call sequences, and operations within an operation |
+//! | `bulk.rs`, `data_files.rs` | the bulks that a client posts, and the files from which they are read |
+//! | `bulk_request.rs`, `bulk_retry.rs` | one bulk request, and resending of its rejected documents |
 //! | `compression.rs` | request bodies compressed with gzip |
 //! | `wait.rs` | pauses, and operations that only wait |
-//! | `context.rs` | where requests go, and the state of one execution |
-//! | `outcome.rs` | what an operation returns |
+//! | `context.rs` | the destination of requests, and the state of one execution |
+//! | `outcome.rs` | the outcome of an operation |
 
 pub mod bulk;
 pub mod bulk_request;
@@ -57,10 +57,10 @@ pub struct PreparedCalls {
 
 #[derive(Debug)]
 enum PreparedCallsKind {
-    /// One request whose outcome depends on its check alone, as for most operations. It takes the shortest path to its
+    /// One request whose outcome depends only on its check, as for most operations. It has the shortest path to its
     /// connection.
     Plain(Box<CheckedRequest>),
-    /// Everything else.
+    /// All other call sequences.
     Sequence(Box<PreparedSequence>),
 }
 
@@ -77,7 +77,7 @@ impl PreparedCalls {
     ///
     /// # Errors
     ///
-    /// When a request cannot be written as HTTP, or its body cannot be paged.
+    /// If a request cannot be written as HTTP, or its body cannot be paged.
     pub fn new(calls: &CallSequence, to: Destination<'_>) -> Result<Self, DriveError> {
         let retry = calls.retry;
         let tried_once = retry.retries == 0 && !retry.until_success;

@@ -21,10 +21,10 @@ pub struct OperationOutcome {
     pub sent: Instant,
     /// When the last byte of the last response arrived.
     pub done: Instant,
-    /// When the client is free for its next operation: later than `done` if the operation cleans up after its clock has
-    /// stopped.
+    /// When the client is free for its next operation: later than `done` if the operation cleans up after it has been
+    /// timed.
     pub free: Instant,
-    /// Whether it succeeded, and how much work it did.
+    /// Whether the operation succeeded, and how much work it did.
     pub result: ResponseOutcome,
     /// HTTP status of the last response; 0 if there was none.
     pub status: u16,
@@ -32,7 +32,7 @@ pub struct OperationOutcome {
     pub retries: u32,
     /// Requests and bytes of all attempts.
     pub traffic: Traffic,
-    /// The operations of a composite, in the order in which they ended.
+    /// The sub-operations of a composite, in the order in which they ended.
     pub sub_operations: Vec<SubOperation>,
 }
 
@@ -82,8 +82,8 @@ impl OperationOutcome {
         }
     }
 
-    /// The outcome of this call and the next of the same operation. `after` decides whether it succeeded: the earlier
-    /// responses of a poll are not failures.
+    /// The outcome of this call and the next of the same operation. `after` determines whether the operation succeeded:
+    /// the earlier responses of a poll are not failures.
     pub fn followed_by(self, after: Self) -> Self {
         let mut result = after.result;
         result.weight += self.result.weight;

@@ -31,11 +31,11 @@ pub struct Paginator {
     renews_point_in_time: bool,
     /// The key of the next page, as JSON; empty if there is none.
     page_key: Vec<u8>,
-    /// The point in time as the last response renewed it, as JSON; empty if none did.
+    /// The point in time that the last response returned, as JSON; empty if no response returned one.
     point_in_time: Vec<u8>,
 }
 
-/// Where a response holds the key of the next page.
+/// Where a response contains the key of the next page.
 #[derive(Debug)]
 enum PageReader {
     SearchAfter,
@@ -44,7 +44,7 @@ enum PageReader {
     Cursor,
 }
 
-/// What a response contains about the next page.
+/// The parts of a response that determine the next page.
 #[derive(Debug, Default)]
 struct Page<'a> {
     key: Option<&'a [u8]>,
@@ -71,7 +71,7 @@ impl Paginator {
     ///
     /// # Errors
     ///
-    /// When they cannot be written as HTTP, or the body has no place for the key of the next page.
+    /// If they cannot be written as HTTP, or the key of the next page cannot be inserted into the body.
     pub fn new(planned: &PagedRequest, to: Destination<'_>) -> Result<Self, DriveError> {
         let mut first = CheckedRequest::new(&planned.first, to)?;
         let body = first.template.body_mut();
@@ -172,8 +172,8 @@ impl Paginator {
         Some(FetchedPage { outcome, has_more: good && full && !page_key.is_empty() })
     }
 
-    /// Frees the state that the engine keeps for pages that are not fetched, after the clock of the operation has
-    /// stopped. If that fails, the engine frees it when its keep-alive has expired.
+    /// Frees the state that the engine keeps for pages that are not fetched, after the operation has been timed. If
+    /// that fails, the engine frees it when its keep-alive has expired.
     async fn close(
         &mut self,
         whole: &mut OperationOutcome,
@@ -225,7 +225,8 @@ fn follow_ups(planned: &PagedRequest, to: Destination<'_>) -> Result<FollowUps, 
     })
 }
 
-/// Replaces a value with that of a response. If the response has none, the value is kept if `keep`, otherwise cleared.
+/// Replaces a value with that of a response. If the response has none, the value is kept if `keep` is set, and cleared
+/// otherwise.
 fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
     if value.is_some() || !keep {
         known.clear();
@@ -234,8 +235,8 @@ fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
 }
 
 impl PageReader {
-    /// Reads what decides about the next page. Buckets and rows are counted only if `counts`, and reading stops as soon
-    /// as everything is found; engines write ids first.
+    /// Reads the fields that determine the next page. Buckets and rows are counted only if `counts` is set, and reading
+    /// stops as soon as everything is found; engines write ids first.
     fn read<'a>(&self, response: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
         let (mut page, mut body) = (Page::default(), false);
         for (key, text) in Fields::new(response) {

@@ -40,7 +40,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     ///
     /// # Errors
     ///
-    /// When the request cannot be written as HTTP.
+    /// If the request cannot be written as HTTP.
     pub fn new<'a>(
         spec: RequestSpec<'_, impl Iterator<Item = &'a (String, String)> + Clone>,
         body: B,
@@ -60,7 +60,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &self.body
     }
 
-    /// The body before compression; it has to be compressed again after a change.
+    /// The body before compression; it must be compressed again after a change.
     pub fn body_mut(&mut self) -> &mut B {
         &mut self.body
     }
@@ -79,7 +79,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     ///
     /// # Errors
     ///
-    /// When the compression library fails, which is a defect.
+    /// If the compression library fails, which is a defect of the driver.
     pub fn compress(&mut self) -> io::Result<()> {
         match &mut self.compressed {
             Some(compressed) => compress(self.body.as_ref(), compressed),
@@ -91,7 +91,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     ///
     /// # Errors
     ///
-    /// When the compression library fails, which is a defect.
+    /// If the compression library fails, which is a defect of the driver.
     pub async fn compress_in_slices(&mut self) -> io::Result<()> {
         match &mut self.compressed {
             Some(compressed) => compress_in_slices(self.body.as_ref(), compressed).await,
@@ -109,11 +109,11 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         OperationOutcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
     }
 
-    /// Sends `content` instead of the request's own body, compressed if the own body is.
+    /// Sends `content` instead of the request's own body, compressed if the request's own body is.
     ///
     /// # Errors
     ///
-    /// When the compression library fails, which is a defect.
+    /// If the compression library fails, which is a defect of the driver.
     pub async fn send_other_body(
         &mut self,
         content: &[u8],

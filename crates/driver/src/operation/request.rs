@@ -19,12 +19,12 @@ use crate::response::outcome::ResponseOutcome;
 use crate::transport::http::RequestHead;
 use crate::transport::pool::{PooledConnection, ResponseView};
 
-/// A request and what its response must look like, prepared for one host.
+/// A request with the policy for its response, prepared for one host.
 #[derive(Debug)]
 pub struct CheckedRequest {
-    /// What is sent.
+    /// The request to send.
     pub template: RequestTemplate,
-    /// How its response is checked.
+    /// How the response is checked.
     pub policy: ResponsePolicy,
 }
 
@@ -47,8 +47,7 @@ pub struct ResponsePolicy {
 
 /// Why a request cannot be sent.
 pub enum FillError {
-    /// The response to which it refers lacked the value, so that there is nothing to do: it is not sent, which is not a
-    /// failure.
+    /// The response to which it refers lacked the value, so the request is not sent. This is not a failure.
     NothingToDo,
     /// A value that it needs is missing.
     Missing(String),
@@ -59,7 +58,7 @@ impl CheckedRequest {
     ///
     /// # Errors
     ///
-    /// When it cannot be written as HTTP.
+    /// If it cannot be written as HTTP.
     pub fn new(request: &Request, to: Destination<'_>) -> Result<Self, DriveError> {
         let mut request = request.clone();
         let body = BodyTemplate::new(request.body.take().unwrap_or_default());
@@ -81,7 +80,7 @@ impl CheckedRequest {
         Ok(Self { template, policy: ResponsePolicy { request, inspects_body } })
     }
 
-    /// Whether the request is sent once, without gaps, and its outcome depends on its check alone.
+    /// Whether the request is sent once, has no gaps, and its outcome depends only on its check.
     pub fn is_plain(&self) -> bool {
         let Request { poll, placeholder, .. } = &self.policy.request;
         poll.is_none() && placeholder.is_none() && !self.policy.inspects_body
@@ -117,7 +116,7 @@ impl RequestTemplate {
     ///
     /// # Errors
     ///
-    /// When it cannot be written as HTTP.
+    /// If it cannot be written as HTTP.
     pub fn new<'a>(
         spec: RequestSpec<'_, impl Iterator<Item = &'a (String, String)> + Clone>,
         body: BodyTemplate,
@@ -128,7 +127,7 @@ impl RequestTemplate {
         Ok(Self { request, head_template: None })
     }
 
-    /// The body, to add gaps to it.
+    /// The body, to which gaps can be added.
     pub fn body_mut(&mut self) -> &mut BodyTemplate {
         self.request.body_mut()
     }
@@ -137,7 +136,7 @@ impl RequestTemplate {
     ///
     /// # Errors
     ///
-    /// When a captured value is missing.
+    /// If a captured value is missing.
     pub fn fill(
         &mut self,
         placeholder: Option<&Placeholder>,
@@ -159,12 +158,12 @@ impl RequestTemplate {
         Ok(())
     }
 
-    /// The captured value that a placeholder stands for.
+    /// The captured value that replaces a placeholder.
     fn captured<'a>(&self, placeholder: &Placeholder, captures: &'a Captures) -> Result<&'a str, FillError> {
         let name = &placeholder.name;
         match captures.get(name) {
             Captured::Value(value) => Ok(value),
-            // A search that ended before it got an id leaves nothing to get or to delete.
+            // If a search ended before it received an id, there is no result to get or to delete.
             Captured::Missing if self.head_template.is_some() => Err(FillError::NothingToDo),
             Captured::Missing => Err(FillError::Missing(format!("the response of {name} had no id"))),
             Captured::Unknown => {

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use crate::response::json_scan as scan;
 
-/// Which value fills a gap.
+/// The value that fills a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GapValue {
     /// A captured value, within a string.
     Captured,
     /// The key of the next page, as JSON.
     PageKey,
-    /// The point in time as the last response renewed it, as JSON.
+    /// The point in time that the last response returned, as JSON.
     PointInTime,
 }
 
@@ -22,7 +22,7 @@ pub struct Values<'a> {
     pub captured: &'a str,
     /// The key of the next page, as JSON.
     pub page_key: &'a [u8],
-    /// The point in time as the last response renewed it, as JSON.
+    /// The point in time that the last response returned, as JSON.
     pub point_in_time: &'a [u8],
 }
 
@@ -40,9 +40,9 @@ struct Gap {
     /// The text that the value replaces.
     range: Range<usize>,
     value: GapValue,
-    /// Written before the value.
+    /// Text that is written before the value.
     prefix: String,
-    /// Written after the value.
+    /// Text that is written after the value.
     suffix: &'static str,
 }
 
@@ -78,12 +78,12 @@ impl BodyTemplate {
     ///
     /// # Errors
     ///
-    /// When the text is not a JSON object.
+    /// If the text is not a JSON object.
     pub fn add_search_after(&mut self) -> Result<(), String> {
         let root = self.root()?;
         self.add_key(root, "search_after");
         let id = scan::value_at_path(&self.text, "pit.id").map(|value| self.range_of(value));
-        // A captured point in time is renewed among the captures.
+        // A captured point in time is renewed by its capture.
         if let Some(range) = id.filter(|range| !self.gaps.iter().any(|gap| overlap(&gap.range, range))) {
             self.add(range, GapValue::PointInTime);
         }
@@ -94,7 +94,7 @@ impl BodyTemplate {
     ///
     /// # Errors
     ///
-    /// When the text is not a JSON object or has no such aggregation.
+    /// If the text is not a JSON object or has no such aggregation.
     pub fn add_after_key(&mut self, path: &[String]) -> Result<(), String> {
         let root = self.root()?;
         let step = |object, name: &String| {
@@ -155,7 +155,7 @@ impl BodyTemplate {
             .ok_or_else(|| "the next page can only be requested if the body is a JSON object".to_owned())
     }
 
-    /// Adds a gap for the value of a key of the object that begins at `object`, whether it has the key or not.
+    /// Adds a gap for the value of a key of the object that begins at `object`, whether or not it has the key.
     fn add_key(&mut self, object: usize, key: &str) {
         if let Some(range) = scan::field(&self.text[object..], key).map(|value| self.range_of(value)) {
             self.add(range, GapValue::PageKey);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_search_is_the_first_with_the_sort_values_of_the_last_hit() {
+    fn the_next_search_is_the_first_one_with_the_sort_values_of_the_last_hit() {
         let mut search = BodyTemplate::new(r#"{"size": 2, "pit": {"id": "old"}}"#.into());
         search.add_search_after().unwrap();
         assert_eq!(filled(&mut search, Values::default()), r#"{"size": 2, "pit": {"id": "old"}}"#);

@@ -1,4 +1,4 @@
-//! Sleeping within an operation, which ends early when the race or the step does.
+//! Sleeps within an operation; a sleep ends early if the race or the step ends.
 
 use std::time::{Duration, Instant};
 

@@ -32,7 +32,7 @@ const MAX_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 const IGNORED_HEADERS: [&str; 6] =
     ["connection", "content-length", "host", "te", "transfer-encoding", "user-agent"];
 
-/// Connection between a race and the Python code that takes part in it. No call blocks, and any thread may call.
+/// Connection between a race and the Python code of its track. No call blocks, and any thread may call.
 #[derive(Debug)]
 pub struct PythonBridge {
     clusters: Arc<Clusters>,
@@ -107,11 +107,11 @@ impl PythonBridge {
     }
 
     /// Queues the next operation of a client, given as a `SuppliedOperation` document and, for a bulk, its body.
-    /// Returns `false` when the queue is full.
+    /// Returns `false` if the queue is full.
     ///
     /// # Errors
     ///
-    /// When the client has no queue or has been finished, or the operation cannot be parsed.
+    /// If the client has no queue or has been finished, or the operation cannot be parsed.
     pub fn enqueue(
         &self,
         client: ClientId,
@@ -134,7 +134,7 @@ impl PythonBridge {
     ///
     /// # Errors
     ///
-    /// When the task of the client needs no Python.
+    /// If the task of the client needs no Python.
     pub fn free_slots(&self, client: ClientId) -> Result<usize, DriveError> {
         Ok(self.channel(client)?.free_slots())
     }
@@ -143,18 +143,18 @@ impl PythonBridge {
     ///
     /// # Errors
     ///
-    /// When the task of the client needs no Python.
+    /// If the task of the client needs no Python.
     pub fn finish(&self, client: ClientId, error: Option<String>) -> Result<(), DriveError> {
         self.channel(client)?.finish(error);
         Ok(())
     }
 
-    /// Answers [`PythonEvent::ScheduleNext`] with the due time of the next operation, since the beginning of the task:
-    /// 0 means immediately, `None` that there is no further operation.
+    /// Answers [`PythonEvent::ScheduleNext`] with the due time of the next operation, counted from the beginning of the
+    /// task: 0 means immediately, `None` that there is no further operation.
     ///
     /// # Errors
     ///
-    /// When there is no such query.
+    /// If there is no such query.
     pub fn schedule(&self, query_id: u64, offset: Option<Duration>) -> Result<(), DriveError> {
         self.answer(query_id, Answer::Due(offset))
     }
@@ -163,17 +163,17 @@ impl PythonBridge {
     ///
     /// # Errors
     ///
-    /// When there is no such query.
+    /// If there is no such query.
     pub fn complete(&self, query_id: u64, result: RunnerResult) -> Result<(), DriveError> {
         self.answer(query_id, Answer::Completed(Box::new(result), Instant::now()))
     }
 
-    /// Sends a request; answered by [`PythonEvent::ResponseReceived`] or [`PythonEvent::RequestFailed`] with the id that
-    /// is returned. It counts for the operation that its owner executes.
+    /// Sends a request; answered by [`PythonEvent::ResponseReceived`] or [`PythonEvent::RequestFailed`] with the id
+    /// that is returned. It counts towards the operation that its owner executes.
     ///
     /// # Errors
     ///
-    /// When there is no such cluster or client, the request cannot be written as HTTP, or the race is over.
+    /// If there is no such cluster or client, the request cannot be written as HTTP, or the race is over.
     pub fn request(
         &self,
         owner: Option<ClientId>,
@@ -205,11 +205,11 @@ impl PythonBridge {
     }
 
     /// Has the driver execute a `SuppliedOperation` document; answered by [`PythonEvent::OperationExecuted`] with the
-    /// id that is returned. It counts for the operation that its owner executes.
+    /// id that is returned. It counts towards the operation that its owner executes.
     ///
     /// # Errors
     ///
-    /// When there is no such cluster or client, the operation cannot be parsed, or the race is over.
+    /// If there is no such cluster or client, the operation cannot be parsed, or the race is over.
     pub fn execute(
         &self,
         owner: Option<ClientId>,
@@ -240,7 +240,7 @@ impl PythonBridge {
             .map(|channel| RequestOwner { channel: Arc::clone(channel), query: channel.begin_request() });
         let request_id = self.next_request_id.fetch_add(1, Ordering::Relaxed);
         let over = || DriveError::Python("the race is over".into());
-        // The thread may not have ended yet, but its events are not read any more.
+        // The thread may not have ended yet, but its events are no longer read.
         if self.closed.load(Ordering::Acquire) {
             return Err(over());
         }
@@ -283,7 +283,7 @@ impl PythonBridge {
         }
     }
 
-    /// Opens the queues of a step and has Python prepare it; `false` when the step needs no Python.
+    /// Opens the queues of a step and has Python prepare it; `false` if the step needs no Python.
     pub(crate) fn open_step(&self, step: &Arc<StepState>) -> bool {
         let channels: Vec<Arc<ClientChannel>> = self.channels_in(step).cloned().collect();
         if channels.is_empty() {
@@ -299,7 +299,7 @@ impl PythonBridge {
         true
     }
 
-    /// Waits until Python has prepared the step; `false` when the race was stopped meanwhile.
+    /// Waits until Python has prepared the step; `false` if the race was stopped meanwhile.
     ///
     /// # Errors
     ///

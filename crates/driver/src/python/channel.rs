@@ -18,7 +18,7 @@ use crate::race_state::lock;
 /// Python's answer to a query.
 #[derive(Debug)]
 pub enum Answer {
-    /// When the next operation is due, since the beginning of the task; `None` if there is no further operation.
+    /// When the next operation is due, counted from the beginning of the task; `None` if there is no further operation.
     Due(Option<Duration>),
     /// The runner's result, and when it was received.
     Completed(Box<RunnerResult>, Instant),
@@ -65,7 +65,7 @@ pub struct QueryNumber(u32);
 #[derive(Debug)]
 struct OperationProducer {
     operations: Producer<QueuedOperation>,
-    /// Executed operations are returned, to be freed by the thread that allocated them: freeing memory of another
+    /// Executed operations are returned so that the thread that allocated them frees them: freeing memory of another
     /// thread takes a lock of the allocator.
     used: Consumer<QueuedOperation>,
 }
@@ -84,7 +84,7 @@ pub struct OperationConsumer {
 pub struct ClientChannel {
     /// The client.
     pub id: ClientId,
-    /// Number of the client in the race; decides which hosts the client uses.
+    /// Number of the client in the race; determines which hosts the client uses.
     pub race_client: u32,
     /// Position among all channels; part of the ids of its queries.
     index: u32,
@@ -133,7 +133,7 @@ impl ClientChannel {
         })
     }
 
-    /// Whether a scheduler in Python decides when its operations are due.
+    /// Whether a scheduler in Python determines when its operations are due.
     pub fn is_scheduled(&self) -> bool {
         self.scheduled
     }
@@ -182,7 +182,7 @@ impl ClientChannel {
         }
     }
 
-    /// Adds an operation; `false` when the queue is full or closed.
+    /// Adds an operation; `false` if the queue is full or closed.
     pub fn push(&self, operation: QueuedOperation) -> bool {
         let pushed = match lock(&self.producer).as_mut() {
             Some(producer) if !self.closed.load(Ordering::Relaxed) => {
@@ -209,7 +209,7 @@ impl ClientChannel {
         self.finished.get().is_some()
     }
 
-    /// The failure because of which Python has no more operations, if there was one.
+    /// The failure that ended Python's operations, if there was one.
     pub fn failure(&self) -> Option<&str> {
         self.finished.get()?.as_deref()
     }
@@ -271,8 +271,8 @@ impl ClientChannel {
         self.last_query()
     }
 
-    /// Adds a request that has ended to the totals of its operation, unless the operation has ended too. Without an
-    /// outcome nothing was sent.
+    /// Adds a request that has ended to the totals of its operation, unless the operation has ended too. `None` as the
+    /// outcome means that no request was sent.
     pub fn end_request(&self, number: QueryNumber, outcome: Option<OperationOutcome>) {
         let mut totals = lock(&self.totals);
         if self.last_query() == number {

@@ -1,4 +1,4 @@
-//! Clusters that runners can address.
+//! The clusters to which runners can send requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Clusters {
     ///
     /// # Errors
     ///
-    /// When the plan has no such cluster.
+    /// If the plan has no such cluster.
     pub fn position(&self, name: &str) -> Result<usize, DriveError> {
         match self.plan.others.iter().position(|other| other.name == name) {
             Some(index) => Ok(index + 1),

@@ -28,7 +28,7 @@ pub enum PythonEvent {
         /// Whether the operation counts as measured; warm-up does not.
         measured: bool,
     },
-    /// Decide when the client's next operation is due; answered by `schedule`.
+    /// Determine when the client's next operation is due; answered by `schedule`.
     ScheduleNext {
         /// Identifies the query in the answer.
         query_id: u64,
@@ -55,7 +55,7 @@ pub enum PythonEvent {
         request_id: u64,
         /// `connect`, `tls`, `reset`, `timeout` or `protocol`.
         kind: &'static str,
-        /// The system's message.
+        /// The message of the system.
         reason: String,
     },
     /// The driver has executed an operation on behalf of a runner.
@@ -93,13 +93,13 @@ pub struct RunnerResponse {
     pub request_id: u64,
     /// HTTP status.
     pub status: u16,
-    /// Header fields; names as the server wrote them.
+    /// Header fields; names are spelled as the server sent them.
     pub headers: Vec<(String, String)>,
     /// The body, without its framing and decompressed.
     pub body: Vec<u8>,
 }
 
-/// Events that Python has not read.
+/// Events that Python has not read yet.
 #[derive(Debug)]
 pub struct EventQueue {
     queue: Mutex<VecDeque<PythonEvent>>,
@@ -112,7 +112,7 @@ impl EventQueue {
     ///
     /// # Errors
     ///
-    /// When the system has no file descriptor left.
+    /// If the system has no file descriptor left.
     pub fn new() -> io::Result<Self> {
         let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Self { queue: Mutex::default(), wakeup })

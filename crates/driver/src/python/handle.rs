@@ -1,4 +1,4 @@
-//! [`ClientHandle`]: what the measured loop of a client calls.
+//! [`ClientHandle`]: the interface of a client's measured loop to Python.
 
 use std::sync::Arc;
 

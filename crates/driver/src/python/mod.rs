@@ -1,13 +1,13 @@
 //! Parameter sources, runners and schedulers in Python.
 //!
 //! Python code runs on Python's own threads. The driver puts events into a queue with a file descriptor
-//! ([`PythonBridge::fileno`]), Python answers with calls that do not block. The measured loop waits for Python only
+//! ([`PythonBridge::fileno`]), and Python answers with calls that do not block. The measured loop waits for Python only
 //! where the track requires it: for an operation that a parameter source has not supplied yet, for a runner that
-//! executes an operation, for a scheduler that decides when the next one is due. Stopping the race ends every such
-//! wait.
+//! executes an operation, and for a scheduler that determines when the next operation is due. Stopping the race ends
+//! every such wait.
 //!
-//! `worker/` and `coordinator/` call this module; it calls `operation/` and `transport/`. Converting values to and from
-//! Python objects belongs to `crates/python`.
+//! `worker/` and `coordinator/` call this module; it calls `operation/` and `transport/`. `crates/python` converts
+//! values to and from Python objects.
 //!
 //! # Layout
 //!
@@ -17,11 +17,11 @@
 //! | `events.rs` | [`PythonEvent`], and the queue of events |
 //! | `protocol.rs` | values that Python passes: requests, results, failures |
 //! | `channel.rs` | state that one client shares with Python: queue, queries, answers |
-//! | `handle.rs` | [`ClientHandle`]: what the measured loop calls |
+//! | `handle.rs` | [`ClientHandle`]: the interface of the measured loop to Python |
 //! | `queued_operation.rs`, `queued_source.rs` | operations of a parameter source, ready to be executed |
 //! | `runner.rs` | operations that a runner executes |
 //! | `requests.rs` | the thread that sends the requests of runners |
-//! | `clusters.rs` | clusters that runners can address |
+//! | `clusters.rs` | the clusters to which runners can send requests |
 //! | `preparation.rs` | waiting until Python has prepared a step |
 
 mod bridge;

@@ -1,4 +1,4 @@
-//! Waiting until a step that needs Python can begin.
+//! Preparation of a step that needs Python.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::race_state::{RaceState, StopLevel, lock};
 /// Interval at which the stop level is polled while waiting for Python.
 const STOP_POLL: Duration = Duration::from_millis(20);
 
-/// Preparation of the step that begins next: by Python, and by the thread that connects for runners.
+/// Preparation of the next step: by Python, and by the thread that opens connections for runners.
 #[derive(Debug, Default)]
 pub struct Preparation {
     state: Mutex<State>,
@@ -44,7 +44,7 @@ impl Preparation {
         self.changed.notify_all();
     }
 
-    /// Waits until the step is prepared; `false` when the race was stopped meanwhile.
+    /// Waits until the step is prepared; `false` if the race was stopped in the meantime.
     ///
     /// # Errors
     ///

@@ -7,13 +7,13 @@ use pacenote_record::ErrorClass;
 use crate::operation::outcome::OperationOutcome;
 use crate::response::outcome::ResponseOutcome;
 
-/// The reason of a failure for which the runner gives none.
+/// The reason of a failure for which the runner returned no reason.
 const UNSPECIFIED: &str = "the runner reported a failure without a reason";
 
 /// The reason of an operation that did not end before the race or its step.
 const INTERRUPTED: &str = "the race or its step ended while the operation waited";
 
-/// Error classes that a runner may name.
+/// Error classes that a runner may return.
 const RUNNER_CLASSES: [ErrorClass; 12] = [
     ErrorClass::Connect,
     ErrorClass::Reset,
@@ -44,7 +44,7 @@ pub struct RunnerRequest {
     pub timeout: Option<Duration>,
 }
 
-/// What a runner returned for one operation.
+/// The value that a runner returned for one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerResult {
     /// Work done, or attempted if the operation failed.
@@ -55,14 +55,14 @@ pub struct RunnerResult {
     pub success: bool,
     /// Whether it was the client's last operation.
     pub last: bool,
-    /// Why it failed, if the runner gives a reason.
+    /// Why it failed, if the runner returned a reason.
     pub failure: Option<OperationFailure>,
 }
 
 /// Why one operation failed, as runners and the driver report it to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationFailure {
-    /// Its class.
+    /// The error class.
     pub class: ErrorClass,
     /// The engine's error type, or the name of the exception.
     pub error_type: String,
@@ -96,7 +96,7 @@ impl OperationFailure {
 }
 
 impl RunnerResult {
-    /// The outcome that is recorded for the operation.
+    /// Converts the result to the outcome that is recorded for the operation.
     pub(crate) fn outcome(&self) -> ResponseOutcome {
         if self.success {
             return ResponseOutcome::success(self.weight);
@@ -115,7 +115,7 @@ impl RunnerResult {
 }
 
 impl ExecutionResult {
-    /// The result of an operation; without an outcome the operation was interrupted.
+    /// Creates the result of an operation; `None` as the outcome means that the operation was interrupted.
     pub(crate) fn new(outcome: Option<&OperationOutcome>) -> Self {
         let Some(outcome) = outcome else { return Self::interrupted() };
         let result = &outcome.result;

@@ -24,7 +24,7 @@ pub struct OperationInput<'a> {
 
 /// One operation that Python supplied, ready to be executed.
 ///
-/// The thread that queues the operation prepares it, so that the client spends no time on that.
+/// The thread that queues the operation prepares it, so that the client spends no time on preparation.
 #[derive(Debug)]
 pub enum QueuedOperation {
     /// A sequence of calls.
@@ -38,7 +38,7 @@ impl QueuedOperation {
     ///
     /// # Errors
     ///
-    /// When the document cannot be parsed, or the operation cannot be written as HTTP.
+    /// If the document cannot be parsed, or the operation cannot be written as HTTP.
     pub fn new(to: Destination<'_>, input: OperationInput<'_>) -> Result<Self, DriveError> {
         let OperationInput { document, body } = input;
         let refused = |reason: String| DriveError::InvalidSupply { task: to.task_name.to_owned(), reason };
@@ -51,7 +51,7 @@ impl QueuedOperation {
             }
             SuppliedOperation::Calls(calls) => Ok(Self::Calls(Box::new(PreparedCalls::new(&calls, to)?))),
             SuppliedOperation::Bulk(bulk) => {
-                let body = body.ok_or_else(|| refused("a bulk needs a body".into()))?;
+                let body = body.ok_or_else(|| refused("a bulk requires a body".into()))?;
                 let SuppliedBulk { path, headers, documents, timeout_ms } = bulk;
                 let spec = RequestSpec {
                     method: "POST",
@@ -68,7 +68,7 @@ impl QueuedOperation {
         }
     }
 
-    /// Executes the operation; `None` when the race or the step ended while it waited.
+    /// Executes the operation; `None` if the race or the step ended while it waited.
     pub async fn execute(
         &mut self,
         connections: &ConnectionPool,

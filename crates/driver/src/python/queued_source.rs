@@ -37,17 +37,17 @@ impl QueuedSource {
         self.channel.wait_for_operation(&self.consumer.operations).await;
     }
 
-    /// Takes the next operation; `false` when there is none.
+    /// Takes the next operation; `false` if there is none.
     pub fn prepare_next(&mut self) -> bool {
         let next = self.consumer.operations.pop().ok();
         if let Some(used) = std::mem::replace(&mut self.operation, next) {
-            // If the queue to Python is full, the operation is freed here.
+            // If the queue to Python is full, this thread frees the operation.
             let _ = self.consumer.used.push(used);
         }
         self.operation.is_some()
     }
 
-    /// Executes the operation; `None` when the race or the step ended while it waited.
+    /// Executes the operation; `None` if the race or the step ended while it waited.
     pub async fn execute(
         &mut self,
         connections: &ConnectionPool,

@@ -49,9 +49,9 @@ pub struct RequestJob {
     pub request_id: u64,
     /// The operation that it belongs to.
     pub owner: Option<RequestOwner>,
-    /// Where it is sent.
+    /// The cluster to which it is sent.
     pub to: ClusterHost,
-    /// What is sent.
+    /// The request or operation to send.
     pub payload: JobPayload,
 }
 
@@ -64,7 +64,7 @@ pub struct RequestOwner {
     pub query: QueryNumber,
 }
 
-/// What a job sends.
+/// The payload of a job.
 #[derive(Debug)]
 pub enum JobPayload {
     /// One request, not compressed yet.
@@ -84,7 +84,7 @@ struct ConnectionKey {
 /// The state of the thread before it runs.
 #[derive(Debug)]
 pub struct RequestThread {
-    /// Where requests are sent.
+    /// The clusters to which requests are sent.
     pub clusters: Arc<Clusters>,
     /// Receives responses.
     pub events: Arc<EventQueue>,

@@ -32,7 +32,7 @@ impl RunnerSource {
         !self.last && !self.handle.channel().is_finished()
     }
 
-    /// Has the runner execute one operation; `None` if the runner had none, or did not complete it in time after the
+    /// Lets the runner execute one operation; `None` if the runner had none, or did not complete it in time after the
     /// race was stopped.
     ///
     /// Dropping this future abandons the operation: a later answer of the runner is ignored.
@@ -49,7 +49,7 @@ impl RunnerSource {
         let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
         let (totals, result) = (channel.take_totals(), answer.outcome());
         self.completed = Some(completed);
-        // A plug-in that has failed is not called again: it would fail in a tight loop.
+        // A plug-in that has failed is not called again, because it would fail in a tight loop.
         self.last = answer.last || result.error_class == ErrorClass::Plugin;
         if answer.success {
             self.unit = Some(answer.unit);
@@ -74,8 +74,8 @@ impl RunnerSource {
         })
     }
 
-    /// Waits for the runner's answer. After the race was stopped it waits no longer than the timeout of a request:
-    /// requests end by their time-out, Python code may not end.
+    /// Waits for the runner's answer. After the race was stopped, waits no longer than the timeout of a request: a
+    /// request ends by its timeout, but Python code might never end.
     async fn receive(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
         let (channel, race) = (self.handle.channel(), cancellation.race);
         let stopped = || race.stop_level() != StopLevel::Run;

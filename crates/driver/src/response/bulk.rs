@@ -79,8 +79,8 @@ pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> Response
     }
 }
 
-/// Returns the positions, in the request, of the documents that were rejected with status 429. Returns none if the
-/// response does not have one item for each document: it is then unknown which document an item describes.
+/// Returns the positions, in the request, of the documents that were rejected with status 429. Returns no positions if
+/// the response does not have one item for each document, because it is then unknown which document an item describes.
 pub fn rejected_positions(body: &[u8], documents: u64) -> Vec<usize> {
     let Ok(response) = serde_json::from_slice::<BulkResponse>(body) else { return Vec::new() };
     if response.items.len() as u64 != documents {

@@ -1,5 +1,5 @@
-//! Checks whether a response is a success, by its status and by what the engine reports in its body. Runs after the
-//! request has been timed.
+//! Checks whether a response is a success, by its status and by the results that the engine reports in its body. Called
+//! after the request has been timed.
 
 use std::cmp::Ordering;
 
@@ -37,7 +37,7 @@ pub fn check_response(request: &Request, status: u16, body: &[u8]) -> ResponseOu
     }
 }
 
-/// The failure of the first assertion of the track that does not hold for a response; `None` if all of them hold.
+/// The failure of the first assertion of the track that does not hold for a response; `None` if all assertions hold.
 pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ResponseOutcome> {
     let failed = assertions.iter().find_map(|assertion| {
         let text = assertion.paths.iter().find_map(|path| value_at_path(body, path));
@@ -55,7 +55,8 @@ pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<Respons
             Comparison::Greater => ">",
         };
         let actual = value.map_or_else(|| "absent".to_owned(), |value| to_text(&value));
-        let reason = format!("{property} is {actual}, the track asserts {operator} {}", to_text(expected));
+        let reason =
+            format!("{property} is {actual}, but the track asserts {operator} {}", to_text(expected));
         ResponseOutcome::failure(ErrorClass::Assertion, reason)
     })
 }
@@ -83,7 +84,7 @@ fn holds(actual: &Value, assertion: &Assertion) -> bool {
     })
 }
 
-/// Whether a status means success.
+/// Whether a status indicates success.
 pub fn is_2xx(status: u16) -> bool {
     (200..300).contains(&status)
 }
@@ -114,8 +115,8 @@ fn excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
 }
 
-/// Checks the response to a search. A response without shards, time-out and duration does not come from a search,
-/// unless the request filters these fields out.
+/// Checks the response to a search. A response without the fields for shards, timeout and duration is not that of a
+/// search, unless the request filters these fields out.
 fn check_search(body: &[u8], request: &Request) -> CheckResult {
     if let Some(took_ms) = fast_path_search(body) {
         return Ok(Some(took_ms));
@@ -144,7 +145,7 @@ fn check_search(body: &[u8], request: &Request) -> CheckResult {
             ResponseOutcome::failure(ErrorClass::SearchTimeout, reason)
         }
         (None, None) if took_ms.is_none() && !request.path.contains("filter_path=") => {
-            let reason = format!("the response is not that of a search: {}", excerpt(body));
+            let reason = format!("the response is not the response to a search: {}", excerpt(body));
             ResponseOutcome::failure(ErrorClass::Protocol, reason)
         }
         _ => return Ok(took_ms),
@@ -203,7 +204,8 @@ fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards:
     if reached && !(no_relocating_shards && relocating > 0) {
         return Ok(None);
     }
-    let reason = format!("health is {}, {relocating} shards are relocating", to_text(&response["status"]));
+    let reason =
+        format!("health is {}, and {relocating} shards are relocating", to_text(&response["status"]));
     Err(ResponseOutcome::failure(ErrorClass::Condition, reason))
 }
 
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_fails_with_failed_shards_or_a_time_out() {
+    fn a_search_fails_with_failed_shards_or_a_timeout() {
         let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {"#;
         let result = check_response(&request(Check::Search {}), 200, good.as_bytes());
         assert_eq!(result, ResponseOutcome::success(5).with_took(Some(7)));
@@ -359,7 +361,7 @@ mod tests {
         };
         let total = |condition, value: i64| check("hits.total.value", condition, value.into());
         assert_eq!(total(Comparison::Equal, 17), None);
-        assert_eq!(total(Comparison::Equal, 20).unwrap(), "hits is 17, the track asserts == 20");
+        assert_eq!(total(Comparison::Equal, 20).unwrap(), "hits is 17, but the track asserts == 20");
         for (condition, failing) in [
             (Comparison::Less, [17, 16]),
             (Comparison::LessOrEqual, [16, 15]),
@@ -376,7 +378,7 @@ mod tests {
         assert!(check("hits.total.value", Comparison::Equal, "17".into()).is_some());
         assert_eq!(
             check("nowhere", Comparison::Greater, 0.into()).unwrap(),
-            "hits is absent, the track asserts > 0"
+            "hits is absent, but the track asserts > 0"
         );
     }
 

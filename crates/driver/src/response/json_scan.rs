@@ -1,11 +1,11 @@
-//! Scanning JSON without parsing all of it.
+//! Scans JSON without parsing all of it.
 //!
-//! Engines write the fields that decide about a response first: `took`, `timed_out` and `_shards` of a search, `took`
-//! and `errors` of a bulk. [`Fields`] iterates over the fields of an object, and a caller stops when it has seen
-//! enough: a search response of 8 kB takes a tenth of a microsecond instead of the five that parsing takes.
+//! Engines write the fields that determine the outcome first: `took`, `timed_out` and `_shards` of a search, `took` and
+//! `errors` of a bulk. [`Fields`] iterates over the fields of an object, and a caller stops when it has the fields that
+//! it needs: a search response of 8 kB takes a tenth of a microsecond instead of the five that parsing takes.
 //!
-//! Functions take text that starts with a JSON value and may continue after it. Invalid JSON is not reported; it ends
-//! an iteration.
+//! The functions accept text that starts with a JSON value and may continue after it. Invalid JSON is not reported; it
+//! ends an iteration.
 
 /// Length up to which the end of a string is searched byte by byte.
 const SHORT_STRING: usize = 24;
@@ -126,7 +126,7 @@ fn skip_comma(rest: &[u8]) -> &[u8] {
 fn string_end(text: &[u8]) -> Option<usize> {
     (text.first() == Some(&b'"')).then_some(())?;
     let mut position = 1;
-    // Keys are short: comparing single bytes takes less time than starting a vectorized search.
+    // Keys are short, so comparing single bytes takes less time than starting a vectorized search.
     while position < SHORT_STRING {
         match text.get(position)? {
             b'"' => return Some(position + 1),

@@ -1,13 +1,13 @@
-//! How many operations, or how much time, a client or the clients of a shared schedule may use; and which operations are
-//! warm-up.
+//! The number of operations, or the time, that a client or the clients of a shared schedule may use, and which
+//! operations are warm-up.
 
 use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, SampleType};
 
 use crate::units::seconds_to_nanos;
 
-/// The iterations or the time of a task. Decides for each operation whether it is warm-up, measured or beyond the end of
-/// the task.
+/// The iterations or the time of a task. Determines for each operation whether it is warm-up, measured or beyond the
+/// end of the task.
 #[derive(Debug, Clone)]
 pub struct OperationBudget {
     bound: TaskBound,
@@ -33,7 +33,7 @@ impl OperationBudget {
         Self { bound, clients, admitted: 0, reported: 0 }
     }
 
-    /// The end of the task's time, nanoseconds since it began; `None` if it is not limited by time.
+    /// The end of the task's time, in nanoseconds since it began; `None` if it is not limited by time.
     pub fn end_ns(&self) -> Option<u64> {
         match self.bound {
             TaskBound::TimePeriod { warmup_s, measured_s } => {

@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// Reads the time and sleeps for one client. The real clock is [`crate::schedule::timer::Timer`]; tests of the measured
-/// loop use one that only advances when all clients sleep.
+/// loop use a clock that only advances when all clients sleep.
 pub trait Clock {
     /// The current time.
     fn now(&self) -> Instant;
@@ -13,7 +13,7 @@ pub trait Clock {
     ///
     /// # Errors
     ///
-    /// When the system refuses a timer.
+    /// If the system cannot create a timer.
     async fn sleep_until(&mut self, instant: Instant) -> io::Result<()>;
 
     /// Sleeps for `duration`, to within about a millisecond.

@@ -8,7 +8,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 ///
 /// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals,
 /// so that their union is evenly spaced and no two send at the same time. Each client draws random arrivals from its
-/// own seed. During ramp-up the schedule of a client starts when the client does, so that it never catches up.
+/// own seed. During ramp-up the schedule of a client starts when the client does, so that the client never catches up.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     /// When the schedule begins: after the ramp-up of the client, shifted from those of the other clients.
@@ -55,12 +55,13 @@ impl Pacer {
         Self { offset_ns: ramp_ns + phase_s * 1e9, period_ns: interval_s * 1e9 * clients, arrivals }
     }
 
-    /// When client `client` of a task starts, nanoseconds since the task began; later than 0 only during ramp-up.
+    /// When client `client` of a task starts, in nanoseconds since the task began; later than 0 only during ramp-up.
     pub fn client_start_ns(task: &PlannedTask, client: u32) -> u64 {
         truncate_to_u64(ramp_ns(task, client))
     }
 
-    /// Due time of the next operation, nanoseconds since the task began; `None`: as soon as the previous one has ended.
+    /// Due time of the next operation, in nanoseconds since the task began; `None`: as soon as the previous one has
+    /// ended.
     pub fn next_due_ns(&mut self) -> Option<u64> {
         match &mut self.arrivals {
             Arrivals::Unpaced => None,
@@ -94,7 +95,8 @@ impl Pacer {
         }
     }
 
-    /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals the expected number.
+    /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals, the expected
+    /// number.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
         let left = end_ns as f64 - self.offset_ns;
         match &self.arrivals {
@@ -112,7 +114,7 @@ impl Pacer {
     }
 }
 
-/// Delay of client `client` during ramp-up, nanoseconds.
+/// Delay of client `client` during ramp-up, in nanoseconds.
 fn ramp_ns(task: &PlannedTask, client: u32) -> f64 {
     task.ramp_up_s * 1e9 * f64::from(client) / f64::from(task.clients)
 }
@@ -126,12 +128,12 @@ fn truncate_to_u64(number: f64) -> u64 {
     number as u64
 }
 
-/// Exponentially distributed with mean 1, by inversion; the argument of the logarithm is never 0.
+/// Returns an exponentially distributed number with mean 1, by inversion; the argument of the logarithm is never 0.
 fn exponential(random: &mut SplitMix64) -> f64 {
     -(1.0 - uniform(random)).ln()
 }
 
-/// Uniformly distributed from 0 to below 1, with 53 random bits.
+/// Returns a uniformly distributed number from 0 to below 1, with 53 random bits.
 fn uniform(random: &mut SplitMix64) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -229,7 +231,7 @@ pub mod tests {
     }
 
     #[test]
-    fn uniform_arrivals_fall_once_into_each_interval_at_any_offset() {
+    fn uniform_arrivals_occur_once_in_each_interval_at_any_offset() {
         let task = task(TaskPacing::Uniform { interval_s: 0.01 }, 4, 0.0);
         let (mut pacer, period) = (Pacer::new(&task, 1, 7), 40_000_000);
         let offsets: Vec<u64> = (0..1000)
@@ -263,7 +265,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_client_keeps_its_rate_from_the_end_of_its_ramp_up_on() {
+    fn a_client_keeps_its_rate_after_its_ramp_up() {
         for pace in [
             TaskPacing::Deterministic { interval_s: 0.1 },
             TaskPacing::Poisson { interval_s: 0.1 },

@@ -1,5 +1,5 @@
-//! A clock for tests of the measured loop: it stands still while any client has something to do, and then advances to
-//! the next instant for which a client sleeps. Tests take almost no real time, and every time that they read is exact.
+//! A clock for tests of the measured loop: it stops while any client is active, and then advances to the next instant
+//! for which a client sleeps. Tests take almost no real time, and all times are exact.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl Drop for SleepGuard<'_> {
 }
 
 impl PausedClock {
-    /// A clock that shows 0.
+    /// Creates a clock that shows 0.
     pub fn new() -> Self {
         let start = Instant::now();
         let state = ClockState {
@@ -67,7 +67,7 @@ impl PausedClock {
         nanos_since(self.state.start, self.state.now.get())
     }
 
-    /// Makes the clock refuse timers from now on, like a system that has run out of descriptors.
+    /// Makes all later timers fail, as on a system that has no more file descriptors.
     pub fn refuse_timers(&self) {
         self.state.refuses.set(true);
     }
@@ -81,13 +81,12 @@ impl PausedClock {
         poll_fn(|_| if state.now.get() >= instant { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
-    /// Runs all futures to their ends. Futures are polled in their order, so that a run can be repeated exactly.
+    /// Runs all futures to completion. Futures are polled in order, so that a run can be repeated exactly.
     pub fn run(&self, futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
         self.run_until(u64::MAX, futures);
     }
 
-    /// Runs all futures until they have ended or the clock shows `end_ns`; futures that have not ended are then
-    /// dropped.
+    /// Runs all futures until they have completed or the clock shows `end_ns`; the remaining futures are then dropped.
     pub fn run_until(&self, end_ns: u64, futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
         let mut futures: Vec<_> = futures.into_iter().map(Some).collect();
         let woken = Arc::new(WokenFlag::default());
@@ -107,10 +106,10 @@ impl PausedClock {
         }
     }
 
-    /// Advances to the next instant for which a future sleeps; `false` when that is `end_ns` or later.
+    /// Advances to the next instant for which a future sleeps; `false` if that is `end_ns` or later.
     fn advance(&self, end_ns: u64) -> bool {
         let Some(next) = self.state.sleeps.borrow().values().min().copied() else {
-            // Every future has ended, or waits for something that never happens.
+            // Every future has ended, or waits for an event that never occurs.
             return false;
         };
         if nanos_since(self.state.start, next) >= end_ns {

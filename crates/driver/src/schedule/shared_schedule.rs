@@ -3,7 +3,7 @@
 //! A free client takes the operation that is due next, prepares it and sleeps until it is due. Operations are therefore
 //! assigned in the order of their due times, to clients in the order in which they become free: each begins at its due
 //! time or when a client is free, whichever is later, as in a queue with several servers. A slow client does not delay
-//! the others, and each sleeping client waits for its own operation, so that no client is woken without need.
+//! the others, and each sleeping client waits for its own operation, so that no client is woken unnecessarily.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -16,8 +16,7 @@ use pacenote_record::{EndedBy, SampleType};
 use crate::schedule::budget::{Admission, OperationBudget};
 use crate::schedule::pacer::Pacer;
 
-/// The schedule that the clients of an open-loop task share on one worker. It stays on one thread, so that access to it is
-/// cheap.
+/// The schedule that the clients of an open-loop task share on one worker. Only one thread uses it, so access is cheap.
 #[derive(Debug)]
 pub struct SharedSchedule {
     state: RefCell<SharedScheduleState>,
@@ -36,19 +35,19 @@ struct SharedScheduleState {
     started: bool,
 }
 
-/// No operation is left.
+/// The schedule has no more operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted {
     /// Why the task has ended.
     pub ended_by: EndedBy,
-    /// Operations that were due within the task's time and are not sent; reported to one client only.
+    /// Operations that were due within the task's time and were not sent; reported to one client only.
     pub unsent: u64,
 }
 
 /// An operation that no client has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct DueOperation {
-    /// When it is due, nanoseconds since the task began.
+    /// When it is due, in nanoseconds since the task began.
     due_ns: u64,
     /// Position of the pacer whose next operation it is; `None` for an operation that was put back.
     pacer: Option<u32>,
@@ -57,7 +56,7 @@ struct DueOperation {
 /// An operation that a client has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admitted {
-    /// When it is due, nanoseconds since the task began.
+    /// When it is due, in nanoseconds since the task began.
     pub due_ns: u64,
     /// Whether it is warm-up.
     pub sample_type: SampleType,
@@ -92,12 +91,12 @@ impl SharedSchedule {
         std::mem::take(&mut self.state.borrow_mut().taken)
     }
 
-    /// The end of the task's time, nanoseconds since it began; `None` if it is not limited by time.
+    /// The end of the task's time, in nanoseconds since it began; `None` if it is not limited by time.
     pub fn end_ns(&self) -> Option<u64> {
         self.state.borrow().budget.end_ns()
     }
 
-    /// Due time of the next operation, nanoseconds since the task began.
+    /// Due time of the next operation, in nanoseconds since the task began.
     pub fn next_due_ns(&self) -> Option<u64> {
         self.state.borrow().due.peek().map(|Reverse(next)| next.due_ns)
     }
@@ -112,7 +111,7 @@ impl SharedSchedule {
     ///
     /// # Errors
     ///
-    /// Why no operation is left.
+    /// The reason why there are no more operations.
     pub fn take(&self, now_ns: u64) -> Result<Admitted, Exhausted> {
         let state = &mut *self.state.borrow_mut();
         let Some(mut next) = state.due.peek_mut() else {

@@ -13,14 +13,15 @@ use crate::schedule::shared_schedule::SharedSchedule;
 /// The schedule of a client in one task.
 #[derive(Debug)]
 pub enum Schedule {
-    /// The client has a schedule and a budget of its own.
+    /// The client has its own schedule and budget.
     PerClient {
-        /// When the operations of the client are due; those of an unpaced task are never due, but follow one another.
+        /// When the operations of the client are due; those of an unpaced task have no due time, but follow one
+        /// another.
         pacer: Pacer,
         /// When the client ends.
         budget: OperationBudget,
     },
-    /// All clients of the task on this worker share a schedule and a budget, as `open_loop` asks for.
+    /// All clients of the task on this worker share a schedule and a budget, as in an open loop.
     Shared(Rc<SharedSchedule>),
 }
 
@@ -44,7 +45,7 @@ pub struct StepSchedules<'a> {
 }
 
 impl<'a> StepSchedules<'a> {
-    /// The schedules of `clients`, which are all that the worker runs in the step.
+    /// Creates the schedules of `clients`, which are all clients that the worker runs in the step.
     pub fn new(plan: &'a Plan, clients: impl Iterator<Item = ClientId>) -> Self {
         let mut pacers: BTreeMap<u32, Vec<Pacer>> = BTreeMap::new();
         for client in clients.filter(|client| plan.tasks[client.task_index as usize].open_loop) {

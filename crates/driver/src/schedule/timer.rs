@@ -1,8 +1,8 @@
-//! Sleeping until a given instant.
+//! Sleeps until a given instant.
 //!
 //! Tokio's timers have a resolution of a millisecond and a median lateness of about a millisecond. A `timerfd`, with
-//! the timer slack of the thread at 1 ns, wakes about 30 µs after the instant. For higher precision, [`SpinWait`] takes
-//! over shortly before the instant and reads the clock in a loop.
+//! the timer slack of the thread set to 1 ns, wakes about 30 µs after the instant. For higher precision, [`SpinWait`]
+//! takes over shortly before the instant and reads the clock in a loop.
 
 use std::cell::Cell;
 use std::io;
@@ -21,11 +21,11 @@ use crate::schedule::clock::Clock;
 /// The spin wait that the clients of a thread share, and the CPU time that it costs.
 #[derive(Debug)]
 pub struct SpinWait {
-    /// How long before an instant spinning takes over from sleeping; 0: never.
+    /// Time before an instant at which spinning takes over from sleeping; 0: never.
     lead: Duration,
     /// Counts operations that the thread's clients have begun or ended.
     activity: Cell<u64>,
-    /// CPU time in which the thread was spinning and had nothing else to do, nanoseconds.
+    /// CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
     idle_ns: Cell<u64>,
     /// CPU time of the thread up to which `idle_ns` is counted, so that it is not counted once per spinning client.
     counted_ns: Cell<u64>,
@@ -37,7 +37,7 @@ impl SpinWait {
         Self { lead, activity: Cell::new(0), idle_ns: Cell::new(0), counted_ns: Cell::new(0) }
     }
 
-    /// CPU time in which the thread was spinning and had nothing else to do, nanoseconds.
+    /// CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
     pub fn idle_ns(&self) -> u64 {
         self.idle_ns.get()
     }

@@ -16,7 +16,7 @@ use super::stream::{CountingStream, MaybeTlsStream};
 use super::tls::{SystemRoots, TlsConnector, TlsSettings, TlsSettingsError, tls_error};
 use crate::transport::http::authority;
 
-/// How long a connection waits for a host to reject the client certificate after a handshake of TLS 1.3.
+/// How long the client waits for a host to reject its certificate after a TLS 1.3 handshake.
 const CLIENT_AUTH_WAIT: Duration = Duration::from_millis(100);
 /// Longest response of a proxy to CONNECT, in bytes.
 const MAX_PROXY_RESPONSE: usize = 16 * 1024;
@@ -25,7 +25,7 @@ const MAX_PROXY_RESPONSE: usize = 16 * 1024;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// No address accepts the connection in time.
+    /// No address accepted the connection in time.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The TLS handshake failed.
@@ -89,7 +89,7 @@ struct Proxy {
     connect_request: Secret,
 }
 
-/// Bytes that `Debug` does not show.
+/// Bytes that `Debug` omits.
 struct Secret(Vec<u8>);
 
 impl std::fmt::Debug for Secret {
@@ -110,7 +110,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`EndpointError`] when a name cannot be resolved or TLS cannot be configured.
+    /// [`EndpointError`] if a name cannot be resolved or TLS cannot be configured.
     pub fn for_cluster(target: &Target, system: &mut SystemRoots) -> Result<Endpoints, EndpointError> {
         let hosts = &target.hosts;
         let is_secure = hosts.iter().any(|host| host.scheme == Scheme::Https);
@@ -191,7 +191,7 @@ impl Endpoint {
         let mut first_error = None;
         let (last, first) = self.addresses.split_at(client % self.addresses.len().max(1));
         for (address, left) in first.iter().chain(last).zip((1..=self.addresses.len()).rev()) {
-            // An address that does not respond must not use up the time of the others.
+            // An address that does not respond must leave time for the others.
             let share = deadline.saturating_duration_since(Instant::now()).div_f64(left as f64);
             match timeout_at(Instant::now() + share, TcpStream::connect(address)).await {
                 Ok(tcp) => return CountingStream::new(tcp),
@@ -252,7 +252,7 @@ impl Proxy {
         ConnectError::Proxy { proxy: self.authority.clone(), reason: reason.to_owned() }
     }
 
-    /// Adds to a TLS error that it is one of the proxy, not of the host.
+    /// Marks a TLS error as an error of the proxy, not of the host.
     fn tls_error(&self, error: ConnectError) -> ConnectError {
         match error {
             ConnectError::Tls(reason) => ConnectError::Tls(format!("proxy {}: {reason}", self.authority)),
@@ -284,7 +284,7 @@ where
     timeout_at(deadline, tls.handshake(stream)).await.map_err(|error| handshake_error(&error))
 }
 
-/// Maps every failed handshake to a TLS error, including a time-out and a closed connection.
+/// Maps every failed handshake to a TLS error, including a timeout and a closed connection.
 fn handshake_error(error: &io::Error) -> ConnectError {
     ConnectError::Tls(match tls_error(error) {
         Some(alert) => alert.to_string(),
@@ -322,7 +322,7 @@ async fn send_connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, request
 }
 
 /// Waits until the host has sent something after the handshake: session tickets if it accepts the client certificate,
-/// an alert if it does not. Without this the alert may be lost: a host that closes the connection while a request
+/// an alert if it does not. Without this wait the alert may be lost: a host that closes the connection while a request
 /// arrives resets it.
 async fn await_client_auth(stream: &mut MaybeTlsStream) -> Result<(), ConnectError> {
     let before = stream.byte_counts().received;

@@ -1,4 +1,4 @@
-//! The connections of one client, and one request on one of them.
+//! The connections of one client, and the exchange of a request on one of them.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct ConnectionPool {
     /// Connections that are not in use; the one used last is at the end.
     #[allow(
         clippy::vec_box,
-        reason = "a connection moves twice per request, and copying it costs more than a pointer"
+        reason = "a connection moves twice per request, and copying it costs more than copying a pointer"
     )]
     idle: RefCell<Vec<Box<PooledConnection>>>,
     /// Whether a connection has been reopened since one was last used.
@@ -32,7 +32,7 @@ pub struct ConnectionPool {
 pub struct HostAssignment {
     /// Position of the host among the hosts of the cluster.
     pub host_index: usize,
-    /// Number of the client among those of the host, from 0; decides with which address of the host it starts.
+    /// Number of the client among those of the host, from 0; determines the address of the host with which it starts.
     pub host_client: usize,
 }
 
@@ -73,9 +73,9 @@ impl ConnectionPool {
         connected.map(drop)
     }
 
-    /// Whether the idle connection is closed, by the server or by an error of the last request. Returns `false`
-    /// after [`ConnectionPool::reconnect`] until the next request, so that a client with little to send does not keep
-    /// reconnecting to a server that closes idle connections.
+    /// Whether the idle connection is closed, by the server or by an error of the last request. Returns `false` after
+    /// [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not repeatedly
+    /// reconnect to a server that closes idle connections.
     pub fn needs_reconnect(&self) -> bool {
         !self.reconnected.get()
             && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.is_closed())
@@ -91,8 +91,8 @@ impl ConnectionPool {
         reconnected.map(drop)
     }
 
-    /// Takes the connection used last, or a new one that is not connected yet. A connection that is dropped instead of
-    /// released is closed.
+    /// Takes the most recently used connection, or a new one that is not connected yet. A connection that is dropped
+    /// instead of released is closed.
     pub fn acquire(&self) -> Box<PooledConnection> {
         self.reconnected.set(false);
         let idle = self.idle.borrow_mut().pop();
@@ -123,7 +123,7 @@ pub struct Exchange<T> {
     pub sent: Instant,
     /// When the last byte of the response had arrived, or the exchange failed.
     pub done: Instant,
-    /// What was sent and received.
+    /// Requests and bytes that were sent and received.
     pub traffic: Traffic,
     /// HTTP status of the response; 0 if there is none.
     pub status: u16,
@@ -131,7 +131,7 @@ pub struct Exchange<T> {
     pub result: Result<T, RequestError>,
 }
 
-/// A complete response, as its check reads it.
+/// A complete response, as passed to its check.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseView<'a> {
     /// HTTP status.
@@ -157,9 +157,9 @@ pub struct PooledConnection {
     endpoint: Arc<Endpoint>,
     /// Number of the client among those of the host.
     host_client: usize,
-    /// Whether the connection has been open before.
+    /// Whether the connection was open before.
     was_open: bool,
-    /// Reconnects that the next request has to count.
+    /// Number of reconnects that the next request must count.
     uncounted_reconnects: u32,
     connection: Option<Connection>,
     timer: RequestTimer,
@@ -197,8 +197,8 @@ impl PooledConnection {
         Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
     }
 
-    /// Sends one request and receives its response, on a new connection if the old one was closed meanwhile. Never
-    /// sends a request twice. `check` is called with the response after the exchange has been timed.
+    /// Sends one request and receives its response, on a new connection if the old one was closed in the meantime.
+    /// Never sends a request twice. `check` is called with the response after the exchange has been timed.
     pub async fn exchange<T>(
         &mut self,
         head: &mut RequestHead,
@@ -258,7 +258,7 @@ mod tests {
         Instant::now() + Duration::from_secs(10)
     }
 
-    /// Waits until the client has noticed that the server closed the connection.
+    /// Waits until the client has detected that the server closed the connection.
     async fn await_close(pool: &ConnectionPool) {
         while !pool.needs_reconnect() {
             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -30,7 +30,7 @@ pub struct CountingStream {
 }
 
 impl CountingStream {
-    /// Starts counting at zero, and turns Nagle's algorithm off.
+    /// Starts counting at zero, and disables Nagle's algorithm.
     ///
     /// # Errors
     ///

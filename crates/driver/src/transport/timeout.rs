@@ -1,4 +1,4 @@
-//! Time-out of requests.
+//! Timeouts of requests.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

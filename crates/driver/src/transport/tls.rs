@@ -21,7 +21,7 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::client::TlsStream;
 
-/// Why TLS cannot be configured as the plan says.
+/// Why TLS cannot be configured according to the plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsSettingsError {
@@ -79,7 +79,7 @@ impl TlsSettings {
     ///
     /// # Errors
     ///
-    /// [`TlsSettingsError`] when a file cannot be used, or no authority is accepted.
+    /// [`TlsSettingsError`] if a file cannot be used, or no authority is accepted.
     pub fn for_hosts(tls: &TlsOptions, system: &mut SystemRoots) -> Result<Self, TlsSettingsError> {
         let ca_file = tls.ca_file.as_deref();
         Self::new(tls, if tls.verify { Some(TrustAnchors::new(ca_file, system)?) } else { None })
@@ -130,7 +130,7 @@ impl TlsSettings {
     ///
     /// # Errors
     ///
-    /// [`TlsSettingsError::ServerName`] when no certificate can be issued for the name.
+    /// [`TlsSettingsError::ServerName`] if no certificate can be issued for the name.
     pub fn connector(&self, host: &str) -> Result<TlsConnector, TlsSettingsError> {
         let name = self.server_name.as_deref().unwrap_or(host);
         let server_name = ServerName::try_from(name.to_owned())
@@ -186,7 +186,7 @@ impl ResolvesClientCert for ClientCertResolver {
     }
 
     fn has_certs(&self) -> bool {
-        // With `false` rustls would not call `resolve`, and a request for a certificate would go unnoticed.
+        // With `false` rustls would not call `resolve`, and a request for a certificate would not be detected.
         true
     }
 }
@@ -195,8 +195,8 @@ impl ResolvesClientCert for ClientCertResolver {
 #[derive(Debug)]
 struct TrustAnchors {
     roots: Arc<RootCertStore>,
-    /// All certificates of the user's file. A host that presents one of them needs no authority: a self-signed
-    /// certificate that is also marked as an authority, as OpenSSL creates them, would not be accepted otherwise.
+    /// All certificates of the user's file. A host that presents one of them needs no authority. Otherwise a
+    /// self-signed certificate that is marked as an authority, as OpenSSL creates it, would not be accepted.
     pinned: Vec<CertificateDer<'static>>,
 }
 
@@ -213,8 +213,8 @@ impl TrustAnchors {
         Ok(Self { roots: Arc::new(roots), pinned })
     }
 
-    /// Whether a certificate is accepted although no authority has issued it. Its validity period has been verified,
-    /// and its purpose unless it is marked as an authority.
+    /// Whether a certificate is accepted although no authority has issued it. Its validity period has already been
+    /// verified, and so has its purpose unless it is marked as an authority.
     fn is_pinned(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
         use rustls::CertificateError::{Other, UnknownIssuer};
         matches!(error, rustls::Error::InvalidCertificate(UnknownIssuer | Other(_)))
@@ -225,18 +225,18 @@ impl TrustAnchors {
 /// Whether a certificate of the user's file is that of a valid authority. A host's certificate must not become an
 /// anchor: webpki accepts any anchor as an issuer, so the key of one host could impersonate all others.
 fn is_authority(certificate: &CertificateDer<'_>) -> bool {
-    // Certificates of X.509 version 1 have no such mark and cannot be parsed here. The root store reports those that
-    // cannot be read at all.
+    // Certificates of X.509 version 1 have no such mark, and this parser rejects them. The root store reports those
+    // that cannot be read at all.
     let Ok(parsed) = ParsedCertificate::try_from(certificate) else { return true };
     let algorithms = default_provider().signature_verification_algorithms.all;
     let no_roots = RootCertStore::empty();
     let verified =
         verify_server_cert_signed_by_trust_anchor(&parsed, &no_roots, &[], UnixTime::now(), algorithms);
-    // webpki rejects an authority as a server certificate before it looks for the issuer.
+    // webpki rejects an authority as a server certificate before it searches for the issuer.
     matches!(verified, Err(rustls::Error::InvalidCertificate(rustls::CertificateError::Other(_))))
 }
 
-/// Verifies certificates of servers as strictly as the plan says.
+/// Verifies certificates of servers as strictly as the plan requires.
 #[derive(Debug)]
 struct CertVerifier {
     /// `None` accepts every certificate.
@@ -328,7 +328,7 @@ fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, TlsSett
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let certificates = certificates.map_err(|_| file_error(path, "a certificate in it is not valid PEM"))?;
     if certificates.is_empty() {
-        return Err(file_error(path, "there is no certificate in it (PEM)"));
+        return Err(file_error(path, "it contains no certificate (PEM)"));
     }
     Ok(certificates)
 }
@@ -362,7 +362,7 @@ fn read_private_key(path: &str) -> Result<PrivateKeyDer<'static>, TlsSettingsErr
             path,
             match error {
                 _ if encrypted => "the private key is encrypted: decrypt it, for example with openssl pkey",
-                PemError::NoItemsFound => "there is no private key in it (PEM: PKCS#8, PKCS#1 or SEC1)",
+                PemError::NoItemsFound => "it contains no private key (PEM: PKCS#8, PKCS#1 or SEC1)",
                 _ => "the private key in it is not valid PEM",
             },
         )

@@ -22,7 +22,7 @@ use crate::step_state::TaskState;
 use crate::units::{nanos, nanos_since};
 use crate::worker::operations::ClientOperations;
 
-/// Delay after a request that found no connection, in a task without a schedule; it would otherwise fail millions of
+/// Delay after a request without a connection, in a task without a schedule; the task would otherwise fail millions of
 /// times.
 const DELAY_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
 
@@ -50,8 +50,8 @@ pub struct Entry {
     pub joins_later: bool,
 }
 
-/// The measured loop of one client in one task. It is generic over everything that takes time, so that tests replace
-/// the clock and the operations at no cost for the real ones.
+/// The measured loop of one client in one task. It is generic over everything that takes time, so that tests can
+/// replace the clock and the operations without a run-time cost in production.
 #[derive(Debug)]
 pub struct ClientLoop<'a, C, O> {
     /// Reads the time and sleeps until operations are due.
@@ -164,8 +164,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Prepares the next operation of the source, then takes the due time that is next in the shared schedule. In this order,
-    /// because a client whose source is exhausted must not take a due time from the other clients.
+    /// Prepares the next operation of the source, then takes the due time that is next in the shared schedule. The
+    /// order matters: a client whose source is exhausted must not take a due time from the other clients.
     async fn next_of_shared_schedule(&mut self, shared: &SharedSchedule) -> Result<NextOperation, EndedBy> {
         let preparing_since = self.clock.now();
         let mut now_ns = self.elapsed_ns(preparing_since);
@@ -188,7 +188,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         Ok(NextOperation { due_ns: Some(due_ns), preparing_since, sample_type })
     }
 
-    /// Ends the client because its open loop has no more operations.
+    /// Ends the client because the shared schedule has no more operations.
     fn end_for_schedule(&self, exhausted: Exhausted) -> EndedBy {
         self.recorder.borrow_mut().leave_unsent(self.client.id.task_index, exhausted.unsent);
         exhausted.ended_by
@@ -231,8 +231,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         waited.ok_or_else(|| self.stop_reason())
     }
 
-    /// Records how long an operation that was needed at `needed` has waited for its source. A wait that ends with the
-    /// end of the source does not count.
+    /// Records how long a client that needed an operation at `needed` waited for its source. A wait that ends because
+    /// the source ends does not count.
     fn record_underrun(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
         if !waited.is_zero() && !self.operations.is_exhausted() {
@@ -240,7 +240,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// The reason for the end of a client that has been stopped.
+    /// The reason why a client was stopped.
     fn stop_reason(&self) -> EndedBy {
         self.cancellation.stop_reason().unwrap_or(EndedBy::Stopped)
     }
@@ -262,7 +262,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Ends the client because an operation was not executed: the race or the step has ended, or its runner in Python
-    /// had no operation left.
+    /// had no more operations.
     fn end_without_outcome(&self, schedule: &Schedule, due_ns: Option<u64>) -> EndedBy {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
@@ -275,8 +275,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         self.end_for_source()
     }
 
-    /// Ends the client because its source has no more operations. If something failed in Python, that is recorded as
-    /// the failure of one operation.
+    /// Ends the client because its source has no more operations. An error in Python is recorded as the failure of one
+    /// operation.
     fn end_for_source(&self) -> EndedBy {
         let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else { return EndedBy::Source };
         self.recorder.borrow_mut().begin_source_failure(self.client.id.task_index);
@@ -326,7 +326,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         self.recorder.borrow_mut().record(sample, outcome.result.failures);
     }
 
-    /// Records a sub-operation. Its weight and its lateness are in the sample of the whole operation.
+    /// Records a sub-operation. The sample of the whole operation contains the weight and the lateness.
     fn record_sub_operation(&self, sample_type: SampleType, sub_operation: SubOperation) {
         let SubOperation { label, outcome } = sub_operation;
         let (sent_ns, done_ns) = (self.elapsed_ns(outcome.sent), self.elapsed_ns(outcome.done));
@@ -379,7 +379,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let (class, race) = (result.error_class, self.cancellation.race);
         match self.cancellation.step.plan().driver.on_error {
             _ if result.is_success() => {}
-            // The track declares that the race is worthless if an assertion fails.
+            // If an assertion of the track fails, the results of the race are useless.
             _ if class == ErrorClass::Assertion => {
                 let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
                 race.abort(format!("task {}: {reason}", task.name));
@@ -414,7 +414,7 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
     }
     let slept = cancellation.run_until_cancelled(clock.sleep_until(instant)).await;
     if let Some(Err(error)) = &slept {
-        // Without its timer the client would send too early and record that as its schedule.
+        // Without a timer the client would send too early and record the wrong times as its schedule.
         cancellation.race.abort(format!("the system refused a timer: {error}"));
     }
     matches!(slept, Some(Ok(())))
@@ -422,9 +422,9 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
 
 /// An operation that is about to begin.
 struct NextOperation {
-    /// When it is due, nanoseconds since the task began; `None`: as soon as the client is free.
+    /// When it is due, in nanoseconds since the task began; `None`: as soon as the client is free.
     due_ns: Option<u64>,
-    /// Since when the client has been preparing it.
+    /// When the client began to prepare it.
     preparing_since: Instant,
     sample_type: SampleType,
 }
@@ -432,9 +432,9 @@ struct NextOperation {
 /// The times of an operation that its outcome does not contain.
 struct LoopTimes {
     due_ns: Option<u64>,
-    /// When the client was free for it, nanoseconds since the task began.
+    /// When the client was free for it, in nanoseconds since the task began.
     free_ns: u64,
-    /// Processing time counts from here: from the due time on, or without a schedule from the preparation on.
+    /// Start of the processing time: the due time or, without a schedule, the start of the preparation.
     processing_start: Instant,
     /// When the operation ended as a whole; `None`: when it is recorded.
     processing_end: Option<Instant>,

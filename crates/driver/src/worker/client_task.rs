@@ -1,4 +1,4 @@
-//! The tasks of one client in a step, one after another.
+//! Runs the tasks of one client in a step, one after another.
 
 use std::cell::RefCell;
 

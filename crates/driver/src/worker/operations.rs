@@ -1,4 +1,4 @@
-//! Interface between the measured loop and the operations, which take time to execute.
+//! Interface between the measured loop and the operations that it executes.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -12,13 +12,13 @@ use crate::worker::source::OperationSource;
 
 /// The operations of one client in one task.
 pub trait ClientOperations {
-    /// Prepares the next operation off the clock; `false` if there is none.
+    /// Prepares the next operation before it is timed; `false` if there is none.
     fn prepare_next(&mut self) -> bool;
 
     /// Compresses the prepared operation, if it is sent compressed.
     fn compress(&mut self) -> impl Future<Output = ()>;
 
-    /// Executes the prepared operation; `None` if the race or the step ends first, or its runner had none.
+    /// Executes the prepared operation; `None` if the race or the step ends first, or if its runner had no operation.
     fn execute(
         &mut self,
         cancellation: &Cancellation<'_>,
@@ -32,13 +32,13 @@ pub trait ClientOperations {
     /// Whether the next operation has not been supplied but may still be.
     fn is_starved(&self) -> bool;
 
-    /// Waits until the next operation is supplied, or no more will come.
+    /// Waits until the next operation is supplied, or until it is known that there are no more.
     fn supplied(&self) -> impl Future<Output = ()>;
 
-    /// Whether no operation is left and none will be supplied.
+    /// Whether there are no more operations and none will be supplied.
     fn is_exhausted(&self) -> bool;
 
-    /// Takes the unit of the last success, if a runner in Python named it.
+    /// Takes the unit of the last success, if a runner in Python returned it.
     fn take_unit(&mut self) -> Option<String>;
 
     /// Whether a runner in Python has declared that the last operation was the client's final one.

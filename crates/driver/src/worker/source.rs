@@ -1,4 +1,4 @@
-//! Sources of operations: a source prepares the next operation off the clock and executes it when it is due.
+//! Sources of operations: a source prepares the next operation before it is timed and executes it when it is due.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ impl OperationSource {
     ///
     /// # Errors
     ///
-    /// When a request cannot be written as HTTP or data cannot be read.
+    /// If a request cannot be written as HTTP or data cannot be read.
     pub fn new(
         plan: &Plan,
         task: &PlannedTask,
@@ -83,7 +83,7 @@ impl OperationSource {
         }
     }
 
-    /// Compresses the prepared operation if it is sent compressed, and yields to other clients of the thread meanwhile.
+    /// Compresses the prepared operation if it is sent compressed, and meanwhile yields to other clients of the thread.
     pub async fn compress(&mut self) {
         if let Self::Bulk(bulk) = self {
             bulk.compress().await;

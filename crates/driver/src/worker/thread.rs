@@ -30,7 +30,7 @@ use crate::worker::client_task::{ClientTask, run_tasks};
 use crate::worker::operations::PooledOperations;
 use crate::worker::source::{OperationSource, SourceContext};
 
-/// How often idle connections are checked.
+/// Interval at which idle connections are checked.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
 
 /// A command of the coordinator to a worker.
@@ -69,7 +69,7 @@ pub struct WorkerContext {
     pub bridge: Option<Arc<PythonBridge>>,
     /// The state of the race.
     pub race: Arc<RaceState>,
-    /// Where recordings are sent.
+    /// The channel to which recordings are sent.
     pub record_sender: RecordSender,
 }
 
@@ -82,7 +82,7 @@ pub struct Worker {
     pub context: WorkerContext,
     /// Commands of the coordinator.
     pub commands: UnboundedReceiver<WorkerCommand>,
-    /// Where replies are sent.
+    /// The channel to which replies are sent.
     pub replies: Sender<WorkerReply>,
 }
 
@@ -206,7 +206,7 @@ impl Worker {
             let mut next = None;
             let stopped = || race.stop_level() != StopLevel::Run;
             let joined = async { next = connecting.join_next().await };
-            // A race that is stopped while it connects does not need the remaining clients.
+            // A race that is stopped while it connects does not need the remaining connections.
             if run_until_cancelled(joined, &stop_notify, stopped).await.is_none() {
                 break;
             }
@@ -293,7 +293,7 @@ impl Worker {
             reconnecting.spawn_local(async move {
                 let Err(error) = pool.reconnect(deadline).await else { return };
                 if matches!(&error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
-                    // The host did not refuse the connection. A request would also wait until its time-out and report
+                    // The host did not refuse the connection. A request would also wait until its timeout and report
                     // that.
                     return;
                 }
@@ -308,7 +308,7 @@ impl Worker {
 ///
 /// # Errors
 ///
-/// When a histogram cannot be created.
+/// If a histogram cannot be created.
 pub fn add_client(recorder: &RefCell<Recorder>, id: ClientId, task: &PlannedTask) -> Result<(), RecordError> {
     let paced = !matches!(task.pace, TaskPacing::Unpaced {});
     let measured_window = measured_window(task.bound);
@@ -320,12 +320,12 @@ fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = Clie
     step.clients_of(share).flat_map(|client| &client.allocations).copied().map(client_id)
 }
 
-/// The client that an allocation is for.
+/// The client of an allocation.
 pub fn client_id(allocation: TaskAllocation) -> ClientId {
     ClientId { task_index: allocation.task, client_number: allocation.client }
 }
 
-/// When a task began, nanoseconds since the race's first step.
+/// When a task began, in nanoseconds since the race's first step.
 fn task_began_ns(task_state: &TaskState, race: &RaceState) -> u64 {
     race.elapsed_ns(task_state.origin(Instant::now()))
 }

@@ -1,6 +1,6 @@
 //! Certificate authorities, certificates that they issue, and the configuration of TLS servers that use them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, reason = "each test uses some of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -76,7 +76,7 @@ pub fn bulk_task(name: &str, clients: u32, file: &Path, documents: u64) -> Value
     task
 }
 
-/// All results of a race.
+/// The results of a race.
 pub struct Finished {
     pub tasks: Vec<TaskResult>,
     pub summary: RaceSummary,
@@ -86,7 +86,7 @@ pub struct Finished {
 
 impl Finished {
     pub fn task(&self, name: &str) -> &TaskResult {
-        self.tasks.iter().find(|task| task.task == name).expect("the race has no such task")
+        self.tasks.iter().find(|task| task.task == name).expect("the race has no task with this name")
     }
 }
 
@@ -107,7 +107,11 @@ pub fn run_with(plan: &Value, meanwhile: impl FnOnce(&Race)) -> Finished {
                 RaceEvent::TaskFinished(result) => tasks.push(*result),
                 RaceEvent::Finished(summary) => {
                     let samples = samples::read(folder.path());
-                    assert_eq!(summary.contradictions, [] as [String; 0], "the driver's counts");
+                    assert_eq!(
+                        summary.contradictions,
+                        [] as [String; 0],
+                        "the driver's counts do not add up"
+                    );
                     return Finished { tasks, summary: *summary, samples };
                 }
             }

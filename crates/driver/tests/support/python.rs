@@ -1,5 +1,5 @@
 //! A thread of the test in the role of Python.
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, reason = "each test uses some of it")]
 
 use std::sync::Arc;
 use std::thread;
@@ -42,7 +42,7 @@ pub fn success(weight: u64, last: bool) -> RunnerResult {
     RunnerResult { weight, unit: "ops".into(), success: true, last, failure: None }
 }
 
-/// The result of a failed operation, its client's last.
+/// The result of a failed operation, which is its client's last.
 pub fn failure(class: &str) -> RunnerResult {
     let class = OperationFailure::class_of(class).unwrap();
     let failure =
@@ -63,7 +63,7 @@ pub fn wait_for_events(bridge: &PythonBridge) -> Vec<PythonEvent> {
         if !events.is_empty() {
             return events;
         }
-        // The test in Python waits on the descriptor.
+        // The tests in Python wait on the descriptor instead.
         thread::sleep(Duration::from_millis(1));
     }
 }

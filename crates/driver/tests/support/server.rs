@@ -1,4 +1,4 @@
-//! A scripted HTTP server on real sockets, with or without TLS. A script decides how it answers each request: its
+//! A scripted HTTP server on real sockets, with or without TLS. A script determines the answer to each request: its
 //! bytes, its time, its pieces, and how the connection ends. The server logs all requests and their times, which tests
 //! compare with what the driver records.
 //!
@@ -37,7 +37,7 @@ pub struct LoggedRequest {
     pub response_bytes: usize,
 }
 
-/// How the connection continues after an answer.
+/// What the server does with the connection after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The server waits for the next request.
@@ -48,7 +48,7 @@ pub enum End {
     Reset,
     /// The server closes its sending side and continues to read.
     HalfClose,
-    /// The server closes the connection and accepts no other before [`Server::open`]. Requires a backlog of 0.
+    /// The server closes the connection and accepts no other one before [`Server::open`]. Requires a backlog of 0.
     Shut,
 }
 
@@ -74,7 +74,7 @@ impl Answer {
         Self { after, ..self }
     }
 
-    /// Sends the response in this number of pieces, the last one `over` after the first.
+    /// Sends the response in this number of pieces, the last one after `over` has passed since the first.
     pub fn trickled(self, pieces: usize, over: Duration) -> Self {
         Self { pieces, over, ..self }
     }
@@ -145,7 +145,7 @@ type Script = dyn Fn(&LoggedRequest, usize) -> Answer + Send + Sync;
 
 /// How a server listens.
 pub struct Options {
-    /// Address to listen at.
+    /// Address to listen on.
     pub address: IpAddr,
     /// Backlog of the listening socket. One more connection than this is established; the next one waits until the
     /// kernel of the client tries again, after a second.
@@ -385,7 +385,7 @@ impl State {
         Some(Stream::Tls(Box::new(StreamOwned::new(tls, socket))))
     }
 
-    /// Fills the backlog: one connection is still accepted, one waits in the queue, and others find no room.
+    /// Fills the backlog: one connection is still accepted, one waits in the queue, and others are not accepted.
     fn shut(&self) {
         self.open.store(false, Ordering::Relaxed);
         let here = self.listener.local_addr().unwrap();

@@ -101,7 +101,7 @@ fn an_error_of_a_proxy_names_it_and_shows_no_secret() {
 }
 
 #[test]
-fn clients_are_spread_over_the_addresses_of_a_host_and_skip_those_that_refuse() {
+fn clients_are_spread_over_the_addresses_of_a_host_and_skip_refusing_ones() {
     let listeners: Vec<TcpListener> =
         (1..=3).map(|last| TcpListener::bind(format!("127.0.0.{last}:0")).unwrap()).collect();
     let addresses: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();

@@ -276,10 +276,10 @@ fn unusable_files_are_named_before_the_race_and_their_content_is_not_shown() {
     let with_key = |key: &str| json!({"ca_file": ca, "client_cert": certificate, "client_key": key});
     let cases = [
         (json!({"ca_file": "/no/such.pem"}), "/no/such.pem", "No such file"),
-        (json!({"ca_file": empty}), empty.as_str(), "there is no certificate in it"),
-        (json!({"ca_file": ca, "client_cert": certificate}), &certificate, "there is no private key in it"),
+        (json!({"ca_file": empty}), empty.as_str(), "it contains no certificate"),
+        (json!({"ca_file": ca, "client_cert": certificate}), &certificate, "it contains no private key"),
         (with_key("/no/key.pem"), "/no/key.pem", "No such file"),
-        (with_key(&empty), &empty, "there is no private key in it"),
+        (with_key(&empty), &empty, "it contains no private key"),
         (with_key(&truncated), &truncated, "the private key in it is not valid PEM"),
         (with_key(&odd), &odd, "the private key in it is not valid PEM"),
         (with_key(&locked), &locked, "the private key is encrypted"),

@@ -69,8 +69,8 @@ fn with_half_the_connections_reset_every_operation_is_accounted_for() {
     beginning(&race.samples, &seen);
 }
 
-/// A third of the requests is answered by closing the connection, a third with half a response, a third correctly; each
-/// is one operation.
+/// A third of the requests is answered by closing the connection, a third with half a response, and a third correctly;
+/// each is one operation.
 #[test]
 fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     let half = |before| {
@@ -97,8 +97,8 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
 }
 
-/// A server that closes after a complete response without announcing it. Either the client detects it and reconnects,
-/// or its next request is lost: requests that arrived succeeded, the others are failures.
+/// A server that closes the connection after a complete response without announcing it. Either the client detects it
+/// and reconnects, or its next request is lost: requests that arrived succeeded, the others are failures.
 #[test]
 fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it() {
     let server = Server::start(|_, before| Answer::from(response_with_took(before)).then(End::Close));
@@ -115,7 +115,7 @@ fn held(seen: &[LoggedRequest]) -> usize {
     seen.iter().filter(|seen| seen.responded.is_none()).count()
 }
 
-/// 100/s over 4 clients, and an engine that stalls for good after 0.2 s. When all 4 wait, the race is stopped: their
+/// 100/s over 4 clients, and an engine that stalls permanently after 0.2 s. When all 4 wait, the race is stopped: their
 /// operations are unanswered, and earlier results are kept.
 #[test]
 fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_in_flight() {

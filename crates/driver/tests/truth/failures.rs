@@ -1,4 +1,4 @@
-//! What counts as a failure, and which figures failures must not improve.
+//! What counts as a failure, and the figures that failures must not improve.
 
 use std::fs;
 use std::time::Duration;
@@ -24,8 +24,8 @@ fn rejecting(rejected: u64) -> Vec<u8> {
     json_response(200, &json!({"took": 1, "errors": rejected > 0, "items": items}))
 }
 
-/// [3, 22] 20 bulks of 10 documents; every second one has 4 rejected: 200 sent, 40 rejected, throughput of 160. Half of
-/// the requests failed, and their times are in a separate histogram.
+/// [3, 22] 20 bulks of 10 documents; every second bulk has 4 rejected documents: 200 sent, 40 rejected, a throughput of
+/// 160. Half of the requests failed, and their times are in a separate histogram.
 #[test]
 fn rejected_documents_are_not_throughput() {
     let folder = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ fn rejected_documents_are_not_throughput() {
     assert!(error.first_s <= error.last_s);
 }
 
-/// [3] All documents of all bulks rejected: 100 documents sent, error rate 1, and a throughput of 0.
+/// [3] All documents of all bulks are rejected: 100 documents sent, an error rate of 1, and a throughput of 0.
 #[test]
 fn an_index_that_rejects_every_document_has_no_throughput() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,8 +140,8 @@ fn polled(task: Value, script: impl Fn(usize) -> Value + Send + Sync + 'static) 
     (run(&plan(server.port, &[task])), server)
 }
 
-/// [29] A value that is missing, then 3, then 0, and one that changes from true to false: 0 and false are values. At
-/// least the configured 20 ms pass between a response and the next request.
+/// [29] A value that is first missing, then 3, then 0, and another that changes from true to false: 0 and false are
+/// values. At least the configured 20 ms pass between a response and the next request.
 #[test]
 fn a_condition_is_polled_at_its_interval_and_zero_and_false_are_values() {
     let zero = |before: usize| match before {

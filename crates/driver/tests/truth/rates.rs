@@ -27,8 +27,8 @@ fn carried(samples: &[Sample], second: i64) -> i64 {
     samples.iter().filter(over).count() as i64
 }
 
-/// Asserts that no operation was sent before it was due, and that at no time had more arrived than were due, by the
-/// clock of the server.
+/// Asserts that no operation was sent before it was due, and that at no time had more requests arrived than were due,
+/// by the clock of the server.
 fn assert_no_request_was_early(samples: &[Sample], seen: &[LoggedRequest]) {
     assert!(samples.iter().all(|sample| sample.sent >= sample.due));
     let begin = *beginning(samples, seen).start();
@@ -44,7 +44,7 @@ fn assert_no_request_was_early(samples: &[Sample], seen: &[LoggedRequest]) {
 /// [1] 133/s for 3 s: 133 are due in every second. During warm-up the engine stalls for 0.4 s, so that its rate is
 /// first 0 and then a burst; a mean since the start of the task would include both.
 #[test]
-fn a_steady_133_per_second_reads_133_after_any_warm_up() {
+fn a_steady_133_per_second_is_reported_as_133_after_any_warm_up() {
     let server = Server::stalling(&[ms(100)..ms(500)], |_, before| response_with_took(before));
     let race = run(&plan(server.port, &[paced("search", 4, 133.0, (1.0, 2.0))]));
     let (result, samples) = (race.task("search"), &race.samples);
@@ -57,7 +57,7 @@ fn a_steady_133_per_second_reads_133_after_any_warm_up() {
     assert_eq!(seconds, [133 + pushed[0] - pushed[1], 133 + pushed[1] - pushed[2]]);
     let delayed = *pushed.iter().max().unwrap() as f64;
     for value in [throughput.min, throughput.median, throughput.mean, throughput.max] {
-        assert!((value - 133.0).abs() <= 2.0 + delayed, "{throughput:?}, {pushed:?} ended later");
+        assert!((value - 133.0).abs() <= 2.0 + delayed, "{throughput:?}, {pushed:?} operations ended later");
     }
     assert!((throughput.mean - (266 + pushed[0] - pushed[2]) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
 }
@@ -79,7 +79,7 @@ fn a_stall_lowers_the_minimum_and_the_mean_stays_correct() {
     let (held, after) = (carried(samples, 1), carried(samples, 2) + result.accounting.unsent as i64);
     // The clock of the stall starts with the first request, shortly after the task.
     let first = server.requests()[0].arrived.cast_signed() - beginning(samples, &server.requests()).start();
-    assert!(held >= (600 * MS - first) * 133 / SECOND - 1, "{held} were held");
+    assert!(held >= (600 * MS - first) * 133 / SECOND - 1, "{held} operations were delayed");
     assert_eq!(seconds, [133 - held, 133 + held - after]);
     assert!((throughput.mean - (266 - after) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
 }
@@ -105,7 +105,10 @@ fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
     let throughput = timed.throughput.unwrap();
     assert!((throughput.mean - inside as f64 / 1.25).abs() < 1e-9, "{throughput:?} {inside}");
     assert_eq!(timed.work.weight as i64, of("timed").map(|one| one.weight).sum::<i64>());
-    assert!(of("timed").any(|one| one.warmup && one.done > 100 * MS), "an operation was in flight");
+    assert!(
+        of("timed").any(|one| one.warmup && one.done > 100 * MS),
+        "no operation was in flight when the warm-up ended"
+    );
     // All measured work over the time from its first request to its last response.
     let measured: Vec<&Sample> = of("counted").filter(|one| !one.warmup).collect();
     let begin = measured.iter().map(|one| one.sent).min().unwrap();
@@ -167,13 +170,13 @@ fn no_work_is_a_throughput_of_zero() {
     let server = Server::start(|_, _| Answer::from(json_response(500, &json!({}))).after(ms(1)));
     let race = run(&plan(server.port, &[request_task("search", 2, 5)]));
     let result = race.task("search");
-    let throughput = result.throughput.expect("a value");
+    let throughput = result.throughput.expect("the throughput is missing");
     assert!(throughput.max.abs() < f64::EPSILON && throughput.mean.abs() < f64::EPSILON, "{throughput:?}");
     assert!((result.error_rate - 1.0).abs() < f64::EPSILON && result.service_time.is_none());
 }
 
-/// [12] A task of many clients, then one of 2 clients that send without pause for a second: each of the 2 workers runs
-/// one of them, and both use about the same CPU time.
+/// [12] A task of many clients, then a task of 2 clients that send without pause for a second: each of the 2 workers
+/// runs one of them, and both use about the same CPU time.
 #[test]
 fn two_clients_of_a_small_task_keep_two_threads_busy() {
     let server = Server::start(|_, before| response_with_took(before));

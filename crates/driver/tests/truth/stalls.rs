@@ -36,7 +36,7 @@ impl Stall {
         let planned = self.each as usize * clients as usize;
         assert_eq!((race.samples.len(), seen.len()), (planned, planned));
         let begin = beginning(&race.samples, &seen);
-        // The stall on the clock of the task, as precisely as the beginning of the task is known.
+        // The stall on the clock of the task, as precisely as the start of the task is known.
         let first = seen[0].arrived.cast_signed();
         let (earliest, latest) = (first - begin.end(), first - begin.start());
         let end = earliest + to * MS;
@@ -45,9 +45,9 @@ impl Stall {
         let late: Vec<&&Sample> = in_stall.iter().filter(|sample| sample.sent >= end).collect();
         let expected =
             rate * (to - from) / 1000 - rate * (latest - earliest) / (1_000_000_000) - i64::from(clients) - 1;
-        assert!(late.len() as i64 >= expected, "{} of {expected} were sent late", late.len());
-        // No latency lies below the line. The difference to it is the time of the server, whose log bounds every `done`
-        // by the next request on the connection.
+        assert!(late.len() as i64 >= expected, "{} of {expected} operations were sent late", late.len());
+        // No latency lies below the line. The difference from it is the time of the server, whose log bounds every
+        // `done` by the next request on the connection.
         assert!(late.iter().all(|sample| sample.latency() >= end - sample.due), "{late:?}");
         // No client was free to send them, and each is counted as waiting.
         assert!(result.accounting.waited >= late.len() as u64, "{:?}", result.accounting);
@@ -108,5 +108,5 @@ fn in_an_open_loop_with_enough_connections_no_operation_waits_for_one() {
     // Operations that the machine delayed are late, and are reported as such.
     let due = race.samples.iter().filter(|sample| (from..end).contains(&sample.due)).count();
     let late = race.samples.iter().filter(|sample| sample.sent - sample.due > 10 * MS).count();
-    assert!(held.count() + late + 5 >= due, "{late} of {due} were late");
+    assert!(held.count() + late + 5 >= due, "{late} of {due} operations were late");
 }

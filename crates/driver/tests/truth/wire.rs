@@ -12,7 +12,7 @@ use crate::support::samples::beginning;
 use crate::support::server::{Answer, End, Options, chunked, gzipped, response_with, response_with_took};
 use crate::support::{Finished, LoggedRequest, Server, json_response, plan, request_task, run, step};
 
-/// Bytes of all requests and replies of a path as the server counted them.
+/// Bytes of all requests and responses of a path as the server counted them.
 fn bytes(seen: &[LoggedRequest], path: &str) -> (u64, u64) {
     let of = || seen.iter().filter(|seen| seen.line.split(' ').nth(1) == Some(path));
     (of().map(|seen| seen.bytes as u64).sum(), of().map(|seen| seen.response_bytes as u64).sum())
@@ -62,7 +62,7 @@ fn configured_retries_are_sent_and_counted() {
 /// [7] 5 clients send 20 each: all 100 requests have every header, and each of 6 without a response fails after the 40
 /// ms of its operation, not after the 5 s of the race.
 #[test]
-fn every_request_has_the_headers_and_the_time_out_of_its_operation() {
+fn every_request_has_the_headers_and_the_timeout_of_its_operation() {
     let server = Server::start(|seen, before| {
         if seen.line.contains("/mute") { Answer::silence() } else { response_with_took(before).into() }
     });
@@ -105,7 +105,7 @@ fn every_millisecond(iterations: u64) -> Value {
 }
 
 /// [13] A server whose queue of connections is full when the client connects, so that the kernel retries after a
-/// second. All of that happens before the task begins.
+/// second. All of this happens before the task begins.
 #[test]
 fn opening_a_connection_is_not_part_of_a_sample() {
     let server =
@@ -121,9 +121,9 @@ fn opening_a_connection_is_not_part_of_a_sample() {
     );
 }
 
-/// [13] Reconnecting in the middle of a task: the connection is closed with the second reply, and no other is accepted
-/// for at least 300 ms. The third operation was due and is late, which its latency shows; it counts as sent, the start
-/// of its service time, once the connection is open.
+/// [13] Reconnecting in the middle of a task: the connection is closed with the second response, and no other is
+/// accepted for at least 300 ms. The third operation is late, which its latency includes; its service time starts when
+/// it is sent, after the connection has been opened.
 #[test]
 fn reconnecting_is_part_of_latency_and_not_of_service_time() {
     let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| {
@@ -175,9 +175,9 @@ fn compressed_responses_are_counted_as_transferred() {
     beginning(&race.samples, &seen);
 }
 
-/// Replies in pieces: a body of 2 kB in chunks of 100 bytes with extensions and a trailer, a reply in 20 writes over
-/// 120 ms, and one whose last byte arrives 150 ms after the rest. `done` is when the last byte has arrived, and every
-/// byte of the framing counts.
+/// Responses in pieces: a body of 2 kB in chunks of 100 bytes with extensions and a trailer, a response in 20 writes
+/// over 120 ms, and one whose last byte arrives 150 ms after the rest. `done` is when the last byte has arrived, and
+/// every byte of the framing counts.
 #[test]
 fn a_response_is_complete_with_its_last_byte() {
     let filler = "x".repeat(2000);

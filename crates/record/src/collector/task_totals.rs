@@ -62,7 +62,7 @@ impl TaskTotals {
     ///
     /// # Errors
     ///
-    /// As [`DurationHistogram::new`].
+    /// The errors of [`DurationHistogram::new`].
     pub fn new(task_index: u32, info: TaskInfo) -> Result<Self, RecordError> {
         let [warmup, measured] = SampleType::ALL.map(|_| OperationStats::for_task(info.paced));
         Ok(Self {

@@ -58,7 +58,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// As [`crate::DurationHistogram::new`].
+    /// The errors of [`crate::DurationHistogram::new`].
     pub fn add_client(&mut self, task: RecordedTask) -> Result<(), RecordError> {
         if let Some(open) = self.open_task(task.task_index) {
             open.clients += 1;
@@ -141,7 +141,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// As [`crate::DurationHistogram::new`].
+    /// The errors of [`crate::DurationHistogram::new`].
     pub fn record_sub_operation(
         &mut self,
         name: SubOperationName<'_>,

@@ -80,7 +80,7 @@ impl OpenTask {
     ///
     /// # Errors
     ///
-    /// As [`crate::DurationHistogram::new`].
+    /// The errors of [`crate::DurationHistogram::new`].
     pub fn new(task: RecordedTask, sample_decision: SampleDecision) -> Result<Self, RecordError> {
         let RecordedTask { task_index, paced, measured_window } = task;
         let second = |sample_type| {
@@ -209,7 +209,7 @@ impl OpenSubOperation {
     ///
     /// # Errors
     ///
-    /// As [`crate::DurationHistogram::new`].
+    /// The errors of [`crate::DurationHistogram::new`].
     pub fn second(&mut self, sample_type: SampleType) -> Result<&mut SecondStats, RecordError> {
         match &mut self.current_seconds[sample_type.index()] {
             Some(second) => Ok(second),

@@ -1,7 +1,7 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), decoded in place.
 //!
-//! Lines must end in CRLF: parsers that also accept other line ends may disagree about the extent of the body. Every
-//! byte is moved once. An incomplete line is searched again after every read; its maximum length bounds that cost.
+//! Lines must end in CRLF: parsers that also accept other line ends may disagree about where the body ends. Every byte
+//! is moved once. An incomplete line is searched again after every read; its maximum length bounds that cost.
 
 /// Longest line with the size of a chunk, extensions included, in bytes.
 const MAX_SIZE_LINE: usize = 4 * 1024;
@@ -46,13 +46,13 @@ pub enum ChunkedStatus {
         /// Encoded length in bytes, trailers included.
         consumed: usize,
     },
-    /// The body is not validly chunked, for this reason.
+    /// The chunked coding of the body is invalid, for this reason.
     Malformed(&'static str),
 }
 
 impl ChunkedDecoder {
-    /// Continues with `body`, which holds all bytes received since the beginning of the encoded body. A chunk of more
-    /// than `max_body` bytes is refused as soon as its size is known.
+    /// Continues with `body`, which contains all bytes received since the beginning of the encoded body. A chunk of
+    /// more than `max_body` bytes is refused as soon as its size is known.
     pub fn advance(&mut self, body: &mut [u8], max_body: usize) -> ChunkedStatus {
         loop {
             let status = match self.state {

@@ -1,4 +1,4 @@
-//! One connection: sends a request, receives the response.
+//! A connection, which sends a request and receives the response.
 
 use std::future::poll_fn;
 use std::io;
@@ -31,7 +31,8 @@ impl Connection {
     /// Whether another request can be sent: the server has neither closed the connection nor announced that it will.
     #[must_use]
     pub fn is_ready(&mut self) -> bool {
-        // A server sends nothing between two exchanges: a byte is garbage, and end of file means a closed connection.
+        // A server sends nothing between two exchanges: a byte is unexpected data, and end of file means a closed
+        // connection.
         self.reusable && self.stream.is_idle()
     }
 
@@ -89,7 +90,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] when the body has another encoding, is invalid, or exceeds the limit once decompressed.
+    /// [`ExchangeError`] if the body has another encoding, is invalid, or exceeds the limit once decompressed.
     pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
         self.reader.decompress(response)
     }
@@ -107,8 +108,9 @@ impl Connection {
     }
 
     /// Sends head and body, in one system call if the socket takes all of it. While the socket accepts no more bytes,
-    /// reads from it: the server may respond before it has read the whole request. If it then closes the connection,
-    /// the rest is not sent (RFC 9112, section 9.5); otherwise it is, so that the connection can be used again.
+    /// reads from it, because the server may respond before it has read the whole request. If the server then closes
+    /// the connection, the rest is not sent (RFC 9112, section 9.5); otherwise it is sent, so that the connection can
+    /// be used again.
     async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<SendResult, ExchangeError> {
         let mut early: Option<Response> = None;
         while !(head.is_empty() && body.is_empty() && self.stream.is_flushed()) {
@@ -146,7 +148,7 @@ impl Connection {
         }
     }
 
-    /// The response to a request that could not be sent completely, or why there is none.
+    /// The response to a request that could not be sent completely, or the reason why there is none.
     fn early_response(
         &mut self,
         early: Option<Response>,
@@ -181,7 +183,7 @@ fn more_specific(read: ExchangeError, written: io::Error) -> ExchangeError {
     }
 }
 
-/// How sending a request ended.
+/// The result of sending a request.
 #[derive(Debug)]
 struct SendResult {
     /// The response, if it arrived before the request was sent completely.

@@ -17,7 +17,7 @@ pub enum ExchangeError {
     /// The server closed the connection before the response was complete.
     #[error("the connection was closed before the response was complete")]
     Closed,
-    /// The request took longer than its time-out.
+    /// The request took longer than its timeout.
     #[error("no complete response within {} s", .0.as_secs_f64())]
     Timeout(Duration),
     /// The response violates HTTP/1.1, or exceeds a limit of this client.

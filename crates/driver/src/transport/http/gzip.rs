@@ -1,9 +1,10 @@
 //! Decoding of bodies compressed with gzip (RFC 1952).
 //!
-//! `flate2` inflates and computes checksums; headers, trailers and members are read here. Its own gzip readers are not
-//! used because they allocate the state of decompression, tens of kilobytes, for every body and leave the growth of the
-//! output to their caller. Here each thread reuses one state, and the output goes straight into a reused buffer whose
-//! capacity never exceeds the limit of a body by more than one byte. The fuzz target `gzip` compares both.
+//! `flate2` inflates and computes checksums; this module reads headers, trailers and members. The gzip readers of
+//! `flate2` are not used because they allocate the state of decompression, tens of kilobytes, for every body and leave
+//! the growth of the output to their caller. In this module each thread reuses one state, and the output is written to
+//! a reused buffer whose capacity never exceeds the limit of a body by more than one byte. The fuzz target `gzip`
+//! compares both.
 
 use std::cell::RefCell;
 
@@ -25,7 +26,7 @@ thread_local! {
 ///
 /// # Errors
 ///
-/// [`ExchangeError::Gzip`] when this is not a complete gzip stream, [`ExchangeError::Malformed`] when it decodes to
+/// [`ExchangeError::Gzip`] if this is not a complete gzip stream, [`ExchangeError::Malformed`] if it decodes to
 /// more than `max_len` bytes.
 pub fn decode(encoded: &[u8], output: &mut Vec<u8>, max_len: usize) -> Result<(), ExchangeError> {
     output.clear();

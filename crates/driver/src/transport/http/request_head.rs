@@ -26,7 +26,7 @@ pub enum RequestHeadError {
 /// Bytes of a `content-length` line with 20 digits, and of the empty line after it.
 const CONTENT_LENGTH_ROOM: usize = 40;
 
-/// A body up to this length is copied behind its head, so that both are written as one slice.
+/// A body up to this length is appended to its head, so that both are written as one slice.
 const SHORT_BODY: usize = 2048;
 
 /// Headers that a request cannot set.
@@ -61,7 +61,7 @@ impl RequestHead {
     ///
     /// # Errors
     ///
-    /// [`RequestHeadError`] when a part of the head cannot be sent unchanged.
+    /// [`RequestHeadError`] if a part of the head cannot be sent unchanged.
     pub fn new<'a>(
         host: &TargetHost,
         method: &str,
@@ -105,7 +105,7 @@ impl RequestHead {
             bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         let fixed_len = bytes.len();
-        // A head that is used once must not reallocate while its request is measured.
+        // A head that is used once must not reallocate while its request is timed.
         bytes.reserve_exact(CONTENT_LENGTH_ROOM);
         let always_sends_length = matches!(method, "POST" | "PUT" | "PATCH");
         Ok(Self { bytes, fixed_len, always_sends_length, response_has_no_body: method == "HEAD" })
@@ -140,7 +140,7 @@ impl RequestHead {
         &self.bytes
     }
 
-    /// The whole request, in at most two slices. A short body is copied behind the head because writing one slice costs
+    /// The whole request, in at most two slices. A short body is appended to the head because writing one slice costs
     /// less than gathering two. Does not allocate if a body of that length was copied before.
     pub fn with_body<'a>(&'a mut self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         self.with_content_length(body.len());

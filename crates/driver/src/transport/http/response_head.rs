@@ -54,7 +54,7 @@ pub enum ContentEncoding {
 ///
 /// # Errors
 ///
-/// [`ExchangeError`] when this is not a head of HTTP/1.1, or the end of its body is ambiguous.
+/// [`ExchangeError`] if this is not a head of HTTP/1.1, or the end of its body is ambiguous.
 pub fn parse(bytes: &[u8], no_body: bool) -> Result<Option<ResponseHead>, ExchangeError> {
     let parsed = parse_then(bytes, |length, response| read(length, response, no_body));
     match parsed {
@@ -85,8 +85,8 @@ pub fn header(bytes: &[u8], name: &str) -> String {
     values.join(", ")
 }
 
-/// Parses a head and returns the result of `read` for its length and content; `None` if the head is incomplete. Tries
-/// first with room for few headers, because room for many takes 32 KiB of stack.
+/// Parses a head and returns the result of `read` for its length and content; `None` if the head is incomplete. First
+/// tries with space for few headers, because space for many takes 32 KiB of stack.
 fn parse_then<T>(
     bytes: &[u8],
     read: impl Fn(usize, &httparse::Response<'_, '_>) -> T,
@@ -112,7 +112,7 @@ fn parse_with_room<const N: usize, T>(
     }
 }
 
-/// The headers that decide about framing, encoding and the connection; several lines of one name are combined.
+/// The headers that determine framing, encoding and reuse of the connection; several lines of one name are combined.
 #[derive(Debug, Default)]
 struct FramingHeaders<'a> {
     length: ContentLength,
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_framing_follows_from_the_headers() {
+    fn the_framing_is_determined_by_the_headers() {
         assert_eq!(framed("content-length: 12"), (BodyFraming::Length(12), false));
         assert_eq!(framed("Content-Length:12 \t"), (BodyFraming::Length(12), false));
         assert_eq!(framed("content-length: 0012"), (BodyFraming::Length(12), false));

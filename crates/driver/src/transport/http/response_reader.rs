@@ -1,4 +1,4 @@
-//! Reads responses from bytes as they arrive. Independent of sockets, so that tests can split the bytes anywhere.
+//! Reads responses from bytes as they arrive. It is independent of sockets, so that tests can split the bytes anywhere.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::response_head::{self, BodyFraming, ContentEncoding, ResponseHead};
 
 /// Longest response head, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
-/// Longest response body, in bytes, as received and decompressed: no response can exhaust the memory.
+/// Longest response body, in bytes, as received and decompressed, so that no response can exhaust memory.
 const MAX_BODY: usize = 512 * 1024 * 1024;
 /// Maximum number of interim (1xx) responses to one request.
 const MAX_INTERIM_RESPONSES: usize = 32;
@@ -17,7 +17,8 @@ const MAX_INTERIM_RESPONSES: usize = 32;
 const MAX_KEPT_CAPACITY: usize = 4 << 20;
 /// Minimum free capacity for a read, in bytes.
 const MIN_READ: usize = 32 * 1024;
-/// Maximum free capacity for a read of a body of known length, in bytes: a declared length alone allocates no memory.
+/// Maximum free capacity for a read of a body of known length, in bytes: the declared length of a body allocates no
+/// memory.
 const MAX_READ: usize = 1 << 20;
 
 const NOT_HTTP: ExchangeError =
@@ -39,9 +40,9 @@ pub struct Response {
 /// Where the body of a response is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum BodyLocation {
-    /// In the received bytes, with this encoding.
+    /// The body is in the received bytes, with this encoding.
     Received(Range<usize>, ContentEncoding),
-    /// In the buffer of the decompressed body.
+    /// The body is in the buffer of the decompressed body.
     Decompressed,
 }
 
@@ -100,7 +101,7 @@ impl ResponseReader {
     /// Discards the last response and prepares for the next; `no_body` is set for the response to HEAD.
     pub fn reset(&mut self, no_body: bool) {
         self.buffer.clear();
-        // One large response must not occupy its memory for the rest of the race.
+        // The memory of a single large response must not stay allocated for the rest of the race.
         if self.buffer.capacity() > MAX_KEPT_CAPACITY {
             self.buffer = Vec::with_capacity(MIN_READ);
         }
@@ -126,7 +127,7 @@ impl ResponseReader {
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] when the bytes cannot become a valid response.
+    /// [`ExchangeError`] if the bytes cannot become a valid response.
     pub fn advance(&mut self) -> Result<Option<Response>, ExchangeError> {
         while let State::Head { parsed, searched } = self.state {
             match self.read_head(parsed, searched)? {
@@ -142,7 +143,7 @@ impl ResponseReader {
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] when the response is incomplete.
+    /// [`ExchangeError`] if the response is incomplete.
     pub fn finish(&mut self) -> Result<Response, ExchangeError> {
         match &self.state {
             State::Body(head @ ResponseHead { framing: BodyFraming::UntilClose, .. }, _) => {
@@ -167,7 +168,7 @@ impl ResponseReader {
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] when the body has another encoding, is invalid, or exceeds the limit once decompressed.
+    /// [`ExchangeError`] if the body has another encoding, is invalid, or exceeds the limit once decompressed.
     pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
         match &response.body {
             BodyLocation::Received(range, ContentEncoding::Gzip) => {
@@ -198,7 +199,7 @@ impl ResponseReader {
         response_head::headers(&self.buffer[self.start..])
     }
 
-    /// Bytes that the buffers occupy.
+    /// Number of bytes that the buffers occupy.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.buffer.capacity() + self.decompressed.capacity()

@@ -7,7 +7,7 @@ use super::simulation::{MS, Response, SECOND, Simulation, TIMEOUT, paced, plan, 
 use crate::race_state::StopLevel;
 
 #[test]
-fn a_completed_step_lets_operations_end_and_begins_none() {
+fn a_completed_step_lets_operations_end_and_begins_no_new_ones() {
     let tasks =
         [task("search", 1, 3), paced("paced", 1, 20 * MS, 1000), task("busy", 1, 1000), task("wait", 1, 1)];
     let mut plan = plan(&tasks);
@@ -29,7 +29,7 @@ fn a_completed_step_lets_operations_end_and_begins_none() {
     assert_eq!(ended(1), (EndedBy::CompletedBy, Some(5), 5, 0));
     assert_eq!(ended(2), (EndedBy::CompletedBy, Some(3), 3, 0));
     assert_eq!(recorded.times(2).last(), Some(&(80 * MS, 80 * MS, 120 * MS)));
-    // A wait is cut short: it has neither succeeded nor failed.
+    // A cancelled wait has neither succeeded nor failed.
     assert_eq!((ended(3), recorded.of(3).count()), ((EndedBy::CompletedBy, Some(1), 1, 1), 0));
     assert_eq!(recorded.end_ns, 120 * MS);
 }

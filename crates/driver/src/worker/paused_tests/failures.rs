@@ -1,4 +1,4 @@
-//! Operations that fail: what is recorded, when the next one begins, and when the race is aborted.
+//! Operations that fail: their samples, when the next one begins, and when the race is aborted.
 
 use pacenote_record::{EndedBy, ErrorClass};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::simulation::{Attempt, MS, Recorded, Response, SECOND, Simulation, TIMEOUT, paced, plan, task};
 
 #[test]
-fn a_time_out_ends_its_operation_to_the_nanosecond_and_delays_what_is_due_meanwhile() {
+fn a_timeout_ends_its_operation_to_the_nanosecond_and_delays_operations_due_meanwhile() {
     let recorded = Simulation::new(&plan(&[paced("search", 1, 100 * MS, 4)]), |attempt| {
         Response::success(if attempt.number == 1 { 3600 * SECOND } else { 10 * MS })
     })
@@ -56,7 +56,7 @@ fn run_with_policy(on_error: &str, class: ErrorClass, tolerates_errors: bool) ->
 }
 
 #[test]
-fn the_plan_decides_which_failure_aborts_the_race() {
+fn the_plan_determines_which_failure_aborts_the_race() {
     let unreachable = "engine:9200 cannot be reached in task search: as scripted";
     for (on_error, class, tolerates_errors, reason) in [
         ("continue-on-network", ErrorClass::HttpStatus, false, None),

@@ -1,4 +1,4 @@
-//! The measured loop on a clock that stands still while a client works, with scripted operations in place of sockets:
+//! Tests the measured loop on a clock that stops while a client is active, with scripted operations instead of sockets:
 //! every due, sent and done time is known to the nanosecond in advance.
 //!
 //! | file | contains |
@@ -7,7 +7,7 @@
 //! | `pacing.rs` | closed loop, stalls, warm-up edge, ramp-up, late clients, throughput |
 //! | `open_loop.rs` | shared schedules |
 //! | `ending.rs` | completed-by, stop levels, refused timers |
-//! | `failures.rs` | time-outs, unreachable hosts, failure policies |
+//! | `failures.rs` | timeouts, unreachable hosts, failure policies |
 //! | `supply.rs` | operations that Python supplies late |
 
 mod ending;

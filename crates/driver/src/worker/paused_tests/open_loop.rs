@@ -34,7 +34,7 @@ fn a_slow_client_delays_no_other_operation() {
 fn operations_for_a_saturated_engine_queue_and_all_clients_serve_the_queue_in_order() {
     let saturated = timed(open(2, 10 * MS, 1), 0, 500 * MS);
     let recorded = Simulation::new(&plan(&[saturated]), |_| Response::success(50 * MS)).run();
-    // Two clients of 50 ms: a pair of operations every 50 ms, the second 10 ms after the first.
+    // Two clients whose operations take 50 ms: a pair of operations every 50 ms, the second 10 ms after the first.
     let expected: Vec<(u64, u64, u64)> = (0..20)
         .map(|number| (number * 10, number / 2 * 50 + number % 2 * 10))
         .map(|(due, sent)| (due * MS, sent * MS, (sent + 50) * MS))
@@ -42,7 +42,7 @@ fn operations_for_a_saturated_engine_queue_and_all_clients_serve_the_queue_in_or
     assert_eq!(recorded.times(0), expected);
     let ended = recorded.ended[&0];
     assert_eq!((ended.ended_by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 20, 30, Some(50)));
-    assert!(recorded.of(0).all(|sample| sample.times.lateness_ns() == 0), "the wait is the engine's");
+    assert!(recorded.of(0).all(|sample| sample.times.lateness_ns() == 0), "the wait for the engine counts as lateness");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn a_connection_that_is_opened_late_delays_the_request_and_not_its_due_time() {
 }
 
 #[test]
-fn warm_up_ends_with_the_first_operation_that_is_due_at_its_edge() {
+fn warm_up_ends_with_the_first_operation_that_is_due_at_its_end() {
     let bound = |task| timed(task, 100 * MS, 200 * MS);
     let fast =
         Simulation::new(&plan(&[bound(paced("search", 2, 10 * MS, 1))]), |_| Response::success(MS)).run();
@@ -105,7 +105,7 @@ fn warm_up_ends_with_the_first_operation_that_is_due_at_its_edge() {
 }
 
 #[test]
-fn during_ramp_up_each_client_starts_in_its_turn_and_does_not_catch_up() {
+fn during_ramp_up_each_client_starts_at_its_time_and_does_not_catch_up() {
     let mut ramped = timed(paced("search", 4, 10 * MS, 1), 0, 6 * SECOND);
     ramped["ramp_up_s"] = json!(4.0);
     let recorded = Simulation::new(&plan(&[ramped]), |_| Response::success(MS)).run();
@@ -120,7 +120,7 @@ fn during_ramp_up_each_client_starts_in_its_turn_and_does_not_catch_up() {
 }
 
 #[test]
-fn without_a_schedule_a_client_starts_at_its_turn_of_the_ramp_up() {
+fn without_a_schedule_a_client_starts_at_its_time_in_the_ramp_up() {
     let mut ramped = task("search", 2, 2);
     ramped["ramp_up_s"] = json!(1.0);
     let recorded = Simulation::new(&plan(&[ramped]), |_| Response::success(300 * MS / 2)).run();
@@ -150,7 +150,7 @@ fn a_client_that_comes_from_another_task_skips_operations_that_were_due_before()
 }
 
 #[test]
-fn a_minute_at_125_per_second_reads_125_in_every_second() {
+fn a_minute_at_125_per_second_is_reported_as_125_in_every_second() {
     let steady = timed(paced("search", 4, 8 * MS, 1), 10 * SECOND, 60 * SECOND);
     let simulation = Simulation::new(&plan(&[steady]), |_| Response::success(3 * MS));
     let (folder, infos) = (tempfile::tempdir().unwrap(), task_infos(&simulation.plan));

@@ -73,7 +73,7 @@ impl Response {
 
 type Script = Rc<dyn Fn(Attempt) -> Response>;
 
-/// When the source delivers an operation, nanoseconds on the clock; `None` if it has ended.
+/// When the source delivers an operation, in nanoseconds on the clock; `None` if the source has ended.
 type Supply = Rc<dyn Fn(u64) -> Option<u64>>;
 
 pub struct ScriptedOperations {
@@ -257,7 +257,7 @@ impl Simulation {
         Self { clock, race, plan, step, script, supply, recorder, buffers, deliveries }
     }
 
-    /// Lets a source deliver operation n at `supply(n)` nanoseconds; `None` ends the source.
+    /// Makes a source deliver operation n at `supply(n)` nanoseconds; `None` ends the source.
     pub fn supplied(self, supply: impl Fn(u64) -> Option<u64> + 'static) -> Self {
         Self { supply: Rc::new(supply), ..self }
     }
@@ -278,7 +278,7 @@ impl Simulation {
         self.recorded()
     }
 
-    /// Runs until the clock shows `end_ns`, then drops the clients as an abandoned race does.
+    /// Runs until the clock shows `end_ns`, then drops the clients as in an abandoned race.
     pub fn abandon_at(self, end_ns: u64) -> Recorded {
         self.execute(end_ns, async {});
         self.recorded()

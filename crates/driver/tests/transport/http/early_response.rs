@@ -81,7 +81,7 @@ fn the_whole_body_is_sent_to_a_server_that_continues_to_read() {
 }
 
 #[test]
-fn trailing_data_or_no_response_at_all_is_an_error() {
+fn trailing_data_or_a_missing_response_is_an_error() {
     let received = send_large(|mut stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}and more").unwrap();
         drain(&stream);

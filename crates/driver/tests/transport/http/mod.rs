@@ -1,4 +1,4 @@
-//! The HTTP client against responses as real servers send them, split into pieces.
+//! Tests the HTTP client with responses as real servers send them, split into pieces.
 
 mod early_response;
 mod edge_cases;
@@ -34,7 +34,7 @@ fn head(port: u16, method: &str, path: &str) -> RequestHead {
     RequestHead::new(&host, method, path, std::iter::empty()).unwrap()
 }
 
-/// Result of a response in the client.
+/// A response as the client receives it.
 #[derive(Debug, PartialEq, Eq)]
 struct Received {
     status: u16,

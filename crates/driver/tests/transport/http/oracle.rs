@@ -1,5 +1,5 @@
-//! Compares this client with hyper over real sockets: on responses that both accept they agree, and a table has the
-//! reason for every difference.
+//! Compares this client with hyper over real sockets: both agree on the responses that both accept, and a table has the
+//! reason for every other difference.
 //!
 //! The server runs on the thread of the clients, so that pieces of a response arrive one at a time.
 
@@ -49,7 +49,7 @@ fn not_kept(response: &[u8]) -> Option<&'static str> {
         .then_some("RFC 9112 section 6.3: a response with both may be an attempt at smuggling another")
 }
 
-/// Result of a response in a client.
+/// The result that a client returns for a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     Accepted { status: u16, body: Vec<u8>, kept: bool },
@@ -155,7 +155,7 @@ async fn serve(mut stream: TcpStream, cases: Rc<Vec<Case>>) {
     let mut random = Random(index as u64);
     let mut rest = cases[index].response.as_slice();
     while !rest.is_empty() {
-        // Half of all pieces are the entire rest.
+        // Half of all pieces contain the entire rest.
         let (piece, after) = rest.split_at((1 + random.below(2 * rest.len())).min(rest.len()));
         if stream.write_all(piece).await.is_err() {
             return;
@@ -238,7 +238,7 @@ async fn hyper_exchange(
 ) -> Result<(u16, Vec<u8>, bool), hyper::Error> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let mut builder = hyper::client::conn::http1::Builder::new();
-    // RFC 9112 section 5.2 requires it of a user agent.
+    // RFC 9112 section 5.2 requires this of a user agent.
     builder.allow_obsolete_multiline_headers_in_responses(true);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     tokio::task::spawn_local(connection);
@@ -315,7 +315,7 @@ fn this_client_and_hyper_agree_or_differ_for_a_known_reason() {
             match reason(case, &ours, &theirs) {
                 Some(why) => *reasons.entry(why).or_default() += 1,
                 None => unexplained.push(format!(
-                    "{index} {} {:?}\n  ours {ours:?}\n  hyper {theirs:?}",
+                    "{index} {} {:?}\n  driver {ours:?}\n  hyper {theirs:?}",
                     case.method,
                     String::from_utf8_lossy(&case.response)
                 )),

@@ -1,4 +1,4 @@
-//! Responses of real engines, recorded with head and framing by `fuzz/record.py`: each gives the same result in one
+//! Responses of real engines, recorded with head and framing by `fuzz/record.py`: each has the same result in one
 //! piece, byte by byte and split anywhere.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::path::Path;
 use pacenote_driver::transport::http::ResponseReader;
 use serde_json::{Value, json};
 
-/// A response that was read.
+/// A response after reading.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     status: u16,
