@@ -42,7 +42,10 @@ fn operations_for_a_saturated_engine_queue_and_all_clients_serve_the_queue_in_or
     assert_eq!(recorded.times(0), expected);
     let ended = recorded.ended[&0];
     assert_eq!((ended.ended_by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 20, 30, Some(50)));
-    assert!(recorded.of(0).all(|sample| sample.times.lateness_ns() == 0), "the wait for the engine counts as lateness");
+    assert!(
+        recorded.of(0).all(|sample| sample.times.lateness_ns() == 0),
+        "the wait for the engine counts as lateness"
+    );
 }
 
 #[test]
