@@ -43,7 +43,7 @@ def measure(options: Options) -> Outcome:
         ),
         notes=(
             f"{_CLIENTS} clients, replies below 500 B, nginx {null_server.version()} on the other core",
-            "pacenote: the whole process, every sample stored; the difference between a long and a short race",
+            "pacenote: the whole process, all samples stored; the difference between a long and a short race",
             f"wrk {peers.wrk_version()}: the whole process, one thread, a request that is built once",
             *notes,
             *(f"Rally takes {each.median / cpu.median:,.0f} × pacenote's CPU time" for each in rally[1:]),
