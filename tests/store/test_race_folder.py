@@ -7,7 +7,7 @@ import os
 import pytest
 
 from pacenote.errors import StoreError
-from pacenote.store import files
+from pacenote.store import atomic_files
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from support.records import bulk, paced, record, task
@@ -91,7 +91,7 @@ def test_a_full_disk_keeps_the_stored_results(store, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.os, "fsync", full)
+        patch.setattr(atomic_files.os, "fsync", full)
         with pytest.raises(StoreError, match="the disk is full"):
             folder.append(paced())
         with pytest.raises(StoreError, match="the disk is full") as caught:

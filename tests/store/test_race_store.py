@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.errors import StoreError
-from pacenote.store import files
+from pacenote.store import atomic_files
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore, is_race_id
 from support.records import bulk, record
@@ -81,7 +81,7 @@ def test_a_race_that_cannot_be_stored_leaves_no_folder(store, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.os, "fsync", full)
+        patch.setattr(atomic_files.os, "fsync", full)
         with pytest.raises(StoreError, match="the disk is full"):
             store.create(unfinished())
     store.create(unfinished())

@@ -14,9 +14,9 @@ from pacenote.fetch.disk import check_free_space, disk_error
 from pacenote.fetch.http_file import Digest, FileVersion, HttpFile, RequestRejected, TransientError
 from pacenote.fetch.options import DownloadOptions
 from pacenote.fetch.partial_file import PartialFile
-from pacenote.fetch.progress import BatchProgress, ByteCallback, FileProgress, ProgressMeter
 from pacenote.fetch.remote_file import MissingCredentials, RemoteFile, presign
 from pacenote.fetch.transfer import Transfer
+from pacenote.fetch.transfer_progress import BatchProgress, ByteCallback, FileProgress, ProgressMeter
 from pacenote.model.progress import ProgressCallback
 from pacenote.net.http_pool import ConnectionPools
 

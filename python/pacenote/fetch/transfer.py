@@ -9,8 +9,8 @@ from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.http_file import FileChanged, FileVersion, HttpFile, RangeResponse, TransientError
 from pacenote.fetch.options import DownloadOptions
 from pacenote.fetch.partial_file import FileSegment, PartialFile
-from pacenote.fetch.progress import ProgressMeter
 from pacenote.fetch.retry import with_retries
+from pacenote.fetch.transfer_progress import ProgressMeter
 from pacenote.net.failures import describe_failure
 
 _CHUNK_BYTES = 1 << 16

@@ -31,7 +31,7 @@ from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, powers_of_two
-from pacenote.store.files import PRIVATE_FOLDER, store_error, write_atomically
+from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, Rate
 

@@ -20,8 +20,8 @@ from types import ModuleType
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.plugins.failures import describe
+from pacenote.plugins.plugin_registry import PluginRegistry, set_current_registry
 from pacenote.plugins.rally_api.import_hook import serve_rally_modules
-from pacenote.plugins.registry import PluginRegistry, set_current_registry
 
 _UNDECLARED_HINT = "the track does not declare it under dependencies; install it in Pacenote's environment"
 _RALLY_MODULES_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import"

@@ -20,11 +20,11 @@ from pacenote.operations.types.bulk import select_files
 from pacenote.plugins.failures import describe
 from pacenote.plugins.load import LoadedPlugins, load_plugins
 from pacenote.plugins.parallel import ParallelCall, run_in_parallel
+from pacenote.plugins.plugin_registry import PluginRegistry
 from pacenote.plugins.rally_api import track as rally
 from pacenote.plugins.rally_api.convert import set_data_files, to_model, to_rally
 from pacenote.plugins.rally_api.errors import TrackConfigError
 from pacenote.plugins.rally_api.esrally.track.loader import Decompressor, Downloader
-from pacenote.plugins.registry import PluginRegistry
 from pacenote.plugins.tools import DataTools, set_current_tools
 
 _BULK_SOURCE = "BulkIndexParamSource"

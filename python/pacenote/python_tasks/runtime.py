@@ -41,7 +41,7 @@ from pacenote.python_tasks.messages import (
 )
 from pacenote.python_tasks.request_router import OWNER, RequestRouter
 from pacenote.python_tasks.results import ReturnedValues
-from pacenote.python_tasks.runners import RunnerExecutor
+from pacenote.python_tasks.runner_executor import RunnerExecutor
 from pacenote.python_tasks.source_thread import SourceThread
 from pacenote.python_tasks.tasks import PythonTasks
 

@@ -30,7 +30,7 @@ from pacenote.operations.registry import resolve_type
 from pacenote.operations.supplied import OperationSupplier
 from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
-from pacenote.plugins.registry import reports_completion
+from pacenote.plugins.plugin_registry import reports_completion
 from pacenote.python_tasks.messages import (
     ParamsConsumed,
     RunnerEnded,

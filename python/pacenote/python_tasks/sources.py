@@ -9,6 +9,7 @@ from typing import Any
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.problems import describe_value
+from pacenote.plugins.plugin_registry import PluginRegistry
 from pacenote.plugins.rally_api import track as rally
 from pacenote.plugins.rally_api.bulk_source import BulkIndexParamSource, ParamSource
 from pacenote.plugins.rally_api.esrally.track.params import (
@@ -16,7 +17,6 @@ from pacenote.plugins.rally_api.esrally.track.params import (
     CreateComposableTemplateParamSource,
     SearchParamSource,
 )
-from pacenote.plugins.registry import PluginRegistry
 
 _SOURCES_BY_TYPE: Mapping[str, type[ParamSource]] = {
     "bulk": BulkIndexParamSource,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pacenote.model import track as model
 from pacenote.operations.base import CompileContext
+from pacenote.plugins.plugin_registry import PluginRegistry
 from pacenote.plugins.rally_api import track as rally
-from pacenote.plugins.registry import PluginRegistry
 
 
 @dataclass(frozen=True, slots=True)

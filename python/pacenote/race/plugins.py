@@ -123,8 +123,8 @@ def python_tasks_of(
     """The tasks of a plan that need Python while they run; None if there are none."""
     if not plan.needs_python:
         return None
+    from pacenote.plugins.plugin_registry import PluginRegistry
     from pacenote.plugins.rally_api.convert import to_rally
-    from pacenote.plugins.registry import PluginRegistry
     from pacenote.python_tasks.tasks import PythonTasks
 
     track = to_rally(prepared.track, prepared.challenge.name) if plugins is None else plugins.track

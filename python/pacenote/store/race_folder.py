@@ -24,7 +24,7 @@ from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.verdict import determine_verdict
-from pacenote.store.files import append_line, store_error, write_atomically
+from pacenote.store.atomic_files import append_line, store_error, write_atomically
 
 
 class RaceFolder:

@@ -21,7 +21,7 @@ from typing import Literal
 
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
-from pacenote.store.files import PRIVATE_FILE
+from pacenote.store.atomic_files import PRIVATE_FILE
 
 RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "unreadable"]
 """`unfinished`: is running or was killed; `unreadable`: its `race.json` is damaged."""

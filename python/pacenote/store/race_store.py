@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.model.race_record import RaceRecord
-from pacenote.store.files import PRIVATE_FOLDER, store_error
+from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.home import default_home
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_index import RaceFilter, RaceIndex, RaceSummary

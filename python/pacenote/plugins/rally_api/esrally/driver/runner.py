@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from pacenote.operations.registry import known_types
+from pacenote.plugins.plugin_registry import current_registry, innermost
 from pacenote.plugins.rally_api.errors import DataError, RallyError
-from pacenote.plugins.registry import current_registry, innermost
 
 Params = dict[str, Any]
 

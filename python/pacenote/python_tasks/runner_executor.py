@@ -11,10 +11,10 @@ from pacenote._core import ClientId
 from pacenote.operations.base import OperationType
 from pacenote.operations.compile import run_operation
 from pacenote.operations.registry import resolve_type
-from pacenote.plugins.registry import innermost, reports_completion
-from pacenote.python_tasks.assertions import check_assertions
+from pacenote.plugins.plugin_registry import innermost, reports_completion
 from pacenote.python_tasks.builtin_operations import BuiltinClient, BuiltinOperations
 from pacenote.python_tasks.request_router import RequestRouter
+from pacenote.python_tasks.result_assertions import check_assertions
 from pacenote.python_tasks.results import OperationResult, from_builtin, from_error, from_runner
 from pacenote.python_tasks.tasks import PythonTasks
 
