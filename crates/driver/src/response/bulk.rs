@@ -106,10 +106,7 @@ impl BulkResponse<'_> {
                 .position(|known| known.status == item.status && known.error_type == error.error_type);
             let position = known.unwrap_or_else(|| {
                 if failures.len() < MAX_FAILURES {
-                    // The last failure that is kept stands for all other error types.
-                    let is_last = failures.len() + 1 == MAX_FAILURES;
-                    let error_type = if is_last { OTHER } else { &error.error_type };
-                    failures.push(new_failure(item.status, error_type, error));
+                    failures.push(new_failure(item.status, error, failures.len()));
                 }
                 failures.len() - 1
             });
@@ -125,8 +122,10 @@ impl BulkResponse<'_> {
     }
 }
 
-/// A failure that counts no documents yet.
-fn new_failure(status: u16, error_type: &str, error: &BulkItemError) -> Failure {
+/// A failure that counts no documents yet, after `earlier` others. The last that is kept stands for all other error
+/// types.
+fn new_failure(status: u16, error: &BulkItemError, earlier: usize) -> Failure {
+    let error_type = if earlier + 1 < MAX_FAILURES { &error.error_type } else { OTHER };
     let reason = error.reason.as_deref().unwrap_or_default();
     Failure { status, error_type: error_type.to_owned(), reason: reason.to_owned(), count: 0 }
 }

@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// Decompresses the body of the last response if it is compressed. Not part of the service time: call it after the
-    /// clock has last_step.
+    /// clock has stopped.
     ///
     /// # Errors
     ///
