@@ -4,8 +4,8 @@
 //! of an operation run on the thread of its client; concurrent streams only wait for several responses at a time.
 //!
 //! Called by `worker` and `python`; `coordinator` opens the data files, and `plan_to_record` counts the bulks of a task.
-//! Uses none of them, nor `schedule`: callers pass the destination of requests and the cancellation ([`context`]). Whether a response is a success is decided in `response`, bytes are sent in
-//! `transport`.
+//! Uses none of them, nor `schedule`: callers pass the destination of requests and the cancellation ([`context`]).
+//! Whether a response is a success is decided in `response`, bytes are sent in `transport`.
 //!
 //! | file | holds |
 //! | --- | --- |
