@@ -1,6 +1,6 @@
-//! How fast the hot paths are. Run: `cargo bench -p pacenote-corpus` (needs about 700 MB in the temporary folder), or a
-//! part: `cargo bench -p pacenote-corpus -- unpack`.
-#![allow(clippy::print_stdout, clippy::unwrap_used)] // a program that exists to print; a failure should stop it
+//! Measures the speed of the hot paths. Run `cargo bench -p pacenote-corpus` (needs about 700 MB in the temporary
+//! folder), or a part of it: `cargo bench -p pacenote-corpus -- unpack`.
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // the program prints its results, and a failure should stop it
 
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ const DOCUMENTS: u64 = 3_000_000;
 const ROUNDS: usize = 5;
 
 fn main() {
-    // Cargo itself adds `--bench`.
+    // Cargo adds `--bench` itself.
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
     if wanted("generate") {
@@ -50,11 +50,11 @@ fn building(data: &Path) {
         let action_lines = ActionLines::WithIds(Box::new(ids));
         bulks(&format!("bulk, ids, {what}"), &file, action_lines, file.line_count());
     }
-    // Any two lines do for action line and source: only their ends are looked at.
+    // Any two lines can serve as action line and source: only the line ends matter.
     bulks("bulk, action lines in file", &file, ActionLines::InFile, file.line_count() / 2);
 }
 
-/// The shortest of a few rounds: what the code needs when nothing disturbs it.
+/// The shortest duration of a few rounds, which other load on the machine disturbed least.
 fn best(mut work: impl FnMut()) -> Duration {
     std::iter::repeat_with(|| timed(&mut work)).take(ROUNDS).min().unwrap()
 }
@@ -72,7 +72,7 @@ fn say(what: &str, took: Duration, documents: u64, bytes: u64) {
     println!("{what:<24} {nanos:7.1} ns/doc {rate:7.1} M docs/s {speed:7.0} MB/s ({mean:.1} bytes/doc)");
 }
 
-/// Counts bytes; a sink that costs nothing.
+/// A sink that counts bytes and costs almost nothing.
 struct Count(u64);
 
 impl Write for Count {
@@ -86,7 +86,7 @@ impl Write for Count {
     }
 }
 
-/// Every generator, on one thread.
+/// Measures every generator on one thread.
 fn generating() {
     for name in generate::names() {
         let made = generator(name).unwrap();
@@ -99,7 +99,7 @@ fn generating() {
             });
             (took, file.documents, sink.0)
         };
-        // A round of about 200 MB, whatever the size of a document.
+        // A round has about 200 MB, regardless of the size of a document.
         let (_, documents, bytes) = run(1000);
         let (took, documents, bytes) = run(200_000_000 * documents / bytes);
         say(&format!("generate {name}"), took, documents, bytes);
@@ -136,7 +136,7 @@ fn bulks(what: &str, file: &Arc<LineFile>, action_lines: ActionLines, documents:
 fn unpacking(data: &Path) {
     let lines = LineFile::open(data).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    // As much of each as takes long enough beside what the disk needs to confirm even a small file.
+    // Sizes that take much longer to unpack than the disk needs to sync even a small file.
     for (kind, documents) in [("gz", 1_000_000), ("bz2", 300_000), ("zst", 2_000_000)] {
         let documents = lines.line_count().min(documents);
         let part = lines.slice(0, documents);
@@ -145,7 +145,7 @@ fn unpacking(data: &Path) {
         std::fs::write(&archive, &bytes).unwrap();
         let ratio = part.len() as f64 / bytes.len() as f64;
         let round = || {
-            // Replacing what the round before has left would take time of its own.
+            // Replacing the files of the previous round would take additional time.
             let to = tempfile::tempdir_in(folder.path()).unwrap();
             timed(|| {
                 unpack(&archive, to.path(), None, &mut |_| ControlFlow::Continue(())).unwrap();
@@ -153,7 +153,7 @@ fn unpacking(data: &Path) {
         };
         let took = std::iter::repeat_with(round).take(ROUNDS).min().unwrap();
         say(&format!("unpack .{kind}, 1:{ratio:.1}"), took, documents, part.len() as u64);
-        // Into buffers as large as ours: in small pieces, as `io::copy` reads, gzip takes a third longer.
+        // Reads into buffers of the same size: with the small pieces of `io::copy`, gzip takes a third longer.
         let mut buffer = vec![0; 256 << 10];
         let alone = best(|| {
             let (mut library, mut bytes) = (library(kind, &bytes), 0);
@@ -184,7 +184,7 @@ fn packed(kind: &str, data: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What unpacking costs without writing, counting and further threads.
+/// Measures decompression without writing, counting and further threads.
 fn library<'a>(kind: &str, bytes: &'a [u8]) -> Box<dyn Read + 'a> {
     match kind {
         "gz" => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),

@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //!
-//! | file or folder | holds |
+//! | file or folder | contains |
 //! | --- | --- |
 //! | [`unpack`](mod@unpack) | unpacks archives and counts their lines |
 //! | `offsets` | the offset table of a data file, in Rally's format |

@@ -292,7 +292,7 @@ mod tests {
             format!("50000;{}\n100000;{two}\n", one + 1),                 // not at the start of a line
             format!("50000;{}\n100000;{two}\n", nth_line(&data, 40_000)), // at the wrong line
             format!("100000;{two}\n"),                                    // not a multiple of the stride
-            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),  // the the total is not at the end
+            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),  // the total is not at the end
             format!("50000;{two}\n100000;{one}\n"),                       // decreasing offsets
             "50000\n".to_owned(),
             format!("50000;{}\n", data.len() * 2),

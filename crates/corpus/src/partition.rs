@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// The documents of client `client` (from 0) of `clients`, out of `documents`.
 ///
-/// Uses Uses Rally's formula, so that a client reads the same documents with both tools: `round(documents / clients *
+/// Uses Rally's formula, so that a client reads the same documents with both tools: `round(documents / clients *
 /// client)` to `round(documents / clients * (client + 1))` in double precision, where `round` is Python's (half to
 /// even). The ranges of all clients cover `0..documents` exactly: for every count below 2^51 the error of the product
 /// is far below one half.

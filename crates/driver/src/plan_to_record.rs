@@ -1,4 +1,5 @@
-//! What recorders and the collector need to know of a plan: crates/record does not know plans.
+//! Converts a plan to the values that recorders and the collector need, since crates/record does not depend on
+//! crates/plan.
 
 use pacenote_plan::{Plan, PlannedTask, SampleRetention, TaskBound, TaskPacing, TaskWork};
 use pacenote_record::{MeasuredWindow, RetentionPolicy, TaskInfo};

@@ -10,7 +10,7 @@
 //!
 //! # Layout
 //!
-//! | file | holds |
+//! | file | contains |
 //! | --- | --- |
 //! | `plan.rs` | [`Plan`], [`Target`], [`PlannedTask`], when a task ends, when its operations are due |
 //! | `step.rs` | the allocation matrix: [`Step`], [`ClientAllocation`], [`TaskAllocation`] |

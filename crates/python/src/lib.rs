@@ -5,7 +5,7 @@
 //! as frozen classes. Every call that can take time releases the GIL, and long ones return to Python often enough for
 //! Ctrl-C to be handled.
 //!
-//! | file | holds |
+//! | file | contains |
 //! | --- | --- |
 //! | `driver.rs` | running a plan |
 //! | `bridge.rs` | [`bridge::PyBridge`]: what Python tasks call |

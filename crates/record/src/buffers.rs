@@ -87,7 +87,7 @@ impl BufferPool {
         state.free.push(buffer);
     }
 
-    /// Counts `samples` further samples of a task that were kept, and decides what happens to the next ones.
+    /// Counts `samples` further samples of a task that were kept, and determines whether the next ones are kept.
     #[must_use]
     pub fn decision_after(&self, task_index: u32, samples: u64) -> SampleDecision {
         match self.retention {

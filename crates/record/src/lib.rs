@@ -7,7 +7,7 @@
 //!
 //! The files, in the order in which the data of an operation passes through them:
 //!
-//! | file or folder | holds |
+//! | file or folder | contains |
 //! | --- | --- |
 //! | `sample.rs` | [`Sample`]: the measurements of one operation; [`ErrorClass`] |
 //! | `failure.rs` | [`Failure`], [`FailureGroup`]: failures with their count, first and last time, example reason |

@@ -28,7 +28,7 @@ pub struct Sample {
 pub struct OperationTimes {
     /// Whether the task has a schedule; without one, `due_ns` equals `sent_ns`.
     pub paced: bool,
-    /// When the schedule wanted the operation to start.
+    /// When the operation was to start according to the schedule.
     pub due_ns: u64,
     /// When the client became free for the operation: at the end of its previous one, or for its first operation, when
     /// the client began the task.

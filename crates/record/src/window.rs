@@ -2,7 +2,7 @@
 
 use crate::sample::{Sample, SampleType};
 
-/// The measured window of a task, which decides whose work counts for its throughput.
+/// The measured window of a task, which determines whose work counts towards its throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasuredWindow {
     /// Work that ended within these bounds, in nanoseconds since the task began, whenever it began: operations in

@@ -2,7 +2,7 @@
 //!
 //! The collector calls this crate when a task has ended. Recording, storing and comparing races is done elsewhere.
 //!
-//! | file | holds |
+//! | file | contains |
 //! | --- | --- |
 //! | `steady.rs` | [`Steadiness`]: whether a task was steady, determined from its per-second values |
 //! | `segments.rs` | the levels, or the straight line, that explain a series best |

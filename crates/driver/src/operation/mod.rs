@@ -3,11 +3,11 @@
 //! An operation is prepared once, before the clock of its task starts, and executed as often as it is due. All requests
 //! of an operation run on the thread of its client; concurrent streams only wait for several responses at a time.
 //!
-//! Called by `worker` and `python`; `coordinator` opens the data files, and `plan_to_record` counts the bulks of a task.
-//! Uses none of them, nor `schedule`: callers pass the destination of requests and the cancellation ([`context`]).
-//! Whether a response is a success is decided in `response`, bytes are sent in `transport`.
+//! Called by `worker` and `python`; `coordinator` opens the data files, and `plan_to_record` counts the bulks of a
+//! task. It uses none of them, nor `schedule`: callers pass the destination of requests and the cancellation
+//! ([`context`]). `response` determines whether a response is a success, and `transport` sends the bytes.
 //!
-//! | file | holds |
+//! | file | contains |
 //! | --- | --- |
 //! | `prepared.rs` | one HTTP request, ready to be sent: head, body, encoding, timeout |
 //! | `request.rs` | a request of a call sequence: its template, and how its response is checked |

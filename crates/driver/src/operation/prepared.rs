@@ -99,7 +99,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         }
     }
 
-    /// Sends the request; `check` decides whether the response is a success.
+    /// Sends the request; `check` determines whether the response is a success.
     pub async fn send(
         &mut self,
         connection: &mut PooledConnection,

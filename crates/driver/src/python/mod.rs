@@ -11,7 +11,7 @@
 //!
 //! # Layout
 //!
-//! | file | holds |
+//! | file | contains |
 //! | --- | --- |
 //! | `bridge.rs` | [`PythonBridge`]: the calls that Python makes |
 //! | `events.rs` | [`PythonEvent`], and the queue of events |

@@ -18,12 +18,12 @@ pub struct OperationBudget {
     reported: u64,
 }
 
-/// The times that decide whether an operation is admitted, in nanoseconds since the task began.
+/// The times that determine whether an operation is admitted, in nanoseconds since the task began.
 #[derive(Debug, Clone, Copy)]
 pub struct Admission {
     /// When the operation is due; `now_ns` without a schedule.
     pub due_ns: u64,
-    /// The present time.
+    /// The current time.
     pub now_ns: u64,
 }
 
@@ -55,7 +55,7 @@ impl OperationBudget {
         }
     }
 
-    /// Admits an operation and decides whether it is warm-up.
+    /// Admits an operation and determines whether it is warm-up.
     ///
     /// A task ends when its time has passed, even if operations that were due have not been sent.
     ///

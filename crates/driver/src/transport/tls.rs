@@ -159,7 +159,8 @@ impl TlsConnector {
         connector.connect(self.server_name.clone(), stream).await
     }
 
-    /// Whether the host has yet to accept or reject the client certificate: in TLS 1.3 it does so after the handshake.
+    /// Whether the host has not accepted or rejected the client certificate yet: in TLS 1.3 it does so after the
+    /// handshake.
     pub fn awaits_client_auth<S>(&self, stream: &TlsStream<S>) -> bool {
         let version = stream.get_ref().1.protocol_version();
         version == Some(ProtocolVersion::TLSv1_3) && self.client_cert.requested.load(Ordering::Relaxed)

@@ -1,6 +1,6 @@
 //! The transport on real sockets: HTTP/1.1, TLS, proxies and connections, and the bytes that are counted.
 //!
-//! | file | holds |
+//! | file | contains |
 //! | --- | --- |
 //! | `http/` | responses as real servers send them, split anywhere; comparison with hyper; early responses; gzip |
 //! | `tls.rs` | which certificates are accepted, and how a failed handshake is reported |

@@ -67,7 +67,7 @@ fn ends(seconds: &[i64]) -> (f64, f64) {
 }
 
 /// [1] The engine stalls from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 operations of its first
-/// 0.4 s, the next one the 80 that were delayed and its own 133; together they are the 266 that were due.
+/// 0.4 s, the next second has the 80 delayed ones and its own 133; together these are the 266 operations that were due.
 #[test]
 fn a_stall_lowers_the_minimum_and_the_mean_stays_correct() {
     let server = Server::stalling(&[ms(400)..ms(1400)], |_, before| response_with_took(before));

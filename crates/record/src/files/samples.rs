@@ -32,7 +32,7 @@ const ROW_GROUP_INDEX: &str = "samples.directory";
 /// Number of rows in a row group; they are collected in memory, about 20 MB.
 const ROW_GROUP_ROWS: usize = 131_072;
 
-/// The columns. `part` says whether the row is a sub-operation; `driver` is the number of the load generator, always 0
+/// The columns. `part`: whether the row is a sub-operation; `driver` is the number of the load generator, always 0
 /// today.
 const SCHEMA: &str = "message samples {
     required binary task (STRING);

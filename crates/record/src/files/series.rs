@@ -24,8 +24,8 @@ const PARQUET: &str = "series.parquet";
 /// Bytes of the journal that become a row group; a row contains up to four encoded histograms of a few kB each.
 const ROW_GROUP_BYTES: usize = 4 << 20;
 
-/// The columns. `part` says whether the row is about a sub-operation; `driver` is the number of the load generator,
-/// always 0 today.
+/// The columns. `part`: whether the row is about a sub-operation; `driver` is the number of the load generator, always
+/// 0 today.
 const SCHEMA: &str = "message series {
     required binary task (STRING);
     required binary operation (STRING);

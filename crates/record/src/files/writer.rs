@@ -123,7 +123,7 @@ impl Writer {
         self.send(Job::SubOperation(info));
     }
 
-    /// Sends the unit of a task's work, which holds for later samples.
+    /// Sends the unit of a task's work, which applies to later samples.
     pub fn send_unit(&self, task_index: u32, unit: String) {
         self.send(Job::Unit { task_index, unit });
     }

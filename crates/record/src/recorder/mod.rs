@@ -165,7 +165,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Sets the unit of a task's work; it holds for what is recorded from now on.
+    /// Sets the unit of a task's work for everything that is recorded from now on.
     pub fn set_unit(&mut self, task_index: u32, unit: String) {
         self.deliver_samples();
         self.sender.send(Delivery::Unit { task_index, unit });

@@ -24,7 +24,7 @@ pub struct ServiceTotals {
     pub service_ns: u64,
 }
 
-/// What a recorder needs to know about a task.
+/// Description of a task for its recorder.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedTask {
     /// Position of the task in the plan.
