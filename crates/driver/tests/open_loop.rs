@@ -277,7 +277,9 @@ fn a_worker_whose_clients_all_enter_a_task_late_does_not_catch_up() {
         finished.samples.iter().filter(|sample| sample.task == "second").cloned().collect();
     let late: Vec<&Sample> = second.iter().filter(|sample| sample.client == 1).collect();
     assert_eq!((second.len(), late.len()), (20, 10));
-    assert!(late.iter().all(|sample| sample.due >= 290 * MS), "the late client sent a backlog");
+    // The clients sleep and enter on threads of their own, of which the host may start either one late. A client that
+    // catches up has operations that were due from the beginning on.
+    assert!(late.iter().all(|sample| sample.due >= 150 * MS), "the late client sent a backlog: {late:?}");
     assert_eq!(finished.task("second").accounting.waited, waited(&second));
 }
 

@@ -43,25 +43,29 @@ fn queued_operations_are_sent_in_order_until_the_source_ends() {
     assert!(result.underrun_s.abs() < f64::EPSILON);
 }
 
+/// Underruns are counted exactly by the tests on the paused clock; here a source is slow in real time. The driver may not
+/// run at all in some of its pauses, but not in all of them.
 #[test]
 fn a_slow_source_is_counted_as_underruns_and_not_in_service_times() {
     let server = Server::start(|_, _| Some(success_response()));
-    let finished = race(&plan(server.port, &[queued_task("search", 2)]), |bridge, event| {
+    let finished = race(&plan(server.port, &[queued_task("search", 2)]), move |bridge, event| {
         if let PythonEvent::PrepareStep { .. } = event {
-            bridge.enqueue(CLIENT, &search("/0"), None).unwrap();
             prepared(bridge, event);
-            for number in 1..=3 {
-                thread::sleep(Duration::from_millis(30));
+            for number in 0..8 {
+                while server.requests().len() < number {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                thread::sleep(Duration::from_millis(10));
                 bridge.enqueue(CLIENT, &search(&format!("/{number}")), None).unwrap();
             }
             bridge.finish(CLIENT, None).unwrap();
         }
     });
     let result = finished.task("search");
-    assert_eq!((result.accounting.succeeded, result.underruns), (4, 3));
-    assert!(result.underrun_s > 0.06, "{}", result.underrun_s);
+    assert_eq!(result.accounting.succeeded, 8);
+    assert!((1..=8).contains(&result.underruns) && result.underrun_s > 0.0, "{result:?}");
     // A client executes one operation at a time, so its wait is not counted twice.
-    let service_s = result.service_time.as_ref().unwrap().mean_ms * 4.0 / 1e3;
+    let service_s = result.service_time.as_ref().unwrap().mean_ms * 8.0 / 1e3;
     assert!(service_s + result.underrun_s <= result.duration_s, "{service_s} {result:?}");
 }
 
@@ -480,7 +484,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
 fn a_starved_source_does_not_extend_a_task_beyond_its_time() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = queued_task("search", 4);
-    task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.05});
+    task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.3});
     let finished = race(&plan(server.port, &[task]), |bridge, event| {
         if let PythonEvent::PrepareStep { .. } = event {
             bridge.enqueue(CLIENT, &search("/only"), None).unwrap();

@@ -10,7 +10,9 @@ use pacenote_plan::TlsOptions;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::aws_lc_rs::default_provider;
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -274,13 +276,8 @@ impl ServerCertVerifier for CertVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verify_signature(|provider| {
-            verify_tls12_signature(
-                message,
-                certificate,
-                signature,
-                &provider.signature_verification_algorithms,
-            )
+        self.verify_signature(|algorithms| {
+            verify_tls12_signature(message, certificate, signature, algorithms)
         })
     }
 
@@ -290,13 +287,8 @@ impl ServerCertVerifier for CertVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verify_signature(|provider| {
-            verify_tls13_signature(
-                message,
-                certificate,
-                signature,
-                &provider.signature_verification_algorithms,
-            )
+        self.verify_signature(|algorithms| {
+            verify_tls13_signature(message, certificate, signature, algorithms)
         })
     }
 
@@ -310,9 +302,10 @@ impl CertVerifier {
     /// certificates, such as those of X.509 version 1, cannot be read.
     fn verify_signature(
         &self,
-        verify: impl FnOnce(&CryptoProvider) -> Result<HandshakeSignatureValid, rustls::Error>,
+        verify: impl FnOnce(&WebPkiSupportedAlgorithms) -> Result<HandshakeSignatureValid, rustls::Error>,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if self.anchors.is_some() { verify(&self.provider) } else { Ok(HandshakeSignatureValid::assertion()) }
+        let algorithms = &self.provider.signature_verification_algorithms;
+        if self.anchors.is_some() { verify(algorithms) } else { Ok(HandshakeSignatureValid::assertion()) }
     }
 }
 

@@ -345,13 +345,14 @@ impl State {
         let Some(stream) = self.handshake(tcp) else { return };
         let mut reader = BufReader::new(stream);
         while let Some(mut seen) = read_request(&mut reader, connection) {
-            let arrived = Instant::now();
-            self.first.get_or_init(|| arrived);
-            seen.arrived = u64::try_from((arrived - self.started).as_nanos()).unwrap();
-            let number = {
+            let (arrived, number) = {
                 let mut log = self.log.lock().unwrap();
+                // Under the lock, so that the log is in the order of its times.
+                let arrived = Instant::now();
+                self.first.get_or_init(|| arrived);
+                seen.arrived = u64::try_from((arrived - self.started).as_nanos()).unwrap();
                 log.push(seen.clone());
-                log.len() - 1
+                (arrived, log.len() - 1)
             };
             let answer = (self.script)(&seen, number);
             if answer.end == End::Shut {
