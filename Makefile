@@ -1,4 +1,4 @@
-# Everything runs in .venv; every target makes sure that it is there and fits the lock file.
+# All tools run in .venv, which every target creates or updates to match the lock file.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,11 +13,11 @@ CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 race: $(VENV)/.built
 	$(BIN)/pacenote race --track=http_logs $(RACE)
 
-## Everything that CI tests: Rust, Python, and races against a real engine.
+## All tests that CI runs: Rust, Python, and races against a real engine.
 test: unit engine
 
-## Tests without an engine; those of a file stay together, in order, since some share what is dear to make. The shape of
-## the sources is looked at by lint.
+## Tests without an engine. Tests of a file run in order in one process, because some share expensive fixtures. The
+## target lint checks the structure of the sources.
 unit: $(VENV)/.built
 	cargo test --workspace --quiet
 	$(BIN)/pytest --ignore=tests/shape -m "not engine" -n 3 --dist loadfile --durations=10
@@ -39,16 +39,16 @@ fmt: $(VENV)/.ready
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-## Ratios that we hold ourselves to; see benchmarks/README.md.
+## Benchmarks and the limits that they must meet; see benchmarks/README.md.
 bench: $(VENV)/.built
 	$(BIN)/python benchmarks/run.py
 
-## Instructions per operation, beside those that benchmarks/budget.json allows; BUDGET=--renew writes it.
+## Instructions per operation, compared with benchmarks/budget.json; BUDGET=--renew rewrites that file.
 budget: $(VENV)/.built
 	cargo build --release --quiet --package pacenote-instructions
 	$(BIN)/python benchmarks/budget.py $(BUDGET)
 
-## Renew the lock of Python packages after a change of pyproject.toml.
+## Update the lock file of Python packages after a change of pyproject.toml.
 lock: $(VENV)/.ready
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \

@@ -1,10 +1,10 @@
 """Counts the driver's instructions per operation and compares them with `budget.json`: `make budget`.
 
 Runs a short and a long race under valgrind's callgrind, against a server in another process; the difference
-of the counts divided by the difference of the operations is the count per operation. Unlike a time, it
-hardly depends on the load of the machine. A count above the tolerance is a regression. A count below it
-requires a new budget, so that a later regression is not hidden by the improvement. Only the worker thread is
-counted, not the collector, whose work depends on the duration of the race. The worker must not allocate
+of the counts divided by the difference of the operations is the count per operation. Unlike a duration, it
+hardly depends on the load of the machine. A count above the tolerance is a regression. A count below the
+tolerance requires a new budget, because the improvement would hide a later regression. Only the worker thread
+is counted, not the collector, whose work depends on the duration of the race. The worker must not allocate
 memory per operation.
 
 The exit code is 1 if a count is outside the tolerance. Without valgrind, a message is printed and the exit
@@ -130,7 +130,7 @@ def _advice(percent: float) -> str:
 
 
 def _nearest(workload: Workload, allowed: int | None) -> PerOperation:
-    """The count nearest to the budget `allowed`; for a new budget (None), the median of three.
+    """The count closest to the budget `allowed`; for a new budget (None), the median of three counts.
 
     A count outside the tolerance is repeated at most twice: the influence of a busy machine varies between
     runs, that of the code does not.
@@ -193,7 +193,7 @@ def _read(profile: str) -> Count:
 def _allocations(profile: str) -> int:
     """The number of calls of memory allocators.
 
-    In a profile, a line names the callee (by its number alone after the first time), and the next line holds
+    In a profile, a line names the callee (only by its number after the first time), and the next line holds
     the number of calls.
     """
     allocators = {
@@ -206,7 +206,7 @@ def _allocations(profile: str) -> int:
 
 
 def _tools() -> dict[str, Any]:
-    """The tools, the C library and the machine, on which the counts depend as well as on the code."""
+    """The tools, the C library and the machine, on which the counts depend in addition to the code."""
     outputs = (run([tool, "--version"]).output.strip() for tool in ("valgrind", "rustc"))
     valgrind, rustc = (" ".join(re.findall(r"\d+\.\d+[.\d]*", text)[:1]) for text in outputs)
     return {

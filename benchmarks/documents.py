@@ -25,7 +25,7 @@ class Corpus:
     """Number of documents in it."""
 
     bytes: int
-    """Its size in bytes."""
+    """Size of the file in bytes."""
 
     @property
     def note(self) -> str:
@@ -60,7 +60,7 @@ def generate(folder: Path, documents: int) -> Corpus:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Links a file, or copies it where links are not possible."""
+    """Links a file, or copies it if links are not possible."""
     try:
         os.link(source, target)
     except OSError:

@@ -13,7 +13,7 @@ from outcome import Figure, Options, Outcome, Target
 _RAM = Path("/dev/shm")
 _LIMIT = 300.0
 _BYTES_EACH = 400
-"""Upper estimate of the size of a document, to check whether the RAM disk has room for all."""
+"""Upper estimate of the size of a document, to check whether all documents fit on the RAM disk."""
 
 
 def measure(options: Options) -> Outcome:
@@ -31,7 +31,7 @@ def measure(options: Options) -> Outcome:
         per_cpu.append(megabytes / done.cpu_s)
         per_wall.append(megabytes / done.wall_s)
     rate = Figure("output per CPU second", "MB/s", tuple(per_cpu))
-    where = "a RAM disk" if in_ram else "the disk: a RAM disk had no room"
+    where = "a RAM disk" if in_ram else "the disk (the RAM disk was too small)"
     return Outcome(
         figures=(rate, Figure("output per wall second", "MB/s", tuple(per_wall))),
         targets=(Target("generated per core", rate.median, _LIMIT, "MB/s", at_most=False),),

@@ -21,8 +21,8 @@ from pacenote.plan.document import Plan
 from pacenote.provision.engine import EngineRequest
 
 _SETTLE_S = 3.0
-"""Seconds to wait before an engine starts, so that writes of the previous one end, and before it is used, so
-that its start-up work ends.
+"""Seconds to wait before an engine starts, so that the previous one finishes writing, and before it is used, so
+that it finishes its start-up work.
 """
 
 
@@ -99,7 +99,7 @@ def _in_new_engine(setting: Setting, run_arm: Callable[[Setting, EmbeddedCluster
 
 
 def _check_count(rest: RestClient, documents: int) -> None:
-    """Raises BenchmarkError unless the engine holds every document once."""
+    """Raises BenchmarkError unless the engine contains every document exactly once."""
     rest.request("POST", "/logs-*/_refresh")
     counted = rest.get("/logs-*/_count")["count"]
     if counted != documents:

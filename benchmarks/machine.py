@@ -26,7 +26,7 @@ PYTHON = sys.executable
 PACENOTE = str(Path(sys.executable).with_name("pacenote"))
 
 _TIMEOUT_S = 600.0
-"""Seconds after which a command is killed, since it probably hangs."""
+"""Seconds after which a command is killed, because it probably hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class RunningCommand:
         finally:
             timeout.cancel()
         ended_ns = time.monotonic_ns()
-        # Popen does not know that the process was reaped here.
+        # Popen does not detect that the process was reaped here.
         code = self._process.returncode = os.waitstatus_to_exitcode(status)
         with self._output:
             self._output.seek(0)
@@ -111,13 +111,13 @@ def run(
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process, but Python may cache compiled modules, as in an installed Pacenote."""
+    """The environment of this process, but Python may cache compiled modules, as in an installation."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @functools.cache
 def cores() -> tuple[int, int]:
-    """The core for the server and the core for the measured process, from those usable at the first call.
+    """The cores for the server and for the measured process, from the cores usable at the first call.
 
     Raises BenchmarkError if only one core is usable.
     """
@@ -147,7 +147,7 @@ def pinned_to(core: int) -> Iterator[None]:
 def temporary_folder() -> Iterator[Path]:
     """A folder that is removed at the end of the block.
 
-    All users may enter it, since engines do not run as root.
+    All users may enter it, because engines do not run as root.
     """
     with tempfile.TemporaryDirectory(prefix="pacenote-bench-") as name:
         folder = Path(name)
@@ -179,7 +179,7 @@ class CpuTicks:
     """CPU time of all cores since boot, in clock ticks."""
 
     total: int
-    """All time, idle time included."""
+    """Total time, including idle time."""
 
     busy: int
     """Time in which this machine ran programs or the kernel."""

@@ -136,7 +136,7 @@ class NullServer:
     """The port that it listens on."""
 
     pid: int
-    """Its process number."""
+    """The process id of the server."""
 
     def cpu_s(self) -> float:
         """CPU time that the server has used, in seconds."""
@@ -146,7 +146,7 @@ class NullServer:
 
 def missing() -> str:
     """Why the server cannot run; empty if it can."""
-    return "" if _nginx() else "nginx, which is the null server, is not installed (apt-get install nginx)"
+    return "" if _nginx() else "nginx, which the null server uses, is not installed (apt-get install nginx)"
 
 
 def version() -> str:
@@ -189,7 +189,7 @@ def _locations(upstream: int | None) -> str:
 
 
 def _nginx() -> str | None:
-    # For users other than root, the folder of nginx is often not in PATH.
+    # The folder of nginx is often not in the PATH of users other than root.
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 ENOUGH_FOR_P99 = 368
-"""Number of values that a 99th percentile needs; with fewer it is marked."""
+"""Number of values that a 99th percentile needs; with fewer values, it is marked."""
 
 
 class BenchmarkError(Exception):
-    """The benchmark could not be run; the text is one line that says why."""
+    """The benchmark could not run; the message is one line with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Options:
     """How to run a benchmark."""
 
     quick: bool
-    """Whether the run only tries the benchmark: it is short, and its figures are not stored."""
+    """Whether the run only tests the benchmark: it is short, and its figures are not stored."""
 
     engines: Path
     """The home folder that engines are assembled in."""
@@ -46,7 +46,7 @@ class Figure:
 
     @property
     def median(self) -> float:
-        """The median of the values, which is the value to quote."""
+        """The median of the values, which results quote."""
         return statistics.median(self.values)
 
     def to_document(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Outcome:
     """The limits that the benchmark checks."""
 
     notes: tuple[str, ...] = ()
-    """Remarks about the run, one sentence each."""
+    """Remarks about the run, one line each."""
 
     skipped: str = ""
     """Why the benchmark did not run; empty if it did."""
@@ -119,11 +119,11 @@ class Outcome:
 
 
 def percentile(values: tuple[float, ...], q: float) -> float:
-    """The smallest measured value that at least `q` percent of the values do not exceed."""
+    """The smallest measured value that is not exceeded by at least `q` percent of the values."""
     ranked = sorted(values)
     return ranked[max(0, math.ceil(q / 100 * len(ranked)) - 1)]
 
 
 def _short(value: float) -> float:
-    """The value with five significant digits, as measurements are not more precise."""
+    """The value with five significant digits, because measurements are not more precise."""
     return float(f"{value:.5g}")

@@ -56,7 +56,7 @@ _ARMS = tuple(_Arm(clients, spin_us) for spin_us in (_DEFAULT_US, 0, _SPIN_US) f
 
 
 def measure(options: Options) -> Outcome:
-    """Races all configurations in turns; the server runs on one core, Pacenote on another."""
+    """Races all configurations in turn; the server runs on one core, Pacenote on another."""
     if missing := null_server.missing():
         return Outcome(skipped=missing)
     seconds = options.choose(4, 2)
@@ -77,8 +77,8 @@ def measure(options: Options) -> Outcome:
         notes=(
             f"{_RATE:,} searches/s for {seconds} s after 1 s of warm-up, as recorded by the race",
             f"nginx {null_server.version()} on one core, pacenote with all its threads on the other",
-            "lateness at the server: arrival minus schedule, the earliest request taken as on time; includes "
-            "the server's own delay",
+            "lateness at the server: arrival minus schedule, the earliest request is on time; includes "
+            "the delay of the server",
             f"p99 of lateness at the server: {percentile(at_server.values, 99):.3g} µs",
         ),
     )

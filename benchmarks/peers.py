@@ -37,7 +37,7 @@ class PacenoteRun:
 
     @property
     def task(self) -> Record:
-        """The last task, which is the measured one. Raises BenchmarkError if a request of it failed."""
+        """The last task, which is measured. Raises BenchmarkError if a request of it failed."""
         task: Record = self.record["tasks"][-1]
         if task["accounting"]["failed"] or task["accounting"]["unanswered"]:
             raise BenchmarkError(f"requests of task {task['task']} failed")
@@ -72,7 +72,7 @@ class RallyRun:
 def pacenote(
     track: Path, port: int, home: Path, core: int | None = None, options: Sequence[str] = ()
 ) -> PacenoteRun:
-    """Races a track with Pacenote against a server on this machine, on one core or (None) on all."""
+    """Races a track with Pacenote against a server on this machine; `core` None means all cores."""
     race_id = f"race-{time.monotonic_ns()}"
     command = [
         *(PACENOTE, "race", "--pipeline=benchmark-only", f"--target-hosts=127.0.0.1:{port}"),
@@ -146,7 +146,7 @@ def rally_version() -> str:
 
 @functools.cache
 def _rally(engines: Path) -> Path:
-    """Path of Rally's command, in a separate environment since its dependencies differ from Pacenote's."""
+    """Path of Rally's command, in a separate environment because its dependencies differ."""
     environment = engines / f"rally-{_RALLY}"
     command = environment / "bin" / "esrally"
     if not command.is_file():

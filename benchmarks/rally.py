@@ -75,7 +75,7 @@ def measure(options: Options) -> Outcome:
 
         def rally(port: int) -> _Arm:
             race = peers.rally(track, port, options.engines)
-            # Not Rally's throughput, which covers only the samples after warm-up.
+            # Rally's own throughput is not used: it covers only the samples after warm-up.
             seconds = race.result["duration"] / 1000
             return _Arm(corpus.documents / seconds, race.command.wall_s, race.command.cpu_s)
 
@@ -104,7 +104,7 @@ def _in_new_engine(options: Options, folder: Path, expected: int, run_arm: Calla
 
 
 def _check_count(rest: RestClient, expected: int) -> None:
-    """Raises BenchmarkError unless the engine holds every document once."""
+    """Raises BenchmarkError unless the engine contains every document exactly once."""
     rest.request("POST", "/logs/_refresh")
     counted = rest.get("/logs/_count")["count"]
     if counted != expected:
@@ -128,8 +128,8 @@ def _outcome(pacenote_arms: list[_Arm], rally_arms: list[_Arm], note: str) -> Ou
         targets=(Target("documents per second, pacenote / Rally", ratio, _RATIO, "ratio", at_most=False),),
         notes=(
             f"{note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
-            f"Rally {peers.rally_version()}; both through nginx {null_server.version()}, which answers as an"
-            " Elasticsearch 8, since Rally connects to no other engine",
+            f"Rally {peers.rally_version()}; both through nginx {null_server.version()}, which answers like"
+            " Elasticsearch 8, because Rally does not connect to other engines",
             "engine, nginx and senders share all cores without pinning; each arm gets a newly started engine",
             "documents per second of the index task, from its first request to its last reply",
             f"Rally's whole command takes {rally_wall.median / pacenote_wall.median:.1f} × as long",

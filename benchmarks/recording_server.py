@@ -47,7 +47,7 @@ _ROOT = {
 
 
 def canned(path: str) -> bytes:
-    """The whole reply to a request for `path`, head included."""
+    """The complete reply to a request for `path`, including the head."""
     reply: Any = _ROOT if path == "/" else {"acknowledged": True}
     reply = next((document for start, document in _CANNED if path.startswith(start)), reply)
     body = json.dumps(reply).encode()
@@ -117,7 +117,7 @@ class Upstream:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def forward(self, request: bytes) -> bytes:
-        """The engine's reply, byte for byte; it must have a content length, as small replies do."""
+        """The engine's reply, byte for byte; it must have a content length, as small replies have."""
         self._socket.sendall(request)
         reply = bytearray()
         while (length := message_length(reply)) is None or len(reply) < length:
@@ -170,7 +170,7 @@ class Server:
         method, path = head.split(b" ", 2)[:2]
         text = path.decode("latin-1")
         reply = self._upstream.forward(request) if self._upstream else canned(text)
-        # Taken before sending: the client may receive the reply before this process runs again.
+        # Read before sending: the client may receive the reply before this process runs again.
         replied_ns = time.monotonic_ns()
         connection.socket.sendall(reply)
         self.log.append({

@@ -1,4 +1,4 @@
-"""Measures Pacenote against its floors: `make bench`, or `benchmarks/run.py --only NAME`.
+"""Measures Pacenote and compares it with its limits: `make bench`, or `benchmarks/run.py --only NAME`.
 
 Prints every figure, stores the results in `benchmarks/results` and rewrites the outcome in the README. A
 floor that is not met is printed and stored as missed; the exit code is 1 only if a benchmark could not run.

@@ -18,7 +18,7 @@ _PER_CORE = 100_000.0
 
 def measure(options: Options) -> Outcome:
     """Runs Pacenote and wrk in the order A B B A, then Rally, on one core; the server runs on another."""
-    missing = null_server.missing() or ("" if shutil.which("wrk") else "wrk, the peer, is not installed")
+    missing = null_server.missing() or ("" if shutil.which("wrk") else "wrk is not installed")
     if missing:
         return Outcome(skipped=missing)
     serving, measured = cores()
@@ -52,7 +52,7 @@ def measure(options: Options) -> Outcome:
 
 
 class _PacenoteArm:
-    """Races of Pacenote, and what they measured."""
+    """Races of Pacenote and their measurements."""
 
     def __init__(self, folder: Path, server: NullServer, core: int, options: Options) -> None:
         self._home, self._port, self._core = folder / "home", server.port, core
@@ -84,7 +84,7 @@ class _PacenoteArm:
 
 
 class _WrkArm:
-    """Runs of wrk, and what they measured."""
+    """Runs of wrk and their measurements."""
 
     def __init__(self, folder: Path, server: NullServer, core: int, seconds: int) -> None:
         self._folder, self._port, self._core, self._seconds = folder, server.port, core, seconds

@@ -14,7 +14,7 @@ _COMMANDS = {
 
 
 def measure(options: Options) -> Outcome:
-    """Wall time of each command, run in turns after one turn that is not counted."""
+    """Wall time of each command, run in turn, after one round that is not counted."""
     times: dict[str, list[float]] = {name: [] for name in _COMMANDS}
     for turn in range(1 + options.choose(10, 3)):
         for name, command in _COMMANDS.items():

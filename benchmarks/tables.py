@@ -16,7 +16,7 @@ Document = Mapping[str, Any]
 
 
 def read_results(folder: Path, names: Iterable[str]) -> dict[str, Document]:
-    """The stored results in the order of `names`; benchmarks without a stored result are left out."""
+    """The stored results in the order of `names`; benchmarks without a stored result are omitted."""
     paths = {name: folder / f"{name}.json" for name in names}
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 
@@ -70,7 +70,7 @@ def _benchmark(document: Document) -> Sequence[str]:
     lines += [f"- {note}" for note in document["notes"]]
     load, used, stolen = (document["processor"][k] for k in ("load_before", "used_percent", "stolen_percent"))
     lines.append(
-        f"- load before: {load}; CPU time of all cores: {used} % used, {stolen} % given to other virtual"
+        f"- load before: {load}; CPU time of all cores: {used} % used, {stolen} % used by other virtual"
         " machines"
     )
     return lines

@@ -1,7 +1,8 @@
 """Records responses of a real engine as they were sent over the wire: `record.py HOST:PORT FOLDER`.
 
-Writes one file per kind of response, head and framing included; the name of a response to HEAD starts with
-`head-`. Creates, uses and deletes the index `seeds`. Sends no request whose response identifies the machine.
+Writes one file per kind of response, including head and framing; the name of a response to HEAD starts with
+`head-`. Creates, uses and deletes the index `seeds`. Does not send requests whose responses identify the
+machine.
 
 Files whose name ends with `-chunked` are recorded responses that were converted to chunks: engines that use
 chunks are newer than the recorded ones. `expected.json` holds what Python's own client reads from each file:

@@ -1,4 +1,4 @@
-"""Writes the initial corpora from the recorded responses: whole, their chunks, their compressed bodies."""
+"""Writes the initial corpora: recorded responses, their chunks, and their compressed bodies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Writes `corpus/TARGET/ENGINE-NAME` for every recorded response that a target can start from."""
+    """Writes `corpus/TARGET/ENGINE-NAME` for every recorded response that a target can use as a seed."""
     for path in sorted(HERE.glob("seeds/*/*")):
         if path.name == "expected.json":
             continue

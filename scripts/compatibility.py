@@ -61,7 +61,7 @@ class TrackResult:
     """Duration of the test in seconds."""
 
     problems: tuple[str, ...] = ()
-    """Remarks for the page: parameters that were set, and what could not be loaded or planned and why."""
+    """Remarks for the page: parameters that were set, and errors of loading and planning."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def check_track(folder: Path) -> TrackResult:
 
 
 def missing_packages(track: Track) -> list[str]:
-    """Installs packages that plug-ins need; returns a sentence for each that cannot be installed."""
+    """Installs packages that plug-ins need; returns a remark for each that cannot be installed."""
     warnings: list[str] = []
     with track_plugins(track, default_home(), offline=False, warn=warnings.append):
         missing = [line.split('"')[1] for line in warnings if "cannot be installed" in line]
@@ -152,7 +152,7 @@ def table_row(name: str, result: TrackResult) -> str:
 def section(title: str, folder: Path) -> SectionResult:
     """Tests all tracks of a repository."""
     tracks = [folder / name for name in FolderRepository(folder).names()]
-    # Each track in a new process, since plug-ins of different tracks have modules of the same names.
+    # Each track in a new process, because plug-ins of different tracks have modules with the same names.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         results = pool.map(check_track, tracks, chunksize=1)
     lines = [f"## {title}", ""]

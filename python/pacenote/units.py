@@ -1,4 +1,4 @@
-"""Quantities and how they are written: one place, so that all reports agree.
+"""Quantities and their formatting, in one module so that all reports agree.
 
 Seconds, bytes and counts are plain numbers in the model; this module converts text to quantities and back.
 """

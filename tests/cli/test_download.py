@@ -78,7 +78,7 @@ def test_a_mirror_and_a_cache_folder_are_used(run, track, server, tmp_path):
         (
             ["--distribution-version=3.99.0", "--offline"],
             64,
-            "opensearch 3.99.0 was never resolved on this machine",
+            "opensearch 3.99.0 was never resolved here",
         ),
         (["--distribution=elastic"], 2, "unknown distribution 'elastic'"),
         (["--track=x", "--car=4gheap"], 2, "--car is not available"),

@@ -34,4 +34,4 @@ def test_an_unknown_or_ambiguous_race_is_an_error(run, races):
     assert run("report", "nope")[0] == 64
     code, _, err = run("report", "abc")
     assert code == 64
-    assert err.startswith("error: 'abc' matches 2 races: abc-1, abc-2\nhint: use more characters of the id")
+    assert err.startswith("error: 'abc' matches 2 races: abc-1, abc-2\nhint: give more characters of the id")

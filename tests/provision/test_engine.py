@@ -51,7 +51,7 @@ def test_a_valid_request_passes_and_creates_nothing(request_: EngineRequest, tmp
         ({"runtime_jdk": "/no/such/jdk"}, "no Java in /no/such/jdk"),
         ({"car": Car(heap_size="4096g")}, "too little memory"),
         ({"car": Car(heap_size="lots")}, "heap_size 'lots'"),
-        ({"offline": True, "version": "3.99.0"}, r"opensearch 3\.99\.0 was never resolved on this machine"),
+        ({"offline": True, "version": "3.99.0"}, r"opensearch 3\.99\.0 was never resolved here"),
         ({"offline": True}, r"jars of opensearch 3\.3\.0 are missing in .*\.jar, .* more"),
     ],
 )

@@ -128,7 +128,7 @@ def test_some_tasks_of_a_track_from_a_repository(tmp_path: Path, address: str) -
     assert record.track.revision == git("rev-parse", "HEAD", at=upstream)
     (one,) = record.tasks
     assert (one.task, one.accounting.warmup, one.accounting.normal) == ("task0", 2, 2)
-    assert 'note left out, as they cannot run on serverless: "task2"' in listener.received
+    assert 'note left out because they cannot run on serverless: "task2"' in listener.received
     assert "note Mind the gap." in listener.received
 
 

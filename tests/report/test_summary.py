@@ -259,7 +259,7 @@ def test_problems_of_a_task_are_reported(changes, text):
     [
         (
             Steadiness("warming", 34.0, (LevelChange(34.0, 34.0, 800.0, 1000.0, 0.25),), "throughput"),
-            "warming: throughput changed by +25 % at 34 s, steady from 34 s on",
+            "warming: throughput changed by +25 % at 34 s, steady since 34 s",
         ),
         (
             Steadiness("slowing", None, (LevelChange(0.0, 120.0, 4.0, 5.0, 0.25),), "service-time"),
@@ -290,7 +290,7 @@ def test_a_steady_task_has_no_note(steady):
 def test_samples_that_were_not_stored_are_reported_unless_storing_is_off():
     some = task(samples=SamplesKept(kept=20_000_000, left_out=5_000, from_s=312.4))
     assert notes(build_report(record(tasks=(some,))), "Samples") == [
-        ("search", "5,000 samples were not stored, from 312 s on")
+        ("search", "5,000 samples were not stored, starting at 312 s")
     ]
     none = task(samples=SamplesKept(left_out=5_000, from_s=0.0))
     assert not notes(build_report(record(tasks=(none,))), "Samples")

@@ -72,7 +72,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, messag
         ("a", "--track-params: item 1 is not a key:value pair"),
         ("a:1,b", "--track-params: item 2 is not a key:value pair"),
         (":1", "--track-params: item 1 is not a key:value pair"),
-        ('{"a": }', "--track-params: not valid JSON: Expecting value at line 1, column 7"),
+        ('{"a": }', "--track-params is not valid JSON: Expecting value at line 1, column 7"),
         ("x.json", "--track-params is [1], but must be an object"),
     ],
 )

@@ -44,6 +44,6 @@ def test_tasks_that_are_left_out_are_reported(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=SCHEDULE[:2])
     cut = for_serverless(track, operator=False)
     assert describe_left_out(track.challenges[0], cut.challenges[0]) == (
-        'left out, as they cannot run on serverless: "health", "merge"'
+        'left out because they cannot run on serverless: "health", "merge"'
     )
     assert describe_left_out(cut.challenges[0], cut.challenges[0]) == ""

@@ -56,7 +56,11 @@ def test_workload_json_is_an_entry_file_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("nowhere", "does not exist"), ("empty", "holds no track.json"), ("notes.txt", "is not a track")],
+    [
+        ("nowhere", "does not exist"),
+        ("empty", "does not contain track.json"),
+        ("notes.txt", "is not a track"),
+    ],
 )
 def test_a_path_without_a_track(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / "empty").mkdir()

@@ -4,5 +4,5 @@
 converts target rates to intervals (`pacing`), bounds the tasks (`bounds`) and allocates clients (`allocate`).
 `document` mirrors `crates/plan` and is the only module that defines the JSON of a plan. `corpora` determines
 the data that a challenge needs, and `explain` describes a plan for `--dry-run`. All functions are pure: they
-use no clock, no files and no network. `race`, `lab` and `cli` call them.
+do not use a clock, files or the network. `race`, `lab` and `cli` call them.
 """

@@ -1,7 +1,7 @@
 """Loads the Python code of a track: `track.py` and every module below the track's folder.
 
-Modules are named `TRACK.folder.module`, and the parent of the track's folder is first in `sys.path`, because
-tracks import from each other that way.
+Modules are named `TRACK.folder.module`, and the parent of the track's folder is first in `sys.path`, so that
+tracks can import from each other.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class PluginRegistry:
 
     @property
     def meta_data(self) -> Mapping[str, Any]:
-        """Metadata with which plug-ins choose between their variants."""
+        """Metadata by which plug-ins detect the version and features of Rally."""
         return {"rally_version": RALLY_VERSION, "async_runner": True}
 
     def register_param_source(self, name: str, param_source: Any) -> None:
@@ -99,7 +99,7 @@ def innermost(runner: Any) -> Any:
 
 
 def _declares(runner: Any, name: str) -> bool:
-    # Does not read the attribute: that would run code of the plug-in before the task has started.
+    # The attribute is not read: that could run code of the plug-in before the task has started.
     return hasattr(type(runner), name) or name in getattr(runner, "__dict__", ())
 
 

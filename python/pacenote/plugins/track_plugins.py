@@ -31,7 +31,7 @@ _BULK_SOURCE = "BulkIndexParamSource"
 
 
 class TrackPlugins:
-    """The plug-ins of one track, loaded.
+    """The loaded plug-ins of one track.
 
     `track` is the mutable track of the plug-ins; it is available once `after_load` has been called.
     """
@@ -145,9 +145,10 @@ class TrackPlugins:
 def open_plugins(
     track: model.Track, libraries: Sequence[Path] = ()
 ) -> Generator[TrackPlugins | None, None, None]:
-    """Loads the plug-ins of a track for the block; yields None if it has none. `libraries` are its packages.
+    """Loads the plug-ins of a track for the block; yields None without plug-ins.
 
-    Raises `TrackError` with file and line if a plug-in cannot be loaded.
+    `libraries` are the folders of its packages. Raises `TrackError` with file and line if a plug-in cannot be
+    loaded.
     """
     if track.plugin is None:
         yield None

@@ -18,13 +18,13 @@ class Car:
     """The configuration of a node, or a part of it."""
 
     name: str = "defaults"
-    """The name in `--car`; several names with commas after composing."""
+    """The name in `--car`; names separated by commas if the car is composed of several."""
     description: str = ""
     """One line for `pacenote list cars`."""
     heap_size: str = ""
-    """Heap size such as `4g`; empty where the car does not set it."""
+    """Heap size such as `4g`; empty if the car does not set it."""
     jvm_options: tuple[str, ...] = ()
-    """JVM options that it adds."""
+    """JVM options that the car adds."""
     settings: Mapping[str, object] = field(default_factory=dict)
     """Settings of the engine, by their full names."""
 
@@ -56,7 +56,7 @@ CARS: Mapping[str, Car] = {
 _PROTECTED_SETTINGS = re.compile(
     r"path\.|discovery\.|cluster\.initial|transport\.profiles\.|(network|http|transport)\.(\w+_)?host$"
 )
-# Settings are written as lines of a file: a name must not hold line ends and quotes.
+# Settings are written as lines of a file: a name must not contain line breaks or quotes.
 _SETTING_NAME = re.compile(r"\w[\w.*-]*", re.ASCII)
 
 _PARAMS = ("heap_size", "additional_cluster_settings", "additional_java_settings")
@@ -65,9 +65,9 @@ _PARAMS = ("heap_size", "additional_cluster_settings", "additional_java_settings
 def compose_car(names: Iterable[str], params: Mapping[str, object] | None = None) -> Car:
     """Composes several cars from left to right, and then `params` (`--car-params`).
 
-    Later heap sizes and settings override earlier ones, JVM options are added. Without a garbage collector
-    among them, it is G1 with the options of the official archives. Raises UsageError for an unknown car or
-    parameter, with close matches, and for a value of the wrong type.
+    Later heap sizes and settings override earlier ones; JVM options are appended. If none of them selects a
+    garbage collector, G1 is used with the options of the official archives. Raises UsageError for an unknown
+    car or parameter, with close matches, and for a value of the wrong type.
     """
     cars = [_find(name.strip()) for name in names if name.strip()] or [CARS["defaults"]]
     heap = DEFAULT_HEAP
@@ -110,7 +110,7 @@ def _from_params(params: Mapping[str, object]) -> Car:
     settings = params.get("additional_cluster_settings", {})
     if not isinstance(settings, Mapping):
         raise UsageError(
-            "additional_cluster_settings in --car-params must be an object of setting to value",
+            "additional_cluster_settings in --car-params must be an object that maps settings to values",
             hint='for example {"additional_cluster_settings": {"indices.queries.cache.size": "5%"}}',
         )
     flat = _flatten(settings)
@@ -118,12 +118,12 @@ def _from_params(params: Mapping[str, object]) -> Car:
         if not _SETTING_NAME.fullmatch(key):
             raise UsageError(
                 f"{key!r} in additional_cluster_settings is not the name of a setting",
-                hint="letters, digits and . _ - * only",
+                hint="use only letters, digits and . _ - *",
             )
         if _PROTECTED_SETTINGS.match(key):
             raise UsageError(
-                f"{key} in additional_cluster_settings cannot be changed: a node listens on loopback only",
-                hint="leave it out, or start the cluster yourself and use --pipeline=benchmark-only",
+                f"{key} in additional_cluster_settings cannot be changed: a node only listens on loopback",
+                hint="remove it, or start the cluster yourself and use --pipeline=benchmark-only",
             )
     return Car("params", heap_size=heap, jvm_options=_java_settings(params), settings=flat)
 

@@ -1,4 +1,4 @@
-"""Removes files that killed starts left: folders under construction and partial downloads."""
+"""Removes files that killed processes have left behind: unfinished folders and partial downloads."""
 
 from __future__ import annotations
 

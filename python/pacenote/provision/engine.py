@@ -32,12 +32,12 @@ LOG_NAME = "engine.log"
 
 _ONLINE_HINT = "run once without --offline"
 _MAX_NAMED_JARS = 3
-"""How many missing jars a message names."""
+"""Maximum number of missing jars that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """The engine to start, as the command line describes it."""
+    """The engine to start, as requested on the command line."""
 
     home: Path
     """The home folder of Pacenote."""
@@ -66,10 +66,11 @@ class EngineRequest:
 
 
 def check_engine_request(request: EngineRequest) -> None:
-    """Raises an error for a cause that prevents the start and is known before any download; creates no files.
+    """Raises an error if a start is known to fail before anything is downloaded; creates no files.
 
-    That is an unknown distribution or version, no supported Java, a heap size that is invalid or does not fit
-    into the memory, and with `offline` every missing file. Kills nodes of dead owners, since they use memory.
+    Causes are an unknown distribution or version, no supported Java, a heap size that is invalid or does not
+    fit into the memory, and with `offline` every missing file. Kills nodes of dead owners, since they use
+    memory.
     """
     layout = plan_layout(request.home)
     node_registry.cleanup_orphans(layout)
@@ -119,13 +120,13 @@ def _install(request: EngineRequest, layout: EngineLayout, progress: ProgressCal
     version = _version(request, distribution)
     lock = _find_lock(request, distribution, layout)
     if lock is None:
-        progress(f"{distribution.name} {version} is used here for the first time: resolving its parts", 0, 0)
+        progress(f"{distribution.name} {version} is used for the first time: resolving its parts", 0, 0)
         source = LockSource(layout.jars, request.maven_mirror)
         lock = resolve_lock(distribution, version, source, progress)
         save_lock(lock, layout.locks)
-    # Reported at every start, since it explains the failure of a track that needs such a module.
+    # Reported at every start, because it explains failures of tracks that need such a module.
     if absent := absent_modules(distribution, lock):
-        progress(f"{distribution.name} {version} lacks {', '.join(absent)}: not published", 0, 0)
+        progress(f"{distribution.name} {version} lacks {', '.join(absent)}, which are not published", 0, 0)
     fetch_artifacts(lock.artifacts(), layout.jars, mirror=request.maven_mirror, progress=progress)
     folder = assemble(distribution, lock, layout.jars, layout.installs)
     return Installation(distribution, folder, make_reachable(java, layout))
@@ -172,7 +173,7 @@ def _check_memory(request: EngineRequest) -> None:
 def _find_lock(request: EngineRequest, distribution: Distribution, layout: EngineLayout) -> EngineLock | None:
     """The lock; None if it has to be resolved. With `offline` it exists, and all its jars are cached.
 
-    Raises EngineError for files that `offline` forbids to download.
+    Raises EngineError for files that `offline` forbids downloading.
     """
     version = _version(request, distribution)
     lock = find_lock(distribution.name, version, layout.locks)
@@ -180,7 +181,7 @@ def _find_lock(request: EngineRequest, distribution: Distribution, layout: Engin
         return lock
     if lock is None:
         raise EngineError(
-            f"{distribution.name} {version} was never resolved on this machine, and --offline forbids it",
+            f"{distribution.name} {version} was never resolved here, and --offline forbids resolving it",
             hint=_ONLINE_HINT,
         )
     jars = lock.artifacts()
@@ -196,7 +197,7 @@ def _find_lock(request: EngineRequest, distribution: Distribution, layout: Engin
 
 
 def absent_modules(distribution: Distribution, lock: EngineLock) -> tuple[str, ...]:
-    """The modules of the distribution that the repository does not have in this version."""
+    """The modules of the distribution that the repository lacks in this version."""
     present = {module.name for module in lock.modules}
     return tuple(
         each.folder for each in distribution.module_definitions(lock.version) if each.folder not in present

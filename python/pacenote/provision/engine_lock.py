@@ -1,7 +1,7 @@
-"""Lock files of engine versions: every jar with size and checksum, so that races do not resolve versions.
+"""Lock files of engine versions: all jars with sizes and checksums, so that races need not resolve versions.
 
-The lock files of the default versions are part of the package (`locks/`); those of other versions are made
-once, by `update_lock.py`.
+The lock files of the default versions are part of the package (`locks/`); `update_lock.py` creates those of
+other versions once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.provision.maven import MavenArtifact
 
-# Names are used as names of folders and files, and must not lead to other folders.
+# They become names of folders and files, and must not lead to other folders.
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 
 
@@ -49,9 +49,9 @@ class EngineLock:
     lib: tuple[MavenArtifact, ...]
     """The jars of `lib/`."""
     modules: tuple[EngineModule, ...]
-    """The modules; a module comes after those that it extends."""
+    """The modules; each module comes after those that it extends."""
     locale: tuple[MavenArtifact, ...] = ()
-    """Jars that replace the locale data that is missing in a trimmed Java."""
+    """Jars that replace the locale data that a trimmed Java runtime lacks."""
 
     def artifacts(self) -> tuple[MavenArtifact, ...]:
         """All jars, each once."""
@@ -69,9 +69,9 @@ def lock_file_name(distribution: str, version: str) -> str:
 
 
 def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | None:
-    """The lock file of the package, else the one made earlier in `folder`, else None.
+    """The lock file of the package, otherwise the one created earlier in `folder`, or None.
 
-    Raises EngineError when the one in `folder` cannot be read.
+    Raises EngineError if the file in `folder` cannot be read.
     """
     name = lock_file_name(distribution, version)
     packaged = files("pacenote.provision") / "locks" / name
@@ -84,7 +84,7 @@ def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | Non
         return None
     except (OSError, UnicodeDecodeError) as failure:
         raise EngineError(
-            f"the lock file {path} cannot be read: {failure}", hint="delete it, so that it is made again"
+            f"the lock file {path} cannot be read: {failure}", hint="delete it, so that it is created again"
         ) from None
 
 
@@ -141,7 +141,7 @@ def parse_lock(text: str, location: str) -> EngineLock:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as failure:
         raise EngineError(
-            f"the lock file {location} is damaged: {failure}", hint="delete it, so that it is made again"
+            f"the lock file {location} is damaged: {failure}", hint="delete it, so that it is created again"
         ) from None
 
 

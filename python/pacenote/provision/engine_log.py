@@ -1,4 +1,4 @@
-"""The log of an engine that ended: the lines that show the cause, and the next step for known causes."""
+"""The log of an engine that has ended: the lines that show the cause, and the next step for known causes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUT_OF_MEMORY = "OutOfMemoryError"
 # Text in the log, and the next step. The first text that occurs is used, so causes precede their
 # consequences.
 _KNOWN_PROBLEMS: tuple[tuple[str, str], ...] = (
-    (PORT_IN_USE, "another process took the port; try again"),
+    (PORT_IN_USE, "another process has taken the port; try again"),
     (OUT_OF_MEMORY, "give the node more heap, for example --car=4gheap"),
     ("Could not reserve enough space", "choose a smaller heap (--car), or free some memory"),
     ("insufficient memory for the Java Runtime", "choose a smaller heap (--car), or free some memory"),
@@ -41,13 +41,13 @@ _KNOWN_PROBLEMS: tuple[tuple[str, str], ...] = (
 )
 
 _NOT_FATAL = re.compile(r"\]\[(INFO|WARN|DEBUG|TRACE) *\]")
-"""Levels of log lines after which the engine continues. Stack traces follow on lines of their own."""
+"""Log levels of messages after which the engine continues. Stack traces follow on separate lines."""
 
 _ERROR = re.compile(r"\b[\w.]*(Exception|Error)\b|\bERROR\b|\bFATAL\b|^Error|\bfatal\b|bootstrap check")
 
 
 def read_tail(log: Path, start: int = 0) -> str:
-    """The last 256 KiB of a log, from byte `start` at the earliest; empty when it cannot be read."""
+    """Up to 256 KiB from the end of a log, but not before byte `start`; empty if it cannot be read."""
     try:
         with log.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -60,7 +60,7 @@ def read_tail(log: Path, start: int = 0) -> str:
 def cause_lines(text: str) -> tuple[str, ...]:
     """Up to two lines that show why the engine ended.
 
-    The line of a known problem, else the last error and the last cause, else the last line.
+    The line of a known problem, otherwise the last error and the last cause, otherwise the last line.
     """
     stripped = (line.strip().rstrip(";") for line in text.splitlines() if line.strip())
     lines = [line for line in stripped if OUT_OF_MEMORY in line or not _NOT_FATAL.search(line)]

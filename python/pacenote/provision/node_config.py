@@ -9,9 +9,9 @@ from pacenote.provision.distributions.base import NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
 
 UNDECLARED_ARTIFACTS = (
-    # Declared as optional, but the node does not start without it; of the same version as log4j-api.
+    # Declared as optional, but required to start; it must have the same version as log4j-api.
     RootArtifact("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
-    # Declared as optional; without them there is no geo_shape.
+    # Declared as optional; geo_shape requires them.
     RootArtifact("org.locationtech.spatial4j", "spatial4j", "0.7"),
     RootArtifact("org.locationtech.jts", "jts-core", "1.15.0"),
 )
@@ -62,14 +62,14 @@ def module_descriptor(
 
 
 def single_node_settings(http_port: int, transport_port: int) -> Mapping[str, object]:
-    """Settings of a node that listens on loopback and forms a cluster alone."""
+    """Settings of a node that listens on loopback and forms a single-node cluster."""
     return {
         "network.host": "127.0.0.1",
         "http.port": http_port,
         "transport.port": transport_port,
         "discovery.type": "single-node",
         # Free disk is checked before the start. On a large disk that is 95 % full the engine would
-        # otherwise make its indices read-only in the middle of a race, with tens of gigabytes to spare.
+        # otherwise make its indices read-only during a race, although tens of gigabytes are free.
         "cluster.routing.allocation.disk.threshold_enabled": False,
     }
 
@@ -84,7 +84,7 @@ def settings_yaml(paths: NodePaths, settings: Mapping[str, object]) -> str:
 def log4j_properties(package: str) -> str:
     """The text of `log4j2.properties`; `package` is the Java package of the engine.
 
-    The node logs to the console only: Pacenote opens the log file, so that the node's user needs no access to
+    The node only logs to the console: Pacenote opens the log file, so that the node's user needs no access to
     the race folder.
     """
     return f"""\

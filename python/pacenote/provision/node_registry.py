@@ -1,6 +1,6 @@
-"""The registry of running nodes, which serves to find and remove nodes whose owners were killed.
+"""The registry of running nodes, used to find and remove nodes whose owners were killed.
 
-The kernel already kills a node whose owner dies; the registry serves to remove its files, and to kill it if
+The kernel already kills a node whose owner dies; the registry is used to remove its files, and to kill it if
 the kernel did not.
 
 ID.json is the entry of a node. Its owner keeps a lock on the file ID.lock while it runs. Only the lock shows
@@ -60,7 +60,7 @@ class NodeLock:
 
 
 def current_process() -> ProcessIdentity:
-    """This process, as the owner of nodes. Raises EngineError on a system without /proc."""
+    """The identity of this process, the owner of nodes. Raises EngineError on a system without /proc."""
     identity = process_identity(os.getpid())
     if identity is None:
         raise EngineError(
@@ -72,7 +72,7 @@ def current_process() -> ProcessIdentity:
 def lock_node(layout: EngineLayout, entry: NodeEntry) -> NodeLock:
     """Locks a node's entry. Must be called before the entry is written.
 
-    Raises DiskError where files cannot be locked.
+    Raises DiskError if files cannot be locked.
     """
     file = _lock_file(layout, entry.id)
     try:
@@ -116,7 +116,7 @@ def _lock_file(layout: EngineLayout, node_id: str) -> Path:
 
 
 def _acquire(file: Path, operation: int) -> NodeLock | None:
-    """Takes a lock; None if the file was removed while this process waited, since the lock is then void."""
+    """Takes a lock; None if the file was removed while this process waited, which makes the lock invalid."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, operation)
@@ -134,8 +134,7 @@ def _acquire(file: Path, operation: int) -> NodeLock | None:
 def cleanup_orphans(layout: EngineLayout) -> tuple[str, ...]:
     """Kills every node whose owner is dead and removes its files; returns the ids of those removed.
 
-    Nodes whose owners hold their locks are not affected, nor are processes that reuse the number of a dead
-    node.
+    Does not affect nodes whose owners hold their locks, or processes that reuse the id of a dead node.
     """
     ids = {file.stem for pattern in ("*.json", "*.lock") for file in layout.registry.glob(pattern)}
     return tuple(node_id for node_id in sorted(ids) if _cleanup_orphan(layout, node_id))
@@ -157,7 +156,7 @@ def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
             if entry.process is not None and not kill_process(entry.process):
                 return False
             remove_node_dir(layout, entry.folder)
-        # A damaged entry names no process; the kernel has killed the node.
+        # A damaged entry does not name the process, which the kernel has already killed.
         file.unlink(missing_ok=True)
         file.with_name(f".{file.name}.part").unlink(missing_ok=True)
         return entry is not None

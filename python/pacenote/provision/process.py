@@ -1,7 +1,7 @@
 """Child processes that end when Pacenote ends, have unambiguous identities, and may run as another user.
 
 The kernel's parent-death signal is tied to the thread that started the child, not to its process. Every child
-therefore has a supervisor: a thread that spawns it, waits for it, reaps it, and ends with it.
+therefore has a supervisor: a thread that spawns the child, waits for it, reaps it and then ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """Identifies one process; a later process with the same number has another identity."""
+    """Identifies one process; a later process with the same id has another identity."""
 
     pid: int
     """Process number."""
@@ -37,7 +37,7 @@ class ProcessIdentity:
 
 
 def process_identity(pid: int) -> ProcessIdentity | None:
-    """The identity of the process with this number; None if it does not exist or is a zombie."""
+    """The identity of the process with this id; None if it does not exist or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
@@ -56,11 +56,11 @@ def is_running(process: ProcessIdentity) -> bool:
 def kill_process(process: ProcessIdentity, timeout_s: float = 5.0) -> bool:
     """Kills a process that is not a child, and waits for its end; returns whether it has ended.
 
-    Never affects a later process with the same number.
+    Never affects a later process with the same id.
     """
     deadline = time.monotonic() + timeout_s
     try:
-        # The descriptor refers to this process, so that the signal cannot go to a later one with its number.
+        # The descriptor refers to this process, so that the signal cannot reach a later process with its id.
         descriptor = os.pidfd_open(process.pid)
     except OSError:
         return not is_running(process)
@@ -89,7 +89,7 @@ class ChildCommand:
     environment: Mapping[str, str]
     """All environment variables of the child."""
     output: int
-    """Descriptor for standard output and standard error."""
+    """File descriptor for standard output and standard error."""
     user: NodeUser | None
     """The user it runs as; None for the current one."""
 
@@ -103,14 +103,14 @@ class ChildProcess:
         self._failure: BaseException | None = None
         self._started = threading.Event()
         self._ended = threading.Event()
-        # Held for every signal and for reaping, so that no signal can go to a reaped child's number.
+        # Held for every signal and for reaping, so that no signal can reach the id of a reaped child.
         self._lock = threading.Lock()
         self._kill_requested = False
         self.identity: ProcessIdentity | None = None
 
     @property
     def pid(self) -> int:
-        """The process number."""
+        """The process id."""
         if self._process is None:
             raise RuntimeError("the child has not been started")
         return self._process.pid
@@ -154,10 +154,10 @@ class ChildProcess:
                 # The caller was interrupted (Ctrl-C) before the process was spawned.
                 process.kill()
         self._started.set()
-        # Waits without reaping, so that the number stays taken until the lock is held.
+        # Waits without reaping, so that the id is not reused before the lock is held.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
-            # Kills processes that the child left running, while its number still identifies their group.
+            # Kills processes that the child left running, while its id still identifies their group.
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -199,7 +199,7 @@ def _spawn(command: ChildCommand) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=command.output,
             stderr=subprocess.STDOUT,
-            # In another session than the terminal: Ctrl-C reaches only Pacenote, which then stops the child.
+            # In a separate session: Ctrl-C in the terminal reaches only Pacenote, which then stops the child.
             start_new_session=True,
             user=user.uid if user else None,
             group=user.gid if user else None,

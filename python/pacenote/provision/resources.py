@@ -1,4 +1,4 @@
-"""Memory and disk space that a node needs, and what this machine has."""
+"""Memory and disk space that a node needs and that this machine has."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def parse_heap(text: str) -> int:
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes of memory that a new process can use; None where the system does not report it.
+    """Bytes of memory that a new process can use; None if the system does not report it.
 
-    It is the estimate of the kernel, or less where a control group has a limit. `root` is the folder that
+    It is the estimate of the kernel, or less if a control group has a limit. `root` is the folder that
     holds `proc` and `sys`.
     """
     found = [size for size in (_system_memory(root), *_cgroup_memory(root)) if size is not None]
@@ -81,7 +81,7 @@ def _cgroup_memory(root: Path) -> list[int | None]:
 
 
 def _headroom(group: Path, files: _CgroupFiles) -> int | None:
-    """Bytes that a group may still use; None where it has no limit."""
+    """Bytes that a group may still use; None without a limit."""
     limit, usage = _read(group / files.limit).strip(), _read(group / files.usage).strip()
     if not limit.isdigit() or not usage.isdigit():
         return None
@@ -98,7 +98,7 @@ def _read(path: Path) -> str:
 
 
 def check_memory(heap: int, available: int | None) -> None:
-    """Raises EngineError when a node with `heap` bytes of heap does not fit into `available` bytes."""
+    """Raises EngineError if a node with `heap` bytes of heap needs more than `available` bytes."""
     needed = heap + NON_HEAP_BYTES
     if available is not None and available < needed:
         raise EngineError(
@@ -109,10 +109,11 @@ def check_memory(heap: int, available: int | None) -> None:
 
 
 def check_disk(folder: Path, needed: int = MIN_FREE_DISK_BYTES) -> None:
-    """Raises EngineError when the disk of `folder` has fewer than `needed` bytes free."""
+    """Raises EngineError if the disk of `folder` has fewer than `needed` bytes free."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EngineError(
-            f"too little disk: {format_bytes(needed)} are needed in {folder}, {format_bytes(free)} are free",
+            f"too little disk: {format_bytes(needed)} are needed in {folder}, "
+            f"but only {format_bytes(free)} are free",
             hint="free some space, or set PACENOTE_HOME to a folder on another disk",
         )

@@ -1,6 +1,6 @@
 """Creates lock files: resolves an engine version with jgo and downloads its jars to compute their checksums.
 
-`python -m pacenote.provision.update_lock opensearch 3.3.0` renews the lock file in `locks/`.
+`python -m pacenote.provision.update_lock opensearch 3.3.0` updates the lock file in `locks/`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def resolve_lock(
 ) -> EngineLock:
     """Resolves and downloads all jars of a version. Takes half a minute with a cold cache.
 
-    Modules that the repository does not have in this version are left out, unless the engine needs them.
+    Modules that the repository lacks in this version are omitted, unless the engine needs them.
     Raises EngineError when the version does not exist or the repository cannot be reached.
     """
     resolver = _Resolver(version, source)
@@ -52,7 +52,7 @@ def resolve_lock(
         present = {jar.group_and_name for jar in (*lib, *inherited)}
         found = resolver.module(definition)
         if found:
-            # The first is the module's own jar. Jars of lib/ and of modules that it extends are left out.
+            # The first is the module's own jar. Jars of lib/ and of modules that it extends are omitted.
             by_module[definition.folder] = tuple(jar for jar in found if jar.group_and_name not in present)
     module_jars = (jar for jars in by_module.values() for jar in jars)
     artifacts = tuple(dict.fromkeys((*lib, *locale, *module_jars)))
@@ -83,7 +83,7 @@ def resolve_lock(
 
 
 def plugin_class(jar: Path) -> str:
-    """The plugin class of a module: the top-level `*ModulePlugin` of its jar, else its `*Plugin`.
+    """The plugin class of a module: the top-level `*ModulePlugin` of its jar, otherwise its `*Plugin`.
 
     Raises EngineError when there is none, or more than one.
     """
@@ -116,7 +116,7 @@ class _Resolver:
     def jars(self, roots: tuple[RootArtifact, ...]) -> tuple[MavenArtifact, ...]:
         """The root artifacts with their dependencies.
 
-        Each is resolved alone: in jgo, the versions that one root pins affect the others.
+        Each root is resolved separately: in jgo, the versions that one root pins affect the others.
         """
         found: dict[str, MavenArtifact] = {}
         for root in roots:
@@ -130,7 +130,7 @@ class _Resolver:
         return tuple(sorted(found.values(), key=lambda jar: jar.file_name))
 
     def module(self, definition: ModuleDefinition) -> list[MavenArtifact]:
-        """A module's own jar and then its dependencies; empty when this version has no such module."""
+        """A module's own jar and then its dependencies; empty if this version has no such module."""
         own = MavenArtifact(definition.group, definition.name, self._version)
         if not definition.required and not self._repository.exists(
             own.repository_path.removesuffix(".jar") + ".pom"
@@ -163,7 +163,7 @@ def _artifact(dependency: Any) -> MavenArtifact:
 
 
 def main(arguments: list[str]) -> int:
-    """Renews a lock file of the package: `DISTRIBUTION VERSION [MIRROR]`, in a writable checkout."""
+    """Updates a lock file of the package: `DISTRIBUTION VERSION [MIRROR]`, in a writable checkout."""
     if len(arguments) not in (2, 3):
         raise UsageError("update_lock takes a distribution, a version and optionally a mirror")
     name, version, *mirror = arguments

@@ -3,7 +3,7 @@
 It never retries, and does not check that the product is Elasticsearch, so OpenSearch works as well. Media
 types are plain JSON, which every version of both engines accepts.
 
-Imported when the first runner of a plug-in is called, because importing elasticsearch-py takes long.
+Imported when the first runner of a plug-in is called, because importing elasticsearch-py is slow.
 """
 
 from __future__ import annotations
@@ -127,9 +127,7 @@ class _Transport(AsyncTransport):
     """A transport that also accepts calls in the form of elasticsearch-py 7."""
 
     async def perform_request(self, method: str, target: str = "", **options: Any) -> Any:  # type: ignore[override]
-        """Sends a request of the client. With `url` or `params`, the form of version 7, it returns
-        only the body.
-        """
+        """Sends a request. Calls with `url` or `params`, as in version 7, return only the body."""
         target = options.pop("url", target)
         if "params" not in options and "otel_span" in options:
             return await super().perform_request(method, target, **options)
@@ -271,7 +269,7 @@ def make_client(
         # Warnings about deprecated and experimental APIs are not relevant for the race.
         warnings.simplefilter("ignore", category)
     client = PluginClient(
-        # The client requires an address; the driver has the real ones.
+        # The client requires an address, which is not used: the driver uses the real addresses.
         hosts=[NodeConfig(scheme="http", host=cluster, port=9200)],
         node_class=Node,
         transport_class=_Transport,

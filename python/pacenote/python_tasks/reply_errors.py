@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 _MAX_BODY = 200
-"""Maximum bytes of a body that are shown if it contains no known form of error."""
+"""Maximum number of bytes of a body that are shown if it contains no known form of error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Requests of Python operations, which the driver sends and answers with an event."""
+"""Requests of Python operations, which the driver sends; their replies arrive as events."""
 
 from __future__ import annotations
 

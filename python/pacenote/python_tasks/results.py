@@ -1,4 +1,4 @@
-"""Results of runners for the driver: what they return and raise, and the additional numbers they return."""
+"""Results of runners for the driver: return values, errors, and additional returned numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OperationResult:
     """Whether the operation succeeded."""
 
     failure: OperationFailure | None = None
-    """Why it failed, None for a success."""
+    """Why the operation failed, None for a success."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     """Numbers that its runner returned besides its work, by name."""
@@ -149,7 +149,7 @@ def _parse_api_error(error: Any) -> ReplyError:
 def _returned_failure(returned: Mapping[str, Any]) -> OperationFailure:
     status = returned.get("http-status")
     kind = str(returned.get("error-type") or "")
-    reason = str(returned.get("error-description") or "its runner reported that it failed")
+    reason = str(returned.get("error-description") or "its runner reported a failure")
     error_class = "bulk-item" if kind == "bulk" else "condition" if status is None else "http-status"
     known = isinstance(status, int) and 0 <= status <= _MAX_STATUS
     return OperationFailure(error_class, kind, reason, status if known else None)

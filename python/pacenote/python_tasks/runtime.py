@@ -66,10 +66,10 @@ class _RunnerState:
     """The driver's query that has not been started."""
 
     exhausted: bool = False
-    """Whether no further parameters will be delivered."""
+    """Whether all parameters have been delivered."""
 
     task: asyncio.Task[None] | None = None
-    """The operation that is running."""
+    """The running operation."""
 
 
 class _DaemonExecutor(ThreadPoolExecutor):
@@ -245,8 +245,9 @@ class PythonRuntime:
         state.task = None
         last = result.completes_task or (state.exhausted and not state.params)
         self._bridge.complete(query.query_id, result.for_driver(last=last))
-        # The operation has ended, so later failures must not count as its failures. The source is only now
-        # called for the next one: it may use results of the runner, or change what it returned before.
+        # The operation has ended, so later failures must not count as its failures. Only now is the source
+        # called for the next operation: it may use results of the runner, or change values that it returned
+        # before.
         if scheduled:
             self._sources.send(RunnerEnded(client, ended_s, result.weight, result.unit, dict(result.meta)))
         if state.constant_params is None:
@@ -259,6 +260,6 @@ def _next_params(state: _RunnerState) -> Mapping[str, Any] | None:
         if state.operations_left is not None:
             state.operations_left -= 1
             state.exhausted = state.operations_left == 0
-        # A copy, because runners may change it.
+        # A copy, because runners may change the parameters.
         return dict(state.constant_params)
     return state.params.popleft() if state.params else None

@@ -31,7 +31,7 @@ class Scheduler(Protocol):
         """Called when an operation has ended; failed operations have done no work."""
 
     def next(self, current: float) -> float:
-        """Returns when the operation after the one at `current` is due; 0 means immediately."""
+        """Returns the time at which the operation after the one at `current` is due; 0 means immediately."""
 
 
 class _NextOnly:
@@ -47,7 +47,7 @@ class _NextOnly:
         """Does nothing."""
 
     def next(self, current: float) -> float:
-        """Returns when the next operation is due according to the wrapped scheduler."""
+        """Returns the due time of the next operation according to the wrapped scheduler."""
         return float(self._scheduler.next(current))
 
 
@@ -55,7 +55,7 @@ class _FunctionScheduler(_NextOnly):
     """A function from the last offset to the next."""
 
     def next(self, current: float) -> float:
-        """Returns when the next operation is due according to the function."""
+        """Returns the due time of the next operation according to the function."""
         return float(self._scheduler(current))
 
 
@@ -92,7 +92,7 @@ class _SimpleScheduler(_NextOnly):
             )
 
     def next(self, current: float) -> float:
-        """Returns when the next operation is due: immediately until the rate is known."""
+        """Returns the due time of the next operation: immediately until the rate is known."""
         return 0.0 if self._scheduler is None else super().next(current)
 
     def _set_rate(self, weight: int) -> None:
@@ -107,7 +107,7 @@ class _Deterministic:
         self._interval_s = 1 / rate
 
     def next(self, current: float) -> float:
-        """Returns a time one interval later."""
+        """Returns the time after one interval."""
         return current + self._interval_s
 
 
@@ -119,12 +119,12 @@ class _Poisson:
         self._generator = generator
 
     def next(self, current: float) -> float:
-        """Returns a time later by a random interval, whose mean is the inverse of the rate."""
+        """Returns the time after a random interval, whose mean is the inverse of the rate."""
         return current + self._generator.expovariate(self._rate)
 
 
 class _Uniform:
-    """One operation at a random time of each interval."""
+    """One operation at a random time within each interval."""
 
     def __init__(self, rate: float, generator: random.Random) -> None:
         self._interval_s = 1 / rate

@@ -83,7 +83,7 @@ class SourceState:
     """The parameter source, partitioned for the client."""
 
     scheduler: Scheduler | None
-    """Determines when operations are due; None if the driver does."""
+    """Determines when operations are due; None if the driver determines it."""
 
     max_operations: int | None
     """Maximum number of operations that the source supplies, None if not limited."""
@@ -92,10 +92,10 @@ class SourceState:
     """Number of operations that the source has supplied."""
 
     ahead: int = 0
-    """Number of supplied operations that a runner has not ended."""
+    """Number of supplied operations that the runner has not completed."""
 
     due_s: float = 0.0
-    """When the scheduler's last operation is due, in seconds since the task began."""
+    """Due time of the scheduler's last operation, in seconds since the task began."""
 
     ended: bool = False
     """Whether the source supplies no further operations."""

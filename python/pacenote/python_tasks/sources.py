@@ -102,7 +102,7 @@ def source_name(task: rally.Task) -> str:
 
 
 def _accepted_arguments(source: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """Returns those of the named arguments that the source accepts."""
+    """Returns the named arguments that the source accepts."""
     try:
         parameters = inspect.signature(source).parameters
     except (TypeError, ValueError):

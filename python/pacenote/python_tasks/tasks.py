@@ -41,7 +41,7 @@ class PythonTask:
     """Total number of operations of each client, None if the task is not bound by iterations."""
 
     single_operation: bool = False
-    """Whether an endless source supplies one operation after those of the warm-up."""
+    """Whether an endless source supplies only one operation after the warm-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class PythonTasks:
     """The track as the mutable object of plug-ins."""
 
     registry: PluginRegistry
-    """Registry with what the plug-ins of the track registered."""
+    """Registry of the plug-ins of the track."""
 
     context: CompileContext
     """Context in which operations are compiled."""

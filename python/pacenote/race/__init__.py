@@ -6,6 +6,6 @@ counts (`document_check`) and the record (`record`). `corpus_selection`, `data_f
 shared by the stages; `prefetch` and `recover` run outside of a race. Only this package and `python_tasks`
 call the Rust core.
 
-Parsing tracks, compiling plans, provisioning engines, measuring and rendering reports belong to the packages
-below. `lab` and `cli` call this package; nothing below does.
+Parsing tracks, compiling plans, provisioning engines, measuring and rendering reports belong to other
+packages. Only `lab` and `cli` call this package.
 """

@@ -72,8 +72,8 @@ def prepare_corpora(
     """Prepares the data that a challenge indexes.
 
     `source_files` returns the data that the parameter source of a task reads. Raises CorpusError for data
-    that is missing and cannot be generated, for a damaged archive, and for a size or number of documents
-    other than the track declares.
+    that is missing and cannot be generated, for a damaged archive, and for a size or number of documents that
+    differs from the track's declaration.
     """
     needed: dict[str, list[Documents]] = {}
     corpora: dict[str, Corpus] = {}
@@ -126,8 +126,8 @@ class _CorpusPreparer:
         """The files of a corpus, from the source that `--corpus` selects.
 
         Without that option, the declared files are used if they are available; otherwise they are generated
-        if the track declares a generator. In test mode, small files that are not available are written as
-        excerpts of the full ones, or else generated.
+        if the track declares a generator. In test mode, a small file that is not available is written as an
+        excerpt of the full file, or generated.
         """
         choice = self._request.corpus
         if choice == "generated":
@@ -191,7 +191,7 @@ class _CorpusPreparer:
         return "excerpt" if any(file.excerpt for file in located) else "declared"
 
     def _can_generate_instead(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:
-        """Whether a corpus that is not available is generated although `--corpus` does not ask for it."""
+        """Whether a corpus that is not available is generated although `--corpus` does not request it."""
         return corpus.generator is not None or (
             any(map(is_excerpt, wanted)) and corpus.name in _core.generators()
         )
@@ -202,7 +202,7 @@ class _CorpusPreparer:
         if name not in available:
             raise CorpusError(
                 f"corpus '{corpus.name}' cannot be generated: it has no generator",
-                hint=f"generators: {', '.join(available)}; leave out the tasks that need it with "
+                hint=f"generators: {', '.join(available)}; exclude the tasks that need it with "
                 "--exclude-tasks, or choose another --challenge",
             )
         counts = generated_document_counts(corpus, wanted, self._request.corpus_documents)

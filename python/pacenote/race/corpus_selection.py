@@ -1,4 +1,4 @@
-"""Selects the files of a corpus, their download locations, and the numbers of documents to generate.
+"""Selects the files of a corpus, their download locations, and the number of documents to generate.
 
 Pure: does not access the disk or the network.
 """
@@ -63,8 +63,8 @@ def generated_document_counts(
     """The number of documents to generate, by name of the unpacked file.
 
     The counts keep the declared proportions and add up to at most `limit` (None:
-    `MAX_GENERATED_DOCUMENTS`), with at least one document per file. A track that declares how many documents
-    are generated gets that number, unless `limit` is given or test mode asks for fewer.
+    `MAX_GENERATED_DOCUMENTS`), with at least one document per file. If the track declares the number of
+    generated documents, that number is used, unless `limit` is given or test mode needs fewer.
     """
     declared = {_name(documents): documents.document_count or MAX_GENERATED_DOCUMENTS for documents in files}
     total = sum(declared.values())

@@ -1,4 +1,4 @@
-"""One data file of a corpus: found, unpacked, compared with what the track declares, and counted."""
+"""Finds, unpacks and counts one data file of a corpus, and compares it with its declaration in the track."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.race.data_folder import atomic_file, call_core, exclusive_folder
 
-AS_IS_HINT = "--corpus=as-is uses the file as it is; otherwise replace it"
+AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"
 
 _STREAMABLE = (".gz", ".bz2")
 """Archives whose first documents can be read without unpacking the rest."""
@@ -38,7 +38,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class DataDirs:
-    """The folders in which the data files of a corpus are looked for."""
+    """The folders that are searched for the data files of a corpus."""
 
     cache: Path
     """Folder below Pacenote's home: files are downloaded and unpacked here."""
@@ -47,7 +47,7 @@ class DataDirs:
     """Folders of the user; they are only read, and searched before the cache."""
 
     def find(self, documents: Documents) -> Path | None:
-        """The absolute path of the unpacked file or of an archive of it; None if there is neither."""
+        """The absolute path of the unpacked file or of an archive of it; None if neither exists."""
         name = documents.document_file
         archives = (name + suffix for suffix in ARCHIVE_SUFFIXES)
         names = dict.fromkeys([name, documents.source_file, *archives])
@@ -83,10 +83,10 @@ def open_data_file(
 def write_excerpt(path: Path, documents: Documents, dirs: DataDirs, progress: ProgressCallback) -> Path:
     """A file in the cache with the first documents of the file or archive at `path`, for test mode.
 
-    An excerpt that exists is used again. Raises CorpusError.
+    An existing excerpt is reused. Raises CorpusError.
     """
     count = documents.document_count or 1
-    # The fingerprint distinguishes files of the same name; the original path may lead out of the cache.
+    # The fingerprint distinguishes files of the same name; the original path may lead outside the cache.
     target = dirs.cache / f"first-{count}-{_fingerprint(path)}" / Path(documents.document_file).name
     if target.is_file():
         return target
@@ -115,7 +115,7 @@ def _check_size(path: Path, declared: int | None) -> None:
     if declared is not None and size != declared:
         raise CorpusError(
             f"{path} has {size:,} bytes, but the track declares {declared:,}",
-            hint="--corpus=as-is uses the file as it is; otherwise move it away and run again to download it",
+            hint="use the file unchanged with --corpus=as-is, or move it away and run again to download it",
         )
 
 
@@ -124,7 +124,7 @@ def _lines_per_document(documents: Documents) -> int:
 
 
 def _fingerprint(path: Path) -> str:
-    """A text that differs between files of the same name, and between versions of a file."""
+    """A string that differs between files of the same name, and between versions of a file."""
     status = path.stat()
     identity = f"{path}\n{status.st_size}\n{status.st_mtime_ns}"
     return hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -138,8 +138,8 @@ def _unpack(
     max_bytes: int | None = None,
 ) -> Path:
     """The unpacked file of an archive, which is unpacked once. Raises CorpusError above `max_bytes`."""
-    # An archive of the user is unpacked to a separate folder in the cache, as other archives may have its
-    # name.
+    # An archive of the user is unpacked to a separate folder in the cache, because other archives may have
+    # the same name.
     in_cache = Path(os.path.normpath(archive)).is_relative_to(dirs.cache.absolute())
     folder = archive.parent if in_cache else dirs.cache / f"local-{_fingerprint(archive)}"
     suffix = next(suffix for suffix in ARCHIVE_SUFFIXES if archive.name.endswith(suffix))

@@ -42,7 +42,7 @@ def exclusive_folder(folder: Path, names: Sequence[str] | None = None) -> Genera
 
 @contextmanager
 def atomic_file(target: Path) -> Iterator[IO[bytes]]:
-    """A file that appears under its name only when it is complete and on disk. Raises CorpusError."""
+    """A file that gets its name only when it is complete and on disk. Raises CorpusError."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor, partial = tempfile.mkstemp(".partial", f"{target.name}.", target.parent)

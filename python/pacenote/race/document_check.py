@@ -1,4 +1,4 @@
-"""The check for lost documents: compares the acknowledged number with the number that the engine holds."""
+"""The check for lost documents: compares the acknowledged documents with those in the engine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DocumentChecks:
     """One check per index, or per group of indices whose acknowledged documents are counted together."""
 
     problems: tuple[str, ...] = ()
-    """A sentence for each index that could not be counted."""
+    """A message for each index that could not be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> 
 
     The driver counts how many documents of a task were acknowledged, but not for which index. If a task has
     sent all its documents and none failed, that is the number of documents in its files; otherwise its
-    indices are checked together. A document under an id that was used before is acknowledged like a new one,
-    so that the engine may hold fewer; the driver does not report how many.
+    indices are checked together. The engine acknowledges a document with an id that was used before like a
+    new one, so that it may contain fewer documents; the driver does not count them.
     """
     groups = _merge(_acknowledged(plan, results))
     indices = dict.fromkeys(index for group in groups for index in group.indices)
@@ -57,7 +57,7 @@ def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> 
     counted = count_documents(get, indices)
     reason = "" if _starts_empty(plan) else "the race does not delete its indices before it fills them"
     if any(map(_may_write_documents, plan.tasks)):
-        reason = "operations of the track's plug-in may add and delete documents, too"
+        reason = "operations of the track's plug-in may also add and delete documents"
     repeated = _repeated_ids(plan)
     checks = []
     for group in groups:
@@ -115,7 +115,7 @@ def _index(file: BulkFile) -> str | None:
 
 
 def _repeated_ids(plan: Plan) -> dict[str, str]:
-    """Indices that receive documents under ids that were used before, each with the reason as a sentence."""
+    """Indices that receive documents under ids that were used before → the reason."""
     tasks: dict[str, list[PlannedTask]] = {}
     for task in plan.tasks:
         if isinstance(task.work, BulkWork) and task.work.conflicts is not None:

@@ -57,7 +57,7 @@ class DriveResult:
     """The failure that ended the race early; empty if there was none."""
 
     error: str = ""
-    """Why the driver or the engine could not continue; empty if they could."""
+    """Why the driver or the engine could not continue; empty if they did not fail."""
 
     @property
     def completed(self) -> bool:
@@ -193,8 +193,8 @@ class _RunningDriver:
     def _wait_for_exit_reason(self) -> None:
         """Waits for the engine's process to exit.
 
-        Its sockets close before the exit, so that the driver first reports a refused connection; the exit
-        explains it.
+        Its sockets are closed before it exits, so that the driver first reports a refused connection; the
+        exit explains the failure.
         """
         deadline = time.monotonic() + EXIT_REASON_WAIT_S
         while self._exit_reason is not None and not self._engine_failure and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""From a race request to the engine that is provisioned for it."""
+"""Converts a race request to the request for its engine."""
 
 from __future__ import annotations
 

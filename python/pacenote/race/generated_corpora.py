@@ -1,4 +1,4 @@
-"""Generated corpora, and the manifest in their folders that describes how they were generated."""
+"""Generated corpora, each in a folder with a manifest that identifies its content."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.race.data_folder import call_core, exclusive_folder, write_error
 
 MANIFEST = "generated.json"
-"""Name of the manifest, which names the generator and lists the files of a folder.
+"""File name of the manifest, which contains the generator, the seed and the files of a folder.
 
-It is written last, so that a folder without it is incomplete.
+The manifest is written last: a folder without it is incomplete.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedCorpus:
-    """The parameters that determine the bytes of a generated corpus: equal values give equal files."""
+    """The parameters of a generated corpus. Equal parameters produce identical files."""
 
     generator: str
     """Name of the generator in the Rust core."""
@@ -36,7 +36,7 @@ class GeneratedCorpus:
 
     @property
     def folder_name(self) -> str:
-        """The name of the folder for these files; other counts or another seed give another name."""
+        """The name of the folder for these files; it differs for different document counts or seeds."""
         digest = hashlib.sha256(json.dumps(dict(self.counts), sort_keys=True).encode()).hexdigest()
         return f"generated-{sum(self.counts.values())}-seed-{self.seed}-{digest[:8]}"
 
@@ -88,7 +88,7 @@ def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback)
 
 
 def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> Mapping[str, int] | None:
-    """The number of documents by file name; None if the folder is incomplete or holds another corpus."""
+    """The number of documents by file name; None if the folder is incomplete or contains another corpus."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
         complete = all((folder / file["name"]).stat().st_size == file["bytes"] for file in manifest["files"])
@@ -106,7 +106,7 @@ def _identity(corpus: GeneratedCorpus) -> Mapping[str, Any]:
 
 
 def _write_manifest(target: Path, text: str) -> None:
-    """Writes the manifest atomically, since its presence means that the folder is complete."""
+    """Writes the manifest atomically, because its presence means that the folder is complete."""
     partial = target.with_name(f".{target.name}.part")
     try:
         partial.write_text(text)

@@ -1,4 +1,4 @@
-"""The plan of a race, made from the request and the known properties of the engine."""
+"""Builds the plan of a race from the request and the known properties of the engine."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def check_searched_indices(request: RaceRequest, challenge: Challenge, plugins: 
         return
     raise UsageError(
         f"challenge '{challenge.name}' searches indices that a new engine does not have",
-        hint="race it on a cluster that has them, with --target-hosts",
+        hint="use a cluster that has them, with --target-hosts",
     )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def track_plugins(
     track: Track, home: Path, *, offline: bool, warn: Callable[[str], None]
 ) -> Generator[TrackPlugins | None, None, None]:
-    """The plug-ins of a track, which are unloaded at the end of the block; None if it has none.
+    """The plug-ins of a track, which are unloaded at the end of the block; None without plug-ins.
 
     Installs the packages that they depend on. Calls `warn` before their code runs, and for packages that
     cannot be installed. Raises TrackError.
@@ -60,7 +60,7 @@ def _install_packages(
 ) -> tuple[Path, ...]:
     """The folders of the installed packages.
 
-    A package that cannot be installed is left out, so that tasks that do not need it can run; code that
+    A package that cannot be installed is skipped, so that tasks that do not need it can run; code that
     imports it fails with the name of the module.
     """
     if not requirements:
@@ -82,7 +82,7 @@ def plugin_names(plugins: TrackPlugins | None) -> PluginNames:
 def run_track_processors(
     prepared: PreparedTrack, plugins: TrackPlugins | None, request: RaceRequest
 ) -> PreparedTrack:
-    """The track as its track processors change it, checked by its validators. Raises TrackError."""
+    """The track as changed by its track processors and checked by its validators. Raises TrackError."""
     if plugins is None:
         return prepared
     name = prepared.challenge.name
@@ -169,7 +169,7 @@ def _python_task(index: int, planned: PlannedTask, task: Task, rally_task: Rally
 
 
 def _max_operations(bound: TaskBound) -> int | None:
-    """The number of operations of each client; None if the bound does not fix it."""
+    """The number of operations of each client; None if the bound does not determine it."""
     if not isinstance(bound, Iterations) or bound.measured == UNTIL_EXHAUSTED:
         return None
     return bound.warmup + bound.measured

@@ -1,4 +1,4 @@
-"""The race record in the states of a race: at its start, when the engine runs, and after a failure."""
+"""The race record at each stage of a race: at its start, when the engine runs, and after a failure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def with_failure(record: RaceRecord, error: BaseException) -> RaceRecord:
 
 
 def with_verdict(record: RaceRecord) -> RaceRecord:
-    """The record with the verdict that follows from it."""
+    """The record with its verdict."""
     return dataclasses.replace(record, verdict=determine_verdict(record))
 
 
@@ -88,7 +88,7 @@ def recorded_cluster(info: ClusterInfo) -> RecordedCluster:
 
 
 def recorded_client(target: Target) -> RecordedClient:
-    """The client settings in the form of the record: all that may affect the results, without secrets."""
+    """The client settings that may affect the results, in the form of the record and without secrets."""
     encrypted = any(host.scheme == "https" for host in target.hosts)
     schemes = [value.partition(" ")[0].lower() for name, value in target.headers if name == "authorization"]
     return RecordedClient(

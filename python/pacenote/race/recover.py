@@ -1,4 +1,4 @@
-"""Completes the files that a killed race left in its folder."""
+"""Completes the files that a killed race left incomplete in its folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pacenote.store.race_folder import RaceFolder
 def recover(folder: RaceFolder) -> bool:
     """Completes the Parquet files of samples and per-second series; returns whether they were incomplete.
 
-    The files of a race that is still running are not changed. Raises StoreError when the folder cannot be
-    written.
+    The files of a race that is still running are not changed. Raises StoreError if the folder is not
+    writable.
     """
     try:
         return _core.recover_series(str(folder.path)) is not None

@@ -1,6 +1,6 @@
 """The stages of a race in order.
 
-    load        the track, and a plan of what it declares, so that mistakes are found before any download
+    load        the track, and a plan from its declarations, so that mistakes are found before any download
     prepare     the data: found, downloaded, unpacked or generated
     provision   the engine: assembled and started, or an existing cluster
     drive       the plan; each task's result is stored when the task ends
@@ -108,7 +108,8 @@ class RaceContext:
 
     def drive(self, plan: Plan, folder: RaceFolder) -> DriveResult:
         """Drives a plan against the cluster. Raises DriverError and StoreError."""
-        # A request to an existing cluster would disturb the measurement; its failures show as errors.
+        # An existing cluster is not checked: requests to it would disturb the measurement, and failures are
+        # recorded.
         exit_reason = self.cluster.node.exit_reason if isinstance(self.cluster, EmbeddedCluster) else None
         context = CompileContext(
             self.prepared.track,
@@ -125,7 +126,7 @@ DriveStage = Callable[[RaceContext], RaceRecord]
 """Drives a race that is ready and concludes it; the record is stored when it returns."""
 
 PlanCheck = Callable[[Challenge, Plan], None]
-"""Checks a challenge and the plan of what it declares. Raises UsageError."""
+"""Checks a challenge and the plan of its declarations. Raises UsageError."""
 
 
 def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
@@ -307,7 +308,7 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
 
 
 def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> RaceRecord:
-    """Stores the final record. Raises DriverError if nothing was measured, as that is not a void race."""
+    """Stores the final record. Raises DriverError if nothing was measured: such a race has no verdict."""
     record = with_verdict(dataclasses.replace(record, complete=driven.completed))
     folder.finish(record)
     if driven.error and not driven.tasks:
@@ -319,7 +320,7 @@ def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> Ra
 
 
 def _record_failure(folder: RaceFolder, error: BaseException) -> None:
-    """Stores why a race ended outside its measured part; does not change a complete record."""
+    """Stores the reason why a race ended outside its measured part; does not change a complete record."""
     record = folder.read()
     if not record.complete:
         folder.finish(with_failure(record, error))

@@ -54,7 +54,7 @@ def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
 
 
 def _target(cluster: Cluster, client: ClientOptions) -> Target:
-    # An engine that the race starts has no security, so credentials are left out; other headers are sent.
+    # An engine that the race starts has no security, so credentials are omitted; other headers are sent.
     headers = client.headers if isinstance(cluster, EmbeddedCluster) else cluster.client_config.headers
     return Target(
         hosts=tuple(map(_host, cluster.hosts)),

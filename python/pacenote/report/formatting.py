@@ -14,7 +14,7 @@ def format_number(value: float | int | None) -> str:
     text = f"{value:.6g}"
     if "e" not in text:
         return text
-    # Python writes an exponent from 1e6 up and below 1e-4; nine decimals exceed the measured precision.
+    # Python uses an exponent above 1e6 and below 1e-4; nine decimals exceed the measured precision.
     return f"{value:.0f}" if abs(value) > 1 else f"{value:.9f}".rstrip("0").rstrip(".")
 
 

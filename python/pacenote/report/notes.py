@@ -18,11 +18,11 @@ _TOP_ERRORS = 3
 """Maximum number of kinds of errors that are shown for each task."""
 
 _WAITED_SHARE = 0.01
-"""Share of the operations above which late ones are reported in a closed loop."""
+"""Share of late operations above which they are reported in a closed loop."""
 
 
 def header(record: RaceRecord) -> tuple[Note, ...]:
-    """Notes on the track, the engine and the options of the race; unknown values are left out."""
+    """Notes on the track, the engine and the options of the race; unknown values are omitted."""
     cluster = record.cluster
     engine = " ".join(part for part in (cluster.distribution, cluster.version, cluster.flavor) if part)
     lines = (
@@ -87,7 +87,7 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _client_texts(client: RecordedClient) -> Iterator[str]:
-    """Sentences about the connection to the cluster that matter for the interpretation of the values."""
+    """Messages about the connection to the cluster that affect the interpretation of the values."""
     for host, proxy in client.proxies.items():
         yield f"requests to {host} went through the proxy {proxy}"
     if client.certificates_verified is False:
@@ -118,7 +118,7 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Steady state", text, name)
     if task.samples.kept and task.samples.left_out:
         left_out, since = f"{task.samples.left_out:,}", f"{task.samples.from_s or 0:.0f} s"
-        yield Note("Samples", f"{left_out} samples were not stored, from {since} on", name)
+        yield Note("Samples", f"{left_out} samples were not stored, starting at {since}", name)
     if task.ended_by == "stopped":
         yield Note("Warning", "stopped before its end", name)
     by_count = sorted(task.errors, key=lambda error: error.count, reverse=True)
@@ -144,12 +144,12 @@ def _unsteady_text(task: TaskResult) -> str:
         what = f"drifted by {first.share * 100:+.0f} % from {first.from_s:.0f} to {first.to_s:.0f} s"
     else:
         what = f"changed by {first.share * 100:+.0f} % at {first.from_s:.0f} s"
-    settled = "never steady" if steady.since_s is None else f"steady from {steady.since_s:.0f} s on"
+    settled = "never steady" if steady.since_s is None else f"steady since {steady.since_s:.0f} s"
     return f"{steady.state.replace('-', ' ')}: {measure} {what}, {settled}"
 
 
 def _waited_text(task: TaskResult) -> str:
-    """Operations that were due while no client was free; empty if they are few in a closed loop."""
+    """The operations that were due while no client was free; empty if a closed loop has few of them."""
     waited, operations = task.accounting.waited, task.accounting.operations
     if task.open_loop and waited:
         ceiling = format_count(task.clients, "connection")

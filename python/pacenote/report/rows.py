@@ -14,8 +14,7 @@ Alignment = Literal["right", "center", "left", "decimal"]
 """How the values of a table are aligned (Rally's `--report-numbers-align`)."""
 
 RowKind = Literal["shards", "latency", "service-time", "lateness", "other"]
-"""What footnotes and the choice of rows depend on: values of primary shards, the percentiles of a time by its
-name, or neither.
+"""Kind of a row, which selects footnotes: values of primary shards, percentiles of a time, or other values.
 """
 
 PERCENTILE_KINDS: frozenset[RowKind] = frozenset(("latency", "service-time", "lateness"))
@@ -39,7 +38,7 @@ class Row:
     """Name of the task or index; empty for a value of the whole race."""
 
     value: float | int | None
-    """The value in `unit`; None if there is none."""
+    """The value in `unit`; None without a value."""
 
     unit: str
     """Unit of the value; empty for a count."""
@@ -65,7 +64,7 @@ class Note:
     """Kind of note, such as `Warning`."""
 
     text: str
-    """A sentence or a value, without control characters."""
+    """A message or a value, without control characters."""
 
     task: str = ""
     """Name of the task; empty for a note about the whole race."""

@@ -20,7 +20,7 @@ _WHY: dict[LimitedBy, str] = {
 
 
 def render_saturation(found: SaturationResult) -> str:
-    """The answer, then all probes, then the closed-loop sweep."""
+    """Renders the answer, all probes and the closed-loop sweep as Markdown."""
     return "\n".join([*_answer(found), "", *_probes(found), *_levels(found), ""])
 
 
@@ -49,7 +49,7 @@ def _answer(found: SaturationResult) -> Iterator[str]:
     yield f"- objective: {', '.join(limits)}"
     yield f"- open loop, at most {format_count(found.connections, 'connection')}"
     yield (
-        f"- each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer where a "
+        f"- each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer if a "
         f"percentile needs it; precision {found.precision * 100:g} %"
     )
     yield f"- limited by: {_WHY[found.limited_by]}"

@@ -3,9 +3,9 @@
 A new row is a `Row` in the function for its kind: the engine (`_system_rows`), a task (`_task_rows`,
 `_additional_task_rows`) or an index (`_document_rows`). A value that does not exist is None, not 0.
 
-Intended differences from Rally: latency is shown only for tasks with a target rate (for others it equals the
-service time), a value of 0 is shown, heap used for segments never has a value (engines no longer report it),
-and values of primary shards cover only the race.
+Intentional differences from Rally: latency is shown only for tasks with a target rate (for others it equals
+the service time), a value of 0 is shown, heap used for segments never has a value (engines no longer report
+it), and values of primary shards cover only the race.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _task_rows(task: TaskResult) -> Iterator[Row]:
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)
     yield from _percentile_rows(task.task, "service-time", task.service_time)
-    # Without measured operations, the rate is None: 0 would mean that all succeeded.
+    # Without measured operations, the error rate is None: 0 would mean that all succeeded.
     rate = _percent(task.error_rate) if task.accounting.normal else None
     yield Row("error rate", task.task, rate, "%")
 

@@ -2,5 +2,5 @@
 
 `usl` fits the Universal Scalability Law to throughput by number of clients; `fit_usl` is its entry point.
 Statistics of one race are computed by the Rust core, and what a report shows belongs to `report`. Only `lab`
-calls this package.
+uses this package.
 """

@@ -7,9 +7,9 @@ cost of keeping the participants consistent with each other (coherency). With ka
 at N = sqrt((1 - sigma) / kappa). Source: N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007,
 chapters 4 to 6.
 
-N / X is linear in 1/lambda, sigma/lambda and kappa/lambda, none of which is negative, so that the fit is a
-non-negative least squares problem. Errors of throughput are taken to be relative. The 95 % intervals come
-from bootstrapping: the measurements of each level are resampled with replacement.
+N / X is a linear function of 1/lambda, sigma/lambda and kappa/lambda. None of them is negative, so the fit is
+a non-negative least squares problem. The errors of throughput are assumed to be relative. The 95 % intervals
+come from bootstrapping: the measurements of each level are resampled with replacement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pacenote.model.saturation import Estimate, UslFit
 
 MIN_LEVELS = 6
-"""Number of concurrency levels that is needed to distinguish contention from coherency."""
+"""Minimum number of concurrency levels that distinguishes contention from coherency."""
 
 RESAMPLES = 1_000
 """Number of bootstrap samples."""
@@ -31,7 +31,7 @@ RESAMPLES = 1_000
 _CONFIDENCE = 0.95
 
 _TERMS = ([0, 1, 2], [0, 1], [0, 2], [0])
-"""Sets of terms that may be above 0. The constant term belongs to each, or lambda would be infinite."""
+"""Sets of terms that may be positive; all contain the constant term, as lambda must be finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Curve:
 
     @property
     def peak_clients(self) -> float:
-        """The number of clients at which throughput is highest; infinite without coherency."""
+        """The number of clients with the highest throughput; infinite if kappa is 0."""
         return math.sqrt(max(0.0, 1 - self.contention) / self.coherency) if self.coherency > 0 else math.inf
 
 
@@ -93,7 +93,8 @@ def fit_usl(measured: Mapping[int, Sequence[float]], seed: int) -> UslFit | None
 
 def _fit(rates: Mapping[int, float]) -> _Curve:
     """The curve with the least squared relative deviations of N / X."""
-    # SciPy takes most of a second to import and starts threads, so it is imported after the last measurement.
+    # Importing SciPy takes almost a second and starts threads, so it is delayed until after the last
+    # measurement.
     import numpy as np
     from scipy.optimize import nnls
 

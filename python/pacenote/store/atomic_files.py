@@ -50,7 +50,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Appends one line, which is on disk when this returns.
+    """Appends one line, which is on disk when the function returns.
 
     Raises StoreError and truncates the file to its old length, so that later lines can be read.
     """

@@ -1,12 +1,12 @@
 """The folder of one race: its record, the results of its tasks, its plan, and the names of its other files.
 
     <race-id>/
-    ├── race.json          the record; `complete` says whether the race ran to its end
-    ├── tasks.jsonl        results of finished tasks, one per line, until race.json holds them
+    ├── race.json          the record; `complete` is true if the race ran to its end
+    ├── tasks.jsonl        results of finished tasks, one per line, until race.json contains them
     ├── plan.json          the plan as it was driven, without secrets
     ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
     ├── series.parquet
-    ├── telemetry.parquet  reserved; no file of this name is written yet
+    ├── telemetry.parquet  reserved; not written yet
     └── artifacts/         engine logs, recordings, reports
 
 A race that was killed is readable up to its last finished task: its `race.json` is the record it started
@@ -64,7 +64,7 @@ class RaceFolder:
         return self.path / "artifacts"
 
     def write(self, record: RaceRecord) -> None:
-        """Replaces the stored record. Raises StoreError and leaves the old one."""
+        """Replaces the stored record. Raises StoreError and keeps the old one."""
         text = json.dumps(record.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
         write_atomically(self.race_json, text.encode())
 
@@ -93,7 +93,7 @@ class RaceFolder:
         except FileNotFoundError:
             raise StoreError(
                 f"no race.json in {self.path}",
-                hint="the race was killed before it began, or the folder does not belong to a race",
+                hint="the race was killed before it began, or this is not the folder of a race",
             ) from None
         except OSError as error:
             raise store_error("read", self.race_json, error) from error
@@ -120,7 +120,7 @@ class RaceFolder:
             return
         except OSError as error:
             raise store_error("read", self.journal, error) from error
-        # Each complete line ends in a newline, so that what follows the last newline is empty or incomplete.
+        # Each complete line ends with a newline; text after the last newline is an incomplete line.
         for number, line in enumerate(lines[:-1], start=1):
             try:
                 yield TaskResult.from_document(json.loads(line))

@@ -1,9 +1,9 @@
 """The index of all races: a cache in SQLite of the race folders, which alone are authoritative.
 
 Every query first updates the index: folders that are new or changed (by time, size and inode of `race.json`)
-are read, rows without a folder are deleted. So a race writes nothing here when it ends, folders may be copied
-and deleted by hand, and a damaged or missing index is rebuilt. Several processes may query at the same time
-(WAL and a busy timeout). If the index cannot be written, it is built in memory.
+are read, rows without a folder are deleted. A race therefore does not write to the index, folders may be
+copied and deleted by hand, and a damaged or missing index is rebuilt. Several processes may query at the same
+time (WAL and a busy timeout). If the index cannot be written, it is built in memory.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RaceSummary:
     """Name of the track."""
 
     track_revision: str
-    """Git revision of the track; empty if it has none."""
+    """Git revision of the track; empty without a repository."""
 
     challenge: str
     """Name of the challenge; empty for a bare schedule."""
@@ -99,7 +99,7 @@ class RaceFilter:
     """Last day, in UTC."""
 
     user_tags: Mapping[str, str] = field(default_factory=dict)
-    """Tags that a race must have, all of them."""
+    """Tags that a race must have; all of them must match."""
 
 
 class RaceIndex:
@@ -150,7 +150,7 @@ class RaceIndex:
         return database
 
     def _remove(self) -> None:
-        """Deletes a damaged index. A process that has it open continues with its own copy."""
+        """Deletes a damaged index. Processes that have opened it continue with the deleted file."""
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 Path(f"{self._file}{suffix}").unlink()
@@ -196,7 +196,7 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
                 )
         database.execute("COMMIT")
     except BaseException:
-        # A failed COMMIT may have rolled back already.
+        # A failed COMMIT may already have rolled back.
         with contextlib.suppress(sqlite3.Error):
             database.execute("ROLLBACK")
         raise
@@ -218,7 +218,7 @@ def _indexed(database: sqlite3.Connection) -> dict[str, str]:
 
 
 def _fingerprints(races: Path) -> dict[str, str]:
-    """A text for each race folder that changes whenever its `race.json` is replaced, by id."""
+    """A string for each race folder, by id; it changes whenever the folder's `race.json` is replaced."""
     fingerprints: dict[str, str] = {}
     with contextlib.suppress(OSError), os.scandir(races) as entries:
         for entry in entries:

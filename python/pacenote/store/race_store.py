@@ -20,7 +20,7 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_index import RaceFilter, RaceIndex, RaceSummary
 
 LATEST = "latest"
-"""Refers to the newest race in place of a race id, and is therefore not a valid race id."""
+"""Refers to the newest race instead of an id; therefore, it is not a valid race id."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -57,7 +57,7 @@ class RaceStore:
     def create(self, record: RaceRecord) -> RaceFolder:
         """Creates the folder of a new race and stores its initial record.
 
-        Raises StoreError for an id that exists or is invalid, and if the folder cannot be written.
+        Raises StoreError if the id exists or is invalid, or if the folder cannot be written.
         """
         if not is_race_id(record.race_id):
             raise StoreError(
@@ -114,5 +114,5 @@ class RaceStore:
             raise StoreError(f"no race '{reference}' in {self.races}", hint=hint)
         shown = ", ".join(matches[:3]) + (", …" if len(matches) > 3 else "")
         raise StoreError(
-            f"'{reference}' matches {len(matches)} races: {shown}", hint="use more characters of the id"
+            f"'{reference}' matches {len(matches)} races: {shown}", hint="give more characters of the id"
         )

@@ -27,7 +27,7 @@ class ObservedCluster:
 
 @dataclass(frozen=True, slots=True)
 class DeviceReading:
-    """The values that one device has measured; a value that could not be read is left out.
+    """The values that one device has measured; a value that could not be read is omitted.
 
     Raises ValueError if `system` has a key that is not a field of `SystemMetrics`.
     """
@@ -36,13 +36,13 @@ class DeviceReading:
     """Values by name of their field in `SystemMetrics`, in the unit of the field."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
-    """All other values, by the name they have in the race record; the report does not show them."""
+    """All other values, by their names in the race record; the report does not show them."""
 
     problems: tuple[str, ...] = ()
-    """A sentence for each value that could not be read, with the reason."""
+    """A message for each value that could not be read, with the reason."""
 
     def __post_init__(self) -> None:
-        """Refuses system metrics that the race record has no field for."""
+        """Rejects system metrics without a field in the race record."""
         unknown = sorted(self.system.keys() - {each.name for each in fields(SystemMetrics)})
         if unknown:
             raise ValueError(
@@ -76,24 +76,24 @@ class TelemetryResult:
     """The values that all devices of a race have measured."""
 
     system: SystemMetrics
-    """Values that Rally reports, too."""
+    """Values that Rally also reports."""
 
     values: Mapping[str, object]
-    """All other values, by the name they have in the race record."""
+    """All other values, by their names in the race record."""
 
     errors: tuple[str, ...]
-    """A sentence for each value or device that could not be read."""
+    """A message for each value or device that could not be read."""
 
 
 class Telemetry:
-    """The devices of one race. An error of a device becomes a sentence in the result."""
+    """The devices of one race. An error of a device becomes a message in the result."""
 
     def __init__(self, devices: Sequence[TelemetryDevice]) -> None:
         self._devices = devices
         self._failed: dict[str, str] = {}
 
     def start(self) -> None:
-        """Lets each device read the state before the first task."""
+        """Makes each device read the state before the first task."""
         for device in self._devices:
             try:
                 device.start()
@@ -101,7 +101,7 @@ class Telemetry:
                 self._failed[device.name] = _describe(device, "before", error)
 
     def stop(self) -> TelemetryResult:
-        """Lets each device that has started read the state after the last task."""
+        """Makes each started device read the state after the last task."""
         system: dict[str, Any] = {}
         values: dict[str, object] = {}
         errors: list[str] = []
@@ -127,6 +127,6 @@ class Telemetry:
 
 
 def _describe(device: TelemetryDevice, when: str, error: Exception) -> str:
-    # An unexpected reply raises errors such as KeyError, whose text is meaningless without the type.
+    # An unexpected reply raises errors such as KeyError, whose text has no meaning without the type.
     text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
     return f"{device.name}: could not be read {when} the race: {' '.join(text.split())}"

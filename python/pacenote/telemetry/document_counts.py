@@ -1,4 +1,4 @@
-"""The number of documents in each index, to compare with what the engine has acknowledged."""
+"""The number of documents in each index, for comparison with the acknowledged documents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class DocumentCounts:
     """Searchable documents by index, without nested documents (which `_stats` would include)."""
 
     counts: Mapping[str, int]
-    """Number of documents by index; an index that could not be counted is left out."""
+    """Number of documents by index; an index that could not be counted is omitted."""
 
     problems: tuple[str, ...]
-    """A sentence for each index that could not be counted."""
+    """A message for each index that could not be counted."""
 
 
 def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:

@@ -11,7 +11,7 @@ from pacenote.model.race_record import Environment
 from pacenote.version import pacenote_version
 
 _NAME_KEYS = ("model name", "cpu model", "cpu", "processor", "hardware", "model")
-"""Keys of /proc/cpuinfo with the name of the CPU, best first: x86, MIPS, POWER, old Arm, board, board."""
+"""Keys of the CPU's name in /proc/cpuinfo by preference: x86, MIPS, POWER, old Arm, board, board."""
 
 _ARM_IMPLEMENTERS = {
     0x41: "Arm",
@@ -35,9 +35,7 @@ _ARM_PARTS = {
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """The name of the CPU from the text of /proc/cpuinfo (x86, POWER, s390x, 64-bit Arm); None if it has
-    none.
-    """
+    """The name of the CPU from the text of /proc/cpuinfo (x86, POWER, s390x, 64-bit Arm), or None."""
     fields = _fields(cpuinfo)
     for key in _NAME_KEYS:
         name = fields.get(key, "")
@@ -94,7 +92,7 @@ def read_environment(proc: Path = Path("/proc")) -> Environment:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """The values of `key : value` lines by lower-case key; the first line of a key counts."""
+    """The values of `key : value` lines by lower-case key; the first line of each key is used."""
     fields: dict[str, str] = {}
     for line in text.splitlines():
         key, colon, value = line.partition(":")

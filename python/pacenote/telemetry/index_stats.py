@@ -1,11 +1,11 @@
 """Index statistics of the race: indexing, merging, refreshing, flushing, sizes and segments.
 
-Rally reports the counters of all indices as they are at the end, so that a cluster that was not empty adds
-its past to the result. Here, every counter is the difference per primary shard between the end and the start
-of the race. An index that was created during the race counts in full, even if it replaces an index of the
-same name (its UUID differs). An index that was deleted before the end is not counted, because its counters
-are lost. If the counters of a shard went down (it moved to another node, or its node restarted), the
-difference is not known: the value is then missing, with a reason.
+Rally reports the counters of all indices at the end, which include everything before the race unless the
+cluster was empty. Here, every counter is the difference per primary shard between the end and the start of
+the race. An index that was created during the race counts in full, even if it replaces an index of the same
+name (its UUID differs). An index that was deleted before the end is not counted, because its counters are
+lost. If the counters of a shard went down (it moved to another node, or its node restarted), the difference
+is not known: the value is then missing, with a reason.
 
 Indices whose name begins with a dot belong to the system and are left out, except for backing indices of data
 streams (`.ds-…`), unless the stream itself is a system stream (`.ds-.…`).
@@ -64,7 +64,7 @@ _SEGMENT_COUNT = _Counter("segments", "count")
 
 @dataclass(frozen=True, slots=True)
 class _ShardId:
-    """A primary shard, of an index that may be deleted and created again under the same name."""
+    """A primary shard; its index may be deleted and created again with the same name."""
 
     index: str
     uuid: str
@@ -90,19 +90,17 @@ class _Differences:
 
 
 def is_measured(index: str) -> bool:
-    """Whether an index is not a system index."""
+    """Whether the statistics include the index: it is not a system index."""
     if index.startswith(".ds-"):
         return not index.startswith(".ds-.")
     return not index.startswith(".")
 
 
 class IndexStats(TelemetryDevice):
-    """Rally's index statistics: counters as differences over the race, sizes and segments as at its end."""
+    """Rally's index statistics: counters as differences over the race, sizes and segments at its end."""
 
     name = "index-stats"
-    description = (
-        "Rally's index statistics: counters and times of the race alone, sizes as they are at its end."
-    )
+    description = "Rally's index statistics: counters and times during the race, sizes at its end."
 
     def __init__(self, cluster: ObservedCluster) -> None:
         super().__init__(cluster)
@@ -172,7 +170,7 @@ def _differences(before: _Shards, after: _Shards, counter: _Counter) -> _Differe
 
 
 def _total(shards: Sequence[Mapping[str, Any]], counter: _Counter) -> int | None:
-    """The sum over shards; None if one of them lacks the value, because a sum with gaps would mislead."""
+    """The sum over shards; None if a shard lacks the value, because an incomplete sum would be misleading."""
     values = [value for shard in shards if (value := counter.read(shard)) is not None]
     return sum(values) if len(values) == len(shards) else None
 

@@ -1,9 +1,9 @@
 """Garbage collections of the engine's nodes during the race.
 
-Both engines name the collectors of every generational garbage collector `young` and `old`; the names of G1
-itself are recognized too. ZGC reports cycles (concurrent work) and pauses; generational ZGC reports them for
-minor and major collections, which are added up. Concurrent work of G1 (`G1 Concurrent GC`) is recorded as a
-value of its own, because it is not a pause.
+Both engines name the collectors of every generational garbage collector `young` and `old`; the names that G1
+uses are also recognized. ZGC reports cycles (concurrent work) and pauses; generational ZGC reports them for
+minor and major collections, which are added up. Concurrent work of G1 (`G1 Concurrent GC`) is recorded
+separately, because it is not a pause.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the name of a track to its model: locate, render, parse, adapt to the request.
+"""Converts the name of a track to its model: locates, renders, parses and adapts the track.
 
 `prepare` is the entry point. `source` and `repository` find tracks, `includes` and `render` assemble and
 render their text, `parse*` read it and collect all problems, and `filters`, `serverless`, `test_mode` and

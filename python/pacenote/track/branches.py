@@ -16,7 +16,7 @@ _NEWEST = ("master", "main")
 def best_branch(branches: Collection[str], version: str) -> str | None:
     """Returns the branch for an engine version, None if no branch fits or the version is malformed.
 
-    It is the branch of exactly that version, with its suffix or else without, of the nearest minor version
+    It is the branch of exactly that version, with or without its suffix, of the nearest minor version
     that is not newer, or of the major version. Without a version, or for one newer than every branch, it is
     `master`, or `main` if there is no `master`.
     """

@@ -1,4 +1,4 @@
-"""The date filters of track templates, in UTC: of a date, a time in seconds since 1970, or a string."""
+"""The date filters of track templates, in UTC; their input is a date, seconds since 1970, or a string."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def dependency_folder(requirements: Sequence[str], home: Path) -> Path:
 
 
 def install_dependencies(requirements: Sequence[str], home: Path, offline: bool) -> Path:
-    """Installs pip requirements unless they are installed already; returns the folder for `sys.path`.
+    """Installs pip requirements that are not installed yet; returns the folder for `sys.path`.
 
     Raises `TrackError` for a malformed requirement, when pip fails, or when packages are missing and
     `offline` forbids downloads.

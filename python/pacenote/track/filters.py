@@ -1,7 +1,7 @@
 """`--include-tasks` and `--exclude-tasks`: which tasks of a track are kept.
 
 A filter is the name of a task, `type:` with an operation type, or `tag:` with a tag. A parallel element
-keeps only the tasks that are selected, and is removed without them.
+keeps only the tasks that are selected, and is removed if none is selected.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def filter_tasks(track: Track, include: Iterable[str], exclude: Iterable[str]) -
 def keep_tasks(track: Track, keep: Callable[[Challenge, Task], bool]) -> Track:
     """Returns the track with only those tasks for which `keep` returns true.
 
-    A parallel element without tasks is removed; one whose completing task is removed ends with the last of
-    its other tasks.
+    A parallel element without tasks is removed; an element whose completing task is removed ends with the
+    last of its remaining tasks.
     """
     challenges = tuple(_filter_challenge(challenge, keep) for challenge in track.challenges)
     return dataclasses.replace(track, challenges=challenges)

@@ -14,7 +14,7 @@ _NOT_INHERITED = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
 )
-"""Variables that git sets in hooks; in a race that a hook starts, they would select the hook's repository."""
+"""Variables that git sets in hooks; if a hook starts a race, they would select the repository of the hook."""
 
 
 _DEFAULTS = {
@@ -29,7 +29,7 @@ _ADVICE = ("warning:", "hint:")
 
 
 class GitError(Exception):
-    """A git command failed; the message is that of git in one line."""
+    """A git command failed; the message is git's own, in one line."""
 
 
 def git(*arguments: str, at: Path | None = None) -> str:

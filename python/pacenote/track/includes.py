@@ -1,10 +1,11 @@
 """Includes the fragments of a track in its text, before Jinja renders it.
 
 `{{ rally.collect(parts="operations/*.json") }}` is replaced by the text of the matching files, sorted by name
-and joined by a comma and a line break; without a match, by nothing. Fragments may collect others, relative to
-their own folder. The text is replaced before Jinja renders it, so that a variable set in one fragment can be
-read in another, and so that the parameters of fragments are known. Only this exact spelling is replaced
-(double quotes, at least one space inside the braces); any other is rendered by the macro of the helpers.
+and joined by a comma and a line break; without a match, by an empty string. Fragments may collect others,
+relative to their own folder. The text is replaced before Jinja renders it, so that a variable set in one
+fragment can be read in another, and so that the parameters of fragments are known. Only this exact spelling
+is replaced (double quotes, at least one space inside the braces); the macro of the helpers renders any other
+spelling.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class LinePart:
     """The line of the assembled text, from 1."""
 
     origin: SourceLocation
-    """Where the part comes from."""
+    """The origin of the part."""
 
     text: str
     """The part, without surrounding whitespace."""

@@ -1,4 +1,4 @@
-"""The line of every value in JSON text, by key path; only computed to describe a problem."""
+"""The line of every value in JSON text, by key path; computed only to describe a problem."""
 
 from __future__ import annotations
 

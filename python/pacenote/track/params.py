@@ -1,8 +1,8 @@
 """Reads lists (`a,b`) and dictionaries (`k:v,k2:v2`) of the command line, as Rally does.
 
 Both may also be inline JSON, or the name of a `.json` file. In the short form, a value in single quotes is a
-string, which may contain commas; any other is a whole number, a number, true, false, none, or else a string.
-A key ends at the first colon, so a value may contain colons.
+string, which may contain commas; any other value is a whole number, a number, true, false, none, or otherwise
+a string. A key ends at the first colon, so a value may contain colons.
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ def parse_dict(
 
 
 def _pair(item: str, position: int, option: str) -> tuple[str, str]:
-    """Returns a key and the text of its value. Messages contain only the position, as items may be
-    secrets.
-    """
+    """Returns a key and the text of its value. Messages never contain the item, which may be secret."""
     key, colon, value = item.partition(":")
     if not colon or not key.strip():
         raise UsageError(
@@ -124,9 +122,9 @@ def _json(text: str, where: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as cause:
         raise UsageError(
-            f"{where}: not valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
+            f"{where} is not valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
         ) from cause
     except RecursionError as cause:
-        raise UsageError(f"{where}: is nested too deeply") from cause
+        raise UsageError(f"{where} is nested too deeply") from cause
     except ValueError as cause:
-        raise UsageError(f"{where}: holds a number that is too long") from cause
+        raise UsageError(f"{where} contains a number that is too long") from cause

@@ -70,14 +70,14 @@ def parse_track(root: FieldReader, name: str, folder: Path, render_body: RenderB
 
 
 class _Bodies:
-    """Reads the bodies of indices and templates, which have files of their own."""
+    """Reads the bodies of indices and templates, which are in separate files."""
 
     def __init__(self, folder: Path, render: RenderBody) -> None:
         self._folder = folder
         self._render = render
 
     def read(self, item: FieldReader, key: str) -> dict[str, Any] | None:
-        """Returns the body in the file that `key` names, None with a problem."""
+        """Returns the body in the file that `key` names, None after recording a problem."""
         name = item.required_text(key)
         if not name:
             return None

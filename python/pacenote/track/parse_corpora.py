@@ -100,9 +100,7 @@ def _document_target(item: FieldReader, defaults: _Defaults, targets: IndexTarge
         item.problem("target-data-stream", "cannot be used together with target-index")
     elif not index and not stream:
         key = "target-data-stream" if targets.data_streams else "target-index"
-        item.problem(
-            key, "is missing: the track has no single target, and the file no action lines of its own"
-        )
+        item.problem(key, "is missing: the track has no single target, and the file has no action lines")
     return _DocumentTarget(index, stream)
 
 

@@ -174,7 +174,7 @@ def _task(item: FieldReader, operations: Operations, parent: _Bounds) -> Task:
 
 
 def _run_on_serverless(item: FieldReader, operation: Operation) -> bool | None:
-    """Returns the setting of the task, else that of its operation."""
+    """Returns the setting of the task, otherwise that of its operation."""
     if item.has("run-on-serverless"):
         return item.flag("run-on-serverless", False)
     setting = operation.params.get("run-on-serverless")

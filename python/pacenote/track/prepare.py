@@ -1,4 +1,4 @@
-"""From a track request to the track that runs: located, loaded, filtered and adapted."""
+"""Locates, loads, filters and adapts the track that a request describes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from pacenote.track.typos import misspelled_keys
 
 @dataclass(frozen=True, slots=True)
 class LocatedTrack:
-    """Where a track is."""
+    """The location of a track."""
 
     source: TrackSource
     """Its folder and entry file."""
 
     revision: str | None = None
-    """The revision of its repository, None if it comes from none."""
+    """The revision of its repository, None if it is not from a repository."""
 
     notes: tuple[str, ...] = ()
     """Notes for the user about its origin."""
@@ -47,12 +47,12 @@ class SelectedTrack:
     """The track."""
 
     located: LocatedTrack
-    """Where the track is."""
+    """The location of the track."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedTrack:
-    """A track as it runs, and its challenge."""
+    """A track that is ready to run, and its challenge."""
 
     track: Track
     """The track."""
@@ -61,14 +61,14 @@ class PreparedTrack:
     """The challenge that runs."""
 
     located: LocatedTrack
-    """Where the track is."""
+    """The location of the track."""
 
     notes: tuple[str, ...] = ()
     """Notes for the user about the track."""
 
 
 def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> LocatedTrack:
-    """Returns where the requested track is; may clone or update a repository.
+    """Returns the location of the requested track; may clone or update a repository.
 
     Raises `TrackError` when there is no such track, `UsageError` for a malformed repository.
     """
@@ -77,7 +77,7 @@ def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda
     name = request.track or ""
     any_repository = request.track_repository is None and request.track_revision is None
     if any_repository and BUNDLED_TRACKS.folder(name):
-        note = f"track {quoted(name)} is the one that comes with Pacenote; --track-repository takes another"
+        note = f"track {quoted(name)} is the one that comes with Pacenote; --track-repository selects another"
         return LocatedTrack(find_track(name), notes=(note,))
     try:
         checkout = checkout_repository(request, progress)
@@ -121,7 +121,7 @@ def load_selected_track(
 
 
 def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> PreparedTrack:
-    """Returns the requested track as it runs, and its challenge.
+    """Returns the requested track, ready to run, and its challenge.
 
     Raises like `load_selected_track`, and `UsageError` for a challenge without remaining tasks.
     """
@@ -148,7 +148,7 @@ def for_build_flavor(track: Track, request: TrackRequest) -> Track:
 
 
 def render_options(request: TrackRequest) -> RenderOptions:
-    """Returns how a track is rendered for a request now."""
+    """Returns the options to render a track for a request at the current time."""
     return RenderOptions(
         now=time.time(),
         build_flavor=request.build_flavor,

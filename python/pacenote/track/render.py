@@ -45,7 +45,7 @@ _NOT_PARAMETERS = RESERVED_NAMES | {"rally", "benchmark", *jinja2.defaults.DEFAU
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """What rendering depends on besides text and parameters."""
+    """The options of rendering besides text and parameters."""
 
     now: float
     """The value of `now` in templates, in seconds since 1970."""
@@ -68,7 +68,7 @@ class _References(NamedTuple):
 
 
 class Renderer:
-    """Renders the files of one track, and keeps their text to find out which parameters they read."""
+    """Renders the files of one track, and keeps their text to determine which parameters they read."""
 
     def __init__(self, source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> None:
         self._source = source
@@ -78,9 +78,7 @@ class Renderer:
         self._analyzed: dict[str, _References] = {}
 
     def track(self, assembled: AssembledText) -> str:
-        """Returns the rendered text of the track. Raises `TrackError` with file and line of the wrong
-        fragment.
-        """
+        """Returns the rendered text of the track. Raises `TrackError` with the file and line of the error."""
         loaders = [_HELPER_LOADER, jinja2.FunctionLoader(self._include)]
         environment = jinja2.Environment(loader=jinja2.ChoiceLoader(loaders))
         environment.globals.update(self._globals(), now=self._options.now, glob=self._glob)
@@ -110,18 +108,16 @@ class Renderer:
         return known
 
     def _reads(self, name: str) -> bool:
-        # Analyzing a text costs as much as rendering it, and most do not contain the name.
+        # Analyzing a text takes as long as rendering it, and most texts do not contain the name.
         holding = (text for text in self._texts if name in text)
         return any(name in self._analyze(text).variables for text in holding) or name in self.known_params()
 
     def _analyze(self, text: str) -> _References:
-        """Finds every variable that is read and not set, and what is included by name, whether reached or
-        not.
-        """
+        """Finds all variables that are read but not set, and all included files, rendered or not."""
         if text not in self._analyzed:
             variables: set[str] = set()
             included: list[str] = []
-            # Rendering reports malformed templates, unless it does not reach them.
+            # Rendering reports malformed templates that it reaches; others are ignored.
             with contextlib.suppress(jinja2.TemplateError):
                 tree = _ANALYSIS.parse(text)
                 variables = jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
@@ -142,7 +138,7 @@ class Renderer:
             return environment.from_string(text).render()
         except TrackError:
             raise
-        except Exception as cause:  # besides Jinja's own errors a template can raise anything, such as 1 / 0
+        except Exception as cause:  # a template can raise any error, such as ZeroDivisionError
             raise self._describe_error(assembled, cause) from cause
         finally:
             self._texts.append(text)
@@ -172,9 +168,7 @@ class Renderer:
 
 
 def unused_params_message(unused: tuple[str, ...], known: set[str]) -> str:
-    """Returns the problem that no part of the track reads these parameters, with similar names that are
-    read.
-    """
+    """Returns the message that the track does not use these parameters, with similar names that it uses."""
     names = [f"{quoted(name)}{did_you_mean(name, known)}" for name in unused]
     return f"the track does not use the parameter{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
@@ -214,7 +208,7 @@ def _load_helpers(name: str) -> tuple[str, str, Callable[[], bool]] | None:
     return (_HELPERS, _HELPER_FILE, lambda: True) if name in _HELPER_NAMES else None
 
 
-# Without globals: Jinja counts a global as declared, and when rendering, parameters are globals.
+# Without globals: Jinja treats globals as declared, and parameters are globals during rendering.
 _ANALYSIS = jinja2.Environment()
 _ANALYSIS.filters.update(DATE_FILTERS)
 

@@ -1,7 +1,7 @@
 """The rendered text of a track: its JSON, and the source file and line of a problem.
 
-Rendering moves lines, so the source of a rendered line has to be found: it is the nearest line at or above it
-that occurs, unchanged by the template, in exactly one file. Messages therefore say "near".
+Rendering moves lines, so the source of a rendered line has to be searched: it is the nearest line at or above
+it that occurs, unchanged by the template, in exactly one file. Messages therefore say "near".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MIN_LENGTH = 6
 """Shorter lines are brackets and commas, which occur in every file."""
 
 _MAX_DISTANCE = 12
-"""How many lines above a problem are searched."""
+"""Number of lines above a problem that are searched."""
 
 
 @dataclass(frozen=True)  # Without slots, which cached properties cannot have.
@@ -31,7 +31,7 @@ class RenderedTrack:
     """The rendered text of a track and the text that it was rendered from."""
 
     source: TrackSource
-    """Where the track is."""
+    """The location of the track."""
 
     assembled: AssembledText
     """The text before rendering."""
@@ -40,14 +40,14 @@ class RenderedTrack:
     """The rendered text."""
 
     def parsed(self) -> dict[str, Any]:
-        """Returns the JSON object. Raises `TrackError` with an excerpt if the text is not one."""
+        """Returns the JSON object. Raises `TrackError` with an excerpt if the text is not a JSON object."""
         try:
             data = json.loads(self.text, parse_constant=self._reject_constant)
         except json.JSONDecodeError as cause:
             raise self._invalid_json(cause) from cause
         except RecursionError as cause:
             raise TrackError(f"rendered {self._entry} is nested too deeply") from cause
-        except ValueError as cause:  # More digits than Python parses.
+        except ValueError as cause:  # The number has more digits than Python parses.
             raise TrackError(f"rendered {self._entry} contains a number that is too long") from cause
         if not isinstance(data, dict):
             raise TrackError(f"{self._entry}: a track must be a JSON object, not {preview(data)}")

@@ -4,8 +4,8 @@
     ├── NAME/                      the clone; its work tree is not changed
     └── .checkouts/NAME/REVISION/  one work tree per requested revision
 
-Changes of the user in the clone or in a checkout are kept: a checkout is created once and then only read. It
-is removed after two weeks without use, unless something in it was changed.
+Changes of the user in the clone or in a checkout are kept: a checkout is created once and never changed
+afterwards. It is removed after two weeks without use, unless one of its files was changed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Checkout(FolderRepository):
     """The name of the repository."""
 
     url: str = ""
-    """Its URL, empty for a local one."""
+    """The URL of the repository, empty if it is local."""
 
     label: str = ""
     """The selected branch, tag or revision."""
@@ -60,7 +60,7 @@ class Checkout(FolderRepository):
     """Warnings, such as that the repository cannot be updated."""
 
     def describe(self) -> str:
-        """Describes the origin of a track for the user, whose machine runs its code."""
+        """Describes the origin of a track for the user."""
         source = f" ({strip_credentials(self.url)})" if self.url else ""
         short, plus, changed = self.revision.partition("+")
         revision = f"{short[:12]}{' with local changes' if plus and changed else ''}"
@@ -69,7 +69,7 @@ class Checkout(FolderRepository):
 
 @dataclass(frozen=True, slots=True)
 class _Revision:
-    """A revision of a repository: what the user sees, and the full hash."""
+    """A revision of a repository: its description and its full hash."""
 
     label: str
     commit: str
@@ -83,15 +83,15 @@ class GitRepository:
     """The name of the repository."""
 
     url: str
-    """The URL that it is cloned from, empty for a local one."""
+    """The URL that it is cloned from, empty if it is local."""
 
     home: Path
     """Pacenote's home folder."""
 
     offline: bool = False
-    """Whether it is neither cloned nor updated."""
+    """Whether cloning and updating are forbidden."""
     progress: Callable[[str], None] = field(default=lambda _: None, compare=False)
-    """Called with one line before a step that may take long."""
+    """Called with one line before a step that may take a long time."""
 
     @property
     def clone(self) -> Path:
@@ -99,8 +99,7 @@ class GitRepository:
         return self.home / "tracks" / self.name
 
     def checkout(self, version: str = "", revision: str | None = None) -> Checkout:
-        """Checks out a revision (commit, branch or tag), else the branch for an engine version (empty: the
-        newest).
+        """Checks out a commit, branch or tag, or the branch for an engine version (empty: the newest).
 
         Raises `TrackError` when the repository cannot be cloned or has no such revision.
         """
@@ -144,9 +143,7 @@ class GitRepository:
         )
 
     def _update(self) -> list[str]:
-        """Clones or fetches the repository; returns a warning if it cannot be updated and is used as it
-        is.
-        """
+        """Clones or fetches the repository; returns a warning if it is used without an update."""
         if not (self.clone / ".git").exists():
             self._clone()
             return []
@@ -168,7 +165,7 @@ class GitRepository:
         if not self.url:
             raise TrackError(
                 f"there is no track repository {quoted(self.name)}",
-                hint=f"give its URL as [tracks] {self.name}.url in pacenote.toml, or a URL for its name",
+                hint=f"give its URL as [tracks] {self.name}.url in pacenote.toml, or use the URL as its name",
             )
         if self.offline:
             raise TrackError(
@@ -210,7 +207,7 @@ class GitRepository:
         )
 
     def _resolve(self, revision: str) -> _Revision:
-        if not revision.startswith(("-", "^")):  # an option, or everything but the revision
+        if not revision.startswith(("-", "^")):  # these would be an option, or exclude a revision
             for prefix in (_REMOTE, ""):
                 with contextlib.suppress(GitError):
                     return _Revision(revision, self._commit(f"{prefix}{revision}"))
@@ -231,8 +228,8 @@ class GitRepository:
             self.progress(f"checking out revision {commit[:12]} of track repository {quoted(self.name)}")
             if root.exists():
                 raise GitError("it is not a git work tree")
-            # It has another name until it is complete, in case the process is killed. Git then considers it
-            # locked, which only a double --force overrides.
+            # It has a temporary name until it is complete, in case the process is killed. Git then considers
+            # it locked, which only a double --force overrides.
             fresh = root.with_name(f".{commit}")
             shutil.rmtree(fresh, ignore_errors=True)
             git("worktree", "prune", at=self.clone)
@@ -243,7 +240,7 @@ class GitRepository:
         os.utime(root)
 
     def _remove_unused(self, checkouts: Path, used: Path) -> None:
-        """Removes checkouts that were not used for two weeks, unless something in them was changed."""
+        """Removes checkouts that were not used for two weeks, unless a file in them was changed."""
         oldest = time.time() - _UNUSED_S
         for folder in checkouts.iterdir():
             if folder != used and folder.is_dir() and folder.stat().st_mtime < oldest:
@@ -277,7 +274,7 @@ def open_repository(
     offline: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> GitRepository:
-    """Returns the repository with a name or URL; `urls` is the configuration. Raises `UsageError` for any
+    """Returns the repository with this name or URL; `urls` is the configuration. Raises `UsageError` for any
     other text.
     """
     if "://" in name_or_url or name_or_url.startswith((".", "/", "~")) or _SSH_URL.fullmatch(name_or_url):
@@ -288,7 +285,7 @@ def open_repository(
     if not _NAME.fullmatch(name_or_url):
         raise UsageError(
             f"--track-repository cannot be '{name_or_url}'",
-            hint="it is a name of the configuration, or a URL",
+            hint="give a configured name or a URL",
         )
     url = _checked_url({DEFAULT_REPOSITORY: DEFAULT_URL, **urls}.get(name_or_url, ""))
     return GitRepository(name_or_url, url, home, offline, progress)
@@ -302,8 +299,8 @@ def _checked_url(url: str) -> str:
         raise UsageError(f"the URL of a track repository is malformed: {cause}") from cause
     if has_password:
         raise UsageError(
-            "the URL of a track repository cannot hold a password",
-            hint="leave it to git: `git help credentials`",
+            "the URL of a track repository cannot contain a password",
+            hint="configure it in git: `git help credentials`",
         )
     if url.startswith((".", "~")):
         return str(Path(url).expanduser().absolute())

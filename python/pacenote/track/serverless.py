@@ -12,8 +12,8 @@ from pacenote.track.filters import keep_tasks
 def for_serverless(track: Track, *, operator: bool) -> Track:
     """Returns the track without the tasks that a serverless cluster does not allow.
 
-    `run-on-serverless` of the task decides, else of its operation, else the type of the operation. With
-    `operator`, tasks are kept that only the operator of the cluster may run. Types of plug-ins are kept.
+    `run-on-serverless` of the task decides, otherwise that of its operation, otherwise the operation type.
+    With `operator`, tasks that only the operator of the cluster may run are kept. Types of plug-ins are kept.
     """
     return keep_tasks(track, lambda _, task: _allowed(task, operator=operator))
 
@@ -22,7 +22,7 @@ def describe_left_out(before: Challenge, after: Challenge) -> str:
     """Returns a note about the tasks that were left out, empty if there are none."""
     kept = {task.name for task in after.tasks()}
     removed = [task.name for task in before.tasks() if task.name not in kept]
-    return f"left out, as they cannot run on serverless: {quoted_list(removed)}" if removed else ""
+    return f"left out because they cannot run on serverless: {quoted_list(removed)}" if removed else ""
 
 
 def _allowed(task: Task, *, operator: bool) -> bool:

@@ -19,7 +19,7 @@ ENTRY_FILES = ("track.json", "workload.json")
 
 @dataclass(frozen=True, slots=True)
 class TrackSource:
-    """Where a track is. Paths are absolute."""
+    """The location of a track. Paths are absolute."""
 
     name: str
     """The name of the track."""
@@ -41,12 +41,12 @@ class TrackSource:
         return [path for path in paths if path.is_file()]
 
     def display_path(self, path: Path) -> str:
-        """Returns a path as messages show it: relative to the folder of the track."""
+        """Returns a path for messages, relative to the folder of the track."""
         return os.path.relpath(path, self.root)
 
 
 class TrackRepository(Protocol):
-    """A place where tracks are looked up by name: a folder, or a checkout of a git repository."""
+    """A collection of tracks with names: a folder, or a checkout of a git repository."""
 
     def names(self) -> Sequence[str]:
         """Returns the names of all tracks."""
@@ -86,7 +86,7 @@ BUNDLED_TRACKS = FolderRepository(Path(__file__).resolve().parents[1] / "tracks"
 
 
 def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED_TRACKS,)) -> TrackSource:
-    """Returns the track with a name, from the first repository that has it; `./a//b/` is called `a/b`.
+    """Returns the track with this name from the first repository that has it; `./a//b/` is called `a/b`.
 
     Raises `TrackError` with similar names if no repository has it.
     """
@@ -128,7 +128,7 @@ def open_track(path: Path) -> TrackSource:
         if (path / entry).is_file():
             return TrackSource(name=path.resolve().name, root=path, file=path / entry)
     raise TrackError(
-        f"{path} holds no track.json", hint="--track-path names the track's folder or its .json file"
+        f"{path} does not contain track.json", hint="--track-path names the track's folder or its .json file"
     )
 
 

@@ -1,4 +1,4 @@
-"""Summaries of tracks for a list: read without bodies, and cached until a file changes."""
+"""Summaries of tracks for a list, without their bodies; cached until a file changes."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _read_cache(file: Path, signature: str) -> list[TrackSummary] | None:
 
 
 def _write_cache(file: Path, signature: str, found: list[TrackSummary]) -> None:
-    """Writes the cache; if that fails, the tracks are read again the next time."""
+    """Writes the cache; if that fails, the tracks are read again next time."""
     text = json.dumps({"signature": signature, "tracks": [asdict(one) for one in found]})
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from pacenote.model.track import (
 from pacenote.units import OPS, Rate
 
 TEST_MODE_DOCUMENTS = 1000
-"""Documents that are used of each data file."""
+"""Number of documents that are used from each data file."""
 
 _MAX_PERIOD_S = 10.0
 
@@ -27,8 +27,8 @@ _MAX_PERIOD_S = 10.0
 def for_test_mode(track: Track) -> Track:
     """Returns the track for a short trial.
 
-    Files with more than 1,000 documents are replaced by their first 1,000, which Rally's servers offer beside
-    them (`documents-1k.json.bz2`). Tasks run one iteration of each kind per client, or at most ten seconds,
+    Files with more than 1,000 documents are replaced by their first 1,000, which Rally's servers also offer
+    (`documents-1k.json.bz2`). Tasks run one iteration of each kind per client, or at most ten seconds,
     without warm-up period and without target rate.
     """
     return dataclasses.replace(

@@ -1,7 +1,7 @@
 """Finds unused keys of tasks that look like typing errors.
 
-Schedulers of plug-ins may read keys of their own, so an unknown key is not an error. But `client` in place of
-`clients` runs a single client, so it is worth a warning.
+Schedulers of plug-ins may read additional keys, so an unknown key is not an error. But a task with `client`
+instead of `clients` runs a single client, so a likely misspelling causes a warning.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MIN_SIMILARITY = 0.85
 
 
 def misspelled_keys(track: Track) -> tuple[str, ...]:
-    """Returns a warning for each key of a task that nothing reads and that is similar to one that is read.
+    """Returns a warning for each unused key of a task that is similar to a known key.
 
     Tasks with a scheduler of a plug-in are skipped: the plug-in may read the key.
     """
     tasks = [(challenge.name, task) for challenge in track.challenges for task in challenge.tasks()]
     return tuple(
         f"track {quoted(track.name)}: task {quoted(task.name)} of challenge {quoted(challenge)} has a key "
-        f"{quoted(key)}, which nothing reads: is it {quoted(meant)}?"
+        f"{quoted(key)}, which is not used: is it {quoted(meant)}?"
         for challenge, task in tasks
         if task.schedule in BUILT_IN_SCHEDULES
         for key, meant in _misspellings(task)

@@ -72,7 +72,7 @@ class TrackConfigError(RallyError):
 
 
 class NotFound(RallyError):
-    """Something does not exist."""
+    """A resource does not exist."""
 
 
 class UserInterrupted(RallyError):

@@ -19,7 +19,7 @@ class MmapSource:
         self.mm: Any = None
 
     def open(self) -> Self:
-        """Opens the file. Raises `ValueError` for an empty one."""
+        """Opens the file. Raises `ValueError` if it is empty."""
         self.f = open(self.file_name, "rb")  # noqa: SIM115, PTH123  # Closed by `close`.
         try:
             self.mm = mmap.mmap(self.f.fileno(), 0, access=mmap.ACCESS_READ)

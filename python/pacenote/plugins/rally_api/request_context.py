@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Self
 
 @dataclass(slots=True)
 class RequestContext:
-    """Marks of one operation that runs in Python. Times are in seconds of `time.perf_counter`."""
+    """Request times of one operation that runs in Python, in seconds of `time.perf_counter`."""
 
     raw: bool = False
     """Whether replies are returned to the plug-in as bytes."""
 
     request_start: float | None = None
-    """When the first request began, None before that."""
+    """Time at which the first request began; None if there was none."""
 
     request_end: float | None = None
-    """When the last request ended, None before that."""
+    """Time at which the last request ended; None if there was none."""
 
 
 CURRENT_CONTEXT: ContextVar[RequestContext | None] = ContextVar("pacenote_request_context", default=None)
@@ -38,12 +38,12 @@ class RequestContextManager:
 
     @property
     def request_start(self) -> float | None:
-        """When the first request of the span began, in seconds of `time.perf_counter`."""
+        """Time at which the first request of the span began, in seconds of `time.perf_counter`."""
         return self._context.request_start
 
     @property
     def request_end(self) -> float | None:
-        """When the last request of the span ended, in seconds of `time.perf_counter`."""
+        """Time at which the last request of the span ended, in seconds of `time.perf_counter`."""
         return self._context.request_end
 
     def __enter__(self) -> Self:
@@ -66,7 +66,7 @@ class RequestContextManager:
 class RequestContextHolder:
     """The methods of Rally's client for plug-ins that mark the beginning and the end of their requests.
 
-    Marks are only for the plug-in; times in results are those that the driver measures.
+    These times are only for the plug-in; results contain the times that the driver measures.
     """
 
     request_context: ClassVar[ContextVar[RequestContext | None]] = CURRENT_CONTEXT

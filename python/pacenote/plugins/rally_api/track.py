@@ -86,13 +86,13 @@ class ComponentTemplate(_Named):
 class Documents(_RallyRepr):
     """One data file of a corpus.
 
-    Counts and sizes are properties, because tracks override them with values that they determine later.
+    Counts and sizes are properties, because some tracks override them with values computed later.
     """
 
     SOURCE_FORMAT_BULK = "bulk"
 
     origin: Any = None
-    """The frozen object from which it was converted, None for one that a plug-in created."""
+    """The frozen object that it was converted from; None if a plug-in created it."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Documents(_RallyRepr):
 
     @property
     def number_of_documents(self) -> int:
-        """Number of documents in the file, which may differ from that of lines."""
+        """Number of documents in the file, which may differ from the number of lines."""
         return self._number_of_documents
 
     @number_of_documents.setter
@@ -330,7 +330,7 @@ class Task(_RallyRepr):
 
     @property
     def ignore_response_error_level(self) -> str | None:
-        """`non-fatal` if the task always continues after errors, else None."""
+        """`non-fatal` if the task always continues after errors, otherwise None."""
         return self.params.get("ignore-response-error-level")
 
     def _identity(self) -> tuple[object, ...]:
@@ -438,7 +438,7 @@ class Track(_Named):
 
     @property
     def selected_challenge(self) -> Challenge | None:
-        """The challenge that the user selected, None if the default runs."""
+        """The challenge that the user selected, None if the default one runs."""
         return next((challenge for challenge in self.challenges if challenge.selected), None)
 
     @property
@@ -447,11 +447,11 @@ class Track(_Named):
         return self.selected_challenge or self.default_challenge
 
     def find_challenge_or_default(self, name: str | None) -> Challenge | None:
-        """Returns the challenge with a name, the default one for None. Raises `InvalidName`."""
+        """Returns the challenge with this name, the default challenge for None. Raises `InvalidName`."""
         return self.find_challenge(name) if name else self.default_challenge
 
     def find_challenge(self, name: str) -> Challenge:
-        """Returns the challenge with a name. Raises `InvalidName`."""
+        """Returns the challenge with this name. Raises `InvalidName`."""
         found = next((challenge for challenge in self.challenges if challenge.name == name), None)
         if found is None:
             raise InvalidName(f"Unknown challenge [{name}] for track [{self.name}]")

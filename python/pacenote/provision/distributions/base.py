@@ -23,7 +23,7 @@ class RootArtifact:
     name: str
     """Artifact id."""
     version: str = ""
-    """Version; empty if `follows` determines it."""
+    """Version; empty if `follows` determines the version."""
     follows: str = ""
     """Artifact id whose resolved version is used; if it is set, dependencies are not added."""
 
@@ -79,10 +79,10 @@ class Distribution(Protocol):
         """The artifacts that `lib/` is resolved from."""
 
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """Artifacts that replace the locale data that is missing in a trimmed Java."""
+        """Artifacts that replace the locale data that a trimmed Java runtime lacks."""
 
     def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
-        """The modules; a module comes after those that it extends."""
+        """The modules; each module comes after those that it extends."""
 
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         """Text files in a module's folder, in addition to its jars: file name to text."""

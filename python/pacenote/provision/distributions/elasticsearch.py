@@ -5,7 +5,7 @@ must consider the differences to the official archive:
 
 - Painless, the analyzers beyond the server's own, ingest processors and all of X-Pack are not published, so
   there are no scripts, language analyzers, data streams, SQL and security.
-- Word boundaries and formats of languages other than the root locale are those of the Java in use.
+- Word boundaries and formats of languages other than the root locale are those of the Java runtime.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Elasticsearch(Distribution):
         )
 
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
-        """The folder of temporary files, also for native code."""
+        """The folder of temporary files, including those of native code."""
         return {"ES_TMPDIR": str(paths.tmp), "LIBFFI_TMPDIR": str(paths.tmp)}
 
     def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ with published results must consider three differences:
 - The security agent, which checks file and socket calls against policies, is not loaded: the repository does
   not hold the policies.
 - The bundled Java lacks the vector module, so Lucene's vector search and some of its decoding run without
-  SIMD. A full JDK (--runtime-jdk) has the module, and it is used then.
+  SIMD. A full JDK (--runtime-jdk) has the module, which is then used.
 - With the bundled Java, word boundaries of languages other than the root locale come from ICU.
 """
 
@@ -92,7 +92,7 @@ class OpenSearch(Distribution):
         )
 
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """ICU, for the word boundaries of languages."""
+        """ICU, for the word boundaries of all languages."""
         return (RootArtifact("com.ibm.icu", "icu4j-localespi", "77.1"),)
 
     def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:

@@ -11,7 +11,7 @@ from pacenote.provision.distributions.elasticsearch import Elasticsearch
 from pacenote.provision.distributions.opensearch import OpenSearch
 
 DISTRIBUTIONS: Mapping[str, Distribution] = {each.name: each for each in (OpenSearch(), Elasticsearch())}
-"""Every distribution by its name; a new one is added here."""
+"""All distributions by name; a new distribution is added here."""
 
 
 def find_distribution(name: str, version: str) -> Distribution:
@@ -31,7 +31,7 @@ def find_distribution(name: str, version: str) -> Distribution:
     if version and not found.supports(version):
         raise EngineError(
             f"{name} {version} cannot be started by Pacenote; it can start {_supported(DISTRIBUTIONS)}",
-            hint="choose such a version, or start it yourself and use --pipeline=benchmark-only "
+            hint="choose one of these, or start the engine yourself and use --pipeline=benchmark-only "
             "--target-hosts=HOST:PORT",
         )
     return found

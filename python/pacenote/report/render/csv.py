@@ -1,4 +1,4 @@
-"""A report as CSV: Rally's four columns, mark and interval; a note is a row with a text as its value."""
+"""A report as CSV: Rally's four columns, mark and interval; a note is a row with text as its value."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def unwrap(runner: Any) -> Any:
 
 
 def runner_for(operation_type: Any) -> Any:
-    """Returns the runner of a type: that of a plug-in, else the built-in one. Raises `RallyError`."""
+    """Returns the runner of a type: that of a plug-in, otherwise the built-in one. Raises `RallyError`."""
     name = str(getattr(operation_type, "value", operation_type))
     registered = current_registry().runners.get(name)
     if registered is not None:
@@ -142,7 +142,7 @@ def runner_for(operation_type: Any) -> Any:
 
 
 class _Registered(_Wrapper):
-    """A runner in Rally's registry: it is called with all clients and passes on those its runner expects."""
+    """A runner in Rally's registry: it receives all clients and passes on those that its runner expects."""
 
     async def __call__(self, es: Any, params: Params) -> Any:
         wants_all = getattr(innermost(self.delegate), "multi_cluster", False)
@@ -163,7 +163,7 @@ class BuiltIn(Runner):
 
 
 class BulkIndex(BuiltIn):
-    """One bulk request. Subclasses extend what it returns."""
+    """One bulk request. Subclasses may extend its result."""
 
     operation_type = "bulk"
 
@@ -212,14 +212,14 @@ def mandatory(params: Any, key: str, op: object) -> Any:
 
 
 def escape(value: Any) -> str | None:
-    """Returns a value in the form of a query string, None for None."""
+    """Formats a value for a query string; returns None for None."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def parse(text: Any, props: list[str], lists: list[str] | None = None, **_others: Any) -> dict[str, Any]:
-    """Returns values at dotted paths of a raw reply, and for each list whether it is empty."""
+    """Returns the values at dotted paths of a raw reply, and whether each of the `lists` is empty."""
     document = json.loads(text.getvalue() if hasattr(text, "getvalue") else text)
     values = {path: value for path in props if (value := _at(document, path)) is not None}
     return values | {path: not value for path in lists or () if (value := _at(document, path)) is not None}

@@ -57,7 +57,7 @@ def _sole_target(track: Track) -> str | None:
 
 
 class _CreateTemplateParamSource(ParamSource):
-    """Templates of the track, or the one in the operation, with the operation's settings."""
+    """The templates of the track, or the template in the operation, with the settings of the operation."""
 
     def __init__(self, track: Track, params: Params, templates: list[Any], **kwargs: Any) -> None:
         super().__init__(track, params, **kwargs)

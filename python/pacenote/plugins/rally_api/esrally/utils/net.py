@@ -25,4 +25,4 @@ def download_http(
 
 
 download = download_http
-"""Downloads a file from any URL that corpora may have."""
+"""Downloads a file from any kind of URL that a corpus may use."""

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def to_dict(text: Any) -> dict[str, Any]:
-    """Reads `key:value,key2:value2`; None is an empty dictionary. Values are strings."""
+    """Parses `key:value,key2:value2`; None gives an empty dictionary. Values are strings."""
     if isinstance(text, dict):
         return dict(text)
     pairs = [pair.split(":", 1) for pair in str(text or "").split(",") if pair.strip()]
@@ -14,5 +14,5 @@ def to_dict(text: Any) -> dict[str, Any]:
 
 
 def csv_to_list(text: str | None) -> list[str]:
-    """Reads `a,b`; None is an empty list."""
+    """Parses `a,b`; None gives an empty list."""
     return [item.strip() for item in text.split(",")] if text else []
