@@ -47,7 +47,7 @@ def _against_engine(options: Options, track: Path, folder: Path) -> list[Recorde
 
 
 def _figures(against: str, races: list[RecordedRace]) -> tuple[Figure, Figure, Figure]:
-    """Times from the start of the command to its first request, the first request of the plan, and its exit."""
+    """Times from the start of the command to its first request, to that of the plan, and to its exit."""
 
     def since_start(times_ns: list[int]) -> tuple[float, ...]:
         pairs = zip(times_ns, races, strict=True)

@@ -21,8 +21,8 @@ from pacenote.plan.document import Plan
 from pacenote.provision.engine import EngineRequest
 
 _SETTLE_S = 3.0
-"""Seconds to wait before an engine starts, so that the previous one finishes writing, and before it is used, so
-that it finishes its start-up work.
+"""Seconds to wait before an engine starts, so that the previous one finishes writing, and before it is used,
+so that it finishes its start-up work.
 """
 
 
