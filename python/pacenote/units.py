@@ -11,6 +11,9 @@ from dataclasses import dataclass
 OPS = "ops"
 """The unit of work that counts operations; operations name the other units, such as `docs`."""
 
+BYTES = "byte"
+"""The unit of work of operations that copy data."""
+
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s+(\S+)/s\s*")
 
 

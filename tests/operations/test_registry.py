@@ -67,6 +67,16 @@ def test_only_the_module_of_the_type_is_imported() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": python})
 
 
+def test_flags_of_a_type_agree_with_each_other() -> None:
+    types = [found for name in known_types() if (found := find_type(name)) is not None]
+    composable = {found.name for found in types if found.composable}
+    assert {"composite", "search", "sleep"} <= composable
+    assert [found.name for found in types if found.composable and found.run is not None] == []
+    capturing = {found.name for found in types if found.captures}
+    assert capturing == {"open-point-in-time", "submit-async-search"}
+    assert capturing <= composable
+
+
 def test_which_operations_a_report_includes() -> None:
     assert included_in_report(find_type("search"), {})
     assert included_in_report(None, {})

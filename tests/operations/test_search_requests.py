@@ -255,7 +255,7 @@ def test_asynchronous_searches_of_opensearch() -> None:
     [
         (
             [{"operation-type": "bulk"}],
-            '.requests[0].operation-type is "bulk", but must be one of "composite", "open',
+            '.requests[0].operation-type is "bulk", but must be one of "close-point-in-time", "composite", ',
         ),
         ([{"name": "x"}], ".requests[0].operation-type is missing, and there is no stream"),
         ([{"stream": []}], ".requests[0].stream is empty"),

@@ -96,6 +96,19 @@ def test_a_task_with_rejections_is_checked_as_a_whole():
     assert checks == (DocumentCheck("a,b", 28, 28),)
 
 
+@pytest.mark.parametrize("deletion", ["delete-index", "delete-data-stream"])
+def test_lost_documents_are_reported_for_whatever_was_deleted_first(deletion):
+    tasks = plan((deletion, Sleep(0)), ("bulk", bulk(file("a", 10))))
+    (check,) = check_documents(tasks, [result(1, 10)], engine({"a": 9})).checks
+    assert (check.acknowledged, check.counted, check.difference_expected) == (10, 9, "")
+
+
+def test_a_deletion_after_the_documents_does_not_empty_the_index():
+    tasks = plan(("bulk", bulk(file("a", 10))), ("delete-data-stream", Sleep(0)))
+    (check,) = check_documents(tasks, [result(0, 10)], engine({"a": 9})).checks
+    assert check.difference_expected
+
+
 def test_an_index_that_is_not_deleted_first_may_hold_more():
     checks = check_documents(plan(("bulk", bulk(file("a", 10)))), [result(0, 10)], engine({"a": 99})).checks
     (check,) = checks

@@ -120,6 +120,18 @@ def test_every_import_that_the_table_allows_exists():
     assert {crate: names for crate, names in unused.items() if names} == {}
 
 
+def test_modules_of_operation_types_are_imported_by_types_only():
+    types = PACKAGE / "operations" / "types"
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        package = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
+        names = [name for name in imported_modules(parse(path), package) if ".operations.types." in name]
+        found[path] = names
+    assert found[types / "esql_profile.py"] == ["pacenote.operations.types.esql.query_calls"]
+    wrong = [path.name for path, names in found.items() if names and path.parent != types]
+    assert wrong == [], "move what they share into pacenote.operations"
+
+
 def test_only_the_race_and_its_python_tasks_import_the_core():
     assert {part for part, names in imports().items() if "_core" in names} == {"python_tasks", "race"}
 

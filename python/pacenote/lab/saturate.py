@@ -27,6 +27,7 @@ from pacenote.model.saturation import ConcurrencyLevel, LimitedBy, Objective, Pr
 from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import determine_verdict
+from pacenote.model.work import BulkWork
 from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
@@ -108,7 +109,7 @@ class _Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _SoloRun:
     """One run of the task alone."""
 
     result: TaskResult
@@ -154,7 +155,9 @@ class _Search:
         self._position, task = scheduled.position, scheduled.task
         # `--arrivals` does not change tasks that have no target rate in the track.
         arrivals = request.race.pacing.arrivals
-        self._task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
+        task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
+        self._sends_files = _sends_files(context.plan, task)
+        self._task = _looped(task) if self._sends_files else task
         self._within = within
         self._runs = 0
         self.result = SaturationResult(
@@ -210,7 +213,7 @@ class _Search:
                 f"rates below {self._within.lowest:,.4g} {OPS}/s are not tried: they have too few samples "
                 "for the percentiles of the objective"
             )
-        if self._task.operation.type == "bulk":
+        if self._sends_files:
             notes.append("the data is sent repeatedly, so that the index grows from probe to probe")
         return notes
 
@@ -280,7 +283,7 @@ class _Search:
             fit = fit_usl(_work_by_clients(self.result.levels), request.race.seed)
             self.result = dataclasses.replace(self.result, fit=fit)
 
-    def _drive(self, task: Task, *, open_loop: bool) -> _Run:
+    def _drive(self, task: Task, *, open_loop: bool) -> _SoloRun:
         """Runs the task alone. Raises _StoppedSearch if it was stopped."""
         self._runs += 1
         folder = RaceFolder(self._context.folder.path / "probes" / f"{self._runs:03}")
@@ -300,7 +303,7 @@ class _Search:
         result = next((result for result in driven.tasks if result.task == task.name), None)
         if result is None:
             raise StoreError(f"task {quoted(task.name)} has no result")
-        return _Run(result, busiest_share(driven.summary))
+        return _SoloRun(result, busiest_share(driven.summary))
 
     def _store(self, *, complete: bool) -> None:
         self.result = dataclasses.replace(self.result, complete=complete)
@@ -345,6 +348,17 @@ def _check_native(plan: Plan, task: Task) -> None:
         )
 
 
+def _sends_files(plan: Plan, task: Task) -> bool:
+    """Whether a task sends data files, which end before a search has ended."""
+    return any(isinstance(planned.work, BulkWork) for planned in plan.tasks if planned.name == task.name)
+
+
+def _looped(task: Task) -> Task:
+    """The task with its data sent repeatedly."""
+    operation = dataclasses.replace(task.operation, params={**task.operation.params, "looped": True})
+    return dataclasses.replace(task, operation=operation)
+
+
 def _paced(task: Task, rate: float, connections: int, timing: _Timing) -> Task:
     return dataclasses.replace(
         _unpaced(task, connections, timing), target_throughput=Rate(rate, OPS), target_interval=None
@@ -352,12 +366,8 @@ def _paced(task: Task, rate: float, connections: int, timing: _Timing) -> Task:
 
 
 def _unpaced(task: Task, clients: int, timing: _Timing) -> Task:
-    operation = task.operation
-    if operation.type == "bulk":
-        operation = dataclasses.replace(operation, params={**operation.params, "looped": True})
     return dataclasses.replace(
         task,
-        operation=operation,
         clients=clients,
         warmup_iterations=None,
         iterations=None,

@@ -137,6 +137,26 @@ class OperationType:
     reports_completion: bool = False
     """Whether the results of `run` report when the operation is complete."""
 
+    indexes_documents: bool = False
+    """Whether it sends the documents of data files in bulk requests: it reads the files that its parameters
+    select, accepts `looped`, and a parameter source supplies the bodies of its requests.
+    """
+
+    searches: bool = False
+    """Whether it searches documents with a query of the track."""
+
+    may_create_indices: bool = False
+    """Whether it can create indices or data streams, also through a request that the track writes."""
+
+    deletes_indices: bool = False
+    """Whether it deletes indices or data streams with their documents."""
+
+    composable: bool = False
+    """Whether it can be a part of a `composite` operation; it must compile to calls or to a pause."""
+
+    captures: bool = False
+    """Whether later parts of a `composite` operation can refer by its name to a value that it captures."""
+
     assertable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Paths in the response of each property that tracks can assert; a name that ends with a dot means
     all names that begin with it.

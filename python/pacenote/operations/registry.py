@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 
 import pacenote.operations.types
 from pacenote.errors import TrackError
@@ -28,6 +28,7 @@ def known_types() -> tuple[str, ...]:
     return tuple(sorted(kind.name for kind in found if kind is not None))
 
 
+@lru_cache(maxsize=256)
 def find_type(name: str) -> OperationType | None:
     """Returns the operation type with this name, None if there is none."""
     module = name.replace("-", "_")

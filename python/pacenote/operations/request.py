@@ -19,6 +19,9 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 """Media type of bulk bodies."""
 
+METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD")
+"""Methods of the requests that a track can write."""
+
 # These are not encoded: commas separate names, wildcards select them, colons follow remote clusters.
 _SAFE_IN_SEGMENT = ",*:"
 _ANY_REPLY = CheckStatus()

@@ -47,7 +47,7 @@ class OperationSupplier:
             raise InvalidSourceParams(
                 f"returned {describe_value(params)}, but must return a dictionary of parameters"
             )
-        if self._kind.name == "bulk":
+        if self._kind.indexes_documents:
             bulk = compile_supplied_bulk(params)
             return EncodedOperation(bulk_json(bulk.request), bulk.body, bulk.request.documents, bulk.unit)
         operation = Operation(self._kind.name, self._kind.name, params, key_path=("",))

@@ -54,13 +54,13 @@ def resolve_operation(
     if not source:
         return kind
     if source == FILE_READER and source not in plugins.param_sources:
-        if kind.name == "bulk":
+        if kind.indexes_documents:
             return kind
         text = f"is {quoted(FILE_READER)}, which reads documents for bulk operations, not for {kind.name}"
         raise UnknownOperation(text, (_PARAM_SOURCE,))
     if kind.run is not None:
         return CompiledOperation(PythonRunner(), finite=True)
-    if kind.name == "bulk":
+    if kind.indexes_documents:
         work = PythonSource(_BULK_QUEUE_DEPTH)
         return CompiledOperation(work, weight=_weight(operation), unit=kind.unit, finite=True)
     return CompiledOperation(PythonSource(_QUEUE_DEPTH), unit=kind.unit, finite=True)

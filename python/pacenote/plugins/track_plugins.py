@@ -16,7 +16,7 @@ from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.problems import Problems
 from pacenote.model.progress import ProgressCallback
-from pacenote.operations.types.bulk import select_files
+from pacenote.operations.corpus_files import select_files
 from pacenote.plugins.failures import describe
 from pacenote.plugins.load import LoadedPlugins, load_plugins
 from pacenote.plugins.parallel import ParallelCall, run_in_parallel

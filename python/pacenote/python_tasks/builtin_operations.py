@@ -76,7 +76,7 @@ class BuiltinOperations:
         operation = supplier.supply(params)
         executed = await self._router.execute(cluster, operation.document, operation.body)
         result = {"weight": operation.weight, "unit": operation.unit, "success": executed.success}
-        if name == "bulk":
+        if kind.indexes_documents:
             result |= _bulk_details(params, operation.weight, executed)
         failure = executed.failure
         if failure is None:

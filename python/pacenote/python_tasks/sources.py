@@ -9,6 +9,7 @@ from typing import Any
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.problems import describe_value
+from pacenote.operations.registry import find_type
 from pacenote.plugins.plugin_registry import PluginRegistry
 from pacenote.plugins.rally_api import track as rally
 from pacenote.plugins.rally_api.bulk_source import BulkIndexParamSource, ParamSource
@@ -18,16 +19,11 @@ from pacenote.plugins.rally_api.esrally.track.params import (
     SearchParamSource,
 )
 
-_SOURCES_BY_TYPE: Mapping[str, type[ParamSource]] = {
-    "bulk": BulkIndexParamSource,
-    "search": SearchParamSource,
-    "paginated-search": SearchParamSource,
-    "scroll-search": SearchParamSource,
-    "composite-agg": SearchParamSource,
+_TEMPLATE_SOURCES: Mapping[str, type[ParamSource]] = {
     "create-component-template": CreateComponentTemplateParamSource,
     "create-composable-template": CreateComposableTemplateParamSource,
 }
-"""Sources of built-in types whose runner a plug-in replaces, by type."""
+"""Sources of types that create templates, as Rally names them, by type."""
 
 
 class ConstantParamSource(ParamSource):
@@ -55,15 +51,24 @@ def build_source(registry: PluginRegistry, track: rally.Track, task: rally.Task)
     params = operation.params if operation.params is not None else {}
     name = operation.param_source
     if not name or name not in registry.param_sources:
-        kind: type[ParamSource] = ConstantParamSource
-        if operation.type in registry.runners:
-            kind = _SOURCES_BY_TYPE.get(operation.type, ConstantParamSource)
-        return kind(track, params, operation_name=task.name)
+        replaced = operation.type in registry.runners
+        source_class = _source_of_type(operation.type) if replaced else ConstantParamSource
+        return source_class(track, params, operation_name=task.name)
     source = registry.param_sources[name]
     named = _accepted_arguments(source, {"operation_name": task.name})
     if inspect.isfunction(source):
         return _FunctionParamSource(source, track, params, **named)
     return source(track, params, **named)
+
+
+def _source_of_type(name: str) -> type[ParamSource]:
+    """Returns the source of an operation type whose runner a plug-in replaces."""
+    operation_type = find_type(name)
+    if operation_type is not None and operation_type.indexes_documents:
+        return BulkIndexParamSource
+    if operation_type is not None and operation_type.searches:
+        return SearchParamSource
+    return _TEMPLATE_SOURCES.get(name, ConstantParamSource)
 
 
 def partition(source: Any, client: int, clients: int) -> Any:

@@ -141,14 +141,16 @@ def _repeats_ids(work: TaskWork) -> bool:
 
 
 def _starts_empty(plan: Plan) -> bool:
-    """Whether a task deletes indices before the first bulk task."""
-    types = [task.operation_type for task in plan.tasks]
-    first_bulk = types.index("bulk") if "bulk" in types else len(types)
-    return "delete-index" in types[:first_bulk]
+    """Whether a task deletes indices before the first task that indexes documents."""
+    types = (find_type(task.operation_type) for task in plan.tasks)
+    known = (found for found in types if found is not None)
+    first = next((found for found in known if found.deletes_indices or found.indexes_documents), None)
+    return first is not None and first.deletes_indices
 
 
 def _may_write_documents(task: PlannedTask) -> bool:
     """Whether Python code of the track may write documents that the plan does not show."""
-    if isinstance(task.work, PythonRunner):
-        return find_type(task.operation_type) is None
-    return isinstance(task.work, PythonSource) and task.operation_type == "bulk"
+    operation_type = find_type(task.operation_type)
+    if operation_type is None:
+        return isinstance(task.work, PythonRunner)
+    return isinstance(task.work, PythonSource) and operation_type.indexes_documents

@@ -8,6 +8,7 @@ from pacenote.model.engine import EngineInfo
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Track
+from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, SampleRetention
 
@@ -50,9 +51,10 @@ def check_searched_indices(request: RaceRequest, challenge: Challenge, plugins: 
     A search with an index pattern that matches no index succeeds without hits, so that the results would be
     misleading.
     """
-    types = {task.operation.type for task in challenge.tasks()}
-    creates = types & {"bulk", "create-index", "create-data-stream", *plugins.runners}
-    if request.pipeline == "benchmark-only" or "search" not in types or creates:
+    names = {task.operation.type for task in challenge.tasks()}
+    types = [found for found in map(find_type, names) if found is not None]
+    creates = not names.isdisjoint(plugins.runners) or any(one.may_create_indices for one in types)
+    if request.pipeline == "benchmark-only" or creates or not any(one.searches for one in types):
         return
     raise UsageError(
         f"challenge '{challenge.name}' searches indices that a new engine does not have",

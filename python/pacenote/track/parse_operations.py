@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.track import Operation
+from pacenote.operations.registry import find_type
 
 _NOT_PARAMS = frozenset({"name", "operation-type"})
-_SEARCHES = frozenset({"search", "paginated-search", "scroll-search", "composite-agg"})
 
 
 def parse_operations(root: FieldReader) -> dict[str, Operation]:
@@ -26,7 +26,7 @@ def parse_operations(root: FieldReader) -> dict[str, Operation]:
 def parse_operation(item: FieldReader, name: str = "") -> Operation:
     """Returns one operation; without a name, its name is its type."""
     kind = item.required_text("operation-type")
-    if kind in _SEARCHES and "type" in item.data:
+    if "type" in item.data and (found := find_type(kind)) is not None and found.searches:
         item.problem("type", "is not supported: engines no longer have mapping types")
     item.flag("run-on-serverless", False)
     item.flag("include-in-reporting", True)

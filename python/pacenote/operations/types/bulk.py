@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.messages import did_you_mean, quoted, quoted_list
+from pacenote.model.messages import quoted_list
 from pacenote.model.problems import preview
-from pacenote.model.track import CorpusFile, Documents, Track
+from pacenote.model.track import CorpusFile, Documents
 from pacenote.model.work import (
     ActionInFile,
     ActionLine,
@@ -27,6 +27,7 @@ from pacenote.model.work import (
     OnConflict,
 )
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.corpus_files import select_files
 from pacenote.operations.request import NDJSON, json_body, read_common, with_content_type, with_query
 
 _MAX_DOCUMENTS = 2**32 - 1
@@ -36,26 +37,6 @@ _MAX_RETRIES = 2**32 - 1
 """Maximum number of retries that the driver can count."""
 
 _REFRESH = ("true", "wait_for", "false")
-
-
-def select_files(params: FieldReader, track: Track) -> tuple[CorpusFile, ...]:
-    """Returns the data files that `corpora`, `indices` and `data-streams` select, in track order."""
-    names = params.names("corpora")
-    known = [corpus.name for corpus in track.corpora]
-    for name in names:
-        if name not in known:
-            params.problem(
-                "corpora",
-                f"names {quoted(name)}, which is not a corpus of the track{did_you_mean(name, known)}",
-            )
-    indices, streams = params.names("indices"), params.names("data-streams")
-    return tuple(
-        file
-        for file in track.corpus_files()
-        if not names or file.corpus.name in names
-        if not indices or file.documents.target_index in indices
-        if not streams or file.documents.target_data_stream in streams
-    )
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -186,7 +167,5 @@ def _action(documents: Documents) -> ActionLineOrigin:
 
 
 OPERATION = OperationType(
-    name="bulk",
-    unit="docs",
-    compile=_compile,
+    name="bulk", unit="docs", compile=_compile, indexes_documents=True, may_create_indices=True
 )

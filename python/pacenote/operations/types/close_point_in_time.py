@@ -19,4 +19,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)),)))
 
 
-OPERATION = OperationType(name="close-point-in-time", compile=_compile)
+OPERATION = OperationType(name="close-point-in-time", compile=_compile, composable=True)

@@ -23,24 +23,7 @@ from pacenote.model.work import (
 )
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.compile import compile_params
-from pacenote.operations.registry import resolve_type
-
-_INNER_TYPES = (
-    "composite",
-    "open-point-in-time",
-    "close-point-in-time",
-    "search",
-    "paginated-search",
-    "composite-agg",
-    "raw-request",
-    "sleep",
-    "submit-async-search",
-    "get-async-search",
-    "delete-async-search",
-    "field-caps",
-)
-
-_CAPTURING_TYPES = ("open-point-in-time", "submit-async-search")
+from pacenote.operations.registry import find_type, known_types
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -59,19 +42,28 @@ def _items(params: FieldReader, key: str, context: CompileContext) -> tuple[Comp
 def _item(item: FieldReader, context: CompileContext) -> CompositeItem:
     if "stream" in item.data:
         return OperationStream(_items(item, "stream", context))
-    kind = item.data.get("operation-type")
-    name = item.text("name") or str(kind)
-    if kind not in _INNER_TYPES:
-        text = "is missing, and there is no stream" if kind is None else f"is {quoted(str(kind))}"
-        known = f", but must be one of {quoted_list(_INNER_TYPES)}{did_you_mean(str(kind), _INNER_TYPES)}"
-        item.problem("operation-type", text if kind is None else text + known)
-        return SubOperation(name, str(kind), ())
-    work = compile_params(resolve_type(kind), item, context).work
+    value = item.data.get("operation-type")
+    type_name = str(value)
+    name = item.text("name") or type_name
+    operation_type = find_type(type_name)
+    if operation_type is None or not operation_type.composable:
+        item.problem("operation-type", _not_composable(value))
+        return SubOperation(name, type_name, ())
+    work = compile_params(operation_type, item, context).work
     if isinstance(work, Sleep):
         waits: tuple[Call, ...] = (Wait(work.seconds),)
-        return SubOperation(name, kind, waits)
+        return SubOperation(name, type_name, waits)
     assert isinstance(work, CallSequence), "no inner type runs in Python"
-    return SubOperation(name, kind, work.calls, work.retry)
+    return SubOperation(name, type_name, work.calls, work.retry)
+
+
+def _not_composable(value: Any) -> str:
+    if value is None:
+        return "is missing, and there is no stream"
+    types = (name for name in known_types() if (found := find_type(name)) is not None and found.composable)
+    known = tuple(types)
+    text = f"is {quoted(str(value))}, but must be one of {quoted_list(known)}"
+    return text + did_you_mean(str(value), known)
 
 
 def _captured_names(items: Any) -> Iterator[str]:
@@ -79,10 +71,11 @@ def _captured_names(items: Any) -> Iterator[str]:
     for item in items if isinstance(items, list | tuple) else ():
         if not isinstance(item, Mapping):
             continue
-        if item.get("operation-type") in _CAPTURING_TYPES:
+        operation_type = find_type(str(item.get("operation-type")))
+        if operation_type is not None and operation_type.captures:
             yield str(item.get("name"))
         yield from _captured_names(item.get("stream"))
         yield from _captured_names(item.get("requests"))
 
 
-OPERATION = OperationType(name="composite", compile=_compile)
+OPERATION = OperationType(name="composite", compile=_compile, may_create_indices=True, composable=True)

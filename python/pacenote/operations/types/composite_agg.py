@@ -67,5 +67,10 @@ def _with_size(body: Mapping[str, Any], path: tuple[str, ...], size: int) -> dic
 
 
 OPERATION = OperationType(
-    name="composite-agg", compile=_compile, unit=PAGES_UNIT, assertable=SEARCH_PROPERTIES
+    name="composite-agg",
+    compile=_compile,
+    unit=PAGES_UNIT,
+    assertable=SEARCH_PROPERTIES,
+    searches=True,
+    composable=True,
 )

@@ -23,4 +23,4 @@ def _names(params: FieldReader, context: CompileContext) -> tuple[str, ...]:
     return names
 
 
-OPERATION = OperationType(name="create-data-stream", compile=_compile, admin=True)
+OPERATION = OperationType(name="create-data-stream", compile=_compile, admin=True, may_create_indices=True)

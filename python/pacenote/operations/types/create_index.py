@@ -52,4 +52,4 @@ def _with_settings(body: Mapping[str, Any] | None, settings: Mapping[str, Any]) 
     return {**(body or {}), "settings": {**own, **settings}}
 
 
-OPERATION = OperationType(name="create-index", compile=_compile, admin=True)
+OPERATION = OperationType(name="create-index", compile=_compile, admin=True, may_create_indices=True)

@@ -21,4 +21,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     )
 
 
-OPERATION = OperationType(name="delete-async-search", compile=_compile)
+OPERATION = OperationType(name="delete-async-search", compile=_compile, composable=True)

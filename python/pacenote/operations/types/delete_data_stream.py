@@ -23,4 +23,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     )
 
 
-OPERATION = OperationType(name="delete-data-stream", compile=_compile, admin=True)
+OPERATION = OperationType(name="delete-data-stream", compile=_compile, admin=True, deletes_indices=True)

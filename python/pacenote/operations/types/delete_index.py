@@ -26,4 +26,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return compile_requests(params, deletes)
 
 
-OPERATION = OperationType(name="delete-index", compile=_compile, admin=True)
+OPERATION = OperationType(name="delete-index", compile=_compile, admin=True, deletes_indices=True)

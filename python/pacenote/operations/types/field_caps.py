@@ -23,4 +23,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((request,)))
 
 
-OPERATION = OperationType(name="field-caps", compile=_compile)
+OPERATION = OperationType(name="field-caps", compile=_compile, composable=True)

@@ -21,4 +21,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence(calls, read_retry(params, until_success=True)), weight=len(calls))
 
 
-OPERATION = OperationType(name="get-async-search", compile=_compile)
+OPERATION = OperationType(name="get-async-search", compile=_compile, composable=True)

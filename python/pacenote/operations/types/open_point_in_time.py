@@ -22,4 +22,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((replace(request, capture=Capture(name, api.point_in_time_id)),)))
 
 
-OPERATION = OperationType(name="open-point-in-time", compile=_compile)
+OPERATION = OperationType(name="open-point-in-time", compile=_compile, composable=True, captures=True)

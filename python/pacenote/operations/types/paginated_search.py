@@ -34,5 +34,10 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 
 
 OPERATION = OperationType(
-    name="paginated-search", compile=_compile, unit=PAGES_UNIT, assertable=SEARCH_PROPERTIES
+    name="paginated-search",
+    compile=_compile,
+    unit=PAGES_UNIT,
+    assertable=SEARCH_PROPERTIES,
+    searches=True,
+    composable=True,
 )

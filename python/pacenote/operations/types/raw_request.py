@@ -8,10 +8,7 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import preview
 from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
-from pacenote.operations.request import encode_path, json_body, read_common, read_statuses
-
-METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD")
-"""Methods of requests."""
+from pacenote.operations.request import METHODS, encode_path, json_body, read_common, read_statuses
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -37,4 +34,4 @@ def _body(body: object, is_ndjson: bool) -> str | None:
     return json_body(body)
 
 
-OPERATION = OperationType(name="raw-request", compile=_compile)
+OPERATION = OperationType(name="raw-request", compile=_compile, may_create_indices=True, composable=True)

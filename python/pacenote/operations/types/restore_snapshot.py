@@ -20,5 +20,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 
 
 OPERATION = OperationType(
-    name="restore-snapshot", compile=_compile, admin=True, serverless=ServerlessStatus.INTERNAL
+    name="restore-snapshot",
+    compile=_compile,
+    admin=True,
+    serverless=ServerlessStatus.INTERNAL,
+    may_create_indices=True,
 )

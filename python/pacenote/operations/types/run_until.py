@@ -16,9 +16,15 @@ from pacenote.model.messages import quoted
 from pacenote.model.problems import preview
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
-from pacenote.operations.request import common_params, encode_path, json_body, read_common, seconds_param
+from pacenote.operations.request import (
+    METHODS,
+    common_params,
+    encode_path,
+    json_body,
+    read_common,
+    seconds_param,
+)
 from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
-from pacenote.operations.types.raw_request import METHODS
 
 _PAUSE_S = 60.0
 

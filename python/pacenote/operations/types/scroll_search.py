@@ -11,5 +11,5 @@ from pacenote.operations.base import OperationType
 from pacenote.operations.search_requests import PAGES_UNIT, compile_scroll
 
 OPERATION = OperationType(
-    name="scroll-search", compile=compile_scroll, unit=PAGES_UNIT, assertable=SEARCH_PROPERTIES
+    name="scroll-search", compile=compile_scroll, unit=PAGES_UNIT, assertable=SEARCH_PROPERTIES, searches=True
 )

@@ -21,4 +21,6 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((search_request(params, context),)))
 
 
-OPERATION = OperationType(name="search", compile=_compile, assertable=SEARCH_PROPERTIES)
+OPERATION = OperationType(
+    name="search", compile=_compile, assertable=SEARCH_PROPERTIES, searches=True, composable=True
+)

@@ -13,4 +13,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(Sleep(params.number("duration") or 0.0))
 
 
-OPERATION = OperationType(name="sleep", compile=_compile, admin=True)
+OPERATION = OperationType(name="sleep", compile=_compile, admin=True, composable=True)

@@ -25,4 +25,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((replace(request, capture=Capture(name, "id")),)))
 
 
-OPERATION = OperationType(name="submit-async-search", compile=_compile)
+OPERATION = OperationType(name="submit-async-search", compile=_compile, composable=True, captures=True)

@@ -11,9 +11,7 @@ from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, join_names, read_common, seconds_param
 from pacenote.operations.runner import DriverClient, RunResult
-
-BYTES = "byte"
-"""The unit of work of operations that copy data."""
+from pacenote.units import BYTES
 
 _POLL_S = 1.0
 

@@ -15,7 +15,7 @@ from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
 from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
-from pacenote.operations.types.wait_for_recovery import BYTES
+from pacenote.units import BYTES
 
 _POLL_S = 1.0
 
