@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from pacenote.cli.main import main
 from pacenote.model.race_record import RaceRecord
 from pacenote.report.summary import build_report
 from pacenote.store.race_store import RaceStore
-from pacenote.telemetry.device import ObservedCluster, TelemetryDevice
+from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice
 from pacenote.telemetry.devices import DEVICES
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
@@ -48,14 +48,24 @@ def engine() -> GrowingEngine:
     return GrowingEngine()
 
 
+def race_task(
+    respond: Callable[[HttpRequest], HttpResponse],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *options: str,
+) -> int:
+    """Races a track with one request, and returns the exit code."""
+    monkeypatch.setenv("PACENOTE_HOME", str(folder / "home"))
+    schedule = [{"name": "task", "operation": {"operation-type": "raw-request", "path": "/task"}}]
+    (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+    with http_server(respond) as server:
+        hosts = f"--target-hosts={server.address}"
+        return main(["race", f"--track-path={folder}", "--race-id=r", "--quiet", hosts, *options])
+
+
 @pytest.fixture
 def record(engine: GrowingEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RaceRecord:
-    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
-    schedule = [{"name": "task", "operation": {"operation-type": "raw-request", "path": "/task"}}]
-    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
-    with http_server(engine.respond) as server:
-        hosts = f"--target-hosts={server.address}"
-        assert main(["race", f"--track-path={tmp_path}", "--race-id=r", "--quiet", hosts]) == 0
+    assert race_task(engine.respond, tmp_path, monkeypatch) == 0
     return RaceStore(tmp_path / "home").load("r")
 
 
@@ -88,13 +98,45 @@ def test_every_device_reads_the_cluster_before_and_after_the_tasks(
     assert record.telemetry_errors == ()
 
 
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (404, 3)])
+def test_devices_are_closed_however_a_race_ends(
+    status: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    class Watching(TelemetryDevice):
+        name = "watching"
+        description = "Notes its calls."
+
+        def start(self) -> None:
+            calls.append("start")
+
+        def stop(self) -> DeviceReading:
+            calls.append("stop")
+            return DeviceReading()
+
+        def close(self) -> None:
+            calls.append("close")
+
+    monkeypatch.setattr("pacenote.race.run.DEVICES", (Watching,))
+    engine = GrowingEngine()
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        return json_response({}, status) if request.path == "/task" else engine.respond(request)
+
+    assert race_task(respond, tmp_path, monkeypatch, "--on-error=abort") == code
+    assert calls == (["start", "stop", "close"] if status == 200 else ["start", "close"])
+
+
 def test_the_readings_are_stored_and_reported(record: RaceRecord) -> None:
     assert (record.system.total_time, record.system.young_gc_count, record.system.young_gc_time) == (
         1_000,
         2,
         20,
     )
-    assert record.telemetry == {"node.node-0.young_gc_count": 2, "node.node-0.young_gc_time": 20}
+    expected = {"node.node-0.young_gc_count": 2, "node.node-0.young_gc_time": 20}
+    # Other devices may add values.
+    assert {key: record.telemetry.get(key) for key in expected} == expected
     rows = {row.metric: row.value for row in build_report(record).rows}
     assert rows["Cumulative indexing time of primary shards"] == pytest.approx(1 / 60)
     assert rows["Total Young Gen GC count"] == 2

@@ -2,7 +2,15 @@
 
 import pytest
 
-from pacenote.telemetry.device import DeviceReading, ObservedCluster, Telemetry, TelemetryDevice
+from pacenote.errors import EngineError
+from pacenote.model.system_metrics import SystemMetrics
+from pacenote.telemetry.device import (
+    DeviceReading,
+    ObservedCluster,
+    TelemetryDevice,
+    TelemetryDevices,
+    TelemetryResult,
+)
 
 
 def device(device_name: str, reading: DeviceReading) -> TelemetryDevice:
@@ -19,6 +27,12 @@ def device(device_name: str, reading: DeviceReading) -> TelemetryDevice:
     return Device(ObservedCluster(lambda _path: {}, None))
 
 
+def read_all(*devices: TelemetryDevice) -> TelemetryResult:
+    telemetry = TelemetryDevices(devices)
+    telemetry.start()
+    return telemetry.stop()
+
+
 def test_a_system_metric_without_a_field_is_refused():
     with pytest.raises(ValueError, match=r"^SystemMetrics has no field swap_size: put it into `values`"):
         DeviceReading(system={"swap_size": 1, "store_size": 2})
@@ -27,12 +41,49 @@ def test_a_system_metric_without_a_field_is_refused():
 def test_a_value_read_by_two_devices_is_reported_and_the_first_one_is_used():
     first = DeviceReading({"store_size": 1}, {"node.a.uptime": 10})
     second = DeviceReading({"store_size": 2, "segment_count": 3}, {"node.a.uptime": 20, "node.a.load": 4})
-    telemetry = Telemetry([device("first", first), device("second", second)])
-    telemetry.start()
-    result = telemetry.stop()
+    result = read_all(device("first", first), device("second", second))
     assert (result.system.store_size, result.system.segment_count) == (1, 3)
     assert result.values == {"node.a.uptime": 10, "node.a.load": 4}
     assert result.errors == (
         "second: node.a.uptime is also read by another device and is ignored",
         "second: store_size is also read by another device and is ignored",
     )
+
+
+def test_values_that_the_record_cannot_store_are_left_out_and_named():
+    system = {"store_size": "12", "merge_time": float("nan"), "segment_count": 3}
+    values = {"load": float("inf"), "when": object(), "uptime": 4}
+    result = read_all(device("odd", DeviceReading(system, values)))
+    assert result.system == SystemMetrics(segment_count=3)
+    assert result.values == {"uptime": 4}
+    assert result.errors == (
+        "odd: system.store_size must be a whole number, not '12'; it is ignored",
+        "odd: system.merge_time must be a finite number, not nan; it is ignored",
+        "odd: load is not JSON and is ignored: ValueError: Out of range float values are not JSON compliant",
+        "odd: when is not JSON and is ignored: TypeError: object is not a JSON type",
+    )
+
+
+def test_every_device_is_closed_once_even_if_another_one_fails():
+    closed = []
+
+    class Closing(TelemetryDevice):
+        name = "closing"
+        description = "Fails whenever it is called."
+
+        def start(self) -> None:
+            raise EngineError("no permission")
+
+        def stop(self) -> DeviceReading:
+            raise AssertionError("a device that was not started is not stopped")
+
+        def close(self) -> None:
+            closed.append(self)
+            raise EngineError("no process")
+
+    cluster = ObservedCluster(lambda _path: {}, None)
+    devices = TelemetryDevices([Closing(cluster), Closing(cluster)])
+    devices.start()
+    assert devices.stop().errors == ("closing: could not be read before the race: no permission",) * 2
+    assert devices.close() == ("closing: could not be closed: no process",) * 2
+    assert len(set(map(id, closed))) == 2

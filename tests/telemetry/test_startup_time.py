@@ -2,7 +2,7 @@
 
 import pytest
 
-from pacenote.telemetry.device import ObservedCluster, Telemetry
+from pacenote.telemetry.device import ObservedCluster, TelemetryDevices
 from pacenote.telemetry.startup_time import StartupTime
 
 
@@ -12,7 +12,7 @@ def unused(_path):
 
 @pytest.mark.parametrize(("startup_s", "values"), [(12.5, {"node_startup_time": 12.5}), (None, {})])
 def test_the_startup_time_has_rallys_name(startup_s, values):
-    telemetry = Telemetry([StartupTime(ObservedCluster(unused, startup_s))])
+    telemetry = TelemetryDevices([StartupTime(ObservedCluster(unused, startup_s))])
     telemetry.start()
     result = telemetry.stop()
     assert (result.values, result.errors) == (values, ())

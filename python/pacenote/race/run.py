@@ -33,7 +33,7 @@ from pacenote.plan.explain import StepDescription, explain
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest, check_engine_request
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
-from pacenote.race.document_check import check_documents
+from pacenote.race.document_check import DocumentChecks, check_documents
 from pacenote.race.drive import DriveResult, drive, handled_signals
 from pacenote.race.engine_request import engine_request
 from pacenote.race.planning import (
@@ -62,7 +62,7 @@ from pacenote.race.record import (
 from pacenote.race.targets import parse_clusters, probe_clusters, with_targets
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
-from pacenote.telemetry.device import ObservedCluster, Telemetry
+from pacenote.telemetry.device import ObservedCluster, TelemetryDevices, TelemetryResult
 from pacenote.telemetry.devices import DEVICES
 from pacenote.track.prepare import PreparedTrack, prepare_track
 
@@ -284,26 +284,25 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     cluster = context.cluster
     get = cluster.rest().get
     observed = ObservedCluster(get, cluster.startup_s)
-    telemetry = Telemetry([device(observed) for device in DEVICES])
-    telemetry.start()
-    driven = context.drive(context.plan, context.folder)
+    telemetry = TelemetryDevices([device(observed) for device in DEVICES])
+    try:
+        telemetry.start()
+        driven = context.drive(context.plan, context.folder)
+        measured = telemetry.stop() if driven.completed else TelemetryResult()
+    finally:
+        unclosed = telemetry.close()
+    documents = check_documents(context.plan, driven.tasks, get) if driven.completed else DocumentChecks()
     record = dataclasses.replace(
         context.record,
         tasks=driven.tasks,
         driver=driven.summary,
         interrupted=driven.interrupted,
         aborted=driven.aborted,
+        system=measured.system,
+        telemetry=measured.values,
+        telemetry_errors=(*measured.errors, *unclosed, *documents.problems),
+        documents=documents.checks,
     )
-    if driven.completed:
-        measured = telemetry.stop()
-        documents = check_documents(context.plan, driven.tasks, get)
-        record = dataclasses.replace(
-            record,
-            system=measured.system,
-            telemetry=measured.values,
-            telemetry_errors=(*measured.errors, *documents.problems),
-            documents=documents.checks,
-        )
     return _conclude(record, driven, context.folder)
 
 

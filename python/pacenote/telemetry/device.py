@@ -1,13 +1,15 @@
-"""Telemetry devices, and a runner that prevents an error of a device from ending a race."""
+"""Telemetry devices, and the devices of one race, which prevent an error of a device from ending it."""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from pacenote.errors import PacenoteError
+from pacenote.model.codec import decode, encode
 from pacenote.model.system_metrics import SystemMetrics
 
 GetJson = Callable[[str], Mapping[str, Any]]
@@ -36,7 +38,9 @@ class DeviceReading:
     """Values by name of their field in `SystemMetrics`, in the unit of the field."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
-    """All other values, by their names in the race record; the report does not show them."""
+    """All other values, by their names in the race record: JSON with finite numbers. The report does not show
+    them.
+    """
 
     problems: tuple[str, ...] = ()
     """A message for each value that could not be read, with the reason."""
@@ -51,7 +55,11 @@ class DeviceReading:
 
 
 class TelemetryDevice(ABC):
-    """Reads the state of the cluster before and after the measured part of a race."""
+    """Reads the state of the cluster before and after the measured part of a race.
+
+    Every race runs every device. A device must therefore be cheap: a few requests in `start` and `stop`, and
+    no load on the engine or the driver while tasks run.
+    """
 
     name: ClassVar[str]
     """Name in messages and in `pacenote list telemetry`."""
@@ -68,25 +76,35 @@ class TelemetryDevice(ABC):
 
     @abstractmethod
     def stop(self) -> DeviceReading:
-        """Reads the state after the last task and returns what has changed. Raises PacenoteError."""
+        """Reads the state after the last task and returns what has changed. Raises PacenoteError.
+
+        It is not called if `start` failed, nor for a race that was interrupted, aborted or failed.
+        """
+
+    def close(self) -> None:  # noqa: B027 (most devices hold nothing)
+        """Releases what the device holds, such as a thread or a process. Raises PacenoteError.
+
+        It is called once at the end of the measured part, after `stop`, however the race ended and even if
+        `start` or `stop` failed. A device that holds nothing does not define it.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class TelemetryResult:
-    """The values that all devices of a race have measured."""
+    """The values that all devices of a race have measured; none by default."""
 
-    system: SystemMetrics
+    system: SystemMetrics = field(default_factory=SystemMetrics)
     """Values that Rally also reports."""
 
-    values: Mapping[str, object]
+    values: Mapping[str, object] = field(default_factory=dict)
     """All other values, by their names in the race record."""
 
-    errors: tuple[str, ...]
+    errors: tuple[str, ...] = ()
     """A message for each value or device that could not be read."""
 
 
-class Telemetry:
-    """The devices of one race. An error of a device becomes a message in the result."""
+class TelemetryDevices:
+    """The devices of one race. An error of a device becomes a message."""
 
     def __init__(self, devices: Sequence[TelemetryDevice]) -> None:
         self._devices = devices
@@ -98,10 +116,13 @@ class Telemetry:
             try:
                 device.start()
             except Exception as error:
-                self._failed[device.name] = _describe(device, "before", error)
+                self._failed[device.name] = _describe(device, "could not be read before the race", error)
 
     def stop(self) -> TelemetryResult:
-        """Makes each started device read the state after the last task."""
+        """Makes each started device read the state after the last task.
+
+        Values that the race record cannot store are left out, with a message.
+        """
         system: dict[str, Any] = {}
         values: dict[str, object] = {}
         errors: list[str] = []
@@ -110,23 +131,55 @@ class Telemetry:
                 errors.append(self._failed[device.name])
                 continue
             try:
-                reading = device.stop()
+                reading, problems = _storable(device.stop())
             except Exception as error:
-                errors.append(_describe(device, "after", error))
+                errors.append(_describe(device, "could not be read after the race", error))
                 continue
             repeated = sorted(
                 (reading.system.keys() & system.keys()) | (reading.values.keys() & values.keys())
             )
             system = {**reading.system, **system}
             values = {**reading.values, **values}
-            errors.extend(f"{device.name}: {problem}" for problem in reading.problems)
-            errors.extend(
-                f"{device.name}: {key} is also read by another device and is ignored" for key in repeated
-            )
+            problems += tuple(f"{key} is also read by another device and is ignored" for key in repeated)
+            errors.extend(f"{device.name}: {problem}" for problem in problems)
         return TelemetryResult(SystemMetrics(**system), values, tuple(errors))
 
+    def close(self) -> tuple[str, ...]:
+        """Closes each device, and returns a message for each that could not be closed."""
+        errors = []
+        for device in self._devices:
+            try:
+                device.close()
+            except Exception as error:
+                errors.append(_describe(device, "could not be closed", error))
+        return tuple(errors)
 
-def _describe(device: TelemetryDevice, when: str, error: Exception) -> str:
-    # An unexpected reply raises errors such as KeyError, whose text has no meaning without the type.
+
+def _storable(reading: DeviceReading) -> tuple[DeviceReading, tuple[str, ...]]:
+    """The values of a reading that `race.json` can store and restore, and the problems of the reading."""
+    problems = list(reading.problems)
+    system: dict[str, Any] = {}
+    for key, value in reading.system.items():
+        try:
+            decode(SystemMetrics, {key: encode(value)}, "system")
+            system[key] = value
+        except (PacenoteError, TypeError) as error:
+            problems.append(f"{_text(error)}; it is ignored")
+    values: dict[str, object] = {}
+    for key, value in reading.values.items():
+        try:
+            json.dumps(encode(value), allow_nan=False)
+            values[key] = value
+        except (TypeError, ValueError, RecursionError) as error:
+            problems.append(f"{key} is not JSON and is ignored: {_text(error)}")
+    return DeviceReading(system, values), tuple(problems)
+
+
+def _describe(device: TelemetryDevice, what: str, error: Exception) -> str:
+    return f"{device.name}: {what}: {_text(error)}"
+
+
+def _text(error: Exception) -> str:
+    # An unexpected response raises errors such as KeyError, whose text has no meaning without the type.
     text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
-    return f"{device.name}: could not be read {when} the race: {' '.join(text.split())}"
+    return " ".join(text.split())
