@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from pacenote.model.result import TaskResult
 from shape.sources import ROOT, files, label, tracked
+from support.records import record
 
 PAGES = (
     "ARCHITECTURE.md",
@@ -117,3 +120,12 @@ def test_every_test_that_the_page_on_migrating_names_exists():
     assert named - set(re.findall(r"\b(?:def|fn) (\w+)\(", code)) == set()
     unproven = [int(number) for number, cell in rows if "`" not in cell]
     assert len(unproven) <= 10, "a finding without a test must be the exception"
+
+
+def test_the_reference_of_the_race_folder_has_every_key_of_the_record():
+    text = (ROOT / "docs" / "reference" / "race-folder.md").read_text("utf-8")
+    page = text[text.index("## race.json") :]
+    documented = set(re.findall(r"`([\w-]+)`", page))
+    keys = record().to_document().keys() | {each.name for each in fields(TaskResult)}
+    assert len(keys) > 60
+    assert sorted(keys - documented) == []

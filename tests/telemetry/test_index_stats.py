@@ -1,11 +1,22 @@
 """Index statistics are differences over the race, without system indices."""
 
+import re
+from dataclasses import fields
+
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.model.system_metrics import PerShardTimes
-from pacenote.telemetry.device import ObservedCluster, Telemetry
+from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
+from pacenote.telemetry.device import ObservedCluster, TelemetryDevices
 from pacenote.telemetry.index_stats import IndexStats, is_measured
+from shape.sources import ROOT
+
+DOCUMENTED = re.findall(
+    r"^\| [^|]+ \| `(\w+)` \| `(\w+)\.(\w+)` \| (difference|end) \| (primary|all) shards \|",
+    (ROOT / "docs" / "measuring.md").read_text("utf-8"),
+    re.MULTILINE,
+)
+"""Key, group and field of the engine's API, kind and shards of each figure of the page on measuring."""
 
 
 def shard(*, primary=True, **counts):
@@ -45,7 +56,7 @@ def reply(failed=0, **indices):
 
 def read_stats(before, after):
     replies = iter([before, after])
-    devices = Telemetry([IndexStats(ObservedCluster(lambda _path: next(replies), None))])
+    devices = TelemetryDevices([IndexStats(ObservedCluster(lambda _path: next(replies), None))])
     devices.start()
     return devices.stop()
 
@@ -78,6 +89,24 @@ def test_a_value_that_the_engine_does_not_report_is_missing_and_not_zero():
     result = read_stats(reply(), reply(logs=[[shard()]]))
     assert result.system.dataset_size is None
     assert result.errors == ()
+
+
+def test_the_page_on_measuring_has_every_figure_of_the_index_statistics():
+    keys = {key for key, *_ in DOCUMENTED}
+    times = {f"{key}_per_shard" for key in keys if key.endswith("_time")}
+    metrics = {field.name for field in fields(SystemMetrics) if "_gc_" not in field.name}
+    assert keys | times == metrics
+
+
+@pytest.mark.parametrize(("key", "group", "name", "kind", "shards"), DOCUMENTED)
+def test_a_figure_is_read_as_the_page_on_measuring_says(key, group, name, kind, shards):
+    def copy(primary, value):
+        return {"routing": {"primary": primary}, group: {name: value}}
+
+    before = reply(logs=[[copy(True, 5), copy(False, 5)]])
+    after = reply(logs=[[copy(True, 25), copy(False, 125)]])
+    primary = 20 if kind == "difference" else 25
+    assert getattr(read_stats(before, after).system, key) == primary + (125 if shards == "all" else 0)
 
 
 def test_an_index_created_during_the_race_counts_in_full():
@@ -129,7 +158,7 @@ def test_a_device_that_fails_is_reported():
     def refuse(path):
         raise EngineError("HTTP 403 for /_all/_stats")
 
-    devices = Telemetry([IndexStats(ObservedCluster(refuse, None))])
+    devices = TelemetryDevices([IndexStats(ObservedCluster(refuse, None))])
     devices.start()
     result = devices.stop()
     assert result.system.total_time is None

@@ -1,7 +1,12 @@
 """Garbage collections during the race, for the names of all collectors."""
 
-from pacenote.telemetry.device import ObservedCluster, Telemetry
+import re
+from dataclasses import fields
+
+from pacenote.model.system_metrics import SystemMetrics
+from pacenote.telemetry.device import ObservedCluster, TelemetryDevices
 from pacenote.telemetry.jvm_stats import JvmStats
+from shape.sources import ROOT
 
 
 def node(name="node-0", uptime=1000, **collectors):
@@ -25,7 +30,7 @@ def node(name="node-0", uptime=1000, **collectors):
 
 def read_stats(before, after):
     replies = iter([{"nodes": before}, {"nodes": after}])
-    devices = Telemetry([JvmStats(ObservedCluster(lambda _path: next(replies), None))])
+    devices = TelemetryDevices([JvmStats(ObservedCluster(lambda _path: next(replies), None))])
     devices.start()
     return devices.stop()
 
@@ -88,3 +93,23 @@ def test_nodes_that_join_or_leave_make_totals_missing():
         "node 'node-0' left during the race",
         "node 'node-1' joined during the race",
     ]
+
+
+def test_the_page_on_measuring_has_every_figure_of_the_collectors():
+    page = (ROOT / "docs" / "measuring.md").read_text("utf-8")
+    rows = re.findall(r"^\| Total .* GC time, count \| `(\w+)`, `(\w+)` \|", page, re.MULTILINE)
+    documented = {key for row in rows for key in row}
+    assert documented == {field.name for field in fields(SystemMetrics) if "_gc_" in field.name}
+    names = {
+        "G1_Young_Generation": (1, 1),
+        "old": (1, 1),
+        "ZGC_Cycles": (1, 1),
+        "ZGC_Pauses": (1, 1),
+        "G1_Concurrent_GC": (1, 1),
+    }
+    result = read_stats({"a": node()}, {"a": node(uptime=2000, **names)})
+    assert {key for key in documented if getattr(result.system, key) == 1} == documented
+    patterns = re.findall(r"`((?:node|cluster)\.[\w.]+_gc_\w+)`", page)
+    assert len(patterns) == 4
+    kinds = [pattern.replace("NAME", "node-0").replace("KIND", "old") for pattern in patterns]
+    assert [kind for kind in kinds if kind not in result.values] == []
