@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from typing import get_type_hints
 
 import pytest
 
 from pacenote.errors import PacenoteError
-from pacenote.model.race_record import PlanFile, RaceRecord
+from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.race_record import PlanFile, RaceRecord, RecordedClient, RecordedTrack
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from support.records import bulk, paced, record
 
@@ -16,8 +18,23 @@ def stored(race: RaceRecord) -> dict:
     return json.loads(json.dumps(race.to_document()))
 
 
-def test_a_record_survives_json():
-    race = record(plan=PlanFile("plan.json", "ab" * 32), unreported=("refresh",))
+def test_every_field_of_a_record_survives_json():
+    race = record(
+        plan=PlanFile("plan.json", "ab" * 32),
+        unreported=("refresh",),
+        car_params={"heap_size": "2g"},
+        client=RecordedClient(hosts=("http://127.0.0.1:9200",)),
+        seed=7,
+        pacing=PacingOptions(open_loop=True),
+        max_error_rate=0.5,
+        aborted="the engine ended",
+        interrupted=True,
+    )
+    default = RaceRecord(race_id="", timestamp=datetime.now(UTC), track=RecordedTrack(""))
+    same = [
+        each.name for each in fields(RaceRecord) if getattr(race, each.name) == getattr(default, each.name)
+    ]
+    assert same == [], "give the field a value, so that the test shows that it is stored"
     assert RaceRecord.from_document(stored(race)) == race
 
 

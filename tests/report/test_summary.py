@@ -1,12 +1,12 @@
 """The rows of the summary: Rally's names and order, Pacenote's definitions."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from pacenote.model.race_record import DocumentCheck, RecordedClient, RecordedCorpus, Verdict
 from pacenote.model.result import FailureGroup, LevelChange, SamplesKept, Steadiness
-from pacenote.model.system_metrics import SystemMetrics
+from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.report.rows import Note
 from pacenote.report.summary import build_report
 from support.records import bulk, paced, part, record, task, times
@@ -85,6 +85,18 @@ def test_all_rows_in_rallys_order():
         "Total Ingest Pipeline time",
         "Total Ingest Pipeline failed",
     ]
+
+
+def test_rows_that_pacenote_does_not_measure_never_have_a_value():
+    unmeasured = ("Heap used for", "Total Ingest Pipeline")
+    times = PerShardTimes(1.0, 2.0, 3.0)
+    values = {each.name: times if "per_shard" in each.name else 1 for each in fields(SystemMetrics)}
+    race = record(system=SystemMetrics(**values), tasks=())
+    rows = [row for row in build_report(race, "all").rows if row.task == ""]
+    empty = [row.metric for row in rows if row.value is None]
+    assert empty == [row.metric for row in rows if row.metric.startswith(unmeasured)]
+    assert len(empty) == 9
+    assert not any(metric.startswith(unmeasured) for metric in metrics(build_report(race)))
 
 
 def test_engine_values_have_the_units_of_rally():

@@ -4,8 +4,9 @@ A new row is a `Row` in the function for its kind: the engine (`_system_rows`), 
 `_additional_task_rows`) or an index (`_document_rows`). A value that does not exist is None, not 0.
 
 Intentional differences from Rally: latency is shown only for tasks with a target rate (for others it equals
-the service time), a value of 0 is shown, heap used for segments never has a value (engines no longer report
-it), and values of primary shards cover only the race.
+the service time), a value of 0 is shown, and values of primary shards cover only the race. Two groups of rows
+never have a value: heap used for segments, which engines no longer report, and ingest pipelines, which no
+telemetry device measures.
 """
 
 from __future__ import annotations
