@@ -22,14 +22,14 @@ __all__ = [
     "GeneratedFiles",
     "OperationEnded",
     "OperationExecuted",
-    "OperationFailure",
     "PrepareStep",
     "PythonBridge",
     "RaceEnded",
     "RaceFinished",
-    "ReplyReceived",
     "RequestFailed",
+    "ResponseReceived",
     "RunOperation",
+    "RunnerFailure",
     "RunnerRequest",
     "RunnerResult",
     "ScheduleNext",
@@ -180,7 +180,7 @@ class PythonBridge:
     def request(self, owner: ClientId | None, cluster: str, request: RunnerRequest) -> int:
         """Sends a request to a cluster (`default`, or another that the plan names) and returns its id.
 
-        The answer is `ReplyReceived` or `RequestFailed`. Raises CoreError if there is no such cluster, the
+        The answer is `ResponseReceived` or `RequestFailed`. Raises CoreError if there is no such cluster, the
         request cannot be written as HTTP, or the race is over.
         """
 
@@ -210,7 +210,7 @@ class RunnerRequest:
         """
 
 @final
-class OperationFailure:
+class RunnerFailure:
     """Why one operation failed."""
 
     def __new__(cls, error_class: str, kind: str, reason: str, status: int | None = None) -> Self:
@@ -237,7 +237,7 @@ class RunnerResult:
     """Result that a runner returned for one operation."""
 
     def __new__(
-        cls, weight: int, unit: str, success: bool, last: bool, failure: OperationFailure | None
+        cls, weight: int, unit: str, success: bool, last: bool, failure: RunnerFailure | None
     ) -> Self:
         """Creates a result with `weight` units of work: done, or attempted if the operation failed.
 
@@ -328,8 +328,8 @@ class StepEnded:
         """Position of the step in the plan."""
 
 @final
-class ReplyReceived:
-    """The reply to a request."""
+class ResponseReceived:
+    """The response to a request."""
 
     @property
     def request_id(self) -> int:
@@ -349,7 +349,7 @@ class ReplyReceived:
 
 @final
 class RequestFailed:
-    """A request failed without a reply."""
+    """A request failed without a response."""
 
     @property
     def request_id(self) -> int:
@@ -381,14 +381,14 @@ class OperationExecuted:
 
     @property
     def status(self) -> int:
-        """HTTP status of the last reply, 0 if there was none."""
+        """HTTP status of the last response, 0 if there was none."""
 
     @property
     def took_ms(self) -> int | None:
         """Milliseconds that the engine reports as `took`, None if it reports none."""
 
     @property
-    def failure(self) -> OperationFailure | None:
+    def failure(self) -> RunnerFailure | None:
         """Why the operation failed, None for a success."""
 
 @final
@@ -402,7 +402,7 @@ _Event: TypeAlias = (
     | OperationEnded
     | ClientEnded
     | StepEnded
-    | ReplyReceived
+    | ResponseReceived
     | RequestFailed
     | OperationExecuted
     | RaceEnded

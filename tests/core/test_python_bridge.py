@@ -20,7 +20,6 @@ from pacenote.model.work import (
     PythonSource,
     Request,
     SuppliedBulk,
-    SuppliedOperation,
     TaskWork,
     document_data,
 )
@@ -59,8 +58,8 @@ def port() -> Iterator[int]:
         yield server.port
 
 
-def planned(name: str, work: TaskWork, pace: TaskPacing) -> PlannedTask:
-    return PlannedTask(name, "op", "own-type", 1, pace, TimePeriod(0.0, None), 0.0, "ops", False, work)
+def planned(name: str, work: TaskWork, pacing: TaskPacing) -> PlannedTask:
+    return PlannedTask(name, "op", "own-type", 1, pacing, TimePeriod(0.0, None), 0.0, "ops", False, work)
 
 
 def plan(port: int, *tasks: PlannedTask) -> str:
@@ -71,7 +70,7 @@ def plan(port: int, *tasks: PlannedTask) -> str:
     return Plan("r", 1, target, settings, tasks, (Step("all", rows, None),)).to_json()
 
 
-def text(operation: SuppliedOperation) -> str:
+def text(operation: CallSequence | SuppliedBulk) -> str:
     return json.dumps(document_data(operation))
 
 
@@ -101,7 +100,7 @@ class FakeEventLoop:
                 self.bridge.schedule(event.query_id, self._offsets.pop(0))
             case _core.RunOperation():
                 self.run(event)
-            case _core.ReplyReceived():
+            case _core.ResponseReceived():
                 self.execute(event)
             case _core.OperationExecuted():
                 assert (event.success, event.weight, event.status) == (True, 5, 200)
@@ -139,7 +138,7 @@ class FakeEventLoop:
             self.bridge.request(RUNNER, "elsewhere", request)
         self.bridge.request(RUNNER, "default", request)
 
-    def execute(self, event: _core.ReplyReceived) -> None:
+    def execute(self, event: _core.ResponseReceived) -> None:
         assert event.status == 200
         assert ("X-Elastic-Product", "Elasticsearch") in event.headers
         assert json.loads(event.body) == {"took": 1, "errors": False, "path": "/own?q=1", "length": 2}
@@ -204,6 +203,6 @@ def test_clients_are_equal_by_task_and_index() -> None:
 
 def test_invalid_values_are_refused_with_a_message() -> None:
     with pytest.raises(_core.CoreError, match='there is no error class "bad luck"'):
-        _core.OperationFailure("bad luck", "", "")
+        _core.RunnerFailure("bad luck", "", "")
     with pytest.raises(_core.CoreError, match="-1 s: "):
         _core.RunnerRequest("GET", "/", [], None, -1.0)

@@ -19,7 +19,7 @@ import pytest
 
 from operations.serving import OperationClient
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
-from pacenote.operations.runner import RunResult
+from pacenote.operations.runner import BuiltinResult
 from pacenote.provision.cars import Car
 from pacenote.provision.engine import EngineRequest
 
@@ -262,7 +262,7 @@ def test_types_that_run_in_python(cluster: EmbeddedCluster, repository: Path) ->
     rest = cluster.rest()
     executed: set[str] = set()
 
-    def run(kind: str, params: dict[str, Any]) -> RunResult:
+    def run(kind: str, params: dict[str, Any]) -> BuiltinResult:
         executed.add(kind)
         return client.run(kind, params)
 

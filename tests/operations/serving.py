@@ -14,11 +14,11 @@ from pacenote.model.work import Request
 from pacenote.operations.compile import run_operation
 from pacenote.operations.registry import resolve_type
 from pacenote.operations.runner import (
+    BuiltinResult,
     ConnectionFailed,
     DriverResponse,
     HttpStatusError,
     RequestTimedOut,
-    RunResult,
 )
 from support.http_server import HttpRequest, HttpResponse, http_server
 
@@ -39,7 +39,7 @@ class OperationClient:
 
     def run(
         self, kind: str, params: Mapping[str, Any], client_state: dict[str, Any] | None = None
-    ) -> RunResult:
+    ) -> BuiltinResult:
         """Runs an operation of this type once against the server."""
         state = {} if client_state is None else client_state
         return asyncio.run(run_operation(resolve_type(kind), params, context(), self, state))

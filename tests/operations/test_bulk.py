@@ -50,8 +50,8 @@ def test_the_whole_track_by_default() -> None:
 
 def test_work_is_counted_in_documents_and_the_source_is_finite() -> None:
     result = compiled("bulk", EVERYTHING, bulk_size=100)
-    assert result == CompiledOperation(result.work, weight=100, unit="docs", finite=True)
-    assert not compiled("bulk", EVERYTHING, bulk_size=100, looped=True).finite
+    assert result == CompiledOperation(result.work, weight=100, unit="docs", ends_task=True)
+    assert not compiled("bulk", EVERYTHING, bulk_size=100, looped=True).ends_task
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import pacenote
 from e2e.test_operations import LEFT_OUT, RUN_IN_PYTHON, tasks, types_in
 from pacenote.errors import TrackError
-from pacenote.operations.base import included_in_report
+from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type, known_types, resolve_type
 
 TYPES = (
@@ -78,9 +78,9 @@ def test_flags_of_a_type_agree_with_each_other() -> None:
 
 
 def test_which_operations_a_report_includes() -> None:
-    assert included_in_report(find_type("search"), {})
-    assert included_in_report(None, {})
-    assert not included_in_report(find_type("refresh"), {})
-    assert included_in_report(find_type("refresh"), {"include-in-reporting": True})
-    assert not included_in_report(find_type("search"), {"include-in-reporting": False})
-    assert not included_in_report(find_type("search"), {"include-in-reporting": "false"})
+    assert include_in_reporting(find_type("search"), {})
+    assert include_in_reporting(None, {})
+    assert not include_in_reporting(find_type("refresh"), {})
+    assert include_in_reporting(find_type("refresh"), {"include-in-reporting": True})
+    assert not include_in_reporting(find_type("search"), {"include-in-reporting": False})
+    assert not include_in_reporting(find_type("search"), {"include-in-reporting": "false"})

@@ -11,10 +11,10 @@ from operations.serving import in_turn, serving
 from pacenote.model.work import PythonRunner
 from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
+    BuiltinResult,
     ConnectionFailed,
     HttpStatusError,
     OperationFailed,
-    RunResult,
     UnexpectedResponse,
 )
 from pacenote.operations.types import run_until, shrink_index
@@ -42,7 +42,7 @@ def until(operator: str, value: object = None, path: str = "a.b") -> dict[str, A
 )
 def test_run_until(criterion: dict[str, Any], replies: list[Any]) -> None:
     with serving(in_turn(*replies)) as client:
-        assert client.run("run-until", criterion) == RunResult()
+        assert client.run("run-until", criterion) == BuiltinResult()
     assert client.request_lines == ["GET /x"] * 3
 
 
@@ -92,7 +92,7 @@ def test_waiting_for_a_recovery() -> None:
     )
     with serving(in_turn(*replies)) as client:
         params = {"index": "a,b", "completion-recheck-wait-period": QUICK}
-        assert client.run("wait-for-recovery", params) == RunResult(13, "byte")
+        assert client.run("wait-for-recovery", params) == BuiltinResult(13, "byte")
     assert client.request_lines == ["GET /a,b/_recovery"] * 3
 
 
@@ -107,7 +107,7 @@ def test_waiting_for_a_snapshot() -> None:
     running = {"snapshots": [{"snapshot": "s"}, {"snapshot": "x"}]}
     replies = (running, {"snapshots": []}, {"snapshots": []}, {"snapshots": []}, snapshot("SUCCESS"))
     with serving(in_turn(*replies)) as client:
-        assert client.run("wait-for-snapshot-create", SNAPSHOT) == RunResult(42, "byte")
+        assert client.run("wait-for-snapshot-create", SNAPSHOT) == BuiltinResult(42, "byte")
     current = "GET /_snapshot/r/_current?verbose=false"
     status = "GET /_snapshot/r/s/_status?ignore_unavailable=true"
     assert client.request_lines == [current, current, status, current, status]
@@ -131,7 +131,7 @@ def test_a_snapshot_that_is_not_created_fails_the_operation(reply: dict[str, Any
 
 def test_waiting_for_all_snapshots() -> None:
     with serving(in_turn({"snapshots": [{"snapshot": "x"}]}, {})) as client:
-        assert client.run("wait-for-current-snapshots-create", SNAPSHOT) == RunResult()
+        assert client.run("wait-for-current-snapshots-create", SNAPSHOT) == BuiltinResult()
     assert (
         client.request_lines == ["GET /_snapshot/r/_current?verbose=false&filter_path=snapshots.snapshot"] * 2
     )
@@ -155,15 +155,15 @@ def test_a_transform_reports_its_progress_and_counts_documents_once() -> None:
     )
     client_state: dict[str, Any] = {}
     with serving(in_turn(*replies)) as client:
-        assert client.run("wait-for-transform", TRANSFORM, client_state) == RunResult(
-            6_000, "docs", incomplete=True
+        assert client.run("wait-for-transform", TRANSFORM, client_state) == BuiltinResult(6_000, "docs")
+        assert client.run("wait-for-transform", TRANSFORM, client_state) == BuiltinResult(
+            2_000, "docs", completes_task=True
         )
-        assert client.run("wait-for-transform", TRANSFORM, client_state) == RunResult(2_000, "docs")
     stop = "POST /_transform/t/_stop?force=false&wait_for_completion=false&wait_for_checkpoint=true"
     assert client.request_lines == [stop, *["GET /_transform/t/_stats"] * 4]
     assert client_state == {}
     made = compiled("wait-for-transform", transform_id="t")
-    assert (made.work, made.unit, made.finite) == (PythonRunner(), "docs", True)
+    assert (made.work, made.unit, made.ends_task) == (PythonRunner(), "docs", True)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_transform_reports_its_progress_and_counts_documents_once() -> None:
         (transform("failed", 0, 0), OperationFailed, 'transform "t" failed: because'),
         (transform("indexing", 0, 0), OperationFailed, r'"t" has not ended within 0 s \(transform-timeout\)'),
         ({"transforms": []}, UnexpectedResponse, 'no statistics of transform "t"'),
-        (b"<html>", UnexpectedResponse, "the reply is not JSON: '<html>'"),
+        (b"<html>", UnexpectedResponse, "the response is not JSON: '<html>'"),
     ],
 )
 def test_a_transform_that_does_not_end(reply: Any, error: type[Exception], message: str) -> None:
@@ -197,7 +197,7 @@ def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
     body = {"settings": {"index.number_of_shards": 1}}
     params = {"source-index": "src*", "target-index": "dst-", "target-body": body}
     with serving(answer) as client:
-        assert client.run("shrink-index", params) == RunResult(weight=2)
+        assert client.run("shrink-index", params) == BuiltinResult(weight=2)
     health = "?wait_for_no_relocating_shards=true"
     moved = '{"settings":{"index.routing.allocation.require._name":"%s","index.blocks.write":"true"}}'
     shrunk = (
@@ -223,7 +223,7 @@ def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_timeout_of_the_engine_is_retried_and_another_status_is_not() -> None:
     params = {**SNAPSHOT, "retries": 3, "retry-wait-period": QUICK}
     with serving(in_turn((408, {}), (408, {}), {})) as client:
-        assert client.run("wait-for-current-snapshots-create", params) == RunResult()
+        assert client.run("wait-for-current-snapshots-create", params) == BuiltinResult()
     assert len(client.request_lines) == 3
     with (
         serving(in_turn((404, {}))) as client,

@@ -143,8 +143,8 @@ def with_extra(of: Plan) -> Plan:
     extra = tuple(
         replace(model, name=f"extra-{number}", work=work) for number, work in enumerate(extra_works())
     )
-    uniform = replace(extra[-2], pace=Uniform(0.5), open_loop=True)
-    extra = (*extra[:-2], uniform, replace(extra[-1], pace=PythonScheduler()))
+    uniform = replace(extra[-2], pacing=Uniform(0.5), open_loop=True)
+    extra = (*extra[:-2], uniform, replace(extra[-1], pacing=PythonScheduler()))
     steps = tuple(
         Step(task.name, (ClientAllocation(0, (TaskAllocation(len(of.tasks) + number, 0),)),), None)
         for number, task in enumerate(extra)

@@ -25,7 +25,7 @@ def test_steps_tasks_and_clients() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "pace", "bound"),
+    ("fields", "pacing", "bound"),
     [
         ({}, "as fast as possible", "1 iteration"),
         (
@@ -47,16 +47,16 @@ def test_steps_tasks_and_clients() -> None:
         ),
     ],
 )
-def test_paces_and_bounds(fields: dict[str, Any], pace: str, bound: str) -> None:
+def test_paces_and_bounds(fields: dict[str, Any], pacing: str, bound: str) -> None:
     (step,) = explain(plan(task("t", **fields)))
-    assert (step.tasks[0].pace, step.tasks[0].bound) == (pace, bound)
+    assert (step.tasks[0].pacing, step.tasks[0].bound) == (pacing, bound)
 
 
 def test_an_open_loop_is_named() -> None:
     settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
     built = build_plan(track(task("t", target_throughput=Rate(5.0))), None, settings, PlanContext())
     (step,) = explain(built)
-    assert step.tasks[0].pace == "5/s, open loop"
+    assert step.tasks[0].pacing == "5/s, open loop"
 
 
 def test_tasks_that_run_until_the_source_or_another_task_ends() -> None:

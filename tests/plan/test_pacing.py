@@ -44,7 +44,7 @@ def with_plugins(one: Task) -> PlannedTask:
 
 
 @pytest.mark.parametrize(
-    ("operation", "fields", "pace"),
+    ("operation", "fields", "pacing"),
     [
         (SEARCH, {}, Unpaced()),
         (SEARCH, {"target_throughput": Rate(50)}, Deterministic(0.02)),
@@ -59,8 +59,8 @@ def with_plugins(one: Task) -> PlannedTask:
         (NAP, {"target_throughput": Rate(2, "ops")}, Deterministic(0.5)),
     ],
 )
-def test_paces(operation: Operation, fields: dict[str, Any], pace: TaskPacing) -> None:
-    assert planned(task("t", operation, **fields)).pace == pace
+def test_pacings(operation: Operation, fields: dict[str, Any], pacing: TaskPacing) -> None:
+    assert planned(task("t", operation, **fields)).pacing == pacing
 
 
 def test_open_loop_is_for_tasks_with_a_rate() -> None:
@@ -107,11 +107,11 @@ def test_a_rate_may_be_too_low_for_a_bulk() -> None:
 
 def test_rates_in_documents() -> None:
     paced = with_plugins(task("a", LINES, target_throughput=Rate(1000.0, "docs")))
-    assert (paced.pace, paced.unit) == (Deterministic(0.5), "docs")
+    assert (paced.pacing, paced.unit) == (Deterministic(0.5), "docs")
     pages = with_plugins(task("b", PUT, target_throughput=Rate(10.0, "pages")))
     # The number of pages of an operation is only known to its runner.
-    assert (pages.pace, pages.unit) == (PythonScheduler(), "pages")
-    assert with_plugins(task("c", PUT, target_throughput=Rate(10.0))).pace == Deterministic(0.1)
+    assert (pages.pacing, pages.unit) == (PythonScheduler(), "pages")
+    assert with_plugins(task("c", PUT, target_throughput=Rate(10.0))).pacing == Deterministic(0.1)
 
 
 def test_a_source_runs_ahead_of_its_rate_by_about_a_second() -> None:
@@ -123,5 +123,5 @@ def test_a_source_runs_ahead_of_its_rate_by_about_a_second() -> None:
 
 
 def test_schedulers_of_plugins() -> None:
-    assert with_plugins(task("a", schedule="daily")).pace == PythonScheduler()
-    assert with_plugins(task("a", schedule="daily", target_throughput=Rate(5.0))).pace == PythonScheduler()
+    assert with_plugins(task("a", schedule="daily")).pacing == PythonScheduler()
+    assert with_plugins(task("a", schedule="daily", target_throughput=Rate(5.0))).pacing == PythonScheduler()

@@ -170,7 +170,7 @@ def test_the_planner_gets_the_registered_names(tmp_path):
     with load_plugins(write_track(tmp_path, {"track.py": text}) / "track.py") as plugins:
         names = plugins.registry.names()
     assert names.runners == {"ending", "reporting"}
-    assert names.completing_runners == {"ending"}
+    assert names.task_completing_runners == {"ending"}
     assert (names.param_sources, names.schedulers) == ({"source"}, {"scheduler"})
 
 

@@ -322,4 +322,4 @@ def test_data_is_prepared_for_sources_that_read_corpora(tmp_path, source, reads)
     track = loaded_track(root)
     with open_plugins(track) as plugins:
         (task,) = track.challenge("a").tasks()
-        assert len(plugins.needed(task, track)) == reads
+        assert len(plugins.source_files(task, track)) == reads

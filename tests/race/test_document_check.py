@@ -54,7 +54,7 @@ def plan(*works: tuple[str, Any]) -> Plan:
             operation="op",
             operation_type=kind,
             clients=1,
-            pace=Unpaced(),
+            pacing=Unpaced(),
             bound=TimePeriod(0.0, None),
             ramp_up_s=0.0,
             unit="docs",

@@ -78,7 +78,7 @@ def plan(port: int, *iterations: int) -> str:
             operation="op",
             operation_type="raw-request",
             clients=1,
-            pace=Unpaced(),
+            pacing=Unpaced(),
             bound=Iterations(0, count),
             ramp_up_s=0.0,
             unit="ops",

@@ -25,7 +25,7 @@ REMOVED = {
     "came_out": "on_outcome",
     "cancel_operation": "withdraw_admitted",
     "ClientDocuments": "ClientPartition",
-    "Complaint": "OperationFailure",
+    "Complaint": "RunnerFailure",
     "count_samples": "decision_after",
     "Crew": "WorkerPool",
     "Crossed": "ByteCounts",

@@ -59,8 +59,8 @@ pub use client_id::ClientId;
 pub use error::DriveError;
 pub use pacenote_record::{TaskResult, recover_series};
 pub use python::{
-    ExecutionResult, OperationEnded, OperationFailure, PythonBridge, PythonEvent, RunnerRequest,
-    RunnerResponse, RunnerResult,
+    ExecutionResult, OperationEnded, PythonBridge, PythonEvent, RunnerFailure, RunnerRequest, RunnerResponse,
+    RunnerResult,
 };
 pub use race::{Race, RaceProgress};
 pub use race_state::{RaceEvent, StopLevel};

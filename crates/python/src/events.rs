@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::{PyClass, PyClassInitializer};
 
-use crate::values::{PyClientId, PyOperationFailure};
+use crate::values::{PyClientId, PyRunnerFailure};
 
 /// Build sources, runners and schedulers of a step and fill its queues; answered by `prepared`.
 #[pyclass(frozen, get_all, name = "PrepareStep")]
@@ -52,8 +52,8 @@ pub struct PyStepEnded {
 }
 
 /// The response to a request.
-#[pyclass(frozen, get_all, name = "ReplyReceived")]
-pub struct PyReplyReceived {
+#[pyclass(frozen, get_all, name = "ResponseReceived")]
+pub struct PyResponseReceived {
     request_id: u64,
     status: u16,
     headers: Vec<(String, String)>,
@@ -76,7 +76,7 @@ pub struct PyOperationExecuted {
     weight: u64,
     status: u16,
     took_ms: Option<u64>,
-    failure: Option<Py<PyOperationFailure>>,
+    failure: Option<Py<PyRunnerFailure>>,
 }
 
 /// The race is over; no event follows.
@@ -109,13 +109,13 @@ pub fn event_object(py: Python<'_>, event: PythonEvent) -> PyResult<Bound<'_, Py
         PythonEvent::ResponseReceived(response) => {
             let body = PyBytes::new(py, &response.body).unbind();
             let (request_id, status, headers) = (response.request_id, response.status, response.headers);
-            object(py, PyReplyReceived { request_id, status, headers, body })
+            object(py, PyResponseReceived { request_id, status, headers, body })
         }
         PythonEvent::RequestFailed { request_id, kind, reason } => {
             object(py, PyRequestFailed { request_id, kind, reason })
         }
         PythonEvent::OperationExecuted { request_id, result } => {
-            let failure = result.failure.map(|failure| Py::new(py, PyOperationFailure::from(failure)));
+            let failure = result.failure.map(|failure| Py::new(py, PyRunnerFailure::from(failure)));
             object(
                 py,
                 PyOperationExecuted {
@@ -144,7 +144,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyOperationEnded>()?;
     module.add_class::<PyClientEnded>()?;
     module.add_class::<PyStepEnded>()?;
-    module.add_class::<PyReplyReceived>()?;
+    module.add_class::<PyResponseReceived>()?;
     module.add_class::<PyRequestFailed>()?;
     module.add_class::<PyOperationExecuted>()?;
     module.add_class::<PyRaceEnded>()

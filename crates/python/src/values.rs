@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pacenote_driver::{ClientId, OperationFailure, RunnerRequest, RunnerResult};
+use pacenote_driver::{ClientId, RunnerFailure, RunnerRequest, RunnerResult};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -41,19 +41,19 @@ impl From<PyClientId> for ClientId {
 }
 
 /// Why one operation failed.
-#[pyclass(frozen, name = "OperationFailure")]
-pub struct PyOperationFailure {
-    failure: OperationFailure,
+#[pyclass(frozen, name = "RunnerFailure")]
+pub struct PyRunnerFailure {
+    failure: RunnerFailure,
 }
 
 #[pymethods]
-impl PyOperationFailure {
+impl PyRunnerFailure {
     #[new]
     #[pyo3(signature = (error_class, kind, reason, status=None))]
     fn new(error_class: &str, kind: String, reason: String, status: Option<u16>) -> PyResult<Self> {
-        let class = OperationFailure::class_of(error_class)
+        let class = RunnerFailure::class_of(error_class)
             .ok_or_else(|| core_error(format!("there is no error class {error_class:?}")))?;
-        Ok(Self { failure: OperationFailure { class, error_type: kind, status, reason } })
+        Ok(Self { failure: RunnerFailure { class, error_type: kind, status, reason } })
     }
 
     /// The error class.
@@ -81,8 +81,8 @@ impl PyOperationFailure {
     }
 }
 
-impl From<OperationFailure> for PyOperationFailure {
-    fn from(failure: OperationFailure) -> Self {
+impl From<RunnerFailure> for PyRunnerFailure {
+    fn from(failure: RunnerFailure) -> Self {
         Self { failure }
     }
 }
@@ -97,13 +97,7 @@ pub struct PyRunnerResult {
 #[pymethods]
 impl PyRunnerResult {
     #[new]
-    fn new(
-        weight: u64,
-        unit: String,
-        success: bool,
-        last: bool,
-        failure: Option<&PyOperationFailure>,
-    ) -> Self {
+    fn new(weight: u64, unit: String, success: bool, last: bool, failure: Option<&PyRunnerFailure>) -> Self {
         let failure = failure.map(|failure| failure.failure.clone());
         Self { result: RunnerResult { weight, unit, success, last, failure } }
     }
@@ -155,7 +149,7 @@ pub fn duration_of(seconds: f64) -> PyResult<Duration> {
 /// Adds the classes to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyClientId>()?;
-    module.add_class::<PyOperationFailure>()?;
+    module.add_class::<PyRunnerFailure>()?;
     module.add_class::<PyRunnerRequest>()?;
     module.add_class::<PyRunnerResult>()
 }

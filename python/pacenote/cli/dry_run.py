@@ -30,7 +30,7 @@ def _task(task: TaskDescription) -> Iterator[str]:
         else f"{task.operation}, {task.operation_type}"
     )
     clients = "1 client" if task.clients == 1 else f"{task.clients} clients"
-    yield f"  {task.name} ({operation}): {clients}, {task.pace}, {task.bound}"
+    yield f"  {task.name} ({operation}): {clients}, {task.pacing}, {task.bound}"
     for request in task.requests:
         yield f"    {request}"
 

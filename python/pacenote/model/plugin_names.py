@@ -12,7 +12,7 @@ class PluginNames:
     runners: frozenset[str] = frozenset()
     """Operation types with a runner; one with the name of a built-in type replaces it."""
 
-    completing_runners: frozenset[str] = frozenset()
+    task_completing_runners: frozenset[str] = frozenset()
     """Those of `runners` that report their own completion (Rally's `completed`)."""
 
     param_sources: frozenset[str] = frozenset()

@@ -483,10 +483,6 @@ class SuppliedBulk:
     """Timeout in milliseconds that replaces that of the target."""
 
 
-SuppliedOperation = CallSequence | SuppliedBulk
-"""One operation that a parameter source supplies while the race runs."""
-
-
 def document_data(value: object) -> Any:
     """Converts a value of the plan to the JSON data of the plan document."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -27,12 +27,12 @@ SEARCH_PROPERTIES: PropertyPaths = {
 _CONDITIONS = tuple(comparison.value for comparison in Comparison)
 
 
-def read_assertions(params: FieldReader, kind: str, properties: PropertyPaths) -> tuple[Assertion, ...]:
-    """Reads the assertions of an operation of type `kind`."""
+def read_assertions(params: FieldReader, type_name: str, properties: PropertyPaths) -> tuple[Assertion, ...]:
+    """Reads the assertions of an operation of type `type_name`."""
     if not properties:
-        params.problem("assertions", f"cannot be checked: {kind} does not report any properties")
+        params.problem("assertions", f"cannot be checked: {type_name} does not report any properties")
         return ()
-    read = (_assertion(item, kind, properties) for item in params.children("assertions"))
+    read = (_assertion(item, type_name, properties) for item in params.children("assertions"))
     return tuple(assertion for assertion in read if assertion is not None)
 
 
@@ -51,7 +51,7 @@ def _call_with_assertions(call: Call, assertions: tuple[Assertion, ...]) -> Call
     return call
 
 
-def _assertion(item: FieldReader, kind: str, properties: PropertyPaths) -> Assertion | None:
+def _assertion(item: FieldReader, type_name: str, properties: PropertyPaths) -> Assertion | None:
     name = item.required_text("property")
     condition = item.required_text("condition")
     value = item.data.get("value")
@@ -64,7 +64,7 @@ def _assertion(item: FieldReader, kind: str, properties: PropertyPaths) -> Asser
     paths = _paths(name, properties)
     if name and not paths:
         known = [property_name.rstrip(".") for property_name in properties]
-        text = f"is {quoted(name)}, which {kind} does not report{did_you_mean(name, known)}"
+        text = f"is {quoted(name)}, which {type_name} does not report{did_you_mean(name, known)}"
         text += f"; it reports {quoted_list(known)}"
         item.problem("property", text)
     if not paths or condition not in _CONDITIONS or not isinstance(value, str | int | float):

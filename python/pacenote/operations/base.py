@@ -105,8 +105,8 @@ class CompiledOperation:
     unit: str = OPS
     """The unit of work."""
 
-    finite: bool = False
-    """Whether its source is finite; the task ends with it."""
+    ends_task: bool = False
+    """Whether the task ends when its operations end, such as at the end of the data of a bulk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,8 @@ class OperationType:
     retryable: bool = False
     """Whether the retry parameters apply to `run`."""
 
-    reports_completion: bool = False
-    """Whether the results of `run` report when the operation is complete."""
+    completes_task: bool = False
+    """Whether the task runs until a result of `run` has `completes_task`."""
 
     indexes_documents: bool = False
     """Whether it sends the documents of data files in bulk requests: it reads the files that its parameters
@@ -163,8 +163,8 @@ class OperationType:
     """
 
 
-def included_in_report(kind: OperationType | None, params: Mapping[str, Any]) -> bool:
-    """Whether a report shows the operation if nothing failed; `kind` is None for a type of a plug-in."""
-    default = kind is None or not kind.admin
+def include_in_reporting(operation_type: OperationType | None, params: Mapping[str, Any]) -> bool:
+    """Whether a report shows the operation if nothing failed; the type is None for one of a plug-in."""
+    default = operation_type is None or not operation_type.admin
     value = params.get("include-in-reporting", default)
     return value if isinstance(value, bool) else str(value).lower() == "true"

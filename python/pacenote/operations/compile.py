@@ -13,7 +13,7 @@ from pacenote.model.track import Operation
 from pacenote.operations.assertions import read_assertions, with_assertions
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import read_retry
-from pacenote.operations.runner import DriverClient, RunResult, run_with_retry
+from pacenote.operations.runner import BuiltinResult, DriverClient, run_with_retry
 
 
 class InvalidOperation(TrackError):
@@ -28,7 +28,7 @@ class InvalidOperation(TrackError):
 
 
 def compile_operation(
-    kind: OperationType, operation: Operation, context: CompileContext
+    operation_type: OperationType, operation: Operation, context: CompileContext
 ) -> CompiledOperation:
     """Compiles an operation with the rules of its type.
 
@@ -36,39 +36,43 @@ def compile_operation(
     """
     problems = Problems()
     compiled = compile_params(
-        kind, FieldReader(operation.params, operation.key_path or (operation.name,), problems), context
+        operation_type,
+        FieldReader(operation.params, operation.key_path or (operation.name,), problems),
+        context,
     )
     if problems:
         raise InvalidOperation(operation, problems)
     return compiled
 
 
-def compile_params(kind: OperationType, params: FieldReader, context: CompileContext) -> CompiledOperation:
+def compile_params(
+    operation_type: OperationType, params: FieldReader, context: CompileContext
+) -> CompiledOperation:
     """Compiles an operation from its parameters; the reader collects their problems."""
-    compiled = kind.compile(params, context)
+    compiled = operation_type.compile(params, context)
     if not context.assertions or not params.has("assertions"):
         return compiled
-    assertions = read_assertions(params, kind.name, kind.assertable)
+    assertions = read_assertions(params, operation_type.name, operation_type.assertable)
     return dataclasses.replace(compiled, work=with_assertions(compiled.work, assertions))
 
 
 async def run_operation(
-    kind: OperationType,
+    operation_type: OperationType,
     params: Mapping[str, Any],
     context: CompileContext,
     client: DriverClient,
     client_state: dict[str, Any],
-) -> RunResult:
+) -> BuiltinResult:
     """Runs one execution of a type that is implemented in Python, with its retries.
 
     `client_state` is shared by all executions of a client in a task. Raises `InvalidOperation` for invalid
-    parameters, and `OperationError` if a request or the operation fails.
+    parameters, and `RunnerError` if a request or the operation fails.
     """
-    if kind.run is None:
-        raise ValueError(f"{kind.name} does not run in Python")
-    operation = Operation(kind.name, kind.name, params)
-    compile_operation(kind, operation, context)
-    if not kind.retryable:
-        return await kind.run(client, params, client_state)
+    if operation_type.run is None:
+        raise ValueError(f"{operation_type.name} does not run in Python")
+    operation = Operation(operation_type.name, operation_type.name, params)
+    compile_operation(operation_type, operation, context)
+    if not operation_type.retryable:
+        return await operation_type.run(client, params, client_state)
     retry = read_retry(FieldReader(params, (), Problems()))
-    return await run_with_retry(kind.run, retry, client, params, client_state)
+    return await run_with_retry(operation_type.run, retry, client, params, client_state)

@@ -24,8 +24,8 @@ _PACKAGE = "pacenote.operations.types"
 def known_types() -> tuple[str, ...]:
     """Returns the names of all built-in operation types, sorted."""
     modules = (module.name for module in pkgutil.iter_modules(pacenote.operations.types.__path__))
-    found = (_load(module) for module in modules)
-    return tuple(sorted(kind.name for kind in found if kind is not None))
+    types = (_load(module) for module in modules)
+    return tuple(sorted(found.name for found in types if found is not None))
 
 
 @lru_cache(maxsize=256)
@@ -34,8 +34,8 @@ def find_type(name: str) -> OperationType | None:
     module = name.replace("-", "_")
     if not module.isidentifier() or importlib.util.find_spec(f"{_PACKAGE}.{module}") is None:
         return None
-    kind = _load(module)
-    return kind if kind is not None and kind.name == name else None
+    found = _load(module)
+    return found if found is not None and found.name == name else None
 
 
 def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
@@ -44,9 +44,9 @@ def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
     Raises `TrackError` if there is no such type; the message suggests similar types and `other_names`, the
     names of operations of the track.
     """
-    kind = find_type(name)
-    if kind is not None:
-        return kind
+    found = find_type(name)
+    if found is not None:
+        return found
     known = (*known_types(), *other_names)
     raise TrackError(
         f"{quoted(name)} is neither an operation of the track nor an operation type"
@@ -56,5 +56,5 @@ def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
 
 
 def _load(module: str) -> OperationType | None:
-    kind = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), "OPERATION", None)
-    return kind if isinstance(kind, OperationType) else None
+    found = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), "OPERATION", None)
+    return found if isinstance(found, OperationType) else None

@@ -24,7 +24,7 @@ METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD")
 
 # These are not encoded: commas separate names, wildcards select them, colons follow remote clusters.
 _SAFE_IN_SEGMENT = ",*:"
-_ANY_REPLY = CheckStatus()
+_ANY_RESPONSE = CheckStatus()
 
 _SAFE_IN_PATH = "/%:@!$&'()*+,;=-._~"
 
@@ -52,7 +52,7 @@ class CommonParams:
         *,
         query: Mapping[str, Any] | None = None,
         body: str | None = None,
-        check: Check = _ANY_REPLY,
+        check: Check = _ANY_RESPONSE,
     ) -> Request:
         """Returns a request with these parameters; keys of `query` override keys of `request-params`."""
         headers = self.headers if body is None else with_content_type(self.headers, JSON)

@@ -33,14 +33,14 @@ class DriverResponse:
             return json.loads(self.body)
         except ValueError as cause:
             text = self.body[:60].decode(errors="replace")
-            raise UnexpectedResponse(f"the reply is not JSON: {text!r}") from cause
+            raise UnexpectedResponse(f"the response is not JSON: {text!r}") from cause
 
 
-class OperationError(DriverError):
+class RunnerError(DriverError):
     """A request or an operation failed; the operation fails unless its runner handles the error."""
 
 
-class HttpStatusError(OperationError):
+class HttpStatusError(RunnerError):
     """A response has a status that is neither 2xx nor ignored; `reason` is the engine's reason
     in one line.
     """
@@ -52,19 +52,19 @@ class HttpStatusError(OperationError):
         self.reason = reason
 
 
-class ConnectionFailed(OperationError):
+class ConnectionFailed(RunnerError):
     """The connection was refused or closed before a response arrived."""
 
 
-class RequestTimedOut(OperationError):
+class RequestTimedOut(RunnerError):
     """No response arrived within the timeout."""
 
 
-class UnexpectedResponse(OperationError):
+class UnexpectedResponse(RunnerError):
     """A response lacks what the operation needs to continue."""
 
 
-class OperationFailed(OperationError):
+class OperationFailed(RunnerError):
     """The operation ended without success, and a retry would not help."""
 
 
@@ -82,7 +82,7 @@ class DriverClient(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
+class BuiltinResult:
     """Result of one execution of an operation."""
 
     weight: int = 1
@@ -94,10 +94,8 @@ class RunResult:
     success: bool = True
     """Whether the operation succeeded."""
 
-    incomplete: bool = False
-    """Whether the client must execute the operation again, unless the task ends (only types with
-    `reports_completion`).
-    """
+    completes_task: bool = False
+    """Whether the client's task is complete (only types with `completes_task`)."""
 
     reason: str = ""
     """Why the operation did not succeed, empty if it did."""
@@ -108,8 +106,8 @@ class Runner(Protocol):
 
     async def __call__(
         self, client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
-    ) -> RunResult:
-        """Runs the operation once with the parameters of the track. Raises `OperationError`."""
+    ) -> BuiltinResult:
+        """Runs the operation once with the parameters of the track. Raises `RunnerError`."""
 
 
 async def run_with_retry(
@@ -118,7 +116,7 @@ async def run_with_retry(
     client: DriverClient,
     params: Mapping[str, Any],
     client_state: dict[str, Any],
-) -> RunResult:
+) -> BuiltinResult:
     """Runs an operation with the retries that `retry` allows, and raises the last error.
 
     It is retried after a refused connection, a timeout or status 408, and, depending on `retry`, after a

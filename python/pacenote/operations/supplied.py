@@ -37,8 +37,8 @@ class EncodedOperation:
 class OperationSupplier:
     """Compiles the parameters that a parameter source returns into operations of one built-in type."""
 
-    def __init__(self, kind: OperationType, context: CompileContext) -> None:
-        self._kind = kind
+    def __init__(self, operation_type: OperationType, context: CompileContext) -> None:
+        self._operation_type = operation_type
         self._context = dataclasses.replace(context, supplied=True)
 
     def supply(self, params: object) -> EncodedOperation:
@@ -47,12 +47,12 @@ class OperationSupplier:
             raise InvalidSourceParams(
                 f"returned {describe_value(params)}, but must return a dictionary of parameters"
             )
-        if self._kind.indexes_documents:
+        if self._operation_type.indexes_documents:
             bulk = compile_supplied_bulk(params)
             return EncodedOperation(bulk_json(bulk.request), bulk.body, bulk.request.documents, bulk.unit)
-        operation = Operation(self._kind.name, self._kind.name, params, key_path=("",))
+        operation = Operation(self._operation_type.name, self._operation_type.name, params, key_path=("",))
         try:
-            compiled = compile_operation(self._kind, operation, self._context)
+            compiled = compile_operation(self._operation_type, operation, self._context)
         except InvalidOperation as error:
             raise InvalidSourceParams(f"{_INVALID}: {error.problems[0]}") from error
         except (TypeError, ValueError) as error:

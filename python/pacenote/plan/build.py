@@ -200,7 +200,7 @@ class _Builder:
             operation=task.operation.name,
             operation_type=task.operation.type,
             clients=task.clients,
-            pace=pacing,
+            pacing=pacing,
             bound=plan_bound(task, compiled),
             ramp_up_s=task.ramp_up_time_period or 0.0,
             unit=compiled.unit,

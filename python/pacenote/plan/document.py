@@ -200,7 +200,7 @@ class PlannedTask:
     """The operation's type, such as `bulk`."""
     clients: int
     """Number of clients of the task; at least 1."""
-    pace: TaskPacing
+    pacing: TaskPacing = field(metadata=written_as("pace"))
     """When the operations of the task are due."""
     bound: TaskBound
     """When the task ends."""
@@ -218,7 +218,7 @@ class PlannedTask:
     @property
     def needs_python(self) -> bool:
         """Whether its operations need a parameter source, a runner or a scheduler written in Python."""
-        return isinstance(self.work, PythonSource | PythonRunner) or isinstance(self.pace, PythonScheduler)
+        return isinstance(self.work, PythonSource | PythonRunner) or isinstance(self.pacing, PythonScheduler)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class TaskDescription:
     clients: int
     """Number of its clients."""
 
-    pace: str
+    pacing: str
     """Its rate, such as `10/s` or `as fast as possible`."""
 
     bound: str
@@ -119,17 +119,19 @@ def _task(task: PlannedTask) -> TaskDescription:
         operation=task.operation,
         operation_type=task.operation_type,
         clients=task.clients,
-        pace=f"{_pace(task.pace)}, open loop" if task.open_loop else _pace(task.pace),
+        pacing=f"{_pacing(task.pacing)}, open loop" if task.open_loop else _pacing(task.pacing),
         bound=_bound(task.bound, task.work),
         requests=_requests(task.work),
     )
 
 
-def _pace(pace: TaskPacing) -> str:
-    if isinstance(pace, Deterministic | Poisson | Uniform):
-        rate = f"{1 / pace.interval_s:g}/s" if pace.interval_s <= 1 else f"one every {pace.interval_s:g} s"
-        return rate if isinstance(pace, Deterministic) else f"{rate} at random ({pace.kind})"
-    return "as its scheduler determines" if isinstance(pace, PythonScheduler) else "as fast as possible"
+def _pacing(pacing: TaskPacing) -> str:
+    if isinstance(pacing, Deterministic | Poisson | Uniform):
+        rate = (
+            f"{1 / pacing.interval_s:g}/s" if pacing.interval_s <= 1 else f"one every {pacing.interval_s:g} s"
+        )
+        return rate if isinstance(pacing, Deterministic) else f"{rate} at random ({pacing.kind})"
+    return "as its scheduler determines" if isinstance(pacing, PythonScheduler) else "as fast as possible"
 
 
 def _bound(bound: TaskBound, work: TaskWork) -> str:

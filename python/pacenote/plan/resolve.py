@@ -45,25 +45,26 @@ def resolve_operation(
     source = _param_source(operation, plugins)
     if operation.type in plugins.runners:
         # A runner of a plug-in replaces the built-in type of the same name.
-        return CompiledOperation(PythonRunner(), weight=_weight(operation), finite=True)
+        return CompiledOperation(PythonRunner(), weight=_weight(operation), ends_task=True)
     try:
         others = (*(other.name for other in track.operations), *plugins.runners)
-        kind = resolve_type(operation.type, others)
+        operation_type = resolve_type(operation.type, others)
     except TrackError as cause:
         raise UnknownOperation(cause.message, hint=cause.hint) from cause
     if not source:
-        return kind
+        return operation_type
     if source == FILE_READER and source not in plugins.param_sources:
-        if kind.indexes_documents:
-            return kind
-        text = f"is {quoted(FILE_READER)}, which reads documents for bulk operations, not for {kind.name}"
+        if operation_type.indexes_documents:
+            return operation_type
+        name = operation_type.name
+        text = f"is {quoted(FILE_READER)}, which reads documents for bulk operations, not for {name}"
         raise UnknownOperation(text, (_PARAM_SOURCE,))
-    if kind.run is not None:
-        return CompiledOperation(PythonRunner(), finite=True)
-    if kind.indexes_documents:
+    if operation_type.run is not None:
+        return CompiledOperation(PythonRunner(), ends_task=True)
+    if operation_type.indexes_documents:
         work = PythonSource(_BULK_QUEUE_DEPTH)
-        return CompiledOperation(work, weight=_weight(operation), unit=kind.unit, finite=True)
-    return CompiledOperation(PythonSource(_QUEUE_DEPTH), unit=kind.unit, finite=True)
+        return CompiledOperation(work, weight=_weight(operation), unit=operation_type.unit, ends_task=True)
+    return CompiledOperation(PythonSource(_QUEUE_DEPTH), unit=operation_type.unit, ends_task=True)
 
 
 def _param_source(operation: Operation, plugins: PluginNames) -> str:

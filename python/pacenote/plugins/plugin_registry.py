@@ -76,16 +76,16 @@ class PluginRegistry:
 
     def names(self) -> PluginNames:
         """Returns the registered names, for the planner."""
-        ending = frozenset(name for name, runner in self.runners.items() if reports_completion(runner))
+        completing = frozenset(name for name, runner in self.runners.items() if completes_task(runner))
         return PluginNames(
             runners=frozenset(self.runners),
-            completing_runners=ending,
+            task_completing_runners=completing,
             param_sources=frozenset(self.param_sources),
             schedulers=frozenset(self.schedulers),
         )
 
 
-def reports_completion(runner: Any) -> bool:
+def completes_task(runner: Any) -> bool:
     """Whether a runner, or the one that it wraps, reports when its task is complete."""
     inner = innermost(runner)
     return _declares(inner, "completed") and _declares(inner, "percent_completed")

@@ -114,7 +114,7 @@ class TrackPlugins:
             self._call("track processor", processor, partial(_collect, method, self.track, data_root, calls))
             run_in_parallel(_name(processor), calls, self.root, progress)
 
-    def needed(self, task: model.Task, track: model.Track) -> Sequence[model.CorpusFile]:
+    def source_files(self, task: model.Task, track: model.Track) -> Sequence[model.CorpusFile]:
         """Returns the data files that the parameter source of a task reads."""
         source = self.registry.param_sources.get(str(task.operation.params.get("param-source")))
         names = _names_in_constructor(source)

@@ -14,16 +14,16 @@ from pacenote.operations.registry import find_type
 from pacenote.operations.runner import ConnectionFailed, DriverResponse, HttpStatusError, RequestTimedOut
 from pacenote.operations.supplied import OperationSupplier
 from pacenote.plugins.rally_api.errors import RallyError
-from pacenote.python_tasks.reply_errors import ReplyError, parse_reply_error
-from pacenote.python_tasks.request_router import NoReply, RequestRouter
+from pacenote.python_tasks.request_router import NoResponse, RequestRouter
+from pacenote.python_tasks.response_errors import ResponseError, parse_response_error
 
-_NO_REPLY_CLASSES = ("connect", "tls", "reset", "timeout", "protocol")
+_NO_RESPONSE_CLASSES = ("connect", "tls", "reset", "timeout", "protocol")
 
 
 class RejectedOperation(Exception):
     """The engine rejected an operation as a whole."""
 
-    def __init__(self, status: int, error: ReplyError) -> None:
+    def __init__(self, status: int, error: ResponseError) -> None:
         super().__init__(error.reason)
         self.status = status
         self.error = error
@@ -42,13 +42,13 @@ class BuiltinClient:
         body = None if request.body is None else request.body.encode()
         http = RunnerRequest(request.method, request.path, list(request.headers), body, timeout_s)
         try:
-            reply = await self._router.request(self._cluster, http)
-        except NoReply as failure:
-            kind = RequestTimedOut if failure.kind == "timeout" else ConnectionFailed
-            raise kind(failure.reason) from None
-        if 200 <= reply.status < 300 or reply.status in request.ignore:
-            return DriverResponse(reply.status, reply.headers, reply.body)
-        raise HttpStatusError(reply.status, reply.body, parse_reply_error(reply.body).reason)
+            response = await self._router.request(self._cluster, http)
+        except NoResponse as failure:
+            error = RequestTimedOut if failure.kind == "timeout" else ConnectionFailed
+            raise error(failure.reason) from None
+        if 200 <= response.status < 300 or response.status in request.ignore:
+            return DriverResponse(response.status, response.headers, response.body)
+        raise HttpStatusError(response.status, response.body, parse_response_error(response.body).reason)
 
 
 class BuiltinOperations:
@@ -62,39 +62,43 @@ class BuiltinOperations:
     async def execute(self, name: str, params: Mapping[str, Any], cluster: str) -> dict[str, Any]:
         """Executes one operation and returns what Rally's runner of the type returns.
 
-        Raises `NoReply` or `RejectedOperation` if it failed as a whole, and `TrackError` for invalid
+        Raises `NoResponse` or `RejectedOperation` if it failed as a whole, and `TrackError` for invalid
         parameters.
         """
-        kind = find_type(name)
-        if kind is None:
+        operation_type = find_type(name)
+        if operation_type is None:
             raise RallyError(f"No runner available for operation-type: [{name}]")
-        if kind.run is not None:
-            return await self._run_in_python(kind, params, cluster)
+        if operation_type.run is not None:
+            return await self._run_in_python(operation_type, params, cluster)
         supplier = self._suppliers.get(name)
         if supplier is None:
-            supplier = self._suppliers[name] = OperationSupplier(kind, self._context)
+            supplier = self._suppliers[name] = OperationSupplier(operation_type, self._context)
         operation = supplier.supply(params)
         executed = await self._router.execute(cluster, operation.document, operation.body)
         result = {"weight": operation.weight, "unit": operation.unit, "success": executed.success}
-        if kind.indexes_documents:
+        if operation_type.indexes_documents:
             result |= _bulk_details(params, operation.weight, executed)
         failure = executed.failure
         if failure is None:
             return result
-        if failure.error_class in _NO_REPLY_CLASSES:
-            raise NoReply(failure.error_class, failure.reason)
+        if failure.error_class in _NO_RESPONSE_CLASSES:
+            raise NoResponse(failure.error_class, failure.reason)
         if failure.error_class == "http-status":
-            raise RejectedOperation(failure.status or 0, ReplyError(failure.kind, failure.reason))
+            raise RejectedOperation(failure.status or 0, ResponseError(failure.kind, failure.reason))
         error_type = "bulk" if failure.error_class == "bulk-item" else "api"
         return result | {"error-type": error_type, "error-description": failure.reason}
 
     async def _run_in_python(
-        self, kind: OperationType, params: Mapping[str, Any], cluster: str
+        self, operation_type: OperationType, params: Mapping[str, Any], cluster: str
     ) -> dict[str, Any]:
         client = BuiltinClient(self._router, cluster)
-        ran = await run_operation(kind, params, self._context, client, {})
+        ran = await run_operation(operation_type, params, self._context, client, {})
         result: dict[str, Any] = {"weight": ran.weight, "unit": ran.unit, "success": ran.success}
-        return result if ran.success else result | {"error-description": ran.reason or quoted(kind.name)}
+        return (
+            result
+            if ran.success
+            else result | {"error-description": ran.reason or quoted(operation_type.name)}
+        )
 
 
 def _bulk_details(params: Mapping[str, Any], documents: int, executed: OperationExecuted) -> dict[str, Any]:

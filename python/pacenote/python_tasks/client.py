@@ -36,7 +36,7 @@ from pacenote._core import RunnerRequest
 from pacenote.model.engine import EngineInfo
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContextHolder
 from pacenote.python_tasks.builtin_operations import BuiltinOperations, RejectedOperation
-from pacenote.python_tasks.request_router import NoReply, RequestRouter
+from pacenote.python_tasks.request_router import NoResponse, RequestRouter
 
 _JSON = "application/json"
 _NDJSON = "application/x-ndjson"
@@ -46,7 +46,7 @@ _UNSENT_HEADERS = frozenset({"user-agent", "x-elastic-client-meta", "connection"
 """Headers of requests that the client adds and the engine does not need."""
 
 _HIDDEN_HEADERS = frozenset({"warning"})
-"""Headers of replies that the client would turn into Python warnings."""
+"""Headers of responses that the client would turn into Python warnings."""
 
 _PRODUCT = ("x-elastic-product", "Elasticsearch")
 """The header by which the client recognizes Elasticsearch."""
@@ -72,33 +72,33 @@ class _Node(BaseAsyncNode):
         timeout_s = None if request_timeout is DEFAULT else request_timeout
         request = RunnerRequest(method, target, _sent_headers(headers or {}), body, timeout_s)
         try:
-            reply = await self._router.request(self._cluster, request)
-        except NoReply as failure:
+            response = await self._router.request(self._cluster, request)
+        except NoResponse as failure:
             raise _as_transport_error(failure) from None
-        fields = [(name, value) for name, value in reply.headers if name.lower() not in _HIDDEN_HEADERS]
+        fields = [(name, value) for name, value in response.headers if name.lower() not in _HIDDEN_HEADERS]
         if not any(name.lower() == _PRODUCT[0] for name, _ in fields):
             fields.append(_PRODUCT)
         meta = ApiResponseMeta(
-            status=reply.status,
+            status=response.status,
             http_version="1.1",
             headers=HttpHeaders(fields),
             duration=0.0,
             node=self.config,
         )
-        return _NodeReply(meta, reply.body)
+        return _NodeResponse(meta, response.body)
 
     async def close(self) -> None:  # type: ignore[override]
         """Does nothing: connections belong to the driver."""
 
 
-class _NodeReply(NamedTuple):
-    """A reply in the form that the transport of elastic-transport expects."""
+class _NodeResponse(NamedTuple):
+    """A response in the form that the transport of elastic-transport expects."""
 
     meta: ApiResponseMeta
     body: bytes
 
 
-def _as_transport_error(failure: NoReply) -> TransportError:
+def _as_transport_error(failure: NoResponse) -> TransportError:
     if failure.kind == "timeout":
         return ConnectionTimeout(f"Connection timed out: {failure.reason}")
     if failure.kind == "tls":
@@ -134,10 +134,10 @@ class _Transport(AsyncTransport):
         params, body = options.pop("params", None), options.pop("body", None)
         target = f"{target}?{_quote_query(params)}" if params else target
         headers = _with_media_types(options.pop("headers", None), target, body)
-        meta, reply = await super().perform_request(method, target, body=body, headers=headers)
+        meta, response = await super().perform_request(method, target, body=body, headers=headers)
         if not 200 <= meta.status < 300:
-            raise HTTP_EXCEPTIONS.get(meta.status, ApiError)(message=str(reply), meta=meta, body=reply)
-        return reply
+            raise HTTP_EXCEPTIONS.get(meta.status, ApiError)(message=str(response), meta=meta, body=response)
+        return response
 
 
 def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object) -> dict[str, str]:
@@ -151,10 +151,10 @@ def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object
 
 
 class _Serializer(JsonSerializer):
-    """Does not parse replies if a runner requested raw ones."""
+    """Does not parse responses if a runner requested raw ones."""
 
     def loads(self, data: bytes) -> Any:
-        """Returns the reply, parsed unless its operation requested raw responses."""
+        """Returns the response, parsed unless its operation requested raw responses."""
         context = CURRENT_CONTEXT.get()
         if context is not None and context.raw:
             return io.BytesIO(data)
@@ -229,7 +229,7 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
         options["headers"] = _with_media_types(options.get("headers"), path, options.get("body"))
         return await super().perform_request(method, path, **options)
 
-    async def pacenote_execute(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def pacenote_execute(self, type_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Executes an operation of a built-in type and returns what Rally's runner of the type returns.
 
         Raises the errors of elasticsearch-py if the whole operation failed.
@@ -237,8 +237,8 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
         if self.pacenote_builtin_operations is None:
             raise RuntimeError("built-in operations can only be executed while a race runs")
         try:
-            return await self.pacenote_builtin_operations.execute(kind, params, self.pacenote_cluster)
-        except NoReply as failure:
+            return await self.pacenote_builtin_operations.execute(type_name, params, self.pacenote_cluster)
+        except NoResponse as failure:
             raise _as_transport_error(failure) from None
         except RejectedOperation as rejected:
             raise _as_api_error(rejected) from None
@@ -252,8 +252,8 @@ def _as_api_error(rejected: RejectedOperation) -> ApiError:
     )
     error = rejected.error
     body = {"error": {"type": error.kind, "reason": error.reason}, "status": rejected.status}
-    kind: type[ApiError] = HTTP_EXCEPTIONS.get(rejected.status, ApiError)
-    return kind(message=error.kind or error.reason, meta=meta, body=body)
+    error_class: type[ApiError] = HTTP_EXCEPTIONS.get(rejected.status, ApiError)
+    return error_class(message=error.kind or error.reason, meta=meta, body=body)
 
 
 def make_client(

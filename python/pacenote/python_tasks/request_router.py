@@ -1,4 +1,4 @@
-"""Requests of Python operations, which the driver sends; their replies arrive as events."""
+"""Requests of Python operations, which the driver sends; their responses arrive as events."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pacenote._core import (
     ClientId,
     OperationExecuted,
     PythonBridge,
-    ReplyReceived,
     RequestFailed,
+    ResponseReceived,
     RunnerRequest,
 )
 from pacenote.model.work import Headers
@@ -23,12 +23,12 @@ OWNER: ContextVar[ClientId | None] = ContextVar("pacenote_owner", default=None)
 _BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
 """Headers that describe the encoded body; the body is passed on decoded and decompressed."""
 
-_Answer = TypeVar("_Answer", ReplyReceived, OperationExecuted)
+_Answer = TypeVar("_Answer", ResponseReceived, OperationExecuted)
 
 
 @dataclass(frozen=True, slots=True)
-class RunnerReply:
-    """A reply of any status."""
+class RunnerResponse:
+    """A response of any status."""
 
     status: int
     """HTTP status."""
@@ -40,8 +40,8 @@ class RunnerReply:
     """The decompressed body."""
 
 
-class NoReply(Exception):
-    """A request failed without a reply. `kind` is connect, tls, reset, timeout or protocol."""
+class NoResponse(Exception):
+    """A request failed without a response. `kind` is connect, tls, reset, timeout or protocol."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -57,18 +57,20 @@ class RequestRouter:
 
     def __init__(self, bridge: PythonBridge) -> None:
         self._bridge = bridge
-        self._replies: dict[int, asyncio.Future[ReplyReceived]] = {}
+        self._responses: dict[int, asyncio.Future[ResponseReceived]] = {}
         self._executions: dict[int, asyncio.Future[OperationExecuted]] = {}
 
-    async def request(self, cluster: str, request: RunnerRequest) -> RunnerReply:
+    async def request(self, cluster: str, request: RunnerRequest) -> RunnerResponse:
         """Sends a request to a cluster.
 
-        Raises `NoReply`, and `CoreError` for a request that cannot be written as HTTP.
+        Raises `NoResponse`, and `CoreError` for a request that cannot be written as HTTP.
         """
         request_id = self._bridge.request(OWNER.get(), cluster, request)
-        reply = await _answer(self._replies, request_id)
-        headers = tuple((name, value) for name, value in reply.headers if name.lower() not in _BODY_HEADERS)
-        return RunnerReply(reply.status, headers, reply.body)
+        response = await _answer(self._responses, request_id)
+        headers = tuple(
+            (name, value) for name, value in response.headers if name.lower() not in _BODY_HEADERS
+        )
+        return RunnerResponse(response.status, headers, response.body)
 
     async def execute(self, cluster: str, operation: str, body: bytes | None) -> OperationExecuted:
         """Executes a supplied operation in the driver.
@@ -78,17 +80,17 @@ class RequestRouter:
         request_id = self._bridge.execute(OWNER.get(), cluster, operation, body)
         return await _answer(self._executions, request_id)
 
-    def on_answer(self, event: ReplyReceived | RequestFailed | OperationExecuted) -> None:
+    def on_answer(self, event: ResponseReceived | RequestFailed | OperationExecuted) -> None:
         """Resumes the coroutine that waits for this answer."""
         match event:
-            case ReplyReceived():
-                _resolve(self._replies, event.request_id, event)
+            case ResponseReceived():
+                _resolve(self._responses, event.request_id, event)
             case OperationExecuted():
                 _resolve(self._executions, event.request_id, event)
             case RequestFailed():
-                future = self._replies.pop(event.request_id, None)
+                future = self._responses.pop(event.request_id, None)
                 if future is not None and not future.done():
-                    future.set_exception(NoReply(event.kind, event.reason))
+                    future.set_exception(NoResponse(event.kind, event.reason))
 
 
 async def _answer(waiting: dict[int, asyncio.Future[_Answer]], request_id: int) -> _Answer:

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pacenote._core import OperationFailure, RunnerResult
+from pacenote._core import RunnerFailure, RunnerResult
 from pacenote.errors import TrackError
 from pacenote.model.result import ValueSummary
 from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
+    BuiltinResult,
     ConnectionFailed,
     HttpStatusError,
-    OperationError,
     RequestTimedOut,
-    RunResult,
+    RunnerError,
     UnexpectedResponse,
 )
 from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.errors import RallyTaskAssertionError
-from pacenote.python_tasks.reply_errors import ReplyError, parse_reply_error
+from pacenote.python_tasks.response_errors import ResponseError, parse_response_error
 from pacenote.units import OPS
 
 _MAX_WEIGHT = 2**63 - 1
@@ -37,7 +37,7 @@ _REQUEST_KEYS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class OperationResult:
+class PythonOperationResult:
     """Result of one operation that was executed in Python."""
 
     weight: int = 1
@@ -49,7 +49,7 @@ class OperationResult:
     success: bool = True
     """Whether the operation succeeded."""
 
-    failure: OperationFailure | None = None
+    failure: RunnerFailure | None = None
     """Why the operation failed, None for a success."""
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -66,60 +66,60 @@ class OperationResult:
         return RunnerResult(self.weight, self.unit, self.success, last, self.failure)
 
 
-def from_runner(returned: Any) -> OperationResult:
+def from_runner(returned: Any) -> PythonOperationResult:
     """Converts the result of a plug-in's runner: None, a boolean, weight and unit, or a dictionary.
 
     Raises `TrackError` for an invalid weight or unit.
     """
     if isinstance(returned, tuple) and len(returned) == 2:
-        return OperationResult(_weight(returned[0]), _unit(returned[1]), meta={"success": True})
+        return PythonOperationResult(_weight(returned[0]), _unit(returned[1]), meta={"success": True})
     if not isinstance(returned, Mapping):
-        return OperationResult(meta={"success": True})
+        return PythonOperationResult(meta={"success": True})
     success = bool(returned.get("success", True))
     meta = {key: value for key, value in returned.items() if key not in ("weight", "unit")}
     weight, unit = _weight(returned.get("weight", 1)), _unit(returned.get("unit", OPS))
     if not success:
-        return OperationResult(weight, unit, False, _returned_failure(returned), meta=meta)
+        return PythonOperationResult(weight, unit, False, _returned_failure(returned), meta=meta)
     values = dict(_numbers("", returned))
-    return OperationResult(weight, unit, values=values, meta={"success": True, **meta})
+    return PythonOperationResult(weight, unit, values=values, meta={"success": True, **meta})
 
 
-def from_builtin(result: RunResult) -> OperationResult:
+def from_builtin(result: BuiltinResult) -> PythonOperationResult:
     """Converts the result of a built-in operation."""
     if result.success:
-        return OperationResult(result.weight, result.unit)
-    failure = OperationFailure("condition", "", result.reason or "no success")
-    return OperationResult(result.weight, result.unit, False, failure)
+        return PythonOperationResult(result.weight, result.unit, completes_task=result.completes_task)
+    failure = RunnerFailure("condition", "", result.reason or "no success")
+    return PythonOperationResult(result.weight, result.unit, False, failure)
 
 
-def from_error(error: BaseException, root: Path) -> OperationResult:
+def from_error(error: BaseException, root: Path) -> PythonOperationResult:
     """Converts an error that the runner of a plug-in or of a built-in type raised."""
     failure = _from_operation_error(error) or _from_client_error(error)
     if failure is None and isinstance(error, RallyTaskAssertionError):
-        failure = OperationFailure("assertion", "", str(error))
+        failure = RunnerFailure("assertion", "", str(error))
     if failure is None and isinstance(error, InvalidOperation):
-        failure = OperationFailure("plugin", "", error.problems[0])
+        failure = RunnerFailure("plugin", "", error.problems[0])
     if failure is None and isinstance(error, TrackError):
-        failure = OperationFailure("plugin", "", error.message)
+        failure = RunnerFailure("plugin", "", error.message)
     if failure is None:
         # The text begins with the location and includes the type of the error.
-        failure = OperationFailure("plugin", "", describe(error, root))
+        failure = RunnerFailure("plugin", "", describe(error, root))
     meta = {"success": False, "error-type": failure.error_class, "error-description": failure.reason}
-    return OperationResult(0, OPS, False, failure, meta=meta)
+    return PythonOperationResult(0, OPS, False, failure, meta=meta)
 
 
-def _from_operation_error(error: BaseException) -> OperationFailure | None:
-    if not isinstance(error, OperationError):
+def _from_operation_error(error: BaseException) -> RunnerFailure | None:
+    if not isinstance(error, RunnerError):
         return None
     if isinstance(error, HttpStatusError):
-        kind = parse_reply_error(error.body).kind
-        return OperationFailure("http-status", kind, error.reason, error.status)
+        kind = parse_response_error(error.body).kind
+        return RunnerFailure("http-status", kind, error.reason, error.status)
     kinds = ((RequestTimedOut, "timeout"), (ConnectionFailed, "connect"), (UnexpectedResponse, "protocol"))
     error_class = next((name for kind, name in kinds if isinstance(error, kind)), "condition")
-    return OperationFailure(error_class, type(error).__name__, error.message)
+    return RunnerFailure(error_class, type(error).__name__, error.message)
 
 
-def _from_client_error(error: BaseException) -> OperationFailure | None:
+def _from_client_error(error: BaseException) -> RunnerFailure | None:
     """Converts an error of elasticsearch-py, which is only imported if a plug-in's runner is called."""
     modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if not modules & {"elasticsearch", "elastic_transport"}:
@@ -128,31 +128,31 @@ def _from_client_error(error: BaseException) -> OperationFailure | None:
 
     if isinstance(error, elasticsearch.ApiError):
         parsed = _parse_api_error(error)
-        return OperationFailure("http-status", parsed.kind, parsed.reason, int(error.status_code))
+        return RunnerFailure("http-status", parsed.kind, parsed.reason, int(error.status_code))
     if isinstance(error, elasticsearch.ConnectionTimeout):
-        return OperationFailure("timeout", type(error).__name__, error.message)
+        return RunnerFailure("timeout", type(error).__name__, error.message)
     if isinstance(error, elasticsearch.ConnectionError):
-        return OperationFailure("connect", type(error).__name__, error.message)
-    return OperationFailure("protocol", type(error).__name__, str(error))
+        return RunnerFailure("connect", type(error).__name__, error.message)
+    return RunnerFailure("protocol", type(error).__name__, str(error))
 
 
-def _parse_api_error(error: Any) -> ReplyError:
+def _parse_api_error(error: Any) -> ResponseError:
     body = error.body
     if isinstance(body, Mapping):
         body = json.dumps(body, default=str).encode()
     elif hasattr(body, "getvalue"):
         body = body.getvalue()
-    parsed = parse_reply_error(body if isinstance(body, bytes) else str(body).encode())
-    return ReplyError(parsed.kind or str(error.message), parsed.reason or str(error.message))
+    parsed = parse_response_error(body if isinstance(body, bytes) else str(body).encode())
+    return ResponseError(parsed.kind or str(error.message), parsed.reason or str(error.message))
 
 
-def _returned_failure(returned: Mapping[str, Any]) -> OperationFailure:
+def _returned_failure(returned: Mapping[str, Any]) -> RunnerFailure:
     status = returned.get("http-status")
     kind = str(returned.get("error-type") or "")
     reason = str(returned.get("error-description") or "its runner reported a failure")
     error_class = "bulk-item" if kind == "bulk" else "condition" if status is None else "http-status"
     known = isinstance(status, int) and 0 <= status <= _MAX_STATUS
-    return OperationFailure(error_class, kind, reason, status if known else None)
+    return RunnerFailure(error_class, kind, reason, status if known else None)
 
 
 def _weight(value: Any) -> int:

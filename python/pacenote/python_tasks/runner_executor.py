@@ -11,11 +11,11 @@ from pacenote._core import ClientId
 from pacenote.operations.base import OperationType
 from pacenote.operations.compile import run_operation
 from pacenote.operations.registry import resolve_type
-from pacenote.plugins.plugin_registry import innermost, reports_completion
+from pacenote.plugins.plugin_registry import completes_task, innermost
 from pacenote.python_tasks.builtin_operations import BuiltinClient, BuiltinOperations
 from pacenote.python_tasks.request_router import RequestRouter
 from pacenote.python_tasks.result_assertions import check_assertions
-from pacenote.python_tasks.results import OperationResult, from_builtin, from_error, from_runner
+from pacenote.python_tasks.results import PythonOperationResult, from_builtin, from_error, from_runner
 from pacenote.python_tasks.tasks import PythonTasks
 
 
@@ -31,13 +31,13 @@ class RunnerExecutor:
         self._types: dict[str, OperationType] = {}
         self._client_states: dict[ClientId, dict[str, Any]] = {}
 
-    async def execute(self, client: ClientId, params: Mapping[str, Any]) -> OperationResult:
+    async def execute(self, client: ClientId, params: Mapping[str, Any]) -> PythonOperationResult:
         """Executes one operation of a client. Raises only its own cancellation."""
-        kind = self._tasks.tasks[client.task].task.operation.type
-        runner = self._tasks.registry.runners.get(kind)
+        type_name = self._tasks.tasks[client.task].task.operation.type
+        runner = self._tasks.registry.runners.get(type_name)
         try:
             if runner is None:
-                return await self._run_builtin(kind, client, params)
+                return await self._run_builtin(type_name, client, params)
             return await self._run_plugin(runner, params)
         except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
@@ -55,15 +55,17 @@ class RunnerExecutor:
         for client in self._plugin_clients.values():
             await client.close()
 
-    async def _run_builtin(self, name: str, client: ClientId, params: Mapping[str, Any]) -> OperationResult:
-        kind = self._types.get(name)
-        if kind is None:
-            kind = self._types[name] = resolve_type(name)
+    async def _run_builtin(
+        self, name: str, client: ClientId, params: Mapping[str, Any]
+    ) -> PythonOperationResult:
+        operation_type = self._types.get(name)
+        if operation_type is None:
+            operation_type = self._types[name] = resolve_type(name)
         state = self._client_states.setdefault(client, {})
-        ran = await run_operation(kind, params, self._tasks.context, self._builtin_client, state)
-        return replace(from_builtin(ran), completes_task=kind.reports_completion and not ran.incomplete)
+        ran = await run_operation(operation_type, params, self._tasks.context, self._builtin_client, state)
+        return from_builtin(ran)
 
-    async def _run_plugin(self, runner: Any, params: Mapping[str, Any]) -> OperationResult:
+    async def _run_plugin(self, runner: Any, params: Mapping[str, Any]) -> PythonOperationResult:
         clients: Any = self._clients()
         if not getattr(innermost(runner), "multi_cluster", False):
             clients = clients["default"]
@@ -75,7 +77,7 @@ class RunnerExecutor:
         result = from_runner(returned)
         if self._tasks.context.assertions:
             check_assertions(params, returned)
-        completed = reports_completion(runner) and bool(innermost(runner).completed)
+        completed = completes_task(runner) and bool(innermost(runner).completed)
         return replace(result, completes_task=completed)
 
     def _clients(self) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from pacenote._core import (
     PrepareStep,
     PythonBridge,
     RaceEnded,
-    ReplyReceived,
     RequestFailed,
+    ResponseReceived,
     RunOperation,
     ScheduleNext,
     StepEnded,
@@ -158,7 +158,7 @@ class PythonRuntime:
 
     def _on_event(self, event: BridgeEvent) -> None:
         match event:
-            case ReplyReceived() | RequestFailed() | OperationExecuted():
+            case ResponseReceived() | RequestFailed() | OperationExecuted():
                 self._router.on_answer(event)
             case RunOperation():
                 state = self._state(event.client)
@@ -222,7 +222,7 @@ class PythonRuntime:
         """Starts an operation once both the driver's query and its parameters are available."""
         if state.query is None or state.task is not None:
             return
-        params = _next_params(state)
+        params = _take_params(state)
         if params is None:
             if state.exhausted:
                 state.query = None
@@ -254,8 +254,8 @@ class PythonRuntime:
             self._sources.send(ParamsConsumed(client))
 
 
-def _next_params(state: _RunnerState) -> Mapping[str, Any] | None:
-    """Returns the parameters of the next operation, None if there are none yet."""
+def _take_params(state: _RunnerState) -> Mapping[str, Any] | None:
+    """Removes and returns the parameters of the next operation, None if there are none yet."""
     if state.constant_params is not None and not state.exhausted:
         if state.operations_left is not None:
             state.operations_left -= 1

@@ -30,7 +30,7 @@ from pacenote.operations.registry import resolve_type
 from pacenote.operations.supplied import OperationSupplier
 from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
-from pacenote.plugins.plugin_registry import reports_completion
+from pacenote.plugins.plugin_registry import completes_task
 from pacenote.python_tasks.messages import (
     ParamsConsumed,
     RunnerEnded,
@@ -191,8 +191,8 @@ class SourceThread:
             for client in range(clients):
                 self._add_client(task, ClientId(task.index, client), partition(source, client, clients))
             if task.queued:
-                kind = resolve_type(task.task.operation.type)
-                self._suppliers[task.index] = OperationSupplier(kind, self._tasks.context)
+                operation_type = resolve_type(task.task.operation.type)
+                self._suppliers[task.index] = OperationSupplier(operation_type, self._tasks.context)
         except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             for client in range(clients):
                 client_id = ClientId(task.index, client)
@@ -215,7 +215,7 @@ class SourceThread:
     def _supplies_single_operation(self, task: PythonTask, source: Any) -> bool:
         if not (task.single_operation and is_endless(source)):
             return False
-        return task.warmup > 0 or not self._reports_completion(task)
+        return task.warmup > 0 or not self._completes_task(task)
 
     def _build_scheduler(self, task: PythonTask, client: ClientId, source: Any) -> Scheduler:
         registered = self._tasks.registry.schedulers.get(task.task.schedule)
@@ -223,11 +223,11 @@ class SourceThread:
             return built_in_scheduler(task.rally_task, client.client)
         return build_scheduler(registered, task.rally_task, source)
 
-    def _reports_completion(self, task: PythonTask) -> bool:
+    def _completes_task(self, task: PythonTask) -> bool:
         runner = self._tasks.registry.runners.get(task.task.operation.type)
         if runner is not None:
-            return reports_completion(runner)
-        return task.has_runner and resolve_type(task.task.operation.type).reports_completion
+            return completes_task(runner)
+        return task.has_runner and resolve_type(task.task.operation.type).completes_task
 
     def _end_step(self, step: int) -> None:
         ended = set(self._tasks.steps[step])

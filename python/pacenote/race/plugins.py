@@ -93,7 +93,7 @@ def run_track_processors(
 
 def source_files(plugins: TrackPlugins | None, track: Track) -> SourceFiles:
     """A function that returns the data files that the parameter source of a task reads."""
-    return no_source_files if plugins is None else lambda task: plugins.needed(task, track)
+    return no_source_files if plugins is None else lambda task: plugins.source_files(task, track)
 
 
 def prepare_plugin_data(
@@ -161,7 +161,7 @@ def _python_task(index: int, planned: PlannedTask, task: Task, rally_task: Rally
         rally_task=rally_task,
         queued=isinstance(planned.work, PythonSource),
         has_runner=isinstance(planned.work, PythonRunner),
-        scheduled=isinstance(planned.pace, PythonScheduler),
+        scheduled=isinstance(planned.pacing, PythonScheduler),
         warmup=bound.warmup if isinstance(bound, Iterations) else 0,
         max_operations=_max_operations(bound),
         single_operation=not task.is_time_based,

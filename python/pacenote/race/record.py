@@ -18,7 +18,7 @@ from pacenote.model.race_record import (
 )
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.verdict import determine_verdict
-from pacenote.operations.base import included_in_report
+from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Target, TargetHost, TargetProxy
 from pacenote.race.corpora import PreparedCorpora
@@ -35,7 +35,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
     unreported = [
         task.name
         for task in challenge.tasks()
-        if not included_in_report(find_type(task.operation.type), task.operation.params)
+        if not include_in_reporting(find_type(task.operation.type), task.operation.params)
     ]
     return RaceRecord(
         race_id=request.race_id,

@@ -38,7 +38,7 @@ mod runner;
 
 pub use bridge::PythonBridge;
 pub use events::{OperationEnded, PythonEvent, RunnerResponse};
-pub use protocol::{ExecutionResult, OperationFailure, RunnerRequest, RunnerResult};
+pub use protocol::{ExecutionResult, RunnerFailure, RunnerRequest, RunnerResult};
 
 pub(crate) use handle::ClientHandle;
 pub(crate) use queued_source::QueuedSource;

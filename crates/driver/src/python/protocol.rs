@@ -56,12 +56,12 @@ pub struct RunnerResult {
     /// Whether it was the client's last operation.
     pub last: bool,
     /// Why it failed, if the runner returned a reason.
-    pub failure: Option<OperationFailure>,
+    pub failure: Option<RunnerFailure>,
 }
 
 /// Why one operation failed, as runners and the driver report it to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperationFailure {
+pub struct RunnerFailure {
     /// The error class.
     pub class: ErrorClass,
     /// The engine's error type, or the name of the exception.
@@ -84,10 +84,10 @@ pub struct ExecutionResult {
     /// The duration that the engine reports, in milliseconds; `None` if it reports none.
     pub took_ms: Option<u64>,
     /// Why it failed.
-    pub failure: Option<OperationFailure>,
+    pub failure: Option<RunnerFailure>,
 }
 
-impl OperationFailure {
+impl RunnerFailure {
     /// The error class with a name; `None` if runners cannot use that name.
     #[must_use]
     pub fn class_of(name: &str) -> Option<ErrorClass> {
@@ -121,7 +121,7 @@ impl ExecutionResult {
         let result = &outcome.result;
         let first = result.failures.first();
         let status = first.map_or(outcome.status, |failure| failure.status);
-        let failure = (!result.is_success()).then(|| OperationFailure {
+        let failure = (!result.is_success()).then(|| RunnerFailure {
             class: result.error_class,
             error_type: first.map_or_else(String::new, |failure| failure.error_type.clone()),
             status: (status > 0).then_some(status),
@@ -137,7 +137,7 @@ impl ExecutionResult {
     }
 
     fn interrupted() -> Self {
-        let failure = OperationFailure {
+        let failure = RunnerFailure {
             class: ErrorClass::Condition,
             error_type: String::new(),
             status: None,
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn a_failed_operation_keeps_its_class_and_counts_its_work_as_failed() {
-        let failure = OperationFailure {
-            class: OperationFailure::class_of("http-status").unwrap(),
+        let failure = RunnerFailure {
+            class: RunnerFailure::class_of("http-status").unwrap(),
             error_type: "rejected".into(),
             status: Some(429),
             reason: "queue is full".into(),
@@ -167,6 +167,6 @@ mod tests {
             (ErrorClass::HttpStatus, 0, 3)
         );
         assert_eq!((outcome.failures[0].status, outcome.failures[0].error_type.as_str()), (429, "rejected"));
-        assert_eq!(OperationFailure::class_of("bad luck"), None);
+        assert_eq!(RunnerFailure::class_of("bad luck"), None);
     }
 }

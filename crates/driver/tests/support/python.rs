@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::{ClientId, OperationFailure, PythonBridge, PythonEvent, RunnerRequest, RunnerResult};
+use pacenote_driver::{ClientId, PythonBridge, PythonEvent, RunnerFailure, RunnerRequest, RunnerResult};
 use serde_json::{Value, json};
 
 use super::{Finished, request, request_task, run_with};
@@ -44,9 +44,8 @@ pub fn success(weight: u64, last: bool) -> RunnerResult {
 
 /// The result of a failed operation, which is its client's last.
 pub fn failure(class: &str) -> RunnerResult {
-    let class = OperationFailure::class_of(class).unwrap();
-    let failure =
-        OperationFailure { class, error_type: "Oops".into(), status: None, reason: "it broke".into() };
+    let class = RunnerFailure::class_of(class).unwrap();
+    let failure = RunnerFailure { class, error_type: "Oops".into(), status: None, reason: "it broke".into() };
     RunnerResult { weight: 2, unit: "ops".into(), success: false, last: true, failure: Some(failure) }
 }
 

@@ -24,7 +24,7 @@ from pacenote.operations.request import (
     read_common,
     seconds_param,
 )
-from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
+from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed
 
 _PAUSE_S = 60.0
 
@@ -61,7 +61,9 @@ def _check_criterion(criterion: FieldReader) -> None:
         criterion.problem("value", f"is {preview(criterion.data.get('value'))}, but must be a number")
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
+async def _run(
+    client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
+) -> BuiltinResult:
     body = params.get("body")
     method, path = str(params.get("method", "GET")).upper(), encode_path(params["path"])
     text = None if body is None else json_body(body)
@@ -69,7 +71,7 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
     keys = params["json-path"].split(".")
     while not _is_met(_value((await client.send(request)).json(), keys), params):
         await asyncio.sleep(seconds_param(params, "retry-wait-interval", _PAUSE_S))
-    return RunResult()
+    return BuiltinResult()
 
 
 def _is_met(value: Any, params: Mapping[str, Any]) -> bool:
@@ -85,15 +87,15 @@ def _is_met(value: Any, params: Mapping[str, Any]) -> bool:
     return _NUMERIC[name](actual, expected)
 
 
-def _value(reply: Any, keys: list[str]) -> Any:
+def _value(response: Any, keys: list[str]) -> Any:
     """Returns the first value at a dotted path, None if there is none; `item` matches any list entry."""
     for position, key in enumerate(keys):
-        if isinstance(reply, list):
+        if isinstance(response, list):
             inner = keys[position + 1 :] if key == "item" else keys[position:]
-            found = (_value(entry, inner) for entry in reply)
+            found = (_value(entry, inner) for entry in response)
             return next((value for value in found if value is not None), None)
-        reply = reply.get(key) if isinstance(reply, dict) else None
-    return reply
+        response = response.get(key) if isinstance(response, dict) else None
+    return response
 
 
 def _number(value: Any) -> float | None:

@@ -15,7 +15,7 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import CommonParams, build_path, common_params, json_body, read_common
-from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
+from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed
 
 SETTLE_S = 3.0
 """Seconds before relocations are checked, because the engine does not start them immediately."""
@@ -36,7 +36,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner())
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
+async def _run(
+    client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
+) -> BuiltinResult:
     common = common_params(params)
     found = await client.send(common.request("GET", build_path(params["source-index"])))
     sources = sorted(found.json())
@@ -53,7 +55,7 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
         path = build_path(source, "_shrink", target)
         await client.send(common.request("PUT", path, body=json_body(body)))
         await _wait_for_relocations(client, common, target)
-    return RunResult(weight=len(sources))
+    return BuiltinResult(weight=len(sources))
 
 
 def _common_prefix(names: list[str]) -> str:
@@ -65,9 +67,9 @@ def _common_prefix(names: list[str]) -> str:
 
 async def _data_nodes(client: DriverClient, common: CommonParams) -> list[str]:
     query = {"filter_path": "nodes.*.name,nodes.*.roles"}
-    reply = (await client.send(common.request("GET", "/_nodes", query=query))).json()
+    response = (await client.send(common.request("GET", "/_nodes", query=query))).json()
     nodes = sorted(
-        node["name"] for node in reply.get("nodes", {}).values() if "data" in node.get("roles", ())
+        node["name"] for node in response.get("nodes", {}).values() if "data" in node.get("roles", ())
     )
     if not nodes:
         raise OperationFailed("there is no data node to shrink on; set shrink-node")

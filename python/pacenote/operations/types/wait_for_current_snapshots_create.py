@@ -10,7 +10,7 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
-from pacenote.operations.runner import DriverClient, RunResult
+from pacenote.operations.runner import BuiltinResult, DriverClient
 
 _POLL_S = 1.0
 
@@ -25,12 +25,14 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner())
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
+async def _run(
+    client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
+) -> BuiltinResult:
     path = build_path("_snapshot", params["repository"], "_current")
     request = common_params(params).request("GET", path, query=_NAMES_ONLY)
     while (await client.send(request)).json().get("snapshots"):
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
-    return RunResult()
+    return BuiltinResult()
 
 
 OPERATION = OperationType(

@@ -10,7 +10,7 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, join_names, read_common, seconds_param
-from pacenote.operations.runner import DriverClient, RunResult
+from pacenote.operations.runner import BuiltinResult, DriverClient
 from pacenote.units import BYTES
 
 _POLL_S = 1.0
@@ -24,7 +24,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner(), unit=BYTES)
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
+async def _run(
+    client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
+) -> BuiltinResult:
     index = params["index"]
     path = build_path(index if isinstance(index, str) else join_names(index), "_recovery")
     request = common_params(params).request("GET", path)
@@ -32,12 +34,12 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
         shards = list(_shards((await client.send(request)).json()))
         # Without shards, the recovery has not been scheduled yet.
         if shards and all(shard["stage"] == "DONE" for shard in shards):
-            return RunResult(sum(shard["index"]["size"]["recovered_in_bytes"] for shard in shards), BYTES)
+            return BuiltinResult(sum(shard["index"]["size"]["recovered_in_bytes"] for shard in shards), BYTES)
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
 
 
-def _shards(reply: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for index in reply.values():
+def _shards(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for index in response.values():
         yield from index["shards"]
 
 

@@ -14,7 +14,7 @@ from pacenote.model.messages import quoted
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
-from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
+from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed
 from pacenote.units import BYTES
 
 _POLL_S = 1.0
@@ -35,7 +35,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner(), unit=BYTES)
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
+async def _run(
+    client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
+) -> BuiltinResult:
     common, folder = common_params(params), build_path("_snapshot", params["repository"])
     name = params["snapshot"]
     running = common.request("GET", f"{folder}/_current", query={"verbose": False})
@@ -52,7 +54,7 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
             if state in _FAILED:
                 raise OperationFailed(f"snapshot {quoted(name)} has the state {state}")
             if state == "SUCCESS":
-                return RunResult(found[0]["stats"]["total"]["size_in_bytes"], BYTES)
+                return BuiltinResult(found[0]["stats"]["total"]["size_in_bytes"], BYTES)
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
 
 

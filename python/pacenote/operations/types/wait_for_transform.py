@@ -19,7 +19,7 @@ from pacenote.model.problems import Problems
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
-from pacenote.operations.runner import DriverClient, OperationFailed, RunResult, UnexpectedResponse
+from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed, UnexpectedResponse
 
 _DOCUMENTS = "docs"
 
@@ -36,10 +36,12 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         params.flag(key, False)
     for key in ("transform-timeout", "poll-interval"):
         params.number(key)
-    return CompiledOperation(PythonRunner(), unit=_DOCUMENTS, finite=True)
+    return CompiledOperation(PythonRunner(), unit=_DOCUMENTS, ends_task=True)
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
+async def _run(
+    client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
+) -> BuiltinResult:
     if not client_state:
         started = time.monotonic()
         await _stop(client, params)
@@ -83,14 +85,14 @@ def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], client_state
     return False
 
 
-def _report(stats: Mapping[str, Any], ended: bool, client_state: dict[str, Any]) -> RunResult | None:
+def _report(stats: Mapping[str, Any], ended: bool, client_state: dict[str, Any]) -> BuiltinResult | None:
     documents = stats.get("documents_processed", 0)
     ms = sum(stats.get(key, 0) for key in _TIMES)
     added, added_ms = documents - client_state["documents"], ms - client_state["ms"]
     if not ended and (added <= _REPORT_DOCUMENTS or added_ms <= _REPORT_MS):
         return None
     client_state.update(documents=documents, ms=ms)
-    return RunResult(added, _DOCUMENTS, incomplete=not ended)
+    return BuiltinResult(added, _DOCUMENTS, completes_task=ended)
 
 
 OPERATION = OperationType(
@@ -100,5 +102,5 @@ OPERATION = OperationType(
     admin=True,
     run=_run,
     retryable=True,
-    reports_completion=True,
+    completes_task=True,
 )

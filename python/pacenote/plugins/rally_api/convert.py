@@ -10,7 +10,7 @@ from typing import Any
 from pacenote.errors import TrackError
 from pacenote.model import track as model
 from pacenote.model.messages import quoted
-from pacenote.operations.base import included_in_report
+from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type
 from pacenote.plugins.rally_api import track as rally
 from pacenote.units import OPS, Rate
@@ -128,7 +128,7 @@ class _Operations:
 
     def _make(self, operation: model.Operation) -> rally.Operation:
         params = {"name": operation.name, "operation-type": operation.type, **_mutable(operation.params)}
-        params.setdefault("include-in-reporting", included_in_report(find_type(operation.type), params))
+        params.setdefault("include-in-reporting", include_in_reporting(find_type(operation.type), params))
         return rally.Operation(
             operation.name,
             operation.type,

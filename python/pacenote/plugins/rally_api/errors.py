@@ -40,7 +40,7 @@ class RallyAssertionError(RallyError):
 
 
 class RallyTaskAssertionError(RallyAssertionError):
-    """A reply violates an assertion of the track."""
+    """A response violates an assertion of the track."""
 
 
 class ConfigError(RallyError):

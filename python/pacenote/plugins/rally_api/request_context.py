@@ -14,7 +14,7 @@ class RequestContext:
     """Request times of one operation that runs in Python, in seconds of `time.perf_counter`."""
 
     raw: bool = False
-    """Whether replies are returned to the plug-in as bytes."""
+    """Whether responses are returned to the plug-in as bytes."""
 
     request_start: float | None = None
     """Time at which the first request began; None if there was none."""
@@ -91,7 +91,7 @@ class RequestContextHolder:
 
     @classmethod
     def return_raw_response(cls) -> None:
-        """Makes the client return the replies of this operation as bytes, without parsing them."""
+        """Makes the client return the responses of this operation as bytes, without parsing them."""
         context = CURRENT_CONTEXT.get()
         if context is not None:
             context.raw = True

@@ -1,0 +1,35 @@
+"""Errors in responses of the engine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+_MAX_BODY = 200
+"""Maximum number of bytes of a body that are shown if it contains no known form of error."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseError:
+    """The error in a response."""
+
+    kind: str
+    """The engine's error type, such as `index_not_found_exception`; empty if the response names none."""
+
+    reason: str
+    """The engine's message in one line, or the beginning of the body."""
+
+
+def parse_response_error(body: bytes) -> ResponseError:
+    """Returns the error in the body of a response. Never raises."""
+    try:
+        error = json.loads(body)["error"]
+        if isinstance(error, str):
+            return ResponseError("", _one_line(error))
+        return ResponseError(str(error.get("type") or ""), _one_line(str(error.get("reason") or "")))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ResponseError("", _one_line(body[:_MAX_BODY].decode(errors="replace")))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
