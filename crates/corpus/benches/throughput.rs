@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, CorpusSpec, DocumentRange, IdActionLines, IdConflicts, IdSeed,
+    ActionLines, BulkBody, BulkReader, CorpusSpec, DocumentRange, IdActionLines, IdConflicts, IdStreamKey,
     LineFile, generate, generator, unpack,
 };
 
@@ -45,7 +45,7 @@ fn building(data: &Path) {
     bulks("bulk, one action line", &file, action_lines, file.line_count());
     for (what, update, recency) in [("index", false, 0.0), ("update", true, 0.0), ("recent", true, 0.5)] {
         let conflicts = IdConflicts { shuffled: true, probability: 0.25, update, recency };
-        let seed = IdSeed { seed: 1, task: "index", client: 0, file_index: 0 };
+        let seed = IdStreamKey { seed: 1, task: "index", client_number: 0, file_index: 0 };
         let ids = IdActionLines::new("\"logs-241998\"", &(0..file.line_count()), conflicts, seed);
         let action_lines = ActionLines::WithIds(Box::new(ids));
         bulks(&format!("bulk, ids, {what}"), &file, action_lines, file.line_count());

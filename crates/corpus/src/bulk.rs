@@ -41,8 +41,8 @@ impl DocumentRange {
         }
     }
 
-    /// Byte offset of the first document.
-    fn start_offset(&self) -> Result<usize, CorpusError> {
+    /// Checks the action line and the range, and returns the byte offset of the first document.
+    fn validated_start_offset(&self) -> Result<usize, CorpusError> {
         let path = || self.file.path().to_path_buf();
         if let ActionLines::Line(line) = &self.action_lines
             && memchr::memchr(b'\n', line).is_none_or(|newline| newline + 1 != line.len())
@@ -67,7 +67,7 @@ impl DocumentRange {
 /// A body whose action lines are in the file is a view of the memory-mapped file; others are assembled in a buffer.
 #[derive(Debug, Default)]
 pub struct BulkBody {
-    copied: Vec<u8>,
+    buffer: Vec<u8>,
     view: Option<FileView>,
 }
 
@@ -91,7 +91,7 @@ impl BulkBody {
     pub fn as_slice(&self) -> &[u8] {
         match &self.view {
             Some(view) => &view.file.bytes()[view.range.clone()],
-            None => &self.copied,
+            None => &self.buffer,
         }
     }
 
@@ -110,9 +110,9 @@ impl BulkBody {
     /// Clears the buffer and reserves room for a body of about `expected` bytes.
     fn clear_and_reserve(&mut self, expected: usize) -> &mut Vec<u8> {
         self.view = None;
-        self.copied.clear();
-        self.copied.reserve(expected);
-        &mut self.copied
+        self.buffer.clear();
+        self.buffer.reserve(expected);
+        &mut self.buffer
     }
 
     /// Makes the body a view of a range of `file`.
@@ -141,7 +141,7 @@ pub struct BulkReader {
     /// Offset of the next document in its file, so that no bulk has to search for it.
     cursor: usize,
     /// Documents left in the current range.
-    remaining: u64,
+    documents_left: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -168,11 +168,11 @@ impl BulkReader {
                 let reason = "the bulk size is 0; it must be at least 1";
                 return Err(CorpusError::BadBulk { path: range.file.path().to_path_buf(), reason });
             }
-            let start_offset = range.start_offset()?;
+            let start_offset = range.validated_start_offset()?;
             let expected_size = expected_size(&range, bulk_size);
             positioned.push(PositionedRange { range, start_offset, expected_size });
         }
-        let mut reader = Self { ranges: positioned, bulk_size, range_index: 0, cursor: 0, remaining: 0 };
+        let mut reader = Self { ranges: positioned, bulk_size, range_index: 0, cursor: 0, documents_left: 0 };
         reader.rewind();
         Ok(reader)
     }
@@ -186,33 +186,33 @@ impl BulkReader {
     /// unchanged. Bulks never span ranges, so the last bulk of each range may be short.
     pub fn next_into(&mut self, body: &mut BulkBody) -> Option<u32> {
         let current = self.ranges.get_mut(self.range_index)?;
-        let documents = u32::try_from(self.remaining).unwrap_or(u32::MAX).min(self.bulk_size);
+        let documents = u32::try_from(self.documents_left).unwrap_or(u32::MAX).min(self.bulk_size);
         let file = &current.range.file;
-        let end = usize::try_from(file.end()).unwrap_or(usize::MAX);
+        let end = usize::try_from(file.end_offset()).unwrap_or(usize::MAX);
         let rest = &file.bytes()[self.cursor..end];
-        let used = match &mut current.range.action_lines {
+        let consumed = match &mut current.range.action_lines {
             ActionLines::Line(line) => {
                 append_with_line(line, rest, documents, body.clear_and_reserve(current.expected_size))
             }
-            ActionLines::WithIds(ids) => {
-                append_with_ids(ids, rest, documents, body.clear_and_reserve(current.expected_size))
+            ActionLines::WithIds(action_lines) => {
+                append_with_ids(action_lines, rest, documents, body.clear_and_reserve(current.expected_size))
             }
             ActionLines::InFile => {
-                let used = lines_length(rest, 2 * documents as usize);
-                if rest[..used].ends_with(b"\n") {
-                    body.set_view(file, self.cursor..self.cursor + used);
+                let consumed = length_of_lines(rest, 2 * documents as usize);
+                if rest[..consumed].ends_with(b"\n") {
+                    body.set_view(file, self.cursor..self.cursor + consumed);
                 } else {
                     // The last line of the file has no newline: copy it, so that one can be appended.
-                    let copied = body.clear_and_reserve(used + 1);
-                    copied.extend_from_slice(&rest[..used]);
+                    let copied = body.clear_and_reserve(consumed + 1);
+                    copied.extend_from_slice(&rest[..consumed]);
                     copied.push(b'\n');
                 }
-                used
+                consumed
             }
         };
-        self.cursor += used;
-        self.remaining -= u64::from(documents);
-        if self.remaining == 0 {
+        self.cursor += consumed;
+        self.documents_left -= u64::from(documents);
+        if self.documents_left == 0 {
             self.start_range(self.range_index + 1);
         }
         Some(documents)
@@ -220,9 +220,9 @@ impl BulkReader {
 
     fn start_range(&mut self, index: usize) {
         let current = self.ranges.get_mut(index);
-        (self.cursor, self.remaining) = current.map_or((0, 0), |current| {
-            if let ActionLines::WithIds(ids) = &mut current.range.action_lines {
-                ids.restart();
+        (self.cursor, self.documents_left) = current.map_or((0, 0), |current| {
+            if let ActionLines::WithIds(action_lines) = &mut current.range.action_lines {
+                action_lines.restart();
             }
             (current.start_offset, current.range.documents)
         });
@@ -236,9 +236,9 @@ fn expected_size(range: &DocumentRange, bulk_size: u32) -> usize {
     let added = match &range.action_lines {
         ActionLines::InFile => return 0,
         ActionLines::Line(line) => line.len(),
-        ActionLines::WithIds(ids) => ids.overhead(),
+        ActionLines::WithIds(action_lines) => action_lines.max_overhead(),
     };
-    let mean_line = range.file.end() / range.file.line_count().max(1) + 1;
+    let mean_line = range.file.end_offset() / range.file.line_count().max(1) + 1;
     let line = usize::try_from(mean_line + mean_line / 4).unwrap_or(0) + added;
     let documents = u64::from(bulk_size).min(range.documents);
     usize::try_from(documents).unwrap_or(0).saturating_mul(line)
@@ -264,22 +264,27 @@ fn append_with_line(action_line: &[u8], data: &[u8], lines: u32, body: &mut Vec<
 }
 
 /// Appends `documents` lines of `data`, each after an action line with an id, and returns the bytes of `data` consumed.
-fn append_with_ids(ids: &mut IdActionLines, data: &[u8], documents: u32, body: &mut Vec<u8>) -> usize {
+fn append_with_ids(
+    action_lines: &mut IdActionLines,
+    data: &[u8],
+    documents: u32,
+    body: &mut Vec<u8>,
+) -> usize {
     let (mut start, mut remaining) = (0, documents);
     for newline in memchr::memchr_iter(b'\n', data).take(documents as usize) {
-        ids.append(&data[start..newline], body);
+        action_lines.write_document(&data[start..newline], body);
         start = newline + 1;
         remaining -= 1;
     }
     if remaining > 0 {
-        ids.append(&data[start..], body);
+        action_lines.write_document(&data[start..], body);
         start = data.len();
     }
     start
 }
 
 /// Length of the first `lines` lines of `data` in bytes; the last line may lack its newline.
-fn lines_length(data: &[u8], lines: usize) -> usize {
+fn length_of_lines(data: &[u8], lines: usize) -> usize {
     let last = lines.checked_sub(1).and_then(|last| memchr::memchr_iter(b'\n', data).nth(last));
     last.map_or(data.len(), |newline| newline + 1)
 }

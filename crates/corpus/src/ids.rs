@@ -20,15 +20,15 @@ pub struct IdConflicts {
     pub recency: f64,
 }
 
-/// The seed for the random choices of one client in one file.
+/// Determines the stream of random numbers for the documents of one client in one file.
 #[derive(Debug, Clone, Copy)]
-pub struct IdSeed<'a> {
-    /// The race's seed.
+pub struct IdStreamKey<'a> {
+    /// The seed of the race.
     pub seed: u64,
     /// Name of the task.
     pub task: &'a str,
     /// Number of the client within the task, from 0.
-    pub client: u32,
+    pub client_number: u32,
     /// Index of the file within the task, from 0.
     pub file_index: usize,
 }
@@ -45,40 +45,48 @@ pub struct IdActionLines {
     conflicts: IdConflicts,
     random: Random,
     /// New ids assigned in the current pass.
-    assigned: u64,
+    assigned_count: u64,
 }
 
 impl IdActionLines {
     /// Creates a generator of ids in `range`, which belongs to this client alone. `index` is the name of the index as a
     /// JSON string, quotes included. The range must have as many ids as one pass has documents.
     #[must_use]
-    pub fn new(index: &str, range: &Range<u64>, conflicts: IdConflicts, seed: IdSeed) -> Self {
+    pub fn new(index: &str, range: &Range<u64>, conflicts: IdConflicts, key: IdStreamKey) -> Self {
         let action = |verb: &str| format!("{{\"{verb}\":{{\"_index\":{index},\"_id\":\"").into_bytes();
-        let stream = [stream_of(seed.task), u64::from(seed.client), seed.file_index as u64];
-        let mut random = Random::new(seed.seed, &stream);
+        let stream = [stream_of(key.task), u64::from(key.client_number), key.file_index as u64];
+        let mut random = Random::new(key.seed, &stream);
         let order = conflicts.shuffled.then(|| Permutation::new(range.end - range.start, &mut random));
         let (index_prefix, update_prefix) = (action("index"), action("update"));
-        Self { index_prefix, update_prefix, first_id: range.start, order, conflicts, random, assigned: 0 }
+        Self {
+            index_prefix,
+            update_prefix,
+            first_id: range.start,
+            order,
+            conflicts,
+            random,
+            assigned_count: 0,
+        }
     }
 
     /// Starts another pass with the same new ids in the same order; random choices continue their sequence.
     pub(crate) fn restart(&mut self) {
-        self.assigned = 0;
+        self.assigned_count = 0;
     }
 
     /// Upper bound of the bytes that are added to a document.
-    pub(crate) fn overhead(&self) -> usize {
+    pub(crate) fn max_overhead(&self) -> usize {
         self.update_prefix.len() + 20 + b"\"}}\n".len() + b"{\"doc\":}\n".len()
     }
 
     /// Appends an action line and `document`, a line without its newline.
-    pub(crate) fn append(&mut self, document: &[u8], body: &mut Vec<u8>) {
-        let repeats = self.assigned > 0 && uniform(&mut self.random) < self.conflicts.probability;
+    pub(crate) fn write_document(&mut self, document: &[u8], body: &mut Vec<u8>) {
+        let repeats = self.assigned_count > 0 && uniform(&mut self.random) < self.conflicts.probability;
         let number = if repeats {
-            self.earlier()
+            self.choose_earlier()
         } else {
-            self.assigned += 1;
-            self.assigned - 1
+            self.assigned_count += 1;
+            self.assigned_count - 1
         };
         let id = self.first_id + self.order.as_ref().map_or(number, |order| order.at(number));
         let update = repeats && self.conflicts.update;
@@ -96,13 +104,13 @@ impl IdActionLines {
     }
 
     /// Chooses the earlier id that repeats.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count is not larger than the count
-    fn earlier(&mut self) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count is not above the count
+    fn choose_earlier(&mut self) -> u64 {
         if self.conflicts.recency <= 0.0 {
-            return below(self.assigned, &mut self.random);
+            return below(self.assigned_count, &mut self.random);
         }
         let back = (exponential(&mut self.random) / (RECENCY_SLOPE * self.conflicts.recency)).min(1.0);
-        ((self.assigned - 1) as f64 * (1.0 - back)).round_ties_even() as u64
+        ((self.assigned_count - 1) as f64 * (1.0 - back)).round_ties_even() as u64
     }
 }
 

@@ -36,7 +36,7 @@ pub use error::CorpusError;
 pub use generate::{
     CorpusSpec, FileSpec, GenerateProgress, GeneratedCorpus, GeneratedFile, Generator, generate, generator,
 };
-pub use ids::{IdActionLines, IdConflicts, IdSeed};
+pub use ids::{IdActionLines, IdConflicts, IdStreamKey};
 pub use line_file::LineFile;
 pub use partition::{client_range, documents_in_share, reading_order};
-pub use unpack::{Archive, Compression, UnpackProgress, Unpacked, unpack};
+pub use unpack::{ArchiveKind, Compression, UnpackProgress, Unpacked, unpack};

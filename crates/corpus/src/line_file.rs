@@ -95,8 +95,8 @@ impl LineFile {
     }
 
     /// Offset of the first byte after the last line.
-    pub(crate) fn end(&self) -> u64 {
-        self.table.end()
+    pub(crate) fn end_offset(&self) -> u64 {
+        self.table.end_offset()
     }
 
     /// Advises the kernel that the file is read sequentially, so that it reads further ahead.

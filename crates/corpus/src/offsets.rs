@@ -26,9 +26,9 @@ pub(crate) struct OffsetTable {
     /// Entry `i` is the byte offset of line `(i + 1) * STRIDE`.
     starts: Vec<u64>,
     /// Lines of the file, without blank lines at its end.
-    lines: u64,
+    line_count: u64,
     /// Offset of the first byte after the last counted line.
-    end: u64,
+    end_offset: u64,
 }
 
 /// The start of a line.
@@ -49,17 +49,17 @@ impl OffsetTable {
     }
 
     pub(crate) fn line_count(&self) -> u64 {
-        self.lines
+        self.line_count
     }
 
-    pub(crate) fn end(&self) -> u64 {
-        self.end
+    pub(crate) fn end_offset(&self) -> u64 {
+        self.end_offset
     }
 
     /// The last known start of a line at or before `line`.
     pub(crate) fn nearest(&self, line: u64) -> LineStart {
-        if line >= self.lines {
-            return LineStart { line: self.lines, offset: self.end };
+        if line >= self.line_count {
+            return LineStart { line: self.line_count, offset: self.end_offset };
         }
         let rows = line / STRIDE;
         let row = rows.checked_sub(1).and_then(|row| self.starts.get(usize::try_from(row).ok()?));
@@ -93,7 +93,7 @@ impl OffsetTable {
 
     fn to_text(&self) -> String {
         let rows = (1..).map(|row| row * STRIDE).zip(self.starts.iter().copied());
-        let total = (!self.lines.is_multiple_of(STRIDE)).then_some((self.lines, self.end));
+        let total = (!self.line_count.is_multiple_of(STRIDE)).then_some((self.line_count, self.end_offset));
         rows.chain(total).fold(String::new(), |mut text, (line, start)| {
             text.extend([&line.to_string(), ";", &start.to_string(), "\n"]);
             text
@@ -121,23 +121,24 @@ impl OffsetTable {
         }
         let tail = Self::scan(data.get(usize::try_from(start).ok()?..)?);
         // Too many lines after the last row: the table belongs to another, shorter file.
-        if tail.lines >= STRIDE
-            || (!line.is_multiple_of(STRIDE) && tail.lines > 0)
-            || !table.fits(start, data)
+        if tail.line_count >= STRIDE
+            || (!line.is_multiple_of(STRIDE) && tail.line_count > 0)
+            || !table.matches(start, data)
         {
             return None;
         }
-        table.lines = line + tail.lines;
-        table.end = start + tail.end;
+        table.line_count = line + tail.line_count;
+        table.end_offset = start + tail.end_offset;
         Some(table)
     }
 
-    /// Whether `last` follows the end of a line, and the sampled strides between rows have the expected number of
-    /// lines. With wrong offsets, documents would be silently repeated or skipped.
-    fn fits(&self, last: u64, data: &[u8]) -> bool {
+    /// Whether `counted_end` follows the end of a line, and the sampled strides between rows have the expected number
+    /// of lines. With wrong offsets, documents would be silently repeated or skipped.
+    fn matches(&self, counted_end: u64, data: &[u8]) -> bool {
         let at = |start: u64| usize::try_from(start).ok();
-        let whole = last == data.len() as u64; // a last line may lack its newline
-        let begins_line = last == 0 || at(last).and_then(|start| data.get(start - 1)) == Some(&b'\n');
+        let reaches_end = counted_end == data.len() as u64; // a last line may lack its newline
+        let begins_line =
+            counted_end == 0 || at(counted_end).and_then(|start| data.get(start - 1)) == Some(&b'\n');
         let step = self.starts.len().div_ceil(CHECKED_ROWS).max(1);
         let strides = (0..self.starts.len()).step_by(step).map(|row| {
             let begin = row.checked_sub(1).map_or(0, |before| self.starts[before]);
@@ -151,7 +152,7 @@ impl OffsetTable {
                 lines + u64::from(!ended) == STRIDE && (ended || end == data.len() as u64)
             })
         };
-        (whole || begins_line) && strides.into_iter().all(holds)
+        (reaches_end || begins_line) && strides.into_iter().all(holds)
     }
 }
 
@@ -167,12 +168,12 @@ pub(crate) struct LineCounter {
 
 impl LineCounter {
     /// Complete lines so far.
-    pub(crate) fn line_count(&self) -> u64 {
+    pub(crate) fn newline_count(&self) -> u64 {
         self.newlines
     }
 
     /// Bytes so far.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub(crate) fn byte_count(&self) -> u64 {
         self.bytes
     }
 
@@ -180,9 +181,9 @@ impl LineCounter {
         for chunk in data.chunks(CHUNK_SIZE) {
             let found = memchr::memchr_iter(b'\n', chunk).count() as u64;
             // A chunk is shorter than STRIDE lines, so it contains the start of at most one row.
-            let to_row = STRIDE - self.newlines % STRIDE;
-            if found >= to_row {
-                let nth = usize::try_from(to_row - 1).unwrap_or(usize::MAX);
+            let lines_to_row = STRIDE - self.newlines % STRIDE;
+            if found >= lines_to_row {
+                let nth = usize::try_from(lines_to_row - 1).unwrap_or(usize::MAX);
                 let at = memchr::memchr_iter(b'\n', chunk).nth(nth).unwrap_or_default();
                 self.starts.push(self.bytes + at as u64 + 1);
             }
@@ -204,9 +205,10 @@ impl LineCounter {
         };
         let lines = self.newlines + open_line - blank;
         self.starts.truncate(usize::try_from(lines / STRIDE).unwrap_or(usize::MAX));
-        let mut table = OffsetTable { starts: self.starts, lines, end: self.bytes - blank };
+        let mut table =
+            OffsetTable { starts: self.starts, line_count: lines, end_offset: self.bytes - blank };
         if open_line == 1 && lines.is_multiple_of(STRIDE) {
-            table.starts.push(table.end);
+            table.starts.push(table.end_offset);
         }
         table
     }
@@ -224,7 +226,7 @@ mod tests {
     fn counts_lines_in_chunks_of_any_size() {
         let data = numbered(120_000);
         let whole = OffsetTable::scan(&data);
-        assert_eq!((whole.lines, whole.end, whole.starts.len()), (120_000, data.len() as u64, 2));
+        assert_eq!((whole.line_count, whole.end_offset, whole.starts.len()), (120_000, data.len() as u64, 2));
         for (row, start) in whole.starts.iter().enumerate() {
             let rest = &data[usize::try_from(*start).unwrap()..];
             assert!(rest.starts_with(format!("{}\n", (row + 1) * 50_000).as_bytes()));
@@ -248,7 +250,7 @@ mod tests {
             ("a\n\nb", 3, 4),
         ] {
             let table = OffsetTable::scan(text.as_bytes());
-            assert_eq!((table.lines, table.end), (lines, end), "{text:?}");
+            assert_eq!((table.line_count, table.end_offset), (lines, end), "{text:?}");
         }
     }
 
@@ -259,7 +261,7 @@ mod tests {
                 let mut data = numbered(lines);
                 data.truncate(data.len().saturating_sub(cut)); // without the last newline
                 let table = OffsetTable::scan(&data);
-                assert_eq!(table.lines, lines);
+                assert_eq!(table.line_count, lines);
                 assert_eq!(
                     OffsetTable::parse(&table.to_text(), &data),
                     Some(table),
@@ -311,6 +313,6 @@ mod tests {
         assert_eq!(table.nearest(49_999), start(0, 0));
         assert_eq!(table.nearest(50_000), start(50_000, table.starts[0]));
         assert_eq!(table.nearest(119_999), start(100_000, table.starts[1]));
-        assert_eq!(table.nearest(120_000), start(120_000, table.end));
+        assert_eq!(table.nearest(120_000), start(120_000, table.end_offset));
     }
 }

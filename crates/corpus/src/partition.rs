@@ -20,22 +20,22 @@ pub fn client_range(documents: u64, client: u32, clients: u32) -> Range<u64> {
     rounded(share * f64::from(client))..rounded(share * (f64::from(client) + 1.0))
 }
 
-/// The order in which client `client` reads the files of its corpora, as indices into `corpora`, which gives the
-/// number of each file's corpus.
+/// The order in which client `client` reads the files of its corpora, as indices into `corpus_of_file`, which
+/// gives the number of each file's corpus.
 ///
 /// As in Rally, client i starts with corpus i modulo the number of corpora and then takes one file of each corpus in
 /// turn, so that all corpora are indexed from the beginning.
 #[must_use]
-pub fn reading_order(corpora: &[u32], client: u32) -> Vec<usize> {
-    let known: Vec<u32> = BTreeSet::from_iter(corpora).into_iter().copied().collect();
-    let first = client as usize % known.len().max(1);
-    let mut files = vec![0_usize; known.len()];
-    let mut order = Vec::with_capacity(corpora.len());
-    for (position, corpus) in corpora.iter().enumerate() {
-        let Ok(number) = known.binary_search(corpus) else { continue };
-        let turn = (number + known.len() - first) % known.len();
-        order.push(ReadingTurn { round: files[number], turn, position });
-        files[number] += 1;
+pub fn reading_order(corpus_of_file: &[u32], client: u32) -> Vec<usize> {
+    let corpora: Vec<u32> = BTreeSet::from_iter(corpus_of_file).into_iter().copied().collect();
+    let first = client as usize % corpora.len().max(1);
+    let mut taken_per_corpus = vec![0_usize; corpora.len()];
+    let mut order = Vec::with_capacity(corpus_of_file.len());
+    for (position, corpus) in corpus_of_file.iter().enumerate() {
+        let Ok(number) = corpora.binary_search(corpus) else { continue };
+        let turn = (number + corpora.len() - first) % corpora.len();
+        order.push(ReadingTurn { round: taken_per_corpus[number], turn, position });
+        taken_per_corpus[number] += 1;
     }
     order.sort_unstable();
     order.into_iter().map(|file| file.position).collect()
@@ -52,17 +52,17 @@ struct ReadingTurn {
     position: usize,
 }
 
-/// Number of documents in the first `share` (in (0, 1]) of a client's bulks. `documents` is the number of documents in
-/// each of its ranges, and no bulk spans two ranges. As in Rally, the number of bulks is rounded up.
+/// Number of documents in the first `share` (in (0, 1]) of a client's bulks. `range_lengths` has the number of
+/// documents in each of its ranges, and no bulk spans two ranges. As in Rally, the number of bulks is rounded up.
 #[must_use]
-pub fn documents_in_share(documents: &[u64], bulk_size: u32, share: f64) -> u64 {
+pub fn documents_in_share(range_lengths: &[u64], bulk_size: u32, share: f64) -> u64 {
     let bulk_size = u64::from(bulk_size.max(1));
-    let bulks: u64 = documents.iter().map(|documents| documents.div_ceil(bulk_size)).sum();
-    let mut left = rounded_up(bulks as f64 * share);
+    let bulks: u64 = range_lengths.iter().map(|length| length.div_ceil(bulk_size)).sum();
+    let mut bulks_left = rounded_up(bulks as f64 * share);
     let mut sum = 0;
-    for documents in documents {
-        sum += (*documents).min(left.saturating_mul(bulk_size));
-        left = left.saturating_sub(documents.div_ceil(bulk_size));
+    for length in range_lengths {
+        sum += (*length).min(bulks_left.saturating_mul(bulk_size));
+        bulks_left = bulks_left.saturating_sub(length.div_ceil(bulk_size));
     }
     sum
 }

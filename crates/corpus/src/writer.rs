@@ -53,19 +53,20 @@ impl CorpusWriter {
         self.temp.as_file()
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.counter.bytes()
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.counter.byte_count()
     }
 
-    pub(crate) fn line_count(&self) -> u64 {
-        self.counter.line_count()
+    /// Complete lines so far.
+    pub(crate) fn newline_count(&self) -> u64 {
+        self.counter.newline_count()
     }
 
     /// Appends data. There is no buffer: callers write large pieces.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), CorpusError> {
-        if self.bytes() >= self.check_at {
+        if self.bytes_written() >= self.check_at {
             self.check_disk()?;
-            self.check_at = self.bytes() + CHECK_EVERY;
+            self.check_at = self.bytes_written() + CHECK_EVERY;
         }
         self.temp.as_file_mut().write_all(data).map_err(|cause| CorpusError::write(&self.target, cause))?;
         self.counter.update(data);

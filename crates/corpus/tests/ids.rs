@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::Arc;
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, LineFile,
+    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdStreamKey, LineFile,
     client_range,
 };
 
@@ -21,7 +21,7 @@ fn file(text: &str) -> Arc<LineFile> {
 
 fn reader(file: &Arc<LineFile>, place: (u32, u32), conflicts: IdConflicts, seed: u64) -> BulkReader {
     let range = client_range(file.line_count(), place.0, place.1);
-    let seed = IdSeed { seed, task: "index", client: place.0, file_index: 0 };
+    let seed = IdStreamKey { seed, task: "index", client_number: place.0, file_index: 0 };
     let part = DocumentRange {
         file: Arc::clone(file),
         first_document: range.start,

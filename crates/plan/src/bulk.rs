@@ -88,8 +88,9 @@ pub struct BulkFile {
     pub path: PathBuf,
     /// Documents in the file; the file must contain exactly this number.
     pub documents: u64,
-    /// The action line of every document.
-    pub action: ActionLineOrigin,
+    /// Where the action line of every document comes from.
+    #[serde(rename = "action")]
+    pub action_lines: PlannedActionLines,
     /// Position of the corpus among those of the bulk, from 0.
     pub corpus: u32,
 }
@@ -97,7 +98,7 @@ pub struct BulkFile {
 /// Where the action lines of a file come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ActionLineOrigin {
+pub enum PlannedActionLines {
     /// The file contains the action line of every document.
     InFile {},
     /// Every document has the same action line.

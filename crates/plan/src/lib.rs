@@ -30,7 +30,7 @@ mod supply;
 mod validate;
 mod work;
 
-pub use bulk::{ActionLineOrigin, BulkFile, BulkWork, ConflictSettings, IdOrder, IngestLimit, OnConflict};
+pub use bulk::{BulkFile, BulkWork, ConflictSettings, IdOrder, IngestLimit, OnConflict, PlannedActionLines};
 pub use call::{
     Assertion, Call, CallSequence, Capture, Check, Comparison, Composite, CompositeItem, HealthStatus,
     NextPage, PagedRequest, Placeholder, PollPolicy, Request, RetryPolicy,

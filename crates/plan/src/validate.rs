@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::bulk::{ActionLineOrigin, BulkWork, IngestLimit};
+use crate::bulk::{BulkWork, IngestLimit, PlannedActionLines};
 use crate::call::{Call, CompositeItem, Request, RetryPolicy};
 use crate::error::PlanError;
 use crate::plan::{Plan, PlannedTask, TaskBound, TaskPacing, VERSION};
@@ -139,7 +139,8 @@ fn check_bulk(bulk: &BulkWork) -> Result<(), String> {
         }
         IngestLimit::Documents { .. } => {}
     }
-    let with_id = bulk.files.iter().any(|file| matches!(file.action, ActionLineOrigin::WithIds { .. }));
+    let with_id =
+        bulk.files.iter().any(|file| matches!(file.action_lines, PlannedActionLines::WithIds { .. }));
     let Some(conflicts) = bulk.conflicts else {
         return if with_id {
             Err("there are action lines with ids, but no work.conflicts".into())
@@ -147,7 +148,7 @@ fn check_bulk(bulk: &BulkWork) -> Result<(), String> {
             Ok(())
         };
     };
-    if !bulk.files.iter().all(|file| matches!(file.action, ActionLineOrigin::WithIds { .. })) {
+    if !bulk.files.iter().all(|file| matches!(file.action_lines, PlannedActionLines::WithIds { .. })) {
         return Err("work.conflicts is set, but there are files whose action lines have no ids".into());
     }
     fraction(conflicts.probability, "work.conflicts.probability")?;

@@ -141,7 +141,7 @@ pub fn generate(
             return Err(sink.failure.unwrap_or_else(|| CorpusError::write(&target, cause)));
         }
         so_far = sink.so_far();
-        let bytes = sink.output.bytes();
+        let bytes = sink.output.bytes_written();
         let synced = sink.output.sync()?;
         if synced.line_count() != spec.documents {
             let (announced, written) = (spec.documents, synced.line_count());
@@ -182,13 +182,13 @@ struct Sink<'a> {
 
 impl Sink<'_> {
     fn so_far(&self) -> GenerateProgress {
-        let (documents, bytes) = (self.output.line_count(), self.output.bytes());
+        let (documents, bytes) = (self.output.newline_count(), self.output.bytes_written());
         let before = self.before;
         GenerateProgress { documents: before.documents + documents, bytes: before.bytes + bytes, ..before }
     }
 
     fn report(&mut self) -> Result<(), CorpusError> {
-        self.report_at = self.output.bytes() + REPORT_EVERY;
+        self.report_at = self.output.bytes_written() + REPORT_EVERY;
         let so_far = self.so_far();
         match (self.progress)(so_far) {
             ControlFlow::Continue(()) => Ok(()),
@@ -207,7 +207,7 @@ impl Sink<'_> {
 impl Write for Sink<'_> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         self.output.write(data).map_err(|failure| self.stop(failure))?;
-        if self.output.bytes() >= self.report_at {
+        if self.output.bytes_written() >= self.report_at {
             self.report().map_err(|failure| self.stop(failure))?;
         }
         Ok(data.len())

@@ -9,7 +9,7 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 /// generators, OOPSLA 2014).
 const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Hashes the name of a file to the number of its stream: FNV-1a, 64 bits.
+/// Hashes the name of a file or task to a number that identifies its streams: FNV-1a, 64 bits.
 pub(crate) fn stream_of(name: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     name.bytes().fold(0xcbf2_9ce4_8422_2325, step)
@@ -21,10 +21,10 @@ pub(crate) fn stream_of(name: &str) -> u64 {
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// An independent stream for each `stream` (a path of numbers: version, file, purpose) under one seed.
-    pub(crate) fn new(seed: u64, stream: &[u64]) -> Self {
+    /// An independent stream of random numbers for each `path` (numbers such as version, file, purpose) under one seed.
+    pub(crate) fn new(seed: u64, path: &[u64]) -> Self {
         let mut mixed = SplitMix64::seed_from_u64(seed);
-        for part in stream {
+        for part in path {
             mixed = SplitMix64::seed_from_u64(mixed.next_u64() ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93));
         }
         Self::from_splitmix(mixed)
@@ -268,10 +268,10 @@ mod tests {
     }
 
     #[test]
-    fn an_urn_keeps_the_weights() {
-        let urn = WeightTable::new(&[1, 0, 2, 5, 0]);
+    fn a_weight_table_keeps_the_weights() {
+        let table = WeightTable::new(&[1, 0, 2, 5, 0]);
         let mut counts = [0; 5];
-        (0..=u16::MAX).for_each(|bits| counts[urn.pick(bits)] += 1);
+        (0..=u16::MAX).for_each(|bits| counts[table.pick(bits)] += 1);
         assert_eq!(counts, [8192, 0, 16_384, 40_960, 0]);
         let mut counts = [0; 100];
         let zipf = WeightTable::zipf(100, 1);

@@ -25,20 +25,23 @@ pub(crate) struct RefusedMember {
 #[derive(Debug)]
 pub(super) struct MemberSelector<'a> {
     wanted: &'a str,
-    named: u32,
-    others: u32,
+    /// Files with the expected name so far.
+    named_count: u32,
+    /// Other files so far.
+    other_count: u32,
 }
 
 impl<'a> MemberSelector<'a> {
     pub(super) fn new(wanted: &'a str) -> Self {
-        Self { wanted, named: 0, others: 0 }
+        Self { wanted, named_count: 0, other_count: 0 }
     }
 
-    /// Whether this member is the best so far and replaces the one selected before.
+    /// Selects this member if it is the best so far, in place of the one selected before; returns whether it is
+    /// selected.
     ///
     /// Only the selected member is ever written, under a name that Pacenote chooses, so that no member can do harm. An
     /// archive with a suspicious member is refused nevertheless.
-    pub(super) fn selects(&mut self, name: &str, kind: MemberKind) -> Result<bool, RefusedMember> {
+    pub(super) fn try_select(&mut self, name: &str, kind: MemberKind) -> Result<bool, RefusedMember> {
         if let Some(reason) = refusal_reason(name, kind) {
             return Err(RefusedMember { name: name.escape_debug().collect(), reason });
         }
@@ -48,15 +51,15 @@ impl<'a> MemberSelector<'a> {
         if kind == MemberKind::Folder || resource_fork {
             return Ok(false);
         }
-        let count = if base == self.wanted { &mut self.named } else { &mut self.others };
+        let count = if base == self.wanted { &mut self.named_count } else { &mut self.other_count };
         *count += 1;
-        Ok(*count == 1 && (base == self.wanted || self.named == 0))
+        Ok(*count == 1 && (base == self.wanted || self.named_count == 0))
     }
 
     /// Returns an error with the reason if none of the members is the data file.
     pub(super) fn finish(&self) -> Result<(), String> {
         let wanted = self.wanted;
-        match (self.named, self.others) {
+        match (self.named_count, self.other_count) {
             (1, _) | (0, 1) => Ok(()),
             (0, 0) => Err("it contains no file".to_owned()),
             (0, others) => Err(format!("it contains {others} files, none of them named {wanted}")),
@@ -84,8 +87,11 @@ mod tests {
     /// Returns the members that are selected, in order, and the result.
     fn chosen<'a>(names: &[&'a str]) -> (Vec<&'a str>, Result<(), String>) {
         let mut selector = MemberSelector::new("data.json");
-        let taken =
-            names.iter().copied().filter(|name| selector.selects(name, MemberKind::File).unwrap()).collect();
+        let taken = names
+            .iter()
+            .copied()
+            .filter(|name| selector.try_select(name, MemberKind::File).unwrap())
+            .collect();
         (taken, selector.finish())
     }
 
@@ -115,9 +121,9 @@ mod tests {
             ("data.json", MemberKind::Special, "is a device or a pipe"),
             ("da\nta", MemberKind::Unknown, "is of a kind that Pacenote does not unpack"),
         ] {
-            let refused = MemberSelector::new("data.json").selects(name, kind);
+            let refused = MemberSelector::new("data.json").try_select(name, kind);
             assert_eq!(refused, Err(RefusedMember { name: name.escape_debug().to_string(), reason }));
         }
-        assert_eq!(MemberSelector::new("x").selects("..data/x..", MemberKind::File), Ok(true));
+        assert_eq!(MemberSelector::new("x").try_select("..data/x..", MemberKind::File), Ok(true));
     }
 }

@@ -1,6 +1,6 @@
 //! Unpacks corpora in one streaming pass that also counts the lines.
 //!
-//! [`Archive`] determines the kind of a file from its name; `tar`, `zip` and `parallel_bzip2` read it, `members`
+//! [`ArchiveKind`] determines the kind of a file from its name; `tar`, `zip` and `parallel_bzip2` read it, `members`
 //! selects the data file in it, `writer_thread` writes it.
 
 mod fill;
@@ -55,7 +55,7 @@ pub enum Compression {
 
 /// The kind of an archive, determined from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Archive {
+pub enum ArchiveKind {
     /// The data file alone, perhaps compressed.
     Stream(Compression),
     /// A tar archive, perhaps compressed.
@@ -65,31 +65,31 @@ pub enum Archive {
 }
 
 /// File name extensions; those that contain others come first.
-const ENDINGS: [(&str, Archive); 12] = [
-    (".tar.gz", Archive::Tar(Compression::Gzip)),
-    (".tar.bz2", Archive::Tar(Compression::Bzip2)),
-    (".tar.zst", Archive::Tar(Compression::Zstd)),
-    (".tgz", Archive::Tar(Compression::Gzip)),
-    (".tbz", Archive::Tar(Compression::Bzip2)),
-    (".tbz2", Archive::Tar(Compression::Bzip2)),
-    (".tzst", Archive::Tar(Compression::Zstd)),
-    (".tar", Archive::Tar(Compression::None)),
-    (".zip", Archive::Zip),
-    (".gz", Archive::Stream(Compression::Gzip)),
-    (".bz2", Archive::Stream(Compression::Bzip2)),
-    (".zst", Archive::Stream(Compression::Zstd)),
+const ENDINGS: [(&str, ArchiveKind); 12] = [
+    (".tar.gz", ArchiveKind::Tar(Compression::Gzip)),
+    (".tar.bz2", ArchiveKind::Tar(Compression::Bzip2)),
+    (".tar.zst", ArchiveKind::Tar(Compression::Zstd)),
+    (".tgz", ArchiveKind::Tar(Compression::Gzip)),
+    (".tbz", ArchiveKind::Tar(Compression::Bzip2)),
+    (".tbz2", ArchiveKind::Tar(Compression::Bzip2)),
+    (".tzst", ArchiveKind::Tar(Compression::Zstd)),
+    (".tar", ArchiveKind::Tar(Compression::None)),
+    (".zip", ArchiveKind::Zip),
+    (".gz", ArchiveKind::Stream(Compression::Gzip)),
+    (".bz2", ArchiveKind::Stream(Compression::Bzip2)),
+    (".zst", ArchiveKind::Stream(Compression::Zstd)),
 ];
 
-impl Archive {
+impl ArchiveKind {
     /// Returns the kind of an archive, from its name in upper or lower case.
     #[must_use]
     pub fn of(file: &Path) -> Self {
-        Self::split(file).0
+        Self::split_name(file).0
     }
 
     /// Splits the name of an archive into its kind and the name of the data file: that of the archive without
     /// extension.
-    fn split(file: &Path) -> (Self, String) {
+    fn split_name(file: &Path) -> (Self, String) {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let lower = name.to_ascii_lowercase();
         let known = ENDINGS.iter().find(|(ending, _)| lower.ends_with(ending));
@@ -145,8 +145,12 @@ pub fn unpack(
     max_bytes: Option<u64>,
     progress: &mut dyn FnMut(UnpackProgress) -> ControlFlow<()>,
 ) -> Result<Unpacked, CorpusError> {
-    let limits =
-        UnpackLimits { max_bytes, unknown: MAX_GROWTH_BYTES, free_space, threads: parallel_bzip2::threads() };
+    let limits = UnpackLimits {
+        max_bytes,
+        default_max_bytes: MAX_GROWTH_BYTES,
+        free_space,
+        thread_count: parallel_bzip2::thread_count(),
+    };
     unpack_within(archive, folder, limits, progress)
 }
 
@@ -154,9 +158,10 @@ pub fn unpack(
 struct UnpackLimits {
     max_bytes: Option<u64>,
     /// Limit without `max_bytes`: [`MAX_GROWTH_BYTES`].
-    unknown: u64,
+    default_max_bytes: u64,
     free_space: FreeSpace,
-    threads: usize,
+    /// Threads that decompress bzip2.
+    thread_count: usize,
 }
 
 fn unpack_within(
@@ -166,12 +171,12 @@ fn unpack_within(
     progress: &mut dyn FnMut(UnpackProgress) -> ControlFlow<()>,
 ) -> Result<Unpacked, CorpusError> {
     let file = File::open(archive).map_err(|cause| CorpusError::read(archive, cause))?;
-    let size = file.metadata().map_err(|cause| CorpusError::read(archive, cause))?.len();
-    let (kind, name) = Archive::split(archive);
-    if kind == Archive::Stream(Compression::None) {
-        return Ok(Unpacked { path: archive.to_path_buf(), bytes: size, lines: None });
+    let archive_size = file.metadata().map_err(|cause| CorpusError::read(archive, cause))?.len();
+    let (kind, name) = ArchiveKind::split_name(archive);
+    if kind == ArchiveKind::Stream(Compression::None) {
+        return Ok(Unpacked { path: archive.to_path_buf(), bytes: archive_size, lines: None });
     }
-    if size == 0 {
+    if archive_size == 0 {
         // The decoders accept an empty input as an empty archive, but an empty file is a failed download.
         let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty");
         return Err(CorpusError::Corrupt { path: archive.to_path_buf(), cause });
@@ -180,9 +185,9 @@ fn unpack_within(
         archive,
         target: folder.join(&name),
         name,
-        size,
+        archive_size,
         limits,
-        read: &Cell::new(0),
+        archive_bytes_read: &Cell::new(0),
         bytes_out: 0,
         report_at: 0,
         progress,
@@ -190,15 +195,15 @@ fn unpack_within(
     let mut result = unpacker.unpack(kind);
     if let Err(CorpusError::Corrupt { cause, .. }) = &result
         && cause.kind() == io::ErrorKind::InvalidData
-        && matches!(kind, Archive::Stream(Compression::Bzip2) | Archive::Tar(Compression::Bzip2))
-        && unpacker.limits.threads > 1
+        && matches!(kind, ArchiveKind::Stream(Compression::Bzip2) | ArchiveKind::Tar(Compression::Bzip2))
+        && unpacker.limits.thread_count > 1
     {
         // Data may contain the bytes of a block marker; the sequential decoder does not search for markers.
-        unpacker.limits.threads = 1;
+        unpacker.limits.thread_count = 1;
         result = unpacker.unpack(kind);
     }
     let output = result?;
-    let bytes = output.bytes();
+    let bytes = output.bytes_written();
     let synced = output.sync()?;
     let lines = Some(synced.line_count());
     Ok(Unpacked { path: synced.persist()?, bytes, lines })
@@ -211,10 +216,9 @@ struct Unpacker<'a> {
     name: String,
     /// Path of the data file.
     target: PathBuf,
-    size: u64,
+    archive_size: u64,
     limits: UnpackLimits,
-    /// Bytes of the archive read so far.
-    read: &'a Cell<u64>,
+    archive_bytes_read: &'a Cell<u64>,
     /// Unpacked bytes so far, those of other members included.
     bytes_out: u64,
     /// Unpacked bytes at which progress is reported next.
@@ -223,64 +227,64 @@ struct Unpacker<'a> {
 }
 
 impl Unpacker<'_> {
-    fn unpack(&mut self, kind: Archive) -> Result<CorpusWriter, CorpusError> {
+    fn unpack(&mut self, kind: ArchiveKind) -> Result<CorpusWriter, CorpusError> {
         (self.bytes_out, self.report_at) = (0, 0);
         let output = match kind {
-            Archive::Stream(compression) => {
-                let mut stream = self.stream(compression)?;
-                let (mut output, name) = (self.output()?, self.name.clone());
+            ArchiveKind::Stream(compression) => {
+                let mut stream = self.open_stream(compression)?;
+                let (mut output, name) = (self.create_output()?, self.name.clone());
                 self.copy(&name, &mut *stream, Some(&mut output))?;
                 output
             }
-            Archive::Tar(compression) => self.tar(compression)?,
-            Archive::Zip => self.zip()?,
+            ArchiveKind::Tar(compression) => self.unpack_tar(compression)?,
+            ArchiveKind::Zip => self.unpack_zip()?,
         };
-        self.read.set(self.size);
+        self.archive_bytes_read.set(self.archive_size);
         self.report()?;
         Ok(output)
     }
 
-    fn output(&self) -> Result<CorpusWriter, CorpusError> {
+    fn create_output(&self) -> Result<CorpusWriter, CorpusError> {
         CorpusWriter::create(&self.target, self.limits.free_space)
     }
 
-    fn tar(&mut self, compression: Compression) -> Result<CorpusWriter, CorpusError> {
+    fn unpack_tar(&mut self, compression: Compression) -> Result<CorpusWriter, CorpusError> {
         let (archive, name) = (self.archive, self.name.clone());
         let refused = |member: RefusedMember| CorpusError::refused(archive, member.name, member.reason);
-        let mut tar = TarReader::new(self.stream(compression)?);
-        let (mut selector, mut kept) = (MemberSelector::new(&name), None);
+        let mut tar = TarReader::new(self.open_stream(compression)?);
+        let (mut selector, mut selected_output) = (MemberSelector::new(&name), None);
         while let Some(member) = tar.next_member().map_err(|cause| CorpusError::corrupt(archive, cause))? {
-            let selects = selector.selects(&member.name, member.kind);
-            let selects = selects.map_err(refused)?;
-            if selects {
+            let selected = selector.try_select(&member.name, member.kind);
+            let selected = selected.map_err(refused)?;
+            if selected {
                 // The previous file is removed first: the disk may not have room for both.
-                drop(kept.take());
-                kept = Some(self.output()?);
+                drop(selected_output.take());
+                selected_output = Some(self.create_output()?);
             }
-            self.copy(&member.name, &mut tar, kept.as_mut().filter(|_| selects))?;
+            self.copy(&member.name, &mut tar, selected_output.as_mut().filter(|_| selected))?;
         }
         // The rest is padding and, in some formats, the checksum of the whole stream.
         self.copy(&name, &mut tar.into_rest(), None)?;
-        self.chosen(&selector, kept)
+        self.selected(&selector, selected_output)
     }
 
-    fn zip(&mut self) -> Result<CorpusWriter, CorpusError> {
+    fn unpack_zip(&mut self) -> Result<CorpusWriter, CorpusError> {
         let (archive, name) = (self.archive, self.name.clone());
         let corrupt = |cause| CorpusError::corrupt(archive, cause);
         let refused = |member: RefusedMember| CorpusError::refused(archive, member.name, member.reason);
         let map = map(archive)?;
-        let (mut selector, mut kept) = (MemberSelector::new(&name), None);
+        let (mut selector, mut selected_member) = (MemberSelector::new(&name), None);
         for member in zip::ZipDirectory::of(&map).map_err(corrupt)? {
             let member = member.map_err(corrupt)?;
-            let selects = selector.selects(&member.name, member.kind);
-            if selects.map_err(refused)? {
-                kept = Some(member);
+            let selected = selector.try_select(&member.name, member.kind);
+            if selected.map_err(refused)? {
+                selected_member = Some(member);
             }
         }
-        let member = self.chosen(&selector, kept)?;
+        let member = self.selected(&selector, selected_member)?;
         let (start, data) = member.data(&map).map_err(corrupt)?;
-        self.read.set(start);
-        let source = CountingReader { source: data, read: self.read };
+        self.archive_bytes_read.set(start);
+        let source = CountingReader { source: data, archive_bytes_read: self.archive_bytes_read };
         let stream = match (member.encrypted, member.method) {
             (false, zip::STORED) => decoder(Compression::None, source),
             (false, zip::DEFLATE) => {
@@ -293,15 +297,15 @@ impl Unpacker<'_> {
                 return Err(self.unsupported(format!("its compression method {method} is not supported")));
             }
         };
-        let mut output = self.output()?;
+        let mut output = self.create_output()?;
         self.copy(&member.name, &mut member.checked(stream.map_err(corrupt)?), Some(&mut output))?;
         Ok(output)
     }
 
     /// Returns the selected member, or an error with the reason why there is none.
-    fn chosen<T>(&self, selector: &MemberSelector, kept: Option<T>) -> Result<T, CorpusError> {
+    fn selected<T>(&self, selector: &MemberSelector, selected: Option<T>) -> Result<T, CorpusError> {
         selector.finish().map_err(|reason| self.unsupported(reason))?;
-        kept.ok_or_else(|| self.unsupported("it contains no file".to_owned()))
+        selected.ok_or_else(|| self.unsupported("it contains no file".to_owned()))
     }
 
     fn unsupported(&self, reason: String) -> CorpusError {
@@ -316,51 +320,53 @@ impl Unpacker<'_> {
         output: Option<&mut CorpusWriter>,
     ) -> Result<(), CorpusError> {
         match output {
-            Some(output) => {
-                writer_thread::write(output, WRITE_SIZE, |pipe| self.pass(name, stream, Some(pipe)))
-            }
-            None => self.pass(name, stream, None),
+            Some(output) => writer_thread::write_through(output, WRITE_SIZE, |pipe| {
+                self.copy_within_limits(name, stream, Some(pipe))
+            }),
+            None => self.copy_within_limits(name, stream, None),
         }
     }
 
     /// Copies `stream` to the writer, if there is one, within the limits.
-    fn pass(
+    fn copy_within_limits(
         &mut self,
         name: &str,
         stream: &mut dyn Read,
         pipe: Option<&WriterPipe>,
     ) -> Result<(), CorpusError> {
-        let bound = self.limits.unknown.max(self.size.saturating_mul(MAX_GROWTH_FACTOR));
-        let most = self.limits.max_bytes.unwrap_or(bound);
-        let limit_in_all = bound.saturating_add(self.limits.max_bytes.unwrap_or(0));
-        let (mut buffer, mut kept) = (vec![0; WRITE_SIZE], 0);
+        let growth_limit =
+            self.limits.default_max_bytes.max(self.archive_size.saturating_mul(MAX_GROWTH_FACTOR));
+        let member_limit = self.limits.max_bytes.unwrap_or(growth_limit);
+        let archive_limit = growth_limit.saturating_add(self.limits.max_bytes.unwrap_or(0));
+        let (mut buffer, mut member_bytes) = (vec![0; WRITE_SIZE], 0);
         loop {
             let filled =
                 fill(stream, &mut buffer).map_err(|cause| CorpusError::corrupt(self.archive, cause))?;
-            let whole = filled == buffer.len();
+            let buffer_full = filled == buffer.len();
             self.bytes_out += filled as u64;
-            kept += if pipe.is_some() { filled as u64 } else { 0 };
-            for (bytes, limit) in [(kept, most), (self.bytes_out, limit_in_all)] {
+            member_bytes += if pipe.is_some() { filled as u64 } else { 0 };
+            for (bytes, limit) in [(member_bytes, member_limit), (self.bytes_out, archive_limit)] {
                 if bytes > limit {
                     let member = name.escape_debug().collect();
                     return Err(CorpusError::TooLarge { path: self.archive.to_path_buf(), member, limit });
                 }
             }
-            if pipe.is_some_and(|pipe| !pipe.pass(&mut buffer, filled)) {
+            if pipe.is_some_and(|pipe| !pipe.send(&mut buffer, filled)) {
                 return Ok(()); // the writer returns the error
             }
             if self.bytes_out >= self.report_at {
                 self.report_at = self.bytes_out + REPORT_EVERY;
                 self.report()?;
             }
-            if !whole {
+            if !buffer_full {
                 return Ok(());
             }
         }
     }
 
     fn report(&mut self) -> Result<(), CorpusError> {
-        let (bytes_in, bytes_in_total) = (self.read.get().min(self.size), self.size);
+        let (bytes_in, bytes_in_total) =
+            (self.archive_bytes_read.get().min(self.archive_size), self.archive_size);
         match (self.progress)(UnpackProgress { bytes_in, bytes_in_total, bytes_out: self.bytes_out }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(CorpusError::Interrupted { path: self.target.clone() }),
@@ -370,15 +376,18 @@ impl Unpacker<'_> {
 
 impl<'a> Unpacker<'a> {
     /// The decompressed archive.
-    fn stream(&self, compression: Compression) -> Result<Box<dyn Read + 'a>, CorpusError> {
-        let (archive, read, threads) = (self.archive, self.read, self.limits.threads);
-        let unread = |cause| CorpusError::read(archive, cause);
-        if compression == Compression::Bzip2 && threads > 1 {
-            return Ok(Box::new(BlockReader::new(map(archive)?, threads, read).map_err(unread)?));
+    fn open_stream(&self, compression: Compression) -> Result<Box<dyn Read + 'a>, CorpusError> {
+        let (archive, archive_bytes_read) = (self.archive, self.archive_bytes_read);
+        let thread_count = self.limits.thread_count;
+        let read_error = |cause| CorpusError::read(archive, cause);
+        if compression == Compression::Bzip2 && thread_count > 1 {
+            return Ok(Box::new(
+                BlockReader::new(map(archive)?, thread_count, archive_bytes_read).map_err(read_error)?,
+            ));
         }
-        read.set(0);
-        let source = File::open(archive).map_err(unread)?;
-        decoder(compression, CountingReader { source, read }).map_err(unread)
+        archive_bytes_read.set(0);
+        let source = File::open(archive).map_err(read_error)?;
+        decoder(compression, CountingReader { source, archive_bytes_read }).map_err(read_error)
     }
 }
 
@@ -399,13 +408,13 @@ fn decoder<'a>(compression: Compression, source: impl Read + 'a) -> io::Result<B
 /// Counts the bytes read from the archive, below the buffer.
 struct CountingReader<'a, R> {
     source: R,
-    read: &'a Cell<u64>,
+    archive_bytes_read: &'a Cell<u64>,
 }
 
 impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
-        self.read.set(self.read.get() + read as u64);
+        self.archive_bytes_read.set(self.archive_bytes_read.get() + read as u64);
         Ok(read)
     }
 }
@@ -416,7 +425,7 @@ mod tests {
     use std::io::Write;
 
     const LIMITS: UnpackLimits =
-        UnpackLimits { max_bytes: None, unknown: MAX_GROWTH_BYTES, free_space, threads: 1 };
+        UnpackLimits { max_bytes: None, default_max_bytes: MAX_GROWTH_BYTES, free_space, thread_count: 1 };
 
     #[test]
     fn stops_before_the_disk_is_full() {
@@ -460,19 +469,19 @@ mod tests {
     #[test]
     fn kinds_and_data_files_by_name() {
         for (name, kind, data) in [
-            ("a.json", Archive::Stream(Compression::None), "a.json"),
-            ("a", Archive::Stream(Compression::None), "a"),
-            ("a.json.gz", Archive::Stream(Compression::Gzip), "a.json"),
-            ("a.json.BZ2", Archive::Stream(Compression::Bzip2), "a.json"),
-            ("a.ndjson.zst", Archive::Stream(Compression::Zstd), "a.ndjson"),
-            ("a.json.tar.gz", Archive::Tar(Compression::Gzip), "a.json"),
-            ("a.json.tar.bz2", Archive::Tar(Compression::Bzip2), "a.json"),
-            ("a.json.tar.zst", Archive::Tar(Compression::Zstd), "a.json"),
-            ("a.json.tgz", Archive::Tar(Compression::Gzip), "a.json"),
-            ("a.json.tar", Archive::Tar(Compression::None), "a.json"),
-            ("a.json.Zip", Archive::Zip, "a.json"),
+            ("a.json", ArchiveKind::Stream(Compression::None), "a.json"),
+            ("a", ArchiveKind::Stream(Compression::None), "a"),
+            ("a.json.gz", ArchiveKind::Stream(Compression::Gzip), "a.json"),
+            ("a.json.BZ2", ArchiveKind::Stream(Compression::Bzip2), "a.json"),
+            ("a.ndjson.zst", ArchiveKind::Stream(Compression::Zstd), "a.ndjson"),
+            ("a.json.tar.gz", ArchiveKind::Tar(Compression::Gzip), "a.json"),
+            ("a.json.tar.bz2", ArchiveKind::Tar(Compression::Bzip2), "a.json"),
+            ("a.json.tar.zst", ArchiveKind::Tar(Compression::Zstd), "a.json"),
+            ("a.json.tgz", ArchiveKind::Tar(Compression::Gzip), "a.json"),
+            ("a.json.tar", ArchiveKind::Tar(Compression::None), "a.json"),
+            ("a.json.Zip", ArchiveKind::Zip, "a.json"),
         ] {
-            assert_eq!(Archive::split(Path::new(name)), (kind, data.to_owned()), "{name}");
+            assert_eq!(ArchiveKind::split_name(Path::new(name)), (kind, data.to_owned()), "{name}");
         }
     }
 
@@ -482,7 +491,7 @@ mod tests {
         let archive = folder.path().join("data.json.zst");
         let unpack_of = |data: &[u8]| {
             std::fs::write(&archive, zstd::encode_all(data, 3).unwrap()).unwrap();
-            let limits = UnpackLimits { unknown: 1000, ..LIMITS };
+            let limits = UnpackLimits { default_max_bytes: 1000, ..LIMITS };
             unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(()))
         };
         let noise = noise(5000);
@@ -524,14 +533,14 @@ mod tests {
         let mut all_equal = true;
         for (bytes, expected) in [(pack(&data), &data), (streams, &behind), (pack(b""), &Vec::new())] {
             std::fs::write(&archive, &bytes).unwrap();
-            for threads in [1, 3] {
-                let limits = UnpackLimits { threads, ..LIMITS };
+            for thread_count in [1, 3] {
+                let limits = UnpackLimits { thread_count, ..LIMITS };
                 let unpacked =
                     unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(()));
                 all_equal &= std::fs::read(unpacked.unwrap().path).unwrap() == *expected;
             }
-            let read = Cell::new(0);
-            let blocks = BlockReader::new(map(&archive).unwrap(), 2, &read).unwrap();
+            let archive_bytes_read = Cell::new(0);
+            let blocks = BlockReader::new(map(&archive).unwrap(), 2, &archive_bytes_read).unwrap();
             let mut unpacked = Vec::new();
             io::BufReader::new(blocks).read_to_end(&mut unpacked).unwrap();
             all_equal &= unpacked == *expected;
@@ -549,8 +558,8 @@ mod tests {
         let ends = (1..40).chain((40..whole.len()).step_by(19_919)).chain(whole.len() - 15..whole.len());
         for end in ends {
             std::fs::write(&archive, &whole[..end]).unwrap();
-            let read = Cell::new(0);
-            let mut blocks = BlockReader::new(map(&archive).unwrap(), 2, &read).unwrap();
+            let archive_bytes_read = Cell::new(0);
+            let mut blocks = BlockReader::new(map(&archive).unwrap(), 2, &archive_bytes_read).unwrap();
             let error = io::copy(&mut blocks, &mut io::sink()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{end}: {error}");
         }
@@ -558,8 +567,8 @@ mod tests {
             let mut wrong = whole.clone();
             wrong[at] ^= 0x10;
             std::fs::write(&archive, &wrong).unwrap();
-            let read = Cell::new(0);
-            let mut blocks = BlockReader::new(map(&archive).unwrap(), 2, &read).unwrap();
+            let archive_bytes_read = Cell::new(0);
+            let mut blocks = BlockReader::new(map(&archive).unwrap(), 2, &archive_bytes_read).unwrap();
             io::copy(&mut blocks, &mut io::sink()).unwrap_err();
         }
     }

@@ -16,15 +16,15 @@ use memchr::memmem::Finder;
 use memmap2::Mmap;
 
 /// The marks of a block and of the end of a stream.
-const BLOCK: u64 = 0x3141_5926_5359;
-const END: u64 = 0x1772_4538_5090;
+const BLOCK_MARK: u64 = 0x3141_5926_5359;
+const END_MARK: u64 = 0x1772_4538_5090;
 const MARK_BITS: usize = 48;
 
 /// Bytes searched for marks per step.
 const WINDOW: usize = 1 << 20;
 
 /// Number of threads to decompress with: the cores of this machine. On one core the ordinary decoder is as fast.
-pub(super) fn threads() -> usize {
+pub(super) fn thread_count() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
@@ -36,9 +36,11 @@ pub(super) struct BlockReader<'a> {
     shared: Arc<SharedState>,
     threads: Vec<JoinHandle<()>>,
     /// Offset in the archive up to which data has been returned.
-    read: &'a Cell<u64>,
-    size: u64,
-    current: Vec<u8>,
+    archive_bytes_read: &'a Cell<u64>,
+    archive_size: u64,
+    /// Data of the current block.
+    block_data: Vec<u8>,
+    /// Bytes of it that have been returned.
     position: usize,
     ended: bool,
 }
@@ -47,36 +49,38 @@ struct SharedState {
     archive: Mmap,
     /// Number of the next block, and the splitter that finds it.
     splitter: Mutex<(u64, Splitter)>,
-    queue: Mutex<Queue>,
+    finished: Mutex<FinishedBlocks>,
     changed: Condvar,
     /// Number of blocks that may be decompressed ahead of the reader.
     lookahead: u64,
 }
 
 /// The data of a block and where the block ends in the archive; `None` at the end of the archive.
-type Done = io::Result<Option<(Vec<u8>, u64)>>;
+type BlockResult = io::Result<Option<(Vec<u8>, u64)>>;
 
 #[derive(Default)]
-struct Queue {
+struct FinishedBlocks {
     /// Results by block number.
-    done: BTreeMap<u64, Done>,
+    results: BTreeMap<u64, BlockResult>,
+    /// Number of the block that the reader takes next.
     next_number: u64,
+    /// The reader has been dropped.
     stop: bool,
     /// A thread has panicked.
     thread_died: bool,
 }
 
 impl SharedState {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_finished(&self) -> MutexGuard<'_, FinishedBlocks> {
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-        self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
+    fn wait<'a>(&self, finished: MutexGuard<'a, FinishedBlocks>) -> MutexGuard<'a, FinishedBlocks> {
+        self.changed.wait(finished).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Decompresses blocks until the archive ends or the reader is dropped; one call per thread.
-    fn run(&self) {
+    fn decompress_blocks(&self) {
         let _guard = PanicGuard(self);
         loop {
             let (number, block) = {
@@ -84,17 +88,18 @@ impl SharedState {
                 splitter.0 += 1;
                 (splitter.0 - 1, splitter.1.next_block(&self.archive))
             };
-            let unpack = |block: Block| Ok(Some((block.unpack(&self.archive)?, (block.bits.end / 8) as u64)));
-            let done = block.and_then(|block| block.map_or(Ok(None), unpack));
-            let last = !matches!(done, Ok(Some(_)));
-            let mut queue = self.queue();
-            while !queue.stop && number >= queue.next_number + self.lookahead {
-                queue = self.wait(queue);
+            let decompress =
+                |block: Block| Ok(Some((block.decompress(&self.archive)?, (block.bits.end / 8) as u64)));
+            let result = block.and_then(|block| block.map_or(Ok(None), decompress));
+            let last = !matches!(result, Ok(Some(_)));
+            let mut finished = self.lock_finished();
+            while !finished.stop && number >= finished.next_number + self.lookahead {
+                finished = self.wait(finished);
             }
-            if queue.stop {
+            if finished.stop {
                 return;
             }
-            queue.done.insert(number, done);
+            finished.results.insert(number, result);
             self.changed.notify_all();
             if last {
                 return;
@@ -109,62 +114,74 @@ struct PanicGuard<'a>(&'a SharedState);
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.queue().thread_died = true;
+            self.0.lock_finished().thread_died = true;
             self.0.changed.notify_all();
         }
     }
 }
 
 impl<'a> BlockReader<'a> {
-    pub(super) fn new(archive: Mmap, threads: usize, read: &'a Cell<u64>) -> io::Result<Self> {
-        let size = archive.len() as u64;
+    pub(super) fn new(
+        archive: Mmap,
+        thread_count: usize,
+        archive_bytes_read: &'a Cell<u64>,
+    ) -> io::Result<Self> {
+        let archive_size = archive.len() as u64;
         let shared = Arc::new(SharedState {
             archive,
             splitter: Mutex::new((0, Splitter::default())),
-            queue: Mutex::default(),
+            finished: Mutex::default(),
             changed: Condvar::new(),
-            lookahead: 2 * threads as u64,
+            lookahead: 2 * thread_count as u64,
         });
-        let mut blocks =
-            Self { shared, threads: Vec::new(), read, size, current: Vec::new(), position: 0, ended: false };
-        for _ in 0..threads {
+        let mut blocks = Self {
+            shared,
+            threads: Vec::new(),
+            archive_bytes_read,
+            archive_size,
+            block_data: Vec::new(),
+            position: 0,
+            ended: false,
+        };
+        for _ in 0..thread_count {
             let shared = Arc::clone(&blocks.shared);
-            let thread = thread::Builder::new().name("bzip2".into()).spawn(move || shared.run())?;
+            let thread =
+                thread::Builder::new().name("bzip2".into()).spawn(move || shared.decompress_blocks())?;
             blocks.threads.push(thread);
         }
         Ok(blocks)
     }
 
     /// Waits for the next block.
-    fn next_block(&mut self) -> io::Result<()> {
-        let mut queue = self.shared.queue();
-        let number = queue.next_number;
-        let done = loop {
-            if let Some(done) = queue.done.remove(&number) {
-                break done;
+    fn take_next_block(&mut self) -> io::Result<()> {
+        let mut finished = self.shared.lock_finished();
+        let number = finished.next_number;
+        let result = loop {
+            if let Some(result) = finished.results.remove(&number) {
+                break result;
             }
-            if queue.thread_died {
+            if finished.thread_died {
                 break Err(io::Error::other("a thread panicked"));
             }
-            queue = self.shared.wait(queue);
+            finished = self.shared.wait(finished);
         };
-        queue.next_number += 1;
-        drop(queue);
+        finished.next_number += 1;
+        drop(finished);
         self.shared.changed.notify_all();
-        self.ended = !matches!(done, Ok(Some(_)));
-        let (data, end) = done?.unwrap_or((Vec::new(), self.size));
-        self.read.set(end);
-        (self.current, self.position) = (data, 0);
+        self.ended = !matches!(result, Ok(Some(_)));
+        let (data, end) = result?.unwrap_or((Vec::new(), self.archive_size));
+        self.archive_bytes_read.set(end);
+        (self.block_data, self.position) = (data, 0);
         Ok(())
     }
 }
 
 impl Read for BlockReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.position == self.current.len() && !self.ended {
-            self.next_block()?;
+        while self.position == self.block_data.len() && !self.ended {
+            self.take_next_block()?;
         }
-        let read = (&self.current[self.position..]).read(buffer)?;
+        let read = (&self.block_data[self.position..]).read(buffer)?;
         self.position += read;
         Ok(read)
     }
@@ -172,10 +189,10 @@ impl Read for BlockReader<'_> {
 
 impl Drop for BlockReader<'_> {
     fn drop(&mut self) {
-        self.shared.queue().stop = true;
+        self.shared.lock_finished().stop = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // Errors have been returned through the queue.
+            // Errors have been returned with the blocks.
             let _joined = thread.join();
         }
     }
@@ -191,7 +208,7 @@ struct Block {
 
 impl Block {
     /// Decompresses the block as a stream of one block.
-    fn unpack(&self, archive: &[u8]) -> io::Result<Vec<u8>> {
+    fn decompress(&self, archive: &[u8]) -> io::Result<Vec<u8>> {
         let (first, shift) = (self.bits.start / 8, self.bits.start % 8);
         let (whole, rest) = (self.bits.len() / 8, self.bits.len() % 8);
         let mut stream = Vec::with_capacity(whole + 16);
@@ -203,7 +220,7 @@ impl Block {
         stream.extend((first..first + whole).map(byte));
         // The last bits of the block, the end mark, and the checksum of the stream, which is that of its only block.
         let mut tail = if rest > 0 { u128::from(byte(first + whole) >> (8 - rest)) } else { 0 };
-        tail = (tail << MARK_BITS | u128::from(END)) << 32 | u128::from(self.crc);
+        tail = (tail << MARK_BITS | u128::from(END_MARK)) << 32 | u128::from(self.crc);
         let tail = tail << (128 - rest - MARK_BITS - 32);
         stream.extend_from_slice(&tail.to_be_bytes()[..(rest + MARK_BITS + 32).div_ceil(8)]);
         let mut data = Vec::new();
@@ -218,7 +235,7 @@ impl Block {
 struct Splitter {
     marks: MarkFinder,
     /// Bit offset of the next mark or, between streams, of the next header.
-    bit: usize,
+    next_bit: usize,
     /// Level and checksum of the current stream.
     stream: Option<(u8, u32)>,
 }
@@ -228,29 +245,30 @@ impl Splitter {
         let end = archive.len() * 8;
         loop {
             let Some((level, crc)) = self.stream else {
-                if self.bit == end && end > 0 {
+                if self.next_bit == end && end > 0 {
                     return Ok(None);
                 }
-                let header = archive.get(self.bit / 8..self.bit / 8 + 4).ok_or_else(truncated)?;
+                let header = archive.get(self.next_bit / 8..self.next_bit / 8 + 4).ok_or_else(truncated)?;
                 if !header.starts_with(b"BZh") || !(b'1'..=b'9').contains(&header[3]) {
                     return Err(invalid("the bzip2 header is missing"));
                 }
                 self.stream = Some((header[3], 0));
-                self.bit += 32;
+                self.next_bit += 32;
                 continue;
             };
-            let (mark, sum) = (bits(archive, self.bit) >> 16, bits(archive, self.bit + MARK_BITS) >> 32);
-            if self.bit + MARK_BITS + 32 > end {
+            let (mark, sum) =
+                (bits(archive, self.next_bit) >> 16, bits(archive, self.next_bit + MARK_BITS) >> 32);
+            if self.next_bit + MARK_BITS + 32 > end {
                 return Err(truncated());
             }
-            if mark == END && sum == u64::from(crc) {
+            if mark == END_MARK && sum == u64::from(crc) {
                 self.stream = None;
-                self.bit = (self.bit + MARK_BITS + 32).next_multiple_of(8);
-            } else if mark == BLOCK {
-                let next = self.marks.next(archive, self.bit + MARK_BITS).ok_or_else(truncated)?;
+                self.next_bit = (self.next_bit + MARK_BITS + 32).next_multiple_of(8);
+            } else if mark == BLOCK_MARK {
+                let next = self.marks.next(archive, self.next_bit + MARK_BITS).ok_or_else(truncated)?;
                 let block_crc = u32::try_from(sum).unwrap_or(0);
                 self.stream = Some((level, crc.rotate_left(1) ^ block_crc));
-                let bits = std::mem::replace(&mut self.bit, next)..next;
+                let bits = std::mem::replace(&mut self.next_bit, next)..next;
                 return Ok(Some(Block { bits, level, crc: block_crc }));
             } else {
                 return Err(invalid("bzip2 data is invalid"));
@@ -263,9 +281,10 @@ impl Splitter {
 struct MarkFinder {
     /// One finder for each mark and bit shift: it searches for the five bytes that the shifted mark fills completely.
     finders: Vec<(Finder<'static>, usize, u64)>,
+    /// Bit offsets of the marks found ahead.
     found: VecDeque<usize>,
     /// Bytes searched so far.
-    seen: usize,
+    searched: usize,
 }
 
 impl Default for MarkFinder {
@@ -274,8 +293,8 @@ impl Default for MarkFinder {
             let bytes = (mark << (16 - shift)).to_be_bytes();
             (Finder::new(&bytes[1..6]).into_owned(), shift, mark)
         };
-        let shifts = (0..8).flat_map(|shift| [(BLOCK, shift), (END, shift)]);
-        Self { finders: shifts.map(finder).collect(), found: VecDeque::new(), seen: 0 }
+        let shifts = (0..8).flat_map(|shift| [(BLOCK_MARK, shift), (END_MARK, shift)]);
+        Self { finders: shifts.map(finder).collect(), found: VecDeque::new(), searched: 0 }
     }
 }
 
@@ -289,7 +308,7 @@ impl MarkFinder {
                     return Some(bit);
                 }
             }
-            if self.seen >= archive.len() {
+            if self.searched >= archive.len() {
                 return None;
             }
             self.search_window(archive);
@@ -297,7 +316,7 @@ impl MarkFinder {
     }
 
     fn search_window(&mut self, archive: &[u8]) {
-        let (start, end) = (self.seen, archive.len().min(self.seen + WINDOW));
+        let (start, end) = (self.searched, archive.len().min(self.searched + WINDOW));
         let window = &archive[start..archive.len().min(end + 4)]; // a mark may begin in this window and end after it
         for (finder, shift, mark) in &self.finders {
             for position in finder.find_iter(window) {
@@ -307,7 +326,7 @@ impl MarkFinder {
             }
         }
         self.found.make_contiguous().sort_unstable();
-        self.seen = end;
+        self.searched = end;
     }
 }
 

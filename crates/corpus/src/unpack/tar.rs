@@ -28,7 +28,8 @@ pub(super) struct TarReader<R> {
     remaining: u64,
     /// Bytes of padding after the current member.
     padding: u64,
-    members: u64,
+    /// Members returned so far.
+    member_count: u64,
 }
 
 /// What extension headers declare about the next member.
@@ -41,26 +42,26 @@ struct Extension {
 
 impl<R: Read> TarReader<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, remaining: 0, padding: 0, members: 0 }
+        Self { source, remaining: 0, padding: 0, member_count: 0 }
     }
 
     /// Returns the next member. The data of the previous one must have been read to its end.
     pub(super) fn next_member(&mut self) -> io::Result<Option<TarMember>> {
         let mut extension = Extension::default();
         loop {
-            let Some(header) = self.header()? else { return Ok(None) };
+            let Some(header) = self.read_header()? else { return Ok(None) };
             let size = number(&header[124..136])?;
             match header[156] {
-                b'L' => extension.name = Some(text(&self.extension_data(size)?)),
-                b'x' => extension.read(&self.extension_data(size)?)?,
-                b'K' | b'g' => drop(self.extension_data(size)?),
+                b'L' => extension.name = Some(text(&self.read_extension_data(size)?)),
+                b'x' => extension.read_records(&self.read_extension_data(size)?)?,
+                b'K' | b'g' => drop(self.read_extension_data(size)?),
                 flag => {
                     let name = extension.name.unwrap_or_else(|| name_of(&header));
                     let kind = if extension.sparse { MemberKind::Unknown } else { kind_of(flag, &name) };
                     // No data follows a link or a folder, whatever size its header declares.
                     let size = if kind == MemberKind::File { extension.size.unwrap_or(size) } else { 0 };
-                    self.begin(size)?;
-                    self.members += 1;
+                    self.begin_data(size)?;
+                    self.member_count += 1;
                     return Ok(Some(TarMember { name, kind, size }));
                 }
             }
@@ -72,7 +73,7 @@ impl<R: Read> TarReader<R> {
         self.source
     }
 
-    fn begin(&mut self, size: u64) -> io::Result<()> {
+    fn begin_data(&mut self, size: u64) -> io::Result<()> {
         let end = size.checked_next_multiple_of(BLOCK as u64);
         let end = end.ok_or_else(|| invalid("a tar header declares an impossible size"))?;
         (self.remaining, self.padding) = (size, end - size);
@@ -80,14 +81,14 @@ impl<R: Read> TarReader<R> {
     }
 
     /// Reads the next header; `None` at the end of the archive.
-    fn header(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
+    fn read_header(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
         let padding = usize::try_from(self.padding).unwrap_or(0).min(BLOCK - 1);
         fill(&mut self.source, &mut block[..padding])?;
         self.padding = 0;
         let filled = fill(&mut self.source, &mut block)?;
         let empty = filled == 0 || (filled == BLOCK && block == [0; BLOCK]);
-        if empty && (filled == BLOCK || self.members > 0) {
+        if empty && (filled == BLOCK || self.member_count > 0) {
             return Ok(None);
         }
         if filled < BLOCK {
@@ -102,11 +103,11 @@ impl<R: Read> TarReader<R> {
     }
 
     /// Reads the data of an extension header.
-    fn extension_data(&mut self, size: u64) -> io::Result<Vec<u8>> {
+    fn read_extension_data(&mut self, size: u64) -> io::Result<Vec<u8>> {
         if size > MAX_HEADER_SIZE {
             return Err(invalid("a tar header is too long"));
         }
-        self.begin(size)?;
+        self.begin_data(size)?;
         let mut data = vec![0; usize::try_from(size).unwrap_or(0)];
         self.read_exact(&mut data)?;
         Ok(data)
@@ -115,9 +116,9 @@ impl<R: Read> TarReader<R> {
 
 impl<R: Read> Read for TarReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(buffer.len());
-        let read = self.source.read(&mut buffer[..most])?;
-        if read == 0 && most > 0 {
+        let limit = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.source.read(&mut buffer[..limit])?;
+        if read == 0 && limit > 0 {
             return Err(truncated());
         }
         self.remaining -= read as u64;
@@ -127,7 +128,7 @@ impl<R: Read> Read for TarReader<R> {
 
 impl Extension {
     /// Reads pax records: length, space, key, `=`, value, newline.
-    fn read(&mut self, mut records: &[u8]) -> io::Result<()> {
+    fn read_records(&mut self, mut records: &[u8]) -> io::Result<()> {
         while !records.is_empty() {
             let blank = memchr::memchr(b' ', records).ok_or_else(pax)?;
             let length: usize = text(&records[..blank]).parse().map_err(|_| pax())?;

@@ -18,44 +18,45 @@ const SYNC_EVERY: u64 = 32 << 20;
 
 /// The decoder's end of the pipe to the writer thread.
 pub(super) struct WriterPipe {
-    full: SyncSender<(Vec<u8>, usize)>,
-    empty: Receiver<Vec<u8>>,
+    /// Buffers to write, with their number of filled bytes.
+    filled_tx: SyncSender<(Vec<u8>, usize)>,
+    empty_rx: Receiver<Vec<u8>>,
 }
 
 impl WriterPipe {
     /// Sends the first `filled` bytes to the writer and replaces the buffer with an empty one of the same size. Returns
-    /// false if the writer has failed; [`write`] returns its error.
-    pub(super) fn pass(&self, buffer: &mut Vec<u8>, filled: usize) -> bool {
-        let Ok(empty) = self.empty.recv() else { return false };
-        self.full.send((std::mem::replace(buffer, empty), filled)).is_ok()
+    /// false if the writer has failed; [`write_through`] returns its error.
+    pub(super) fn send(&self, buffer: &mut Vec<u8>, filled: usize) -> bool {
+        let Ok(empty) = self.empty_rx.recv() else { return false };
+        self.filled_tx.send((std::mem::replace(buffer, empty), filled)).is_ok()
     }
 }
 
-/// Writes the buffers of `size` bytes that `unpack` sends to `output`; returns when everything is written.
+/// Writes the buffers of `buffer_size` bytes that `unpack` sends to `output`; returns when everything is written.
 ///
 /// # Errors
 ///
 /// Those of `unpack`, then those of the writer.
-pub(super) fn write(
+pub(super) fn write_through(
     output: &mut CorpusWriter,
-    size: usize,
+    buffer_size: usize,
     unpack: impl FnOnce(&WriterPipe) -> Result<(), CorpusError>,
 ) -> Result<(), CorpusError> {
     let target = output.target().to_path_buf();
     let failed = |cause| CorpusError::write(&target, cause);
     let file = output.file().try_clone().map_err(failed)?;
     thread::scope(|scope| {
-        let (full, to_write) = sync_channel(BUFFERS);
-        let (used, empty) = channel();
-        let (sync_request, sync_requests) = sync_channel(1);
+        let (filled_tx, filled_rx) = sync_channel(BUFFERS);
+        let (empty_tx, empty_rx) = channel();
+        let (sync_tx, sync_rx) = sync_channel(1);
         for _ in 0..BUFFERS {
             // Cannot fail: the receiver lives in this function.
-            let _sent = used.send(vec![0; size]);
+            let _sent = empty_tx.send(vec![0; buffer_size]);
         }
-        let disk = spawn(scope, "sync", move || sync(&file, &sync_requests)).map_err(failed)?;
-        let writer = spawn(scope, "write", move || write_all(output, &to_write, &used, &sync_request))
+        let disk = spawn(scope, "sync", move || sync_on_request(&file, &sync_rx)).map_err(failed)?;
+        let writer = spawn(scope, "write", move || write_buffers(output, &filled_rx, &empty_tx, &sync_tx))
             .map_err(failed)?;
-        let pipe = WriterPipe { full, empty };
+        let pipe = WriterPipe { filled_tx, empty_rx };
         let unpacked = unpack(&pipe);
         // Dropping the pipe ends the writer, which ends the sync thread.
         drop(pipe);
@@ -74,20 +75,20 @@ fn spawn<'scope, T: Send + 'scope>(
     thread::Builder::new().name(name.into()).spawn_scoped(scope, work)
 }
 
-fn write_all(
+fn write_buffers(
     output: &mut CorpusWriter,
-    to_write: &Receiver<(Vec<u8>, usize)>,
-    used: &Sender<Vec<u8>>,
-    sync_request: &SyncSender<()>,
+    filled_rx: &Receiver<(Vec<u8>, usize)>,
+    empty_tx: &Sender<Vec<u8>>,
+    sync_tx: &SyncSender<()>,
 ) -> Result<(), CorpusError> {
     let mut sync_at = SYNC_EVERY;
-    for (buffer, filled) in to_write {
+    for (buffer, filled) in filled_rx {
         output.write(&buffer[..filled])?;
         // Fails after the last buffer, when the decoder has ended.
-        let _sent = used.send(buffer);
-        if output.bytes() >= sync_at {
-            sync_at = output.bytes() + SYNC_EVERY;
-            if sync_request.send(()).is_err() {
+        let _sent = empty_tx.send(buffer);
+        if output.bytes_written() >= sync_at {
+            sync_at = output.bytes_written() + SYNC_EVERY;
+            if sync_tx.send(()).is_err() {
                 break; // the sync thread has failed and returns the error
             }
         }
@@ -95,6 +96,6 @@ fn write_all(
     Ok(())
 }
 
-fn sync(file: &File, sync_requests: &Receiver<()>) -> io::Result<()> {
-    sync_requests.iter().try_for_each(|()| file.sync_data())
+fn sync_on_request(file: &File, sync_rx: &Receiver<()>) -> io::Result<()> {
+    sync_rx.iter().try_for_each(|()| file.sync_data())
 }

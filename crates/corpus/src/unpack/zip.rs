@@ -11,8 +11,8 @@ use memchr::memmem;
 use super::members::MemberKind;
 
 /// Size of the end-of-central-directory record without its comment, and of the longest comment, in bytes.
-const END: usize = 22;
-const COMMENT: usize = 0xffff;
+const END_RECORD_SIZE: usize = 22;
+const MAX_COMMENT_SIZE: usize = 0xffff;
 
 // Compression methods of members (APPNOTE.TXT 4.4.5).
 pub(super) const STORED: u16 = 0;
@@ -28,9 +28,9 @@ pub(super) struct ZipMember {
     pub(super) encrypted: bool,
     pub(super) method: u16,
     crc: u32,
-    packed: u64,
-    size: u64,
-    header: u64,
+    compressed_size: u64,
+    unpacked_size: u64,
+    header_offset: u64,
 }
 
 /// Iterates over the members of an archive, in the order of its central directory.
@@ -40,9 +40,9 @@ pub(super) struct ZipDirectory<'a> {
 
 impl<'a> ZipDirectory<'a> {
     pub(super) fn of(archive: &'a [u8]) -> io::Result<Self> {
-        let tail = archive.len().saturating_sub(END + COMMENT);
+        let tail = archive.len().saturating_sub(END_RECORD_SIZE + MAX_COMMENT_SIZE);
         let end = memmem::rfind(&archive[tail..], b"PK\x05\x06").ok_or_else(truncated)? + tail;
-        if archive.len() - end < END + usize::from(u16_at(archive, end + 20)?) {
+        if archive.len() - end < END_RECORD_SIZE + usize::from(u16_at(archive, end + 20)?) {
             return Err(truncated());
         }
         let (mut size, mut start) =
@@ -57,7 +57,7 @@ impl<'a> ZipDirectory<'a> {
         Ok(Self { rest })
     }
 
-    fn read(&mut self) -> io::Result<ZipMember> {
+    fn read_member(&mut self) -> io::Result<ZipMember> {
         let entry = self.rest;
         if !entry.starts_with(b"PK\x01\x02") {
             return Err(invalid("the directory of the zip archive is invalid"));
@@ -68,18 +68,18 @@ impl<'a> ZipDirectory<'a> {
         self.rest = entry.get(end..).ok_or_else(truncated)?;
         let name = String::from_utf8_lossy(&entry[46..extra_at]).into_owned();
         let mut large = Zip64Values::of(&entry[extra_at..extra_at + extra]);
-        let size = large.or(u32_at(entry, 24)?)?;
-        let packed = large.or(u32_at(entry, 20)?)?;
-        let header = large.or(u32_at(entry, 42)?)?;
+        let unpacked_size = large.resolve(u32_at(entry, 24)?)?;
+        let compressed_size = large.resolve(u32_at(entry, 20)?)?;
+        let header_offset = large.resolve(u32_at(entry, 42)?)?;
         Ok(ZipMember {
             kind: kind_of(u32_at(entry, 38)? >> 16, &name),
             name,
             encrypted: u16_at(entry, 8)? & 1 != 0,
             method: u16_at(entry, 10)?,
             crc: u32_at(entry, 16)?,
-            packed,
-            size,
-            header,
+            compressed_size,
+            unpacked_size,
+            header_offset,
         })
     }
 }
@@ -88,26 +88,27 @@ impl Iterator for ZipDirectory<'_> {
     type Item = io::Result<ZipMember>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        (!self.rest.is_empty()).then(|| self.read())
+        (!self.rest.is_empty()).then(|| self.read_member())
     }
 }
 
 impl ZipMember {
     /// The compressed bytes of the member, and their offset.
     pub(super) fn data<'a>(&self, archive: &'a [u8]) -> io::Result<(u64, &'a [u8])> {
-        let at = index(self.header)?;
+        let at = index(self.header_offset)?;
         let header = archive.get(at..).ok_or_else(truncated)?;
         if !header.starts_with(b"PK\x03\x04") {
             return Err(invalid("a member does not begin where the directory says"));
         }
         let start = at + 30 + usize::from(u16_at(header, 26)?) + usize::from(u16_at(header, 28)?);
-        let data = archive.get(start..start.saturating_add(index(self.packed)?)).ok_or_else(truncated)?;
+        let data =
+            archive.get(start..start.saturating_add(index(self.compressed_size)?)).ok_or_else(truncated)?;
         Ok((start as u64, data))
     }
 
     /// Wraps the decompressed member in a reader that checks its size and CRC.
     pub(super) fn checked<R: Read>(&self, unpacked: R) -> impl Read + use<R> {
-        ChecksumReader { unpacked, crc: Crc::new(), expected: (self.size, self.crc), read: 0 }
+        ChecksumReader { unpacked, crc: Crc::new(), expected: (self.unpacked_size, self.crc), bytes_read: 0 }
     }
 }
 
@@ -130,7 +131,7 @@ impl<'a> Zip64Values<'a> {
     }
 
     /// Returns the value, or the next zip64 value if it is a placeholder.
-    fn or(&mut self, value: u32) -> io::Result<u64> {
+    fn resolve(&mut self, value: u32) -> io::Result<u64> {
         if value != u32::MAX {
             return Ok(u64::from(value));
         }
@@ -143,16 +144,17 @@ impl<'a> Zip64Values<'a> {
 struct ChecksumReader<R> {
     unpacked: R,
     crc: Crc,
+    /// Size and CRC.
     expected: (u64, u32),
-    read: u64,
+    bytes_read: u64,
 }
 
 impl<R: Read> Read for ChecksumReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.unpacked.read(buffer)?;
         self.crc.update(&buffer[..read]);
-        self.read += read as u64;
-        if read == 0 && !buffer.is_empty() && (self.read, self.crc.sum()) != self.expected {
+        self.bytes_read += read as u64;
+        if read == 0 && !buffer.is_empty() && (self.bytes_read, self.crc.sum()) != self.expected {
             return Err(invalid("the checksum of a member is wrong"));
         }
         Ok(read)

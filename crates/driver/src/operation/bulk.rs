@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, client_range,
+    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdStreamKey, client_range,
     documents_in_share, reading_order,
 };
-use pacenote_plan::{ActionLineOrigin, BulkFile, BulkWork, IdOrder, IngestLimit, OnConflict, PlannedTask};
+use pacenote_plan::{BulkFile, BulkWork, IdOrder, IngestLimit, OnConflict, PlannedActionLines, PlannedTask};
 
 use super::bulk_request::BulkRequest;
 use super::context::Destination;
@@ -52,17 +52,17 @@ impl ClientPartition<'_> {
     /// The documents of one pass, in the order in which they are sent.
     fn ranges(&self) -> Vec<FileRange> {
         let Self { task, bulk, client_number } = *self;
-        let corpora: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
+        let corpus_of_file: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
         let range_of = |file_index: usize| {
             let assigned = client_range(bulk.files[file_index].documents, client_number, task.clients);
             FileRange { file_index, documents: assigned.end - assigned.start, assigned }
         };
         let mut ranges: Vec<FileRange> =
-            reading_order(&corpora, client_number).into_iter().map(range_of).collect();
-        let mut left = match bulk.limit {
+            reading_order(&corpus_of_file, client_number).into_iter().map(range_of).collect();
+        let mut documents_left = match bulk.limit {
             IngestLimit::Share { share } => {
-                let documents: Vec<u64> = ranges.iter().map(|range| range.documents).collect();
-                documents_in_share(&documents, bulk.bulk_size, share)
+                let range_lengths: Vec<u64> = ranges.iter().map(|range| range.documents).collect();
+                documents_in_share(&range_lengths, bulk.bulk_size, share)
             }
             IngestLimit::Documents { documents } => {
                 let range = client_range(documents, client_number, task.clients);
@@ -70,18 +70,18 @@ impl ClientPartition<'_> {
             }
         };
         for range in &mut ranges {
-            range.documents = range.documents.min(left);
-            left -= range.documents;
+            range.documents = range.documents.min(documents_left);
+            documents_left -= range.documents;
         }
         ranges
     }
 
     /// Creates the action lines of a range; `seed` is that of the plan.
     fn action_lines(&self, range: &FileRange, seed: u64) -> ActionLines {
-        match (&self.bulk.files[range.file_index].action, self.bulk.conflicts) {
-            (ActionLineOrigin::InFile {}, _) => ActionLines::InFile,
-            (ActionLineOrigin::Line { line }, _) => ActionLines::Line(format!("{line}\n").into()),
-            (ActionLineOrigin::WithIds { index }, conflicts) => {
+        match (&self.bulk.files[range.file_index].action_lines, self.bulk.conflicts) {
+            (PlannedActionLines::InFile {}, _) => ActionLines::InFile,
+            (PlannedActionLines::Line { line }, _) => ActionLines::Line(format!("{line}\n").into()),
+            (PlannedActionLines::WithIds { index }, conflicts) => {
                 let conflicts = conflicts.map_or(IdConflicts::default(), |conflicts| IdConflicts {
                     shuffled: conflicts.ids == IdOrder::Random,
                     probability: conflicts.probability,
@@ -90,14 +90,14 @@ impl ClientPartition<'_> {
                 });
                 let first = first_id(self.bulk, range.file_index);
                 let ids = first + range.assigned.start..first + range.assigned.end;
-                let seed = IdSeed {
+                let key = IdStreamKey {
                     seed,
                     task: &self.task.name,
-                    client: self.client_number,
+                    client_number: self.client_number,
                     file_index: range.file_index,
                 };
                 let index = serde_json::Value::from(index.as_str()).to_string();
-                ActionLines::WithIds(Box::new(IdActionLines::new(&index, &ids, conflicts, seed)))
+                ActionLines::WithIds(Box::new(IdActionLines::new(&index, &ids, conflicts, key)))
             }
         }
     }
@@ -105,7 +105,7 @@ impl ClientPartition<'_> {
 
 /// The first id of a file. The files of one index have consecutive ids, so that all its documents have different ids.
 fn first_id(bulk: &BulkWork, file_index: usize) -> u64 {
-    let of_same_index = |earlier: &&BulkFile| earlier.action == bulk.files[file_index].action;
+    let of_same_index = |earlier: &&BulkFile| earlier.action_lines == bulk.files[file_index].action_lines;
     bulk.files[..file_index].iter().filter(of_same_index).map(|earlier| earlier.documents).sum()
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pacenote_corpus::LineFile;
-use pacenote_plan::{ActionLineOrigin, BulkFile, PlannedTask, TaskWork};
+use pacenote_plan::{BulkFile, PlannedActionLines, PlannedTask, TaskWork};
 
 use crate::error::DriveError;
 
@@ -58,5 +58,5 @@ impl DataFiles {
 }
 
 fn lines_per_document(file: &BulkFile) -> u64 {
-    if matches!(file.action, ActionLineOrigin::InFile {}) { 2 } else { 1 }
+    if matches!(file.action_lines, PlannedActionLines::InFile {}) { 2 } else { 1 }
 }
