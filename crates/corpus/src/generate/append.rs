@@ -6,13 +6,13 @@ pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a whole number.
+/// Appends an integer.
 #[inline]
 pub(crate) fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Appends a number of at least `digits` digits, with leading zeros.
+/// Appends a number, padded with leading zeros to at least `digits` digits.
 #[inline]
 pub(crate) fn padded(out: &mut Vec<u8>, number: u64, digits: usize) {
     let mut buffer = itoa::Buffer::new();
@@ -21,7 +21,8 @@ pub(crate) fn padded(out: &mut Vec<u8>, number: u64, digits: usize) {
     out.extend_from_slice(text);
 }
 
-/// Appends `value` / 10^`digits` as JSON libraries format it: without trailing zeros, but with at least one decimal.
+/// Appends `value` / 10^`digits` as JSON libraries format it: without trailing zeros, but with at least one decimal
+/// place.
 #[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, value: i64, digits: usize) {
     if value < 0 {
@@ -39,12 +40,12 @@ pub(crate) fn decimal(out: &mut Vec<u8>, value: i64, digits: usize) {
     out.truncate(out.len() - trailing);
 }
 
-/// Days since 1970 of a date `yyyy-mm-dd`, for constants; 0 for other text.
+/// Converts a constant date `yyyy-mm-dd` to days since 1970; returns 0 for any other text.
 pub(crate) fn day_of(text: &str) -> u64 {
     let mut parts = text.split('-').map(|part| part.parse::<u64>().unwrap_or(0));
     let mut next = || parts.next().unwrap_or(0);
     let (year, month, day) = (next(), next(), next());
-    // Counts years and months from 1 March of the year 0, so that a leap day is the last day of its year.
+    // Counts years and months from 1 March of year 0, so that a leap day is the last day of its year.
     let (year, month) = if month < 3 { (year.wrapping_sub(1), month + 9) } else { (year, month - 3) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
     days.saturating_sub(719_469)
@@ -53,7 +54,7 @@ pub(crate) fn day_of(text: &str) -> u64 {
 /// Converts days since 1970 to year, month and day.
 #[inline]
 pub(crate) fn date_of(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468; // since 1 March of the year 0
+    let days = days + 719_468; // since 1 March of year 0
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
@@ -63,7 +64,7 @@ pub(crate) fn date_of(days: u64) -> (u64, u64, u64) {
     (era * 400 + year, month, day - first + 1)
 }
 
-/// Appends days since 1970 as `yyyy-mm-dd`.
+/// Appends the date that is `days` days after 1 January 1970, as `yyyy-mm-dd`.
 #[inline]
 pub(crate) fn date(out: &mut Vec<u8>, days: u64) {
     let (year, month, day) = date_of(days);
@@ -72,7 +73,7 @@ pub(crate) fn date(out: &mut Vec<u8>, days: u64) {
     two(out, b'-', day);
 }
 
-/// Appends seconds since 1970 as `yyyy-mm-dd` and `hh:mm:ss` with `separator` between them.
+/// Appends a time in seconds since 1970 as `yyyy-mm-dd` and `hh:mm:ss`, with `separator` between them.
 #[inline]
 pub(crate) fn time(out: &mut Vec<u8>, seconds: u64, separator: u8) {
     date(out, seconds / 86_400);
@@ -82,7 +83,7 @@ pub(crate) fn time(out: &mut Vec<u8>, seconds: u64, separator: u8) {
     two(out, b':', of_day % 60);
 }
 
-/// Appends milliseconds since 1970 as `yyyy-mm-ddThh:mm:ss.mmm`.
+/// Appends a time in milliseconds since 1970 as `yyyy-mm-ddThh:mm:ss.mmm`.
 #[inline]
 pub(crate) fn time_millis(out: &mut Vec<u8>, millis: u64) {
     time(out, millis / 1000, b'T');
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_have_at_least_one_digit() {
+    fn decimals_have_at_least_one_decimal_place() {
         let cases = [
             (630, 2, "x6.3"),
             (0, 2, "x0.0"),

@@ -1,9 +1,9 @@
-//! Timestamps of generated logs: spreads documents over a time span in proportion to the load of each hour of the day.
+//! Timestamps of generated logs: spreads documents over a time span in proportion to the load at each hour of the day.
 
-/// Seconds of an hour.
+/// Seconds per hour.
 const HOUR: u64 = 3600;
 
-/// An hour of the time span, or a part of an hour at its ends.
+/// One hour of the time span; the first and last may be shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HourOfLoad {
     /// Start, in seconds since 1970.
@@ -15,8 +15,8 @@ pub(crate) struct HourOfLoad {
 }
 
 impl HourOfLoad {
-    /// Timestamp of document `index` of this hour, in seconds since 1970. Documents are spread evenly; `jitter` (16
-    /// bits) moves each within its share of the hour, so that timestamps never decrease.
+    /// Returns the timestamp of document `index` of this hour, in seconds since 1970. Documents are spread evenly;
+    /// `jitter` (16 bits) moves each one within its share of the hour, so timestamps never decrease.
     pub(crate) fn time(self, index: u64, jitter: u64) -> u64 {
         self.start + ((((index << 16) | jitter) * self.seconds / self.documents) >> 16)
     }
@@ -39,7 +39,7 @@ pub(crate) fn hours(start: u64, end: u64, by_hour: &[u64; 24], documents: u64) -
     let total: u128 = hours.iter().map(load).sum();
     let (mut load_so_far, mut assigned) = (0, 0);
     for hour in &mut hours {
-        // Rounding the running total instead of each share makes the hours add up.
+        // Rounding the running total instead of each share makes the hours add up to the total.
         load_so_far += load(hour);
         let so_far = u64::try_from(u128::from(documents) * load_so_far / total.max(1)).unwrap_or(u64::MAX);
         hour.documents = so_far - assigned;

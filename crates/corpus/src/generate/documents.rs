@@ -14,16 +14,16 @@ const CHUNK_SIZE: usize = 256 * 1024;
 /// Number of chunks that a thread may be ahead of the sink.
 const LOOKAHEAD: usize = 2;
 
-/// The documents of a file. A document depends only on its index and its own stream of random numbers, so that the
-/// bytes are the same for any number of threads.
+/// The documents of a file. A document depends only on its index and its own stream of random numbers, so the bytes are
+/// the same for any number of threads.
 pub(crate) trait Documents: Sync {
     /// Appends document `index` as one line.
     fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>);
 }
 
-/// Selects every `period`-th document of a file, to put into it what a query of the track searches for.
+/// Selects every `period`-th document of a file, which then contains what a query of the track searches for.
 ///
-/// The periods are chosen so that a file of 1,000 documents, as in test mode, contains a few matches.
+/// The periods are chosen so that even a file of 1,000 documents, as in test mode, contains a few matches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Periodic {
     /// Distance between two selected documents.
@@ -33,20 +33,20 @@ pub(crate) struct Periodic {
 }
 
 impl Periodic {
-    /// For a selected document, the number of documents selected before it.
+    /// Returns the number of selected documents before this one, or `None` if this document is not selected.
     #[inline]
     pub(crate) fn occurrence(self, index: u64) -> Option<u64> {
         (index % self.period == self.first).then(|| index / self.period)
     }
 
-    /// Whether the document is selected.
+    /// Returns whether the document is selected.
     #[inline]
     pub(crate) fn matches(self, index: u64) -> bool {
         index % self.period == self.first
     }
 }
 
-/// The streams of random numbers for the documents of a file, for a `version` of its generator.
+/// Returns the random number streams for the documents of a file, given the `version` of its generator.
 pub(crate) fn streams(seed: u64, version: u32, file: &FileSpec) -> Streams {
     Streams::new(seed, &[u64::from(version), stream_of(&file.name)])
 }
@@ -78,7 +78,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Estimates from the first documents how many fill a chunk.
+/// Estimates from the first documents how many documents fill a chunk.
 fn documents_per_chunk(documents: &dyn Documents, count: u64, streams: Streams) -> u64 {
     let (mut sample, tried) = (Vec::new(), count.min(4));
     (0..tried).for_each(|index| documents.append(index, &mut streams.stream(index), &mut sample));
@@ -105,7 +105,7 @@ impl FileWriter<'_> {
         }
     }
 
-    /// Each worker generates every `workers`-th chunk; this thread writes them in order.
+    /// Generates every `workers`-th chunk on each worker, while this thread writes the chunks in order.
     fn write_parallel(&self, workers: u64, sink: &mut dyn Write) -> io::Result<()> {
         let chunks = self.count.div_ceil(self.documents_per_chunk);
         thread::scope(|scope| {
@@ -116,7 +116,7 @@ impl FileWriter<'_> {
                 scope.spawn(move || self.worker(numbers, &full, &emptied));
                 (filled, empty)
             });
-            // A worker ends when the receiver of its chunks is dropped.
+            // A worker ends once the receiver of its chunks is dropped.
             let lines: Vec<_> = lines.collect();
             for (filled, empty) in lines.iter().cycle().take(usize::try_from(chunks).unwrap_or(usize::MAX)) {
                 let chunk = filled.recv().map_err(|_| io::Error::other("a generator thread panicked"))?;
@@ -168,14 +168,14 @@ mod tests {
             let alone = file(count, 1);
             assert_eq!(alone.split(|byte| *byte == b'\n').count() as u64, count + 1);
             for threads in [2, 3, 16] {
-                assert!(file(count, threads) == alone, "{threads} threads, {count} documents");
+                assert!(file(count, threads) == alone, "different bytes with {threads} threads and {count} documents");
             }
         }
-        assert!(file(20_000, 1).starts_with(&file(20, 1)), "the first documents stay the same");
+        assert!(file(20_000, 1).starts_with(&file(20, 1)), "the first documents depend on the number of documents");
     }
 
     #[test]
-    fn a_failing_sink_ends_all_threads() {
+    fn an_error_from_the_sink_ends_all_threads() {
         struct Full(usize);
         impl Write for Full {
             fn write(&mut self, data: &[u8]) -> io::Result<usize> {

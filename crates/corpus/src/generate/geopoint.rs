@@ -1,9 +1,13 @@
-//! `geopoint` and `geopointshape`: points with the density of the world population, in two formats.
+//! `geopoint` and `geopointshape`: points distributed like the world's population, in two formats.
 //!
-//! The operations of the tracks find, from 1,000 documents on: points inside and outside the polygon and the box of lon
-//! -0.1 to 15 and lat 48 to 61; in each of the rings of 100 km around (7, 55) up to 400 km, and between 73204.77 m and
-//! 73204.78 m from that point (`distanceFilterEQ`; its ES|QL variant compares a distance exactly and finds none); in
-//! the geohash `u0`, the tile 6/32/22 and the hexagon 811fbffffffffff (Paris is in all three), and in the box of Paris.
+//! With 1,000 documents or more, the operations of the tracks find points
+//!
+//! - inside and outside the polygon and the box of longitude -0.1 to 15 and latitude 48 to 61;
+//! - in each of the 100 km rings around (7, 55), up to 400 km;
+//! - between 73204.77 m and 73204.78 m from (7, 55), for `distanceFilterEQ` (its ES|QL variant compares the distance
+//!   exactly and finds none);
+//! - in the geohash `u0`, the tile 6/32/22 and the hexagon 811fbffffffffff (Paris is in all three), and in the box
+//!   around Paris.
 
 use std::io::{self, Write};
 
@@ -14,10 +18,10 @@ use super::random::{Random, WeightTable};
 
 const VERSION: u32 = 1;
 
-/// Longitude and latitude in 10^-7 degrees, as `OpenStreetMap` keeps them.
+/// Longitude and latitude in 10^-7 degrees, the resolution of `OpenStreetMap`.
 type Point = (i64, i64);
 
-/// One degree in this unit.
+/// One degree in that unit.
 const DEGREE: i64 = 10_000_000;
 
 /// Approximate population centres: longitude, latitude and radius in hundredths of a degree, weight.
@@ -96,16 +100,16 @@ const PLACES: [(i64, i64, i64, u64); 72] = [
     (-11950, 3650, 450, 36), // USA, west
 ];
 
-/// Points in the nearest ring around (7, 55), which is mostly water: islands and the coast of Jutland.
+/// Points in the innermost ring around (7, 55), which is mostly water; they are on islands and the coast of Jutland.
 const NEAR_RING: Periodic = Periodic { period: 125, first: 17 };
 const ISLANDS: Point = (83 * DEGREE / 10, 549 * DEGREE / 10);
 
-/// Points between 73204.77 m and 73204.78 m from (7, 55), also after an index has rounded them.
+/// Points between 73204.77 m and 73204.78 m from (7, 55), even after an index has rounded them.
 const AT_73_KM: Periodic = Periodic { period: 499, first: 31 };
 const POINTS_AT_73_KM: [Point; 3] =
     [(81_167_977, 548_530_414), (80_915_838, 552_084_602), (81_163_481, 551_582_648)];
 
-/// The documents.
+/// The documents of both corpora.
 struct Map {
     urn: WeightTable,
     shape: bool,
@@ -120,7 +124,8 @@ impl Map {
             (ISLANDS, DEGREE / 8)
         } else {
             let (lon, lat, reach, _) = PLACES[self.urn.draw(random)];
-            // Density decreases from the centre: each third of the radius is four times as dense as the next.
+            // Density decreases from the centre: a point lies within the whole radius, a quarter or a sixteenth of it.
+            // third.
             ((lon * DEGREE / 100, lat * DEGREE / 100), (reach * DEGREE / 100) >> (2 * random.below(3)))
         };
         let (east, north) = (random.around(2 * reach), random.around(reach));
@@ -143,9 +148,9 @@ impl Documents for Map {
     }
 }
 
-/// Generates both corpora.
+/// Generates `geopoint` or `geopointshape`.
 pub(super) struct Geopoints {
-    /// Formats points as well-known text, for an index of shapes.
+    /// Whether points are formatted as well-known text, for an index of shapes.
     pub(super) shape: bool,
 }
 

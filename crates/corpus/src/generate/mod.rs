@@ -1,13 +1,13 @@
 //! Generates corpora from a seed, so that a race needs no download.
 //!
-//! A generator is one file or folder and one line in the table `GENERATORS`. Its bytes depend only on its version, the
-//! name of the file, the number of documents and the seed: not on the clock, the platform or the number of threads.
-//! Random numbers come from published algorithms (`random`), arithmetic uses integers. A change of the bytes raises the
-//! version.
+//! Each generator is a file or folder of this module and an entry in `GENERATORS`. The bytes that it writes depend only
+//! on its version, the file name, the number of documents and the seed, not on the clock, the platform or the number of
+//! threads. Random numbers come from published algorithms (see `random`), and all arithmetic uses integers. A change to
+//! the bytes requires a new version.
 //!
-//! The documentation of each generator says what the operations of its track search for and how the data provides it.
-//! No generator contains data of a public corpus: fields, shapes, sizes and the literals of queries are facts of the
-//! tracks, the rest comes from vocabularies of Pacenote.
+//! The documentation of each generator says what the operations of its track search for, and how the generated data
+//! provides it. No generator contains data from a public corpus: fields, shapes, sizes and the literals of queries are
+//! facts about the tracks; everything else comes from Pacenote's own vocabularies.
 
 mod append;
 mod big5;
@@ -40,9 +40,9 @@ use crate::writer::{CorpusWriter, REPORT_EVERY, SyncedFile, free_space};
 /// The files to generate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorpusSpec {
-    /// The files: those of a track, or of [`Generator::files`].
+    /// The files, as a track declares them or [`Generator::files`] returns them.
     pub files: Vec<FileSpec>,
-    /// Seed of all random numbers.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
@@ -67,13 +67,13 @@ static GENERATORS: &[&dyn Generator] = &[
     &big5::Big5,
 ];
 
-/// The generator for the corpus `name`.
+/// Returns the generator for the corpus `name`, or `None` if there is none.
 #[must_use]
 pub fn generator(name: &str) -> Option<&'static dyn Generator> {
     GENERATORS.iter().copied().find(|generator| generator.name() == name)
 }
 
-/// The names of all generators.
+/// Returns the names of all generators.
 pub fn names() -> impl Iterator<Item = &'static str> {
     GENERATORS.iter().map(|generator| generator.name())
 }
@@ -83,7 +83,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub struct GenerateProgress {
     /// Documents written so far, in all files.
     pub documents: u64,
-    /// Documents to write.
+    /// Documents to write, in all files.
     pub documents_total: u64,
     /// Bytes written so far, in all files.
     pub bytes: u64,
@@ -105,22 +105,22 @@ pub struct GeneratedFile {
 pub struct GeneratedCorpus {
     /// Name of the generator.
     pub generator: &'static str,
-    /// Version of the generator: the same version and spec give the same bytes.
+    /// Version of the generator; the same version and spec always give the same bytes.
     pub version: u32,
     /// The files, in the order of the spec.
     pub files: Vec<GeneratedFile>,
 }
 
-/// Generates the files of `spec` in `folder`, each with its offset table.
+/// Generates the files of a [`CorpusSpec`] in `folder`, each with its offset table.
 ///
-/// The files get their final names when all of them are complete; after an error nothing is left. `progress` is called
-/// about every 8 MiB and at the end of each file; `Break` stops the work.
+/// The files get their final names only when all of them are complete; after an error, no file is left behind.
+/// `progress` is called about every 8 MiB and at the end of each file; if it returns `Break`, the generation stops.
 ///
 /// # Errors
 ///
-/// [`CorpusError::Write`], [`CorpusError::DiskFull`] (64 MiB always stay free), [`CorpusError::Interrupted`];
-/// [`CorpusError::BadFileName`] for names that are not distinct plain file names; [`CorpusError::WrongCount`] for
-/// a generator that writes a different number of documents than announced.
+/// [`CorpusError::Write`], [`CorpusError::DiskFull`] (64 MiB are always kept free), [`CorpusError::Interrupted`];
+/// [`CorpusError::BadFileName`] for names that are not distinct, plain file names; [`CorpusError::WrongCount`] if a
+/// generator writes a different number of documents than announced.
 pub fn generate(
     generator: &dyn Generator,
     recipe: &CorpusSpec,
@@ -154,7 +154,7 @@ pub fn generate(
     Ok(GeneratedCorpus { generator: generator.name(), version: generator.version(), files })
 }
 
-/// Checks that the names are plain file names and distinct.
+/// Checks that all names are distinct, plain file names.
 fn check_names(files: &[FileSpec], folder: &Path) -> Result<(), CorpusError> {
     let bad = |name: &str, reason| Err(CorpusError::BadFileName { path: folder.join(name), reason });
     for (index, FileSpec { name, .. }) in files.iter().enumerate() {
@@ -170,8 +170,8 @@ fn check_names(files: &[FileSpec], folder: &Path) -> Result<(), CorpusError> {
     Ok(())
 }
 
-/// Writes the bytes of a generator to the file and reports progress. A failure is kept in a field, since `io::Error`
-/// cannot carry it.
+/// Writes the bytes of a generator to the file and reports progress. An error is stored in `failure`; the generator
+/// only sees an `io::Error` that stands for it.
 struct Sink<'a> {
     output: CorpusWriter,
     before: GenerateProgress,

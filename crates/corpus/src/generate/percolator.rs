@@ -1,9 +1,8 @@
-//! `percolator`: stored queries, nearly all of which match `ignore me`.
+//! `percolator`: stored queries, nearly all of which search for `ignore me`.
 //!
-//! One in a hundred is another query. From 1,000 documents on, each document that the track percolates matches some of
-//! them:
-//! `president bush`, `saddam hussein`, `hurricane katrina`, `google`, and the sentence on Ariel Sharon's stroke
-//! (queries on him, on Israel, on prime ministers).
+//! One in a hundred is a different query. With 1,000 documents or more, each document that the track percolates matches
+//! some of them: `president bush`, `saddam hussein`, `hurricane katrina`, `google`, and the sentence on Ariel Sharon's
+//! stroke (queries for his name, for Israel and for prime ministers).
 
 use std::io::{self, Write};
 
@@ -15,7 +14,7 @@ use super::random::Random;
 
 const VERSION: u32 = 1;
 
-/// Queries that the documents of the track match; `QUERIES` has five groups of them.
+/// Queries that match a document percolated by the track; `QUERIES` contains a group of them for each document.
 const WANTED: Periodic = Periodic { period: 200, first: 23 };
 const QUERIES: [[&str; 4]; 5] = [
     ["president bush", "president bush speech", "laura bush", "bush administration"],
@@ -25,7 +24,7 @@ const QUERIES: [[&str; 4]; 5] = [
     ["ariel sharon", "ariel sharon stroke", "prime minister of israel", "ehud olmert"],
 ];
 
-/// Other queries: typical web searches.
+/// Other queries: words typical of web searches.
 const OTHER: Periodic = Periodic { period: 200, first: 129 };
 const TOPICS: &str = "free music lyrics school county city home for sale new york pictures of florida texas games \
     online movie high cars used jobs real estate hotels beach cheap tickets airline university state recipes chicken \
@@ -34,7 +33,7 @@ const TOPICS: &str = "free music lyrics school county city home for sale new yor
     history of american bible church christian poems quotes birthday party ideas garden flowers spring hair styles \
     tattoo designs video codes cheats world cup soccer vacation rental apartments in san francisco los angeles chicago";
 
-/// The generated queries.
+/// The stored queries.
 struct Queries {
     topics: Words,
 }
@@ -44,7 +43,7 @@ impl Documents for Queries {
         text(out, "{\"query\": {\"match\": {\"body\": {\"query\": \"");
         if let Some(turn) = WANTED.occurrence(index) {
             let kind = &QUERIES[usize::try_from(turn % 5).unwrap_or(0)];
-            // The first query of each group is its simplest.
+            // The first query from each group is its simplest.
             text(out, if turn < 5 { kind[0] } else { random.word(kind) });
         } else if OTHER.matches(index) {
             self.topics.several(random.within(2..5), random, out);

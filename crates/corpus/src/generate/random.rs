@@ -9,7 +9,7 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 /// generators, OOPSLA 2014).
 const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Hashes the name of a file or task to a number that identifies its streams: FNV-1a, 64 bits.
+/// Returns a number that identifies the streams of a file or task: the 64-bit FNV-1a hash of its name.
 pub(crate) fn stream_of(name: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     name.bytes().fold(0xcbf2_9ce4_8422_2325, step)
@@ -21,7 +21,7 @@ pub(crate) fn stream_of(name: &str) -> u64 {
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// An independent stream of random numbers for each `path` (numbers such as version, file, purpose) under one seed.
+    /// Creates an independent stream for each path of numbers (version, file, purpose) under one seed.
     pub(crate) fn new(seed: u64, path: &[u64]) -> Self {
         let mut mixed = SplitMix64::seed_from_u64(seed);
         for part in path {
@@ -30,26 +30,26 @@ impl Random {
         Self::from_splitmix(mixed)
     }
 
-    /// A generator whose state is the next four numbers of `source`.
+    /// Creates a generator whose state is the next four numbers from `source`.
     fn from_splitmix(mut source: SplitMix64) -> Self {
         Self(Xoshiro256PlusPlus::from_rng(&mut source))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number below `bound`; 0 for a bound of 0. Computed by multiplication (Lemire: Fast random integer generation
-    /// in an interval, 2019) without the rejection step: for the small bounds used by the generators the bias is below
-    /// 2^-32.
+    /// Returns a number below `bound`, or 0 if `bound` is 0. It is computed by multiplication (Lemire: Fast random
+    /// integer generation in an interval, 2019) without the rejection step; for the small bounds that the generators
+    /// use, the bias is below 2^-32.
     #[inline]
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         high(u64::from(low(self.next() >> 32)) * u64::from(bound))
     }
 
-    /// A number in `range`.
+    /// Returns a number in `range`.
     #[inline]
     pub(crate) fn within(&mut self, range: Range<u32>) -> u64 {
         u64::from(range.start + self.below(range.end.saturating_sub(range.start)))
@@ -61,20 +61,20 @@ impl Random {
         self.below(1000) < share
     }
 
-    /// An item of a list, which must not be empty.
+    /// Returns a random item of a list, which must not be empty.
     #[inline]
     pub(crate) fn one_of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(u32::try_from(list.len()).unwrap_or(u32::MAX)) as usize]
     }
 
-    /// A word of a list, which must not be empty.
+    /// Returns a random word from a list, which must not be empty.
     #[inline]
     pub(crate) fn word(&mut self, list: &[&'static str]) -> &'static str {
         list[self.below(u32::try_from(list.len()).unwrap_or(u32::MAX)) as usize]
     }
 
-    /// A number from -`reach` to `reach`: the sum of four uniform numbers, so approximately normal, with a standard
-    /// deviation of 0.29 × `reach`.
+    /// Returns a number from -`reach` to `reach`: the sum of four uniform numbers, which is approximately normal with a
+    /// standard deviation of 0.29 × `reach`.
     #[inline]
     pub(crate) fn around(&mut self, reach: i64) -> i64 {
         let bits = self.next();
@@ -82,9 +82,9 @@ impl Random {
         (sum - 2 * 65_535) * reach / (2 * 65_535)
     }
 
-    /// An approximately log-normal number with median 2^(`median` / 256). The exponent is the sum of four uniform
-    /// numbers (mean 0, standard deviation 0.58 doublings) times `spread`. Between powers of two the result is
-    /// interpolated linearly, since a library's exponential may differ between machines.
+    /// Returns an approximately log-normal number with the median 2^(`median` / 256). The exponent is the sum of four
+    /// uniform numbers (mean 0, standard deviation 0.58 doublings) times `spread`. Between powers of two, the result is
+    /// interpolated linearly, because the exponential function of a library may differ between machines.
     #[inline]
     pub(crate) fn skewed(&mut self, median: i64, spread: i64) -> u64 {
         let bits = self.next();
@@ -94,44 +94,44 @@ impl Random {
     }
 }
 
-/// The upper half of a number.
+/// Returns the upper 32 bits of a number.
 #[allow(clippy::cast_possible_truncation)] // the shifted value fits
 fn high(bits: u64) -> u32 {
     (bits >> 32) as u32
 }
 
-/// The lower half of a number.
+/// Returns the lower 32 bits of a number.
 #[allow(clippy::cast_possible_truncation)] // truncation is intended
 fn low(bits: u64) -> u32 {
     bits as u32
 }
 
-/// Byte `index` of a number, counted from the lowest.
+/// Returns byte `index` of a number, counted from the lowest.
 #[inline]
 pub(crate) fn byte_of(bits: u64, index: u32) -> u8 {
     (bits >> (8 * index)).to_le_bytes()[0]
 }
 
-/// The `index`-th 16 bits of a number, counted from the lowest.
+/// Returns the `index`-th group of 16 bits of a number, counted from the lowest.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // truncation is intended
 pub(crate) fn u16_of(bits: u64, index: u32) -> u16 {
     (bits >> (16 * index)) as u16
 }
 
-/// Independent streams under one seed that are cheap to create: one for each document of a file.
+/// Independent streams under one seed, one for each document of a file. A stream is cheap to create.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Streams {
     base: u64,
 }
 
 impl Streams {
-    /// The streams of a path of numbers under a seed.
+    /// Creates the streams for a path of numbers under a seed.
     pub(crate) fn new(seed: u64, path: &[u64]) -> Self {
         Self { base: Random::new(seed, path).next() }
     }
 
-    /// Stream `index`, seeded with the four numbers at position 4 × `index` of one `SplitMix64` sequence.
+    /// Returns stream `index`, seeded with the four numbers at position 4 × `index` of a single `SplitMix64` sequence.
     #[inline]
     pub(crate) fn stream(self, index: u64) -> Random {
         let step = 4_u64.wrapping_mul(SPLITMIX_STEP);
@@ -139,9 +139,9 @@ impl Streams {
     }
 }
 
-/// Draws an index with a probability proportional to its weight, from 16 random bits: a table of 65,536 indices.
+/// Draws an index with a probability proportional to its weight, using 16 random bits and a table of 65,536 indices.
 ///
-/// Coarser than [`AliasTable`], but one random number is enough for four draws. An index whose probability is below
+/// It is coarser than [`AliasTable`], but one random number is enough for four draws. An index with a probability below
 /// 1/65,536 has at most one entry.
 #[derive(Debug, Clone)]
 pub(crate) struct WeightTable {
@@ -149,7 +149,7 @@ pub(crate) struct WeightTable {
 }
 
 impl WeightTable {
-    /// Creates the table of at most 65,536 weights, which must not all be zero.
+    /// Creates a table from at most 65,536 weights, which must not all be zero.
     pub(crate) fn new(weights: &[u64]) -> Self {
         let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
         let (mut entries, mut running_total) = (Vec::with_capacity(1 << 16), 0_u128);
@@ -162,39 +162,40 @@ impl WeightTable {
         Self { entries }
     }
 
-    /// Creates the table of `count` ranks by the Zipf–Mandelbrot law: weights 1 / (rank + `flat`).
+    /// Creates a table of `count` ranks that follow the Zipf–Mandelbrot law: their weights are 1 / (rank + `flat`).
     pub(crate) fn zipf(count: usize, flat: u64) -> Self {
         let weights: Vec<u64> = (0..count as u64).map(|rank| (1 << 40) / (rank + flat)).collect();
         Self::new(&weights)
     }
 
-    /// The index for 16 random bits.
+    /// Returns the index that 16 random bits select.
     #[inline]
     pub(crate) fn pick(&self, bits: u16) -> usize {
         usize::from(self.entries[usize::from(bits)])
     }
 
-    /// Draws an index with a random number of its own.
+    /// Draws an index with a new random number.
     #[inline]
     pub(crate) fn draw(&self, random: &mut Random) -> usize {
         self.pick(u16_of(random.next(), 3))
     }
 }
 
-/// Draws an index with a probability proportional to its weight in constant time: Walker's alias method in integers,
-/// built as in Vose: A linear algorithm for generating random numbers with a given distribution, 1991.
+/// Draws an index with a probability proportional to its weight, in constant time. Implements Walker's alias method
+/// with integers; the table is built as in Vose: A linear algorithm for generating random numbers with a given
+/// distribution, 1991.
 #[derive(Debug, Clone)]
 pub(crate) struct AliasTable {
-    /// For each column: the threshold below which its own index is drawn, and the other index.
+    /// For each column, the threshold below which its own index is drawn, and the index drawn otherwise.
     columns: Vec<(u32, u32)>,
 }
 
 impl AliasTable {
-    /// Creates the table of fewer than 2^32 weights, which must not all be zero and whose sum must be below 2^64.
+    /// Creates a table from fewer than 2^32 weights, which must not all be zero and whose sum must be below 2^64.
     pub(crate) fn new(weights: &[u64]) -> Self {
         let count = weights.len() as u128;
         let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
-        // Each weight is scaled by `count`, so that a column is full at `total`.
+        // Each weight is scaled by `count`, so a column is full at `total`.
         let mut mass: Vec<u128> = weights.iter().map(|weight| u128::from(*weight) * count).collect();
         let mut columns = vec![(u32::MAX, 0); weights.len()];
         let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -210,7 +211,7 @@ impl AliasTable {
         Self { columns }
     }
 
-    /// The index for 64 random bits.
+    /// Returns the index that 64 random bits select.
     pub(crate) fn pick(&self, bits: u64) -> usize {
         let column = high(u64::from(high(bits)) * self.columns.len() as u64);
         let (threshold, other) = self.columns[column as usize];
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn matches_the_published_algorithms() {
-        // SplitMix64 from 0 and xoshiro256++ from the state 1, 2, 3, 4: the vectors that the authors' code prints.
+        // SplitMix64 from 0, and xoshiro256++ from the state 1, 2, 3, 4: the numbers that the authors' code prints.
         let mut splitmix = SplitMix64::seed_from_u64(0);
         assert_eq!(splitmix.next_u64(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(splitmix.next_u64(), 0x6e78_9e6a_a1b9_65f4);
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn alias_keeps_the_weights() {
+    fn the_alias_table_draws_in_proportion_to_the_weights() {
         let weights = [1, 0, 7, 100, 3, 50, 50, 789];
         let (alias, mut random, mut drawn) = (AliasTable::new(&weights), Random::new(7, &[]), [0_u64; 8]);
         for _ in 0..1_000_000 / 4 {
@@ -254,7 +255,7 @@ mod tests {
             let (expected, deviation) = (weight * 1000, 4 * 2 * (weight * 1000 / 4).isqrt() + 8);
             assert!(count.abs_diff(expected) <= 2 * deviation, "{drawn:?}");
         }
-        assert_eq!(drawn[1], 0, "a weight of zero is never drawn");
+        assert_eq!(drawn[1], 0, "an index with weight 0 was drawn");
     }
 
     #[test]
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_table_keeps_the_weights() {
+    fn the_weight_table_draws_in_proportion_to_the_weights() {
         let table = WeightTable::new(&[1, 0, 2, 5, 0]);
         let mut counts = [0; 5];
         (0..=u16::MAX).for_each(|bits| counts[table.pick(bits)] += 1);
@@ -280,15 +281,15 @@ mod tests {
     }
 
     #[test]
-    fn numbers_around_zero_are_near_it() {
+    fn numbers_around_zero_have_the_documented_deviation() {
         let mut random = Random::new(5, &[]);
         let near = (0..10_000).filter(|_| random.around(1000).abs() < 290).count();
-        assert!((6500..7200).contains(&near), "{near} of 10000 within one standard deviation");
+        assert!((6500..7200).contains(&near), "{near} of 10,000 are within one standard deviation");
         assert!((0..10_000).all(|_| random.around(1000).abs() <= 1000));
     }
 
     #[test]
-    fn skewed_has_its_median() {
+    fn skewed_numbers_have_the_given_median() {
         let mut random = Random::new(3, &[]);
         let mut sizes: Vec<u64> = (0..20_001).map(|_| random.skewed(10 * 256, 2)).collect();
         sizes.sort_unstable();

@@ -1,9 +1,13 @@
-//! `big5`: system logs of many machines over two weeks, eight files of the same kind.
+//! `big5`: system logs of many machines over two weeks, in eight files of the same kind.
 //!
-//! The operations of the track find, from 1,000 documents on: every hour of 30 December 2022 to 12 January 2023,
-//! so that each of its days and hours has documents; the processes `kernel` and `systemd`; the streams (and log files)
-//! `fuschiashoulder`, `solarshark`, `birdknight` and `indigodagger`; `monkey`, `jackal` and `bear` and the host
-//! 50-136-239-27 in messages, the animals also on the morning of 3 January; metric sizes from 1 to 2000.
+//! With 1,000 documents or more, the operations of the track find
+//!
+//! - documents in every hour from 30 December 2022 to 12 January 2023;
+//! - the processes `kernel` and `systemd`;
+//! - the streams (and log files) `fuschiashoulder`, `solarshark`, `birdknight` and `indigodagger`;
+//! - messages with the host 50-136-239-27 and with `monkey`, `jackal` and `bear`, the animals also on the morning of 3
+//!   January;
+//! - metric sizes from 1 to 2000.
 
 mod vocabulary;
 
@@ -19,24 +23,24 @@ use vocabulary::{ANIMALS, FIRST, LAST, NOUNS, PROCESSES, REGIONS, WANTED};
 
 const VERSION: u32 = 1;
 
-/// Number of documents in the files of the public corpus.
+/// Number of documents in each file of the public corpus.
 const FILES: [u64; 8] =
     [139_000_967, 157_534_429, 138_860_135, 155_215_122, 135_967_215, 142_025_858, 145_339_293, 157_897_411];
 
-/// 30 December 2022 in milliseconds since 1970, and the length of two weeks in milliseconds.
+/// 30 December 2022 in milliseconds since 1970, and two weeks in milliseconds.
 const START: u64 = 1_672_358_400_000;
 const SPAN: u64 = 14 * 86_400_000;
 
-/// Log streams besides those that queries name.
+/// Number of log streams, besides those that queries search for.
 const STREAMS: usize = 1500;
 
-/// Documents of a log stream that queries name; the streams alternate.
+/// Documents with one of the log streams that queries search for, in turn.
 const STREAM: Periodic = Periodic { period: 29, first: 11 };
 
-/// Documents with one of the animals that queries search for; the animals alternate.
+/// Documents with one of the animals that queries search for, in turn.
 const ANIMAL: Periodic = Periodic { period: 13, first: 0 };
 
-/// The host that a query searches for.
+/// Documents with the host that a query searches for.
 const HOST: Periodic = Periodic { period: 331, first: 19 };
 
 struct Logs {
@@ -69,7 +73,7 @@ impl Logs {
         }
     }
 
-    /// Appends a name in the style of a stream; hosts and other things are named in this style too.
+    /// Returns a name in the style of a stream; hosts, agents and events have such names too.
     fn stream_name(&self, random: &mut Random) -> &str {
         random.one_of::<String>(&self.streams)
     }
@@ -79,7 +83,7 @@ impl Logs {
         text(out, if millis < 1_672_531_200_000 { "Z Dec " } else { "Z Jan " });
         let start = out.len();
         time(out, millis / 1000, b' ');
-        // The day matters, not the time: 2023-01-05 12:00:00.
+        // Keeps the day and time without the year and month: `05 12:00:00` of 2023-01-05 12:00:00.
         out.drain(start..start + 8);
         text(out, " ip-");
         if HOST.matches(index) {
@@ -138,7 +142,7 @@ impl Documents for Logs {
         text(out, "\"}, \"tags\": [\"preserve_original_event\"], \"meta\": {\"file\": \"");
         date(out, millis / 86_400_000);
         out.push(b'/');
-        // A file of raw logs for every ten minutes.
+        // There is a file of raw logs for every ten minutes.
         number(out, millis / 600_000 * 600 + 301);
         text(out, "-gotext.ndjson.gz\"}, \"cloud\": {\"region\": \"");
         text(out, REGIONS[self.region.draw(random)]);

@@ -1,12 +1,12 @@
-//! Vocabulary of the log lines.
+//! The vocabulary of the log lines.
 
-/// Log streams that the track searches for by name.
+/// Log streams that the track searches for.
 pub(super) const WANTED: [&str; 4] = ["fuschiashoulder", "solarshark", "birdknight", "indigodagger"];
 
 /// Animals that the track searches for.
 pub(super) const ANIMALS: [&str; 3] = ["monkey", "jackal", "bear"];
 
-/// Processes, the frequent ones first.
+/// Processes, the most frequent first.
 pub(super) const PROCESSES: [&str; 14] = [
     "kernel",
     "systemd",
@@ -47,7 +47,8 @@ pub(super) const FIRST: [&str; 62] = [
     "silver", "storm", "sunset", "thorn", "violet",
 ];
 
-/// Second halves; the number of first halves and the number of second halves have no common divisor.
+/// Second halves of these names. The numbers of first and second halves have no common divisor, so every combination
+/// occurs.
 pub(super) const LAST: [&str; 59] = [
     "arrow", "badger", "blade", "brow", "carver", "catcher", "claw", "cloak", "cobra", "crafter", "crane",
     "crest", "dancer", "deer", "eye", "face", "falcon", "fang", "feather", "fin", "flayer", "fly", "foot",
@@ -56,7 +57,7 @@ pub(super) const LAST: [&str; 59] = [
     "shaper", "skull", "spear", "stag", "stinger", "swan", "tail", "tooth", "wing", "wolf",
 ];
 
-/// Nouns of the messages.
+/// Nouns in the messages.
 pub(super) const NOUNS: &str = "donkey glazer fly shark whip servant knight dancer raven hunter weaver gazelle rider \
     singer tiger lynx cougar panther leopard wolf fox hare rabbit squirrel badger otter beaver mole hedgehog bat owl \
     eagle hawk falcon kestrel heron stork crane swan goose duck gull tern puffin finch robin thrush warbler lark \

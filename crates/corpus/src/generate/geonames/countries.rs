@@ -1,12 +1,12 @@
-//! Countries with their position, their share of places and the style of their names.
+//! Countries, with their positions, their shares of the places and the styles of their names.
 
 /// A country.
 pub(super) struct Country {
     pub(super) code: &'static str,
-    /// Index of the style of its names.
+    /// Index of the style of its place names.
     pub(super) style: usize,
     pub(super) weight: u64,
-    /// Centre of its places, and their distance from the centre, in degrees.
+    /// Centre of its places, and their largest distance from the centre, in degrees.
     pub(super) latitude: i64,
     pub(super) longitude: i64,
     pub(super) reach: i64,

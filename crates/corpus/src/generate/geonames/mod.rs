@@ -1,10 +1,15 @@
-//! `geonames`: names of places all over the world.
+//! `geonames`: places all over the world, with their names.
 //!
-//! The operations of the track find, from 1,000 documents on: places in Austria (`country_code` AT), the phrase
-//! `Sankt Georgen`, time zones of America, `street` among the alternate names, feature classes T and A, populations
-//! around and above 1,000,000, numbers below and above 5,000,000. A few dozen names of the track's `terms.txt` that are
-//! frequent anywhere, mountains among them, are given to one document in 50; more of these names result from combining
-//! the same words (Cedar Creek, Cerro Alto).
+//! With 1,000 documents or more, the operations of the track find
+//!
+//! - places in Austria (`country_code` AT) and the phrase `Sankt Georgen`;
+//! - time zones in America;
+//! - `street` among the alternate names;
+//! - the feature classes T and A;
+//! - populations around and above 1,000,000;
+//! - ids below and above 5,000,000;
+//! - names in the track's `terms.txt`. A few dozen of those that are common worldwide, including names of mountains,
+//!   are given to one document in 50; random combinations of the same words add more (Cedar Creek, Cerro Alto).
 
 mod countries;
 mod names;
@@ -20,23 +25,23 @@ use names::{COMMON, FEATURES, Feature, FeatureKind, Language, STYLES, SYNONYMS, 
 
 const VERSION: u32 = 1;
 
-/// Approximate upper limit of the ids of places.
+/// Approximate upper limit of place ids.
 const HIGHEST: u64 = 11_900_000;
 
-/// Places called Sankt Georgen, and suffixes of the name.
+/// Places named Sankt Georgen, and suffixes of that name.
 const SANKT_GEORGEN: Periodic = Periodic { period: 331, first: 17 };
 const GEORGENS: [&str; 8] =
     ["", "", " am Walde", " im Attergau", " an der Gusen", " ob Judenburg", " am Längsee", " bei Salzburg"];
-/// Places in Austria; more result from random choices.
+/// Places in Austria; random draws add more.
 const AUSTRIA: Periodic = Periodic { period: 150, first: 71 };
-/// Places with a common name.
+/// Places with a name that is common worldwide.
 const COMMON_NAME: Periodic = Periodic { period: 50, first: 9 };
-/// Cities and regions of more than a million people.
+/// Cities and regions with more than a million people.
 const MILLIONS: Periodic = Periodic { period: 211, first: 29 };
-/// Places with a street among their alternate names.
+/// Places with a street in their alternate names.
 const STREET: Periodic = Periodic { period: 125, first: 43 };
 
-/// Tables to draw weighted values from.
+/// Tables from which weighted values are drawn.
 struct Places {
     documents: u64,
     country: WeightTable,
@@ -64,7 +69,7 @@ impl Places {
     }
 }
 
-/// Appends the name of a `feature` in a language.
+/// Appends the name of a `feature` in one of the styles.
 fn name(style: &Language, feature: &Feature, random: &mut Random, out: &mut Vec<u8>) {
     let bits = random.next();
     let pick = |list: &[&'static str], part| list[usize::from(u16_of(bits, part)) % list.len()];
@@ -95,7 +100,7 @@ fn name(style: &Language, feature: &Feature, random: &mut Random, out: &mut Vec<
     }
 }
 
-/// Appends the text since `start` once more in ASCII; an accented letter is two bytes, the first of them 0xC3.
+/// Appends the text in `start..end` again, in ASCII. An accented letter is two bytes, the first of which is 0xC3.
 fn plain(out: &mut Vec<u8>, start: usize, end: usize) {
     const LETTERS: &[u8; 64] = b"AAAAAAACEEEEIIIIDNOOOOOxOUUUUYTsaaaaaaaceeeeiiiidnooooo/ouuuuyty";
     let mut at = start;
@@ -112,7 +117,7 @@ fn plain(out: &mut Vec<u8>, start: usize, end: usize) {
     }
 }
 
-/// Appends alternate names of the place whose name is at `start..end`.
+/// Appends alternate names for the place whose name is the text in `start..end`.
 fn alternates(
     place: (&Language, &Feature),
     (start, end): (usize, usize),
@@ -141,7 +146,7 @@ fn alternates(
     }
 }
 
-/// Appends kind and position of a place.
+/// Appends the feature class, country and regions of a place.
 fn kind(feature: &Feature, country: &Country, random: &mut Random, out: &mut Vec<u8>) {
     text(out, "\", \"feature_class\": \"");
     out.push(feature.class);
@@ -156,7 +161,7 @@ fn kind(feature: &Feature, country: &Country, random: &mut Random, out: &mut Vec
     regions(country, random, out);
 }
 
-/// Appends the measured elevation, if any, and that of the elevation model.
+/// Appends the measured elevation, if any, and the one from the elevation model.
 fn heights(random: &mut Random, out: &mut Vec<u8>) {
     let elevation = random.skewed(8 * 256, 2).min(5_200);
     if random.permille(170) {
@@ -171,7 +176,7 @@ fn heights(random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the codes of the regions of a place.
+/// Appends the region codes of a place.
 fn regions(country: &Country, random: &mut Random, out: &mut Vec<u8>) {
     text(out, "\", \"admin1_code\": \"");
     match country.regions {
@@ -192,7 +197,7 @@ fn regions(country: &Country, random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-/// Population; 0 for most places.
+/// Draws the population of a place; 0 for most places.
 fn population(index: u64, feature: &Feature, random: &mut Random) -> u64 {
     if let Some(turn) = MILLIONS.occurrence(index) {
         return if turn % 8 == 0 { 1_000_000 } else { 1_000_001 + random.skewed(20 * 256, 4) };

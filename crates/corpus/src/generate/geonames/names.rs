@@ -1,4 +1,4 @@
-//! Names of places in thirteen styles, and kinds of places.
+//! Names of places in thirteen styles, and the kinds of places.
 
 /// The kind of feature that a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) enum FeatureKind {
     Land,
 }
 
-/// A kind of place, with the codes of the corpus.
+/// A kind of place, with the class and code that the corpus uses.
 pub(super) struct Feature {
     pub(super) class: u8,
     pub(super) code: &'static str,
@@ -18,11 +18,11 @@ pub(super) struct Feature {
     pub(super) kind: FeatureKind,
 }
 
-/// The style of names in a group of languages: a stem and a word for the kind of place, or, for a settlement, a stem
-/// and a suffix. Lists are comma-separated.
+/// The style of place names in a group of languages. A name is a stem and a word for the kind of place; that of a
+/// settlement may also be a stem and a suffix. Lists are comma-separated.
 pub(super) struct Style {
     stems: &'static str,
-    /// Sometimes inserted between stem and suffix.
+    /// Sometimes inserted between the stem and the suffix.
     middles: &'static str,
     tails: &'static str,
     attributes: &'static str,
@@ -31,7 +31,7 @@ pub(super) struct Style {
     word_first: bool,
 }
 
-/// A style with its lists split into items.
+/// A style with its lists split.
 pub(super) struct Language {
     pub(super) stems: Vec<&'static str>,
     pub(super) middles: Vec<&'static str>,
@@ -57,7 +57,7 @@ impl Style {
     }
 }
 
-/// Names that are common worldwide; all are among the terms that the track searches for.
+/// Names that are common worldwide. The track searches for all of them.
 pub(super) const COMMON: [&str; 48] = [
     "San Juan",
     "San Francisco",
@@ -129,7 +129,7 @@ pub(super) const SYNONYMS: [&str; 16] = [
     "Town of",
 ];
 
-/// Indices in `FEATURES` of a mountain and of a region.
+/// Index in `FEATURES` of mountains, and of regions.
 pub(super) const MOUNTAIN: usize = 10;
 pub(super) const REGION: usize = 28;
 

@@ -1,14 +1,16 @@
-//! `http_logs`: one line per request to the web site of the 1998 football World Cup.
+//! `http_logs`: one document per request to the web site of the 1998 football World Cup.
 //!
-//! Seven files for seven time spans of 1998, in the proportion of the public corpus. What the operations of the track
-//! search for is present in a corpus of any useful size: the request `GET / HTTP/1.0`, terms that begin with `GET
+//! There are seven files for seven time spans of 1998, in the proportions of the public corpus. A corpus of any useful
+//! size contains what the operations of the track search for: the request `GET / HTTP/1.0`, terms that begin with `GET
 //! image`, many documents with status 200 on 1 May, exactly 20 with status 400 on that day (the track asserts that
-//! number), and times after 10 June. The track's assertions of exactly 10,000 hits mean "that many or more" and need
-//! more documents: the range from 15 May on about 11,000, the request `GET / HTTP/1.0` about 700,000, status 200 on 1
-//! May about 3,700,000, in all seven files together.
+//! number), and times after 10 June.
 //!
-//! `http_logs_unparsed` has the same requests, each as one line of a web server log. A file also has this format if its
-//! name contains `unparsed` (`documents-181998.unparsed.json`).
+//! Where the track asserts exactly 10,000 hits, it means "10,000 or more". These assertions need more documents, in all
+//! seven files together: about 11,000 for the range from 15 May on, about 700,000 for the request `GET / HTTP/1.0`, and
+//! about 3,700,000 for status 200 on 1 May.
+//!
+//! `http_logs_unparsed` has the same requests, each as one line of a web server log. A file whose name contains
+//! `unparsed` also has this format (`documents-181998.unparsed.json`).
 
 mod requests;
 mod vocabulary;
@@ -25,8 +27,9 @@ use requests::Endings;
 
 const VERSION: u32 = 1;
 
-/// Week number in the file name, documents in the public corpus, start and end (1998, UTC): from Thursday 30 April
-/// 19:30:17, when the logs begin, to Sunday; five weeks from Monday; 8 June to 26 July.
+/// For each file, the week number in its name, the number of documents in the public corpus, and its start and end
+/// (1998, UTC). The first file covers Thursday 30 April 19:30:17, when the logs begin, to Sunday; the next five cover
+/// one week each, from Monday; the last covers 8 June to 26 July.
 const FILES: [(u32, u64, Range<u64>); 7] = [
     (18, 2_708_746, 893_964_617..894_240_000),
     (19, 9_697_882, 894_240_000..894_844_800),
@@ -37,35 +40,36 @@ const FILES: [(u32, u64, Range<u64>); 7] = [
     (24, 181_463_624, 897_264_000..901_497_600),
 ];
 
-/// Load of each hour of a day, UTC; it peaks in Europe's afternoon and evening, America's morning and midday.
+/// Relative load in each hour of the day, UTC. It peaks in the afternoon and evening in Europe, which is morning and
+/// midday in America.
 const BY_HOUR: [u64; 24] =
     [52, 46, 42, 38, 34, 32, 34, 42, 54, 64, 70, 74, 80, 90, 100, 108, 112, 112, 108, 102, 94, 84, 72, 60];
 
-/// 1 May 1998, UTC: the day of the operations `200s-in-range` and `400s-in-range`.
+/// 1 May 1998, UTC: the day on which the operations `200s-in-range` and `400s-in-range` search.
 const ANCHOR_DAY: Range<u64> = 893_980_800..894_067_200;
 
 /// Number of documents with status 400 on that day, as in the public corpus.
 const ANCHORS: u64 = 20;
 
-/// Minimum number of documents of that day per document with status 400, so that these stay rare in a tiny corpus.
+/// Minimum number of documents on that day for each one with status 400, which keeps these rare in a tiny corpus.
 const ANCHOR_SPACING: u64 = 12;
 
-/// Share of status 400 on all other days, in 1/65,536.
+/// Share of documents with status 400 on all other days, in 1/65,536.
 const BAD_ODDS: u64 = 3;
 
 /// Size of a write to the sink, in bytes.
 const PIECE: usize = 256 * 1024;
 
-/// Size of the longest line in bytes, reserved so that the buffer never grows.
+/// Maximum length of a line in bytes, which is reserved so that the buffer never grows.
 const LONGEST: usize = 512;
 
-/// Generates both corpora.
+/// Generates `http_logs` or `http_logs_unparsed`.
 pub(super) struct HttpLogs {
-    /// Generate unparsed lines.
+    /// Whether lines are unparsed.
     pub(super) unparsed: bool,
 }
 
-/// Part of the name of a file of unparsed lines, before its extension.
+/// Part of the name of a file with unparsed lines, before its extension.
 const UNPARSED: &str = ".unparsed";
 
 impl Generator for HttpLogs {
@@ -100,7 +104,8 @@ impl Generator for HttpLogs {
     }
 }
 
-/// The time span of a file, from the week in its name or else the whole time span, and its stream of random numbers.
+/// Returns the random number stream and the time span of a file: those of the week in its name, or otherwise a stream
+/// for the name and the whole time span.
 fn stretch(name: &str) -> (u64, Range<u64>) {
     let of_week = FILES.iter().find(|(week, ..)| name.starts_with(&format!("documents-{week}1998")));
     match of_week {
@@ -109,9 +114,9 @@ fn stretch(name: &str) -> (u64, Range<u64>) {
     }
 }
 
-/// Selects the documents of the anchor day with status 400, spread evenly over the day.
+/// Selects the documents with status 400 on the anchor day, spread evenly over the day.
 struct Anchors {
-    /// Number of documents of the day before the current hour, and of the whole day.
+    /// Number of documents on that day before the current hour, and on the whole day.
     passed: u64,
     day: u64,
     count: u64,
@@ -137,7 +142,7 @@ impl Anchors {
         self.next = if open { u64::try_from(at(self.day)).unwrap_or(u64::MAX) } else { u64::MAX };
     }
 
-    /// Whether document `index` of the current hour is selected; must be called in order.
+    /// Returns whether document `index` of the current hour is selected. Must be called with ascending indices.
     #[inline]
     fn take(&mut self, index: u64) -> bool {
         let hit = self.passed + index == self.next;
@@ -200,13 +205,13 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// The address of a client. As in the public corpus a client is a number whose bytes are the octets, lowest first.
-    /// Uses the low 29 bits: 8 choose the class of popularity, 21 the client in it.
+    /// Appends the address of a client. As in the public corpus, a client is a number whose bytes are the octets,
+    /// lowest first. Uses the low 29 bits: 8 select the popularity class, 21 the client within it.
     #[inline]
     fn client(&mut self, bits: u64) {
         let class = 1_u64 << self.popularity[usize::from(byte_of(bits, 0))];
         let rank = class | ((bits >> 8) & (class - 1));
-        // An odd factor permutes the numbers, so that popular clients are spread over the address space.
+        // Multiplying by an odd factor permutes the numbers, which spreads popular clients over the address space.
         let client = rank.wrapping_mul(0x9e37_79b1) & 0x1f_ffff;
         for index in 0..3 {
             let octet = self.octets[usize::from(byte_of(client, index))];
@@ -216,7 +221,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The text before the client's address, and between the address and the rest of the line, for one second.
+/// The text before the client's address, and the text between the address and the rest of the line, for one second.
 struct Spelling {
     unparsed: bool,
     time: u64,
@@ -243,7 +248,7 @@ impl Spelling {
     }
 }
 
-/// An octet of an address with its dot, as text.
+/// An octet of an address, followed by a dot, as text.
 #[derive(Debug, Clone, Copy)]
 struct Octet {
     text: [u8; 4],
@@ -260,11 +265,11 @@ impl Octet {
     }
 }
 
-/// Maps each of 256 draws to a class of popularity e; class e has the clients of rank 2^e to 2^(e+1) - 1, up to
-/// 2^21 - 1, about as many clients as in the public corpus.
+/// Maps each of 256 draws to a popularity class. Class e contains the clients of rank 2^e to 2^(e+1) - 1, up to 2^21 -
+/// 1, which is about the number of clients in the public corpus.
 ///
-/// A class has weight 2^(e/4) (each step 19/16 of the one before), so a rank has 2^(-3e/4): Zipf's law with the
-/// exponent 3/4, in steps; the first client makes one request in 256, as a large proxy did.
+/// Class e has the weight 2^(e/4) (19/16 times that of the previous class), so each of its clients has 2^(-3e/4). This
+/// approximates Zipf's law with the exponent 3/4. The first client makes one request in 256, as a large proxy did.
 fn popularity() -> [u8; 256] {
     let mut weights = [1 << 16; 21];
     for class in 1..21 {
@@ -274,8 +279,8 @@ fn popularity() -> [u8; 256] {
     let mut draws = [0; 256];
     let (mut class, mut passed) = (0_u8, weights[0]);
     for (draw, hour) in (0_u64..).zip(&mut draws) {
-        // The last class whose weights begin at or before this draw; the first draw belongs to class 0 whatever its
-        // weight.
+        // The last class whose range of weights begins at or before this draw; the first draw always belongs to class
+        // 0.
         while draw > 0 && passed * 256 <= draw * total {
             class += 1;
             passed += weights[usize::from(class)];
@@ -290,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_class_of_popularity_is_drawn_and_later_ones_more_often() {
+    fn every_popularity_class_is_drawn_and_later_ones_more_often() {
         let mut counts = [0; 21];
         for class in popularity() {
             counts[usize::from(class)] += 1;
@@ -301,14 +306,14 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_contiguous_and_on_whole_hours() {
+    fn time_spans_are_contiguous_and_end_on_whole_hours() {
         assert!(FILES.windows(2).all(|pair| pair[0].2.end == pair[1].2.start));
         assert!(FILES.iter().all(|(.., span)| span.end % 86_400 == 0));
         assert_eq!(FILES.iter().map(|(_, documents, _)| documents).sum::<u64>(), 247_249_096);
     }
 
     #[test]
-    fn anchors_are_rare_in_a_tiny_corpus() {
+    fn status_400_is_rare_in_a_tiny_corpus() {
         for (documents, expected) in [(0, 0), (11, 0), (12, 1), (120, 10), (240, 20), (1_000_000, 20)] {
             let hour = HourOfLoad { start: ANCHOR_DAY.start, seconds: 3600, documents };
             let mut anchors = Anchors::new(&[hour]);

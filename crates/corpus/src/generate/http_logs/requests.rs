@@ -1,14 +1,14 @@
-//! The second half of a document, after the client: request, status and size, as prepared bytes.
+//! The second half of a document, after the client: the request, status and size, as prepared bytes.
 //!
-//! A resource has one size (a page has one per file, that is, per week), as is nearly always so in the public corpus,
-//! so that every ending can be prepared and drawn as a whole.
+//! A resource has one size (a page has one per file, that is, per week). This is nearly always true in the public
+//! corpus, and it allows every ending to be prepared and drawn as a whole.
 
 use crate::generate::random::{AliasTable, Random};
 
 use super::vocabulary::{Resource, ResourceKind, resources};
 
-/// Popularity falls with the rank as 1 / (rank + FLAT): Zipf's law with a flattened head, so that the first path has
-/// about 2 % of all requests.
+/// Popularity decreases with the rank as 1 / (rank + FLAT), which is Zipf's law with a flattened head: the first path
+/// gets about 2 % of all requests.
 const FLAT: u64 = 8;
 
 /// Weight of the first path.
@@ -17,14 +17,14 @@ const TOP: u64 = 1 << 40;
 /// Percentage of requests with HTTP/1.0.
 const OLD_PROTOCOL: u64 = 78;
 
-/// Shares of the rare outcomes, in millionths of all requests.
+/// Shares of rare outcomes, in millionths of all requests.
 const REDIRECTS: u64 = 2_500;
 const MISSING: u64 = 5_500;
 const MISSING_SLASH: u64 = 600;
 const SERVER_ERRORS: u64 = 250;
 const HEADS: u64 = 300;
 
-/// Endings and their weights.
+/// Endings, and their weights.
 #[derive(Debug, Default)]
 struct Draft {
     unparsed: bool,
@@ -45,13 +45,13 @@ impl Draft {
         self.weights.push(weight);
     }
 
-    /// Adds both protocol versions of a request, HTTP/1.0 more often.
+    /// Adds a request with both protocol versions; HTTP/1.0 is more frequent.
     fn add_both(&mut self, request: &str, status: u16, size: u64, weight: u64) {
         self.add(&format!("{request} HTTP/1.0"), status, size, weight * OLD_PROTOCOL / 100);
         self.add(&format!("{request} HTTP/1.1"), status, size, weight * (100 - OLD_PROTOCOL) / 100);
     }
 
-    /// Spreads `weight` evenly over requests that fail (or are redirected) with small responses.
+    /// Spreads `weight` evenly over requests that fail or are redirected, which have small responses.
     fn add_rare(&mut self, requests: &[String], status: u16, weight: u64) {
         for (number, request) in requests.iter().enumerate() {
             self.add_both(request, status, 200 + number as u64 * 7 % 150, weight / requests.len() as u64);
@@ -65,7 +65,7 @@ impl Draft {
     }
 }
 
-/// A table of endings to draw from.
+/// A table from which endings are drawn.
 #[derive(Debug)]
 pub(super) struct Endings {
     alias: AliasTable,
@@ -74,14 +74,15 @@ pub(super) struct Endings {
 }
 
 impl Endings {
-    /// Draws an ending with 64 random bits.
+    /// Returns the ending that 64 random bits select.
     #[inline]
     pub(super) fn pick(&self, bits: u64) -> &[u8] {
         let (start, end) = self.places[self.alias.pick(bits)];
         &self.bytes[start as usize..end as usize]
     }
 
-    /// All requests except those with status 400. `fixed` draws the constant sizes, `weekly` those of this file.
+    /// Creates the table of all requests except those with status 400. `fixed` draws the constant sizes, `weekly` those
+    /// for this file.
     pub(super) fn usual(unparsed: bool, fixed: &mut Random, weekly: &mut Random) -> Self {
         let mut draft = Draft { unparsed, ..Draft::default() };
         for (rank, resource) in resources().iter().enumerate() {
@@ -98,7 +99,7 @@ impl Endings {
         draft.table()
     }
 
-    /// Invalid requests, all with status 400.
+    /// Creates the table of invalid requests, all with status 400.
     pub(super) fn bad(unparsed: bool) -> Self {
         let mut draft = Draft { unparsed, ..Draft::default() };
         draft.add_rare(&without_slash(), 400, 1000);
@@ -108,10 +109,10 @@ impl Endings {
 }
 
 impl Draft {
-    /// The outcomes of one resource: complete, not modified, partial.
+    /// Adds the outcomes of one resource: complete, not modified, partial.
     fn resource(&mut self, resource: &Resource, weight: u64, fixed: &mut Random, weekly: &mut Random) {
         let request = format!("GET {}", resource.path);
-        // Medians of 1 kB, 6 kB and 200 kB; percentage not modified; percentage partial.
+        // Medians of 1 kB, 6 kB and 200 kB; percentage of 304 responses; percentage of partial responses.
         let (size, unchanged, partial) = match resource.kind {
             ResourceKind::Image => (fixed.skewed(10 * 256, 2), 24, 0),
             ResourceKind::Page => (weekly.skewed(12 * 256 + 150, 2), 11, 0),
@@ -151,7 +152,7 @@ fn missing() -> Vec<String> {
     all
 }
 
-/// Paths without their slash; the track searches for terms that begin with `GET image`.
+/// Returns paths without their leading slash; the track searches for terms that begin with `GET image`.
 fn without_slash() -> Vec<String> {
     requests(&[
         "images/hm_bg.jpg",

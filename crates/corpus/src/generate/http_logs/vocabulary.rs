@@ -1,22 +1,22 @@
-//! The web site: its paths and their popularity.
+//! The paths of the web site, and their popularity.
 //!
 //! The layout follows what is generally known about the site of the 1998 World Cup (two languages, sections, teams,
-//! matches, players, many small images); the names of pages are made up in that style.
+//! matches, players, many small images). The page names are made up in that style.
 
 use crate::generate::random::Random;
 
-/// The kind of resource of a path; determines its size and how often a browser only checks whether it has changed.
+/// The kind of resource at a path, which determines its size and how often browsers only check whether it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResourceKind {
-    /// A small image, which browsers cache and which never changes.
+    /// A small image that browsers cache and that never changes.
     Image,
     /// A page, whose size changes from week to week.
     Page,
-    /// A film, a sound or an archive: large, often fetched in pieces.
+    /// A film, a sound or an archive: large, and often fetched in parts.
     Download,
 }
 
-/// One path of the site.
+/// A path of the site, with its kind of resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resource {
     pub(super) path: String,
@@ -131,7 +131,7 @@ const NAVIGATION: [&str; 12] = [
     "comp",
 ];
 
-/// All paths, the most popular first.
+/// Returns all paths, the most popular first.
 pub(super) fn resources() -> Vec<Resource> {
     let front = FRONT.iter().map(|path| (*path).to_owned());
     let mut rest = Vec::new();
@@ -187,7 +187,7 @@ fn teams(language: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Paths that both languages share, mostly images.
+/// Adds the paths that both languages share, mostly images.
 fn shared(paths: &mut Vec<String>) {
     for (number, team) in TEAMS.iter().enumerate() {
         let number = number + 101;
@@ -200,7 +200,7 @@ fn shared(paths: &mut Vec<String>) {
     paths.extend((1..=40).map(|radio| format!("/audio/match{radio:02}.ram")));
 }
 
-/// A fixed order that mixes the kinds: the site is the same for every seed.
+/// Shuffles the paths to mix the kinds. The order is fixed: the site is the same for every seed.
 fn shuffle(paths: &mut [String]) {
     let mut random = Random::new(1998, &[]);
     for last in (1..paths.len()).rev() {
@@ -215,7 +215,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn thousands_of_different_plain_paths() {
+    fn there_are_thousands_of_distinct_plain_paths() {
         let resources = resources();
         let different: HashSet<&str> = resources.iter().map(|resource| resource.path.as_str()).collect();
         assert_eq!(different.len(), resources.len());

@@ -1,11 +1,15 @@
-//! `noaa` and `noaa-sql` (the corpus of the track `sql`): daily weather of stations all over the world, 2014 to 2016.
+//! `noaa` and `noaa-sql` (the corpus of the track `sql`): daily weather at stations all over the world, 2014 to 2016.
 //!
-//! The operations of the tracks find, from 1,000 documents on: stations in the United States (about half of all), in
-//! Japan (few), Australia, Canada, Sweden and Russia, in the west of America (geohashes 9 and c); the station names
-//! MARSHALL, NEWPORT, JACKSON, FAIRFIELD and HILLSBORO; heights above 1000, 1600 (thousands of names, for the pages of
-//! SQL cursors) and 2800 m, there also names that begin with SA and one whose combined names are long; `TRANGE` from 0
-//! to 30 and from -20 to -10, the latter also in Japan; days from 31 December 2015 on; sometimes a document with all
-//! the fields that `deep-terms` nests.
+//! With 1,000 documents or more, the operations of the tracks find
+//!
+//! - stations in the United States (about half of all), in Japan (few), Australia, Canada, Sweden and Russia, and in
+//!   the west of America (geohashes 9 and c);
+//! - the station names MARSHALL, NEWPORT, JACKSON, FAIRFIELD and HILLSBORO;
+//! - elevations above 1000 m, above 1600 m (thousands of names, for the pages of SQL cursors) and above 2800 m, where
+//!   some names begin with SA and one station has long names when they are concatenated;
+//! - `TRANGE` from 0 to 30 and from -20 to -10, the latter also in Japan;
+//! - days from 31 December 2015 on;
+//! - occasionally a document with all the fields that `deep-terms` nests.
 
 mod stations;
 mod vocabulary;
@@ -21,19 +25,19 @@ use vocabulary::ANCHOR_NAMES;
 
 const VERSION: u32 = 1;
 
-/// Days of the three years.
+/// Number of days in the three years.
 const DAYS: u32 = 1096;
 
-/// Documents of stations that queries name.
+/// Documents from stations with a name that queries search for.
 const NAMED: Periodic = Periodic { period: 199, first: 7 };
-/// Documents of high stations whose name begins with SA.
+/// Documents from high stations with a name that begins with SA.
 const HIGH: Periodic = Periodic { period: 400, first: 9 };
-/// Cold days in Japan.
+/// Documents about cold days in Japan.
 const COLD: Periodic = Periodic { period: 499, first: 3 };
-/// Documents with all fields of `deep-terms`.
+/// Documents with all the fields of `deep-terms`.
 const DEEP: Periodic = Periodic { period: 997, first: 13 };
 
-/// Seasonal deviation of each month in the northern hemisphere, in thousandths.
+/// Seasonal deviation in each month in the northern hemisphere, in thousandths.
 const SEASON: [i64; 12] = [-950, -870, -520, 0, 480, 840, 980, 880, 520, 30, -470, -830];
 
 struct Weather {
@@ -41,7 +45,7 @@ struct Weather {
     first_day: u64,
 }
 
-/// The temperatures of a day in tenths of a degree: highest and lowest.
+/// Returns the highest and lowest temperature of a day, in tenths of a degree.
 fn temperatures(station: &Station, month: u64, random: &mut Random) -> (i64, i64) {
     let from_equator = station.latitude.abs();
     let mean = 300 - from_equator * 9 / 2 - station.elevation / 150;
@@ -51,7 +55,7 @@ fn temperatures(station: &Station, month: u64, random: &mut Random) -> (i64, i64
     (middle + half, middle - half)
 }
 
-/// Appends the measurements of a document.
+/// Appends the measurements to a document.
 struct Measures<'a> {
     out: &'a mut Vec<u8>,
 }
@@ -118,7 +122,7 @@ impl Measures<'_> {
         }
     }
 
-    /// Appends the fields of a station that was not read for some days, and the remaining fields of `deep-terms`.
+    /// Appends the fields of a station that was not read for some days, and the other fields of `deep-terms`.
     fn deep(&mut self, (high, low): (i64, i64), random: &mut Random) {
         self.word("AWDR", random.within(1..37) * 10);
         self.tenths("AWND", 31);
@@ -222,7 +226,7 @@ impl Documents for Weather {
     }
 }
 
-/// Generates both corpora.
+/// Generates `noaa` or `noaa-sql`.
 pub(super) struct Noaa {
     /// The name of the corpus.
     pub(super) name: &'static str,

@@ -1,37 +1,37 @@
-//! The weather stations: the same for every seed.
+//! The weather stations, which are the same for every seed.
 
 use super::super::append::{decimal, padded, text};
 use super::super::random::{Random, WeightTable};
 use super::vocabulary::{ANCHOR_NAMES, COUNTRIES, PLACES, STATES, SUFFIXES, StationCountry, UsState};
 
-/// Number of stations drawn by the weight of their country.
+/// Number of stations whose country is drawn by weight.
 const STATIONS: u32 = 30_000;
 /// Number of stations for each name that queries search for.
 const PER_NAME: u32 = 6;
 /// Number of stations in Japan.
 const JAPANESE: u32 = 24;
-/// Number of high stations whose names begin with SA.
+/// Number of high stations with a name that begins with SA.
 const HIGH: u32 = 8;
 
-/// What a station measures.
+/// The kind of a station, which determines what it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StationKind {
     /// Rain and snow, measured by volunteers.
     Rain,
     /// Rain, snow and temperatures.
     Observer,
-    /// All measurements, including wind.
+    /// All of these, and wind.
     Airport,
-    /// At high elevation, also snow.
+    /// All of these except wind, at high elevation.
     Mountain,
-    /// The measurements of stations outside North America.
+    /// What stations outside North America report: temperatures and rain.
     World,
 }
 
 /// A station.
 #[derive(Debug, Clone)]
 pub(super) struct Station {
-    /// Its JSON object.
+    /// The JSON object that describes it.
     pub(super) text: Vec<u8>,
     pub(super) kind: StationKind,
     /// Latitude in degrees.
@@ -78,7 +78,7 @@ impl Stations {
         random.one_of(&self.any)
     }
 
-    /// Creates a station with the name at index `name`.
+    /// Returns a random station with the name at index `name` of `ANCHOR_NAMES`.
     pub(super) fn named(&self, name: usize, random: &mut Random) -> &Station {
         &self.named[name + 5 * random.below(PER_NAME) as usize]
     }
@@ -105,7 +105,7 @@ struct Maker {
 }
 
 impl Maker {
-    /// Creates a station, with the given name and elevation if they are not `None`.
+    /// Creates a station. `wanted` is its name, with an optional elevation; otherwise both are random.
     fn station(
         &mut self,
         country: &StationCountry,
@@ -114,7 +114,8 @@ impl Maker {
     ) -> Station {
         let american = country.code == "US";
         let state = american.then(|| {
-            // Prefer the higher of two states: mountains have more stations than their population suggests.
+            // Prefers the higher of two random states, because mountains have more stations than their population
+            // suggests.
             let (one, other) = (random.one_of(&STATES), random.one_of(&STATES));
             if random.permille(550) && other.height > one.height { other } else { one }
         });
@@ -148,7 +149,7 @@ impl Maker {
         Station { text, kind, latitude: site.latitude / 1000, elevation: site.elevation }
     }
 
-    /// Creates a name from town, distance and direction; names rarely repeat.
+    /// Composes a name from a town, a distance and a direction; names rarely repeat.
     fn name(&self, random: &mut Random) -> String {
         let place = PLACES[usize::try_from(self.made % PLACES.len() as u64).unwrap_or(0)];
         match random.below(10) {
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_of_stations_are_at_high_elevation() {
+    fn thousands_of_stations_are_at_high_elevations() {
         let stations = Stations::new();
         let name = |station: &Station| {
             let json: serde_json::Value = serde_json::from_slice(&station.text).unwrap();

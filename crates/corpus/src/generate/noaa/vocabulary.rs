@@ -1,14 +1,14 @@
-//! Countries, states and towns of the stations.
+//! Countries, states and towns with stations.
 
-/// A country. As in the public corpus, its name is cut off at the first blank.
+/// A country. As in the public corpus, its name ends before the first space.
 pub(super) struct StationCountry {
     pub(super) code: &'static str,
     pub(super) name: &'static str,
-    /// Centre of its stations, and their distance from the centre, in degrees.
+    /// Centre of its stations, and their largest distance from the centre, in degrees.
     pub(super) latitude: i64,
     pub(super) longitude: i64,
     pub(super) reach: i64,
-    /// Usual height of stations in metres.
+    /// Typical elevation of its stations in metres.
     pub(super) height: i64,
     /// Approximate share of all documents, in thousandths.
     pub(super) weight: u64,
@@ -21,7 +21,7 @@ impl StationCountry {
     }
 }
 
-/// A state of the United States.
+/// A state of the United States, with the same fields as a country.
 pub(super) struct UsState {
     pub(super) code: &'static str,
     pub(super) name: &'static str,
@@ -41,7 +41,7 @@ impl UsState {
 /// Station names that the tracks search for.
 pub(super) const ANCHOR_NAMES: [&str; 5] = ["MARSHALL", "NEWPORT", "JACKSON", "FAIRFIELD", "HILLSBORO"];
 
-/// Countries with the codes of the weather service, the United States first.
+/// Countries, with the codes that the weather service uses; the United States come first.
 pub(super) const COUNTRIES: [StationCountry; 40] = [
     StationCountry::new(["US", "United"], [39, -98, 5, 300], 440),
     StationCountry::new(["AS", "Australia"], [-30, 140, 12, 250], 130),
@@ -135,7 +135,7 @@ pub(super) const STATES: [UsState; 47] = [
     UsState::new(["WY", "Wyoming"], [43, -108, 2, 2300]),
 ];
 
-/// Suffixes of the name of a town.
+/// Suffixes of town names.
 pub(super) const SUFFIXES: [&str; 16] = [
     "AP",
     "MUNI AP",

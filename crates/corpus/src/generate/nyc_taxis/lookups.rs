@@ -1,5 +1,5 @@
-//! Four small corpora that describe the codes used in the rides. The codes are those of the taxi commission's public
-//! data dictionary; a file with more documents than codes repeats them.
+//! Four small corpora that describe the codes used in the rides. The codes are from the taxi commission's public data
+//! dictionary. A file with more documents than there are codes repeats them.
 
 use std::io::{self, Write};
 
@@ -7,13 +7,13 @@ use crate::generate::generator::{FileSpec, Generator, single_file};
 
 const VERSION: u32 = 1;
 
-/// One of the corpora: its name and its documents.
+/// One of these corpora: its name and its documents.
 pub(crate) struct Lookup {
     name: &'static str,
     lines: &'static [&'static str],
 }
 
-/// `nyc_payment_types`.
+/// The corpus `nyc_payment_types`.
 pub(crate) const PAYMENT_TYPES: Lookup = Lookup {
     name: "nyc_payment_types",
     lines: &[
@@ -25,7 +25,7 @@ pub(crate) const PAYMENT_TYPES: Lookup = Lookup {
     ],
 };
 
-/// `nyc_rate_codes`.
+/// The corpus `nyc_rate_codes`.
 pub(crate) const RATE_CODES: Lookup = Lookup {
     name: "nyc_rate_codes",
     lines: &[
@@ -39,13 +39,13 @@ pub(crate) const RATE_CODES: Lookup = Lookup {
     ],
 };
 
-/// `nyc_trip_types`.
+/// The corpus `nyc_trip_types`.
 pub(crate) const TRIP_TYPES: Lookup = Lookup {
     name: "nyc_trip_types",
     lines: &[r#"{"type": "1", "name": "Street-hail"}"#, r#"{"type": "2", "name": "Dispatch"}"#],
 };
 
-/// `nyc_vendors`.
+/// The corpus `nyc_vendors`.
 pub(crate) const VENDORS: Lookup = Lookup {
     name: "nyc_vendors",
     lines: &[r#"{"id": "1", "name": "Creative Mobile"}"#, r#"{"id": "2", "name": "VeriFone"}"#],

@@ -1,9 +1,9 @@
 //! `nyc_taxis`: taxi rides in New York in 2015, seven in yellow cabs for each one in a green cab.
 //!
-//! Rides are spread over the whole year for any number of documents, so that the track's ranges (days of January,
-//! January and February, nine months, the year) and its histograms are filled. Total amounts of 5 to 15 are the most
-//! frequent; rides at the flat rate to the airport (`rate_code_id` 2) mostly cost more than 60. Only green cabs have a
-//! `trip_type`. All codes are those of the [`lookups`].
+//! Whatever the number of documents, rides are spread over the whole year, so that the track's ranges (days of January,
+//! January and February, nine months, the year) and histograms contain documents. Total amounts from 5 to 15 are the
+//! most frequent; most rides at the flat rate to or from the airport (`rate_code_id` 2) cost more than 60. Only rides
+//! in green cabs have a `trip_type`. All codes are from the [`lookups`].
 
 pub(super) mod lookups;
 
@@ -16,14 +16,14 @@ use super::random::{Random, WeightTable};
 
 const VERSION: u32 = 1;
 
-/// 1 January 2015.
+/// 1 January 2015, in seconds since 1970.
 const NEW_YEAR: u64 = 1_420_070_400;
 
-/// Rides in each hour of a day.
+/// Relative number of rides in each hour of the day.
 const BY_HOUR: [u64; 24] =
     [39, 29, 21, 15, 11, 10, 23, 40, 49, 50, 49, 51, 54, 54, 56, 54, 47, 56, 66, 68, 63, 62, 60, 51];
 
-/// Areas where rides begin and end: longitude, latitude and radius in thousandths of a degree, weight.
+/// Areas in which rides begin and end: longitude, latitude and radius in thousandths of a degree, and weight.
 const AREAS: [(i64, i64, i64, u64); 12] = [
     (-73_985, 40_750, 22, 40), // midtown
     (-73_960, 40_775, 16, 22), // upper east side
@@ -40,10 +40,10 @@ const AREAS: [(i64, i64, i64, u64); 12] = [
 ];
 const KENNEDY: usize = 10;
 
-/// Rides at the flat rate to or from Kennedy; more result from random choices.
+/// Rides at the flat rate to or from Kennedy; random draws add more.
 const TO_KENNEDY: Periodic = Periodic { period: 199, first: 37 };
 
-/// Tables to draw weighted values from.
+/// Tables from which weighted values are drawn.
 struct Rides {
     documents: u64,
     hour: WeightTable,
@@ -65,7 +65,7 @@ impl Rides {
         }
     }
 
-    /// A position in 10^-14 degrees, with the digits of a 4-byte floating point number.
+    /// Returns a position in 10^-14 degrees, with as many digits as a 4-byte floating point number.
     fn place(area: usize, random: &mut Random) -> (i64, i64) {
         const UNIT: i64 = 100_000_000_000;
         let (lon, lat, reach, _) = AREAS[area];
@@ -73,7 +73,7 @@ impl Rides {
     }
 }
 
-/// Price of a ride in cents, and its length in hundredths of a mile.
+/// The parts of the price of a ride in cents, and its distance in hundredths of a mile.
 struct Fare {
     distance: i64,
     metered: i64,
@@ -91,7 +91,7 @@ impl Fare {
         };
         let distance =
             if flat { 1750 + random.around(500) } else { skewed(random, 7 * 256 + 100, 2).min(4_900) };
-        // By the meter: 2.50 initially, then 50 cents for each fifth of a mile or minute.
+        // Metered: an initial 2.50, then 50 cents for each fifth of a mile or each minute.
         let metered = if flat {
             5_200
         } else {

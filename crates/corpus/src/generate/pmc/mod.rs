@@ -1,7 +1,7 @@
-//! `pmc`: articles on medicine and biology, with full text.
+//! `pmc`: medical and biological articles, with full text.
 //!
-//! The operations of the track find: the word `physician` in a few percent of the articles; the phrase `newspaper
-//! coverage` in one percent; articles in every month of nine years.
+//! The operations of the track find the word `physician` in a few percent of the articles, the phrase `newspaper
+//! coverage` in one percent, and articles from every month of nine years.
 
 mod vocabulary;
 
@@ -16,14 +16,14 @@ use vocabulary::{JOURNALS, MONTHS, NAMES};
 
 const VERSION: u32 = 1;
 
-/// 1 January 2008, and the number of days from that date.
+/// 1 January 2008 in days since 1970, and the number of days from that date.
 const FIRST_DAY: u64 = 13_879;
 const DAYS: u32 = 9 * 365;
 
-/// Articles about newspaper coverage.
+/// Articles with the phrase `newspaper coverage`.
 const NEWSPAPERS: Periodic = Periodic { period: 97, first: 5 };
 
-/// Articles that mention a physician; more result from random choices.
+/// Articles with the word `physician`; random draws add more.
 const PHYSICIANS: Periodic = Periodic { period: 29, first: 3 };
 
 /// The sections of an article and their shares of its text, in percent.

@@ -1,11 +1,11 @@
-//! Medical terms: a few hundred listed in this file, and thousands composed of Greek and Latin parts.
+//! Medical terms: a few hundred listed here, and thousands composed of Greek and Latin parts.
 
 use crate::generate::random::Random;
 
 pub(super) const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Invented names of journals, in the usual style.
+/// Invented journal names, in the usual style.
 pub(super) const JOURNALS: [&str; 36] = [
     "Acta Medica",
     "Adv Cell Biol",
@@ -214,7 +214,7 @@ const ENDS: [&str; 30] = [
     "trophy",
 ];
 
-/// All terms, the frequent ones first: the listed terms, then the composed ones. `physician` is a rare one.
+/// Returns all terms, the most frequent first: the listed ones, then the composed ones. `physician` is a rare one.
 pub(super) fn terms() -> (Vec<&'static str>, Vec<String>) {
     let mut made = Vec::new();
     for head in HEADS {
@@ -223,7 +223,7 @@ pub(super) fn terms() -> (Vec<&'static str>, Vec<String>) {
         }
     }
     made.retain(|term| term.len() < 22);
-    // A fixed order that mixes the composed terms: the language is the same for every seed.
+    // A fixed order that mixes the composed terms; it is the same for every seed.
     let mut random = Random::new(1809, &[]);
     for last in (1..made.len()).rev() {
         let other = random.below(u32::try_from(last + 1).unwrap_or(u32::MAX));
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_of_plain_terms() {
+    fn there_are_thousands_of_plain_terms() {
         let (written, made) = terms();
         assert!(written.len() > 200 && made.len() == 7_001, "{} and {}", written.len(), made.len());
         let mut all = written.into_iter().chain(made.iter().map(String::as_str));

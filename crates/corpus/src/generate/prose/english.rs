@@ -1,4 +1,4 @@
-//! General English words, the frequent ones first, roughly as in scientific prose.
+//! General English words, the most frequent first, roughly as in scientific prose.
 
 /// The words, separated by spaces.
 pub(crate) const WORDS: &str = "\

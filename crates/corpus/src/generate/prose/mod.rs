@@ -1,6 +1,6 @@
-//! Prose: sentences of words drawn by Zipf's law.
+//! Prose: sentences of words that are drawn according to Zipf's law.
 //!
-//! The text has no meaning, but the length, word distribution and punctuation of prose.
+//! The text has no meaning, but its sentence lengths, word frequencies and punctuation are those of prose.
 
 pub(crate) mod english;
 
@@ -9,14 +9,14 @@ use super::random::{Random, WeightTable, u16_of};
 /// Size of the buffer for a word, in bytes.
 const ROOM: usize = 23;
 
-/// A word in a buffer of fixed size, which is copied without checking its length.
+/// A word in a buffer of fixed size, so that it is copied without checking its length.
 #[derive(Debug, Clone, Copy)]
 struct Word {
     text: [u8; ROOM],
     len: u8,
 }
 
-/// Words to draw from, the frequent ones first.
+/// Words to draw from, the most frequent first.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
     words: Vec<Word>,
@@ -24,8 +24,8 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Creates the table by the Zipf–Mandelbrot law in the given order; `flat` flattens the head. Words that do not fit
-    /// the buffer are omitted.
+    /// Creates a table of words, the most frequent first, whose frequencies follow the Zipf–Mandelbrot law; a larger
+    /// `flat` makes the first words less dominant. Words that do not fit into the buffer are omitted.
     pub(crate) fn zipf<'a>(words: impl IntoIterator<Item = &'a str>, flat: u64) -> Self {
         let word = |word: &str| {
             let mut text = [b' '; ROOM];
@@ -37,7 +37,7 @@ impl Words {
         Self { words, urn }
     }
 
-    /// Appends the word for 16 random bits.
+    /// Appends the word that 16 random bits select.
     #[inline]
     pub(crate) fn append(&self, bits: u16, out: &mut Vec<u8>) {
         let word = &self.words[self.urn.pick(bits)];
@@ -46,7 +46,7 @@ impl Words {
         out.truncate(end);
     }
 
-    /// Appends `count` words separated by spaces.
+    /// Appends `count` words, separated by spaces.
     #[inline]
     pub(crate) fn several(&self, count: u64, random: &mut Random, out: &mut Vec<u8>) {
         let mut bits = 0;
@@ -62,7 +62,7 @@ impl Words {
         }
     }
 
-    /// Appends sentences, each followed by a space, until at least `bytes` bytes are added.
+    /// Appends sentences, each followed by a space, until at least `bytes` bytes have been appended.
     pub(crate) fn sentences(&self, bytes: usize, random: &mut Random, out: &mut Vec<u8>) {
         let end = out.len() + bytes;
         while out.len() < end {
@@ -70,11 +70,11 @@ impl Words {
         }
     }
 
-    /// Appends a sentence of 6 to 29 words and a space.
+    /// Appends a sentence of 6 to 29 words, followed by a space.
     fn sentence(&self, random: &mut Random, out: &mut Vec<u8>) {
         let bits = random.next();
         let start = out.len();
-        // The mean of two uniform numbers, so that sentences of medium length are the most frequent.
+        // The mean of two uniform numbers makes sentences of medium length the most frequent.
         let words = 6 + (bits & 0xff) * 12 / 256 + ((bits >> 8) & 0xff) * 13 / 256;
         let comma = (bits >> 16) & 0x1f;
         if comma > 2 && comma + 2 < words {
@@ -89,7 +89,7 @@ impl Words {
     }
 }
 
-/// Appends the first letter of a piece of text in upper case.
+/// Converts the first letter of a piece of text, which begins at `start`, to upper case.
 #[inline]
 pub(crate) fn capitalize(out: &mut [u8], start: usize) {
     if let Some(first) = out.get_mut(start) {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_plain_and_different() {
+    fn words_are_lower_case_and_distinct() {
         let mut words: Vec<&str> = english::WORDS.split_whitespace().collect();
         assert!(
             words.iter().all(|word| word.len() < ROOM && word.bytes().all(|byte| byte.is_ascii_lowercase()))

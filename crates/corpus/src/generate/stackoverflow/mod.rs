@@ -1,4 +1,4 @@
-//! Common parts of `nested` and `so`: a site for questions and answers about programming, August 2008 to June 2016.
+//! Code that `nested` and `so` share: a site for questions and answers about programming, August 2008 to June 2016.
 
 pub(super) mod nested;
 pub(super) mod so;
@@ -13,7 +13,7 @@ use vocabulary::{CODE, OPENINGS, PROGRAMMING, TAGS};
 const START: u64 = 1_217_548_800_000;
 const END: u64 = 1_465_516_800_000;
 
-/// Users of the site.
+/// Number of users of the site.
 const USERS: u32 = 5_000_000;
 
 /// The vocabulary of the site: its tags, and the words of its posts.
@@ -25,7 +25,7 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        // Words of programming alternate with everyday English.
+        // Programming terms alternate with everyday English.
         let programming = PROGRAMMING.split_whitespace();
         let mut english = english::WORDS.split_whitespace();
         let mut words: Vec<&str> = english.by_ref().take(60).collect();
@@ -41,12 +41,12 @@ impl Site {
         }
     }
 
-    /// Appends a list of one to five tags; the first is `wanted`, if any, the others are related to it.
+    /// Appends a list of one to five tags: first `wanted`, if any, then tags related to the first.
     fn tags(&self, wanted: Option<usize>, random: &mut Random, out: &mut Vec<u8>) {
         let (tag, _, others) = TAGS[wanted.unwrap_or_else(|| self.tags.draw(random))];
         text(out, "[\"");
         text(out, tag);
-        // The related tags of a tag are ordered by frequency.
+        // The related tags of a tag are ordered by frequency, the most frequent first.
         let bits = random.next();
         let odds = [190, 150, 110, 70, 40, 20];
         let chosen = others.iter().zip(odds).enumerate();
@@ -67,7 +67,7 @@ impl Site {
         }
     }
 
-    /// Appends text of about `bytes` bytes: sentences and pieces of code.
+    /// Appends about `bytes` bytes of text: sentences and pieces of code.
     fn body(&self, bytes: usize, random: &mut Random, out: &mut Vec<u8>) {
         let end = out.len() + bytes;
         while out.len() < end {
@@ -80,13 +80,13 @@ impl Site {
         }
     }
 
-    /// Draws the number of a user; a few users write most of the posts.
+    /// Draws a user number; a few users write most of the posts.
     fn user(random: &mut Random) -> u64 {
         let class = 1 << random.within(2..23);
         (class + u64::from(random.below(u32::try_from(class).unwrap_or(1)))).min(u64::from(USERS))
     }
 
-    /// Appends the name and number of a user; a number always has the same name.
+    /// Appends a user's name and number; the same number always has the same name.
     fn full_user(random: &mut Random, out: &mut Vec<u8>) {
         let user = Self::user(random);
         let pick = |list: &[&'static str], salt: u64| {
@@ -114,16 +114,16 @@ impl Site {
         out.push(b')');
     }
 
-    /// Draws a timestamp; later ones are more frequent, since the site grew.
+    /// Draws a timestamp, in milliseconds since 1970. Later ones are more frequent, because the site grew.
     fn moment(index: u64, documents: u64, random: &mut Random) -> u64 {
         let share = u64::try_from((u128::from(index) << 32) / u128::from(documents)).unwrap_or(0);
-        // Half constant, half growing: position p of the corpus is at (p + sqrt p) / 2 of the time span.
+        // Half constant, half growing: position p of the corpus is at (p + sqrt(p)) / 2 of the time span.
         let moment = u128::from(u64::midpoint(share, (share << 32).isqrt())) * u128::from(END - START);
         START + u64::try_from(moment >> 32).unwrap_or(0) + u64::from(random.below(600_000))
     }
 }
 
-/// Appends a timestamp in the format of the site.
+/// Appends a timestamp in the site's format.
 fn when(out: &mut Vec<u8>, millis: u64) {
     time_millis(out, millis);
 }

@@ -1,8 +1,8 @@
 //! `nested`: questions, each with its answers as nested documents.
 //!
-//! The operations of the track search for one of its 35 tags (`queries.csv`) and an answer given before a date, the
-//! earliest of which is 27 September 2010. In files of 1,000 documents or more every tag has such an answer, so that
-//! queries with any tag and date have hits.
+//! The operations of the track search for one of 35 tags (`queries.csv`) and for an answer given before a date, the
+//! earliest of which is 27 September 2010. In a file of 1,000 documents or more, every tag has such an answer, so a
+//! query with any tag and date has hits.
 
 use std::io::{self, Write};
 
@@ -15,13 +15,13 @@ use super::{START, Site, when};
 
 const VERSION: u32 = 1;
 
-/// Questions with a tag of the queries and an early answer.
+/// Questions that have one of these tags and an early answer.
 const EARLY: Periodic = Periodic { period: 26, first: 7 };
 
-/// Length of the period in which an answer is early: two years.
+/// Length of the period in which an answer is early, in milliseconds: about two years.
 const EARLY_MILLIS: u64 = 760 * 86_400_000;
 
-/// Percentage of questions by their number of answers.
+/// Percentage of questions with each number of answers, from 0.
 const ANSWERS: [u32; 8] = [12, 40, 23, 12, 6, 4, 2, 1];
 
 struct Questions {
@@ -57,7 +57,7 @@ impl Documents for Questions {
         text(out, "\", \"answers\": [");
         let mut answered = asked;
         for answer in 0..Self::answers(early.is_some(), random) {
-            // An answer follows minutes to weeks later; the first one is early where required.
+            // Answers follow minutes to weeks later; the first one is early where required.
             answered += random.skewed(22 * 256, 5);
             if early.is_some() && answer == 0 {
                 answered = answered.min(START + EARLY_MILLIS);

@@ -1,7 +1,7 @@
-//! `so`: questions and answers, each a document of its own with its text.
+//! `so`: questions and answers, each of which is a document.
 //!
-//! The operations of the track find: users who ask and answer in every hour of these years (its transforms group by
-//! user and by hour); questions with three tags and more, among them `python` and `java`, in sets that repeat.
+//! The operations of the track find users who ask and answer in every hour of these years (its transforms group by user
+//! and by hour), and questions with three or more tags, among them `python` and `java`, in combinations that repeat.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::{Site, when};
 
 const VERSION: u32 = 1;
 
-/// Number of questions in a thousand posts.
+/// Number of questions per thousand posts.
 const QUESTIONS: u32 = 390;
 
 struct Posts {
@@ -34,7 +34,7 @@ impl Documents for Posts {
             text(out, ", \"questionId\": \"");
             number(out, id);
         } else {
-            // Most answers follow soon after their question.
+            // Most answers come soon after their question.
             text(out, "\"questionId\": \"");
             number(out, id.saturating_sub(random.skewed(6 * 256, 6)).max(4));
             text(out, "\", \"answerId\": \"");

@@ -67,10 +67,10 @@ pub(super) const TAGS: [Tag; 60] = [
     ("delphi", 2, &["delphi-xe2", "vcl", "firemonkey", "pascal", "winapi", "delphi-7"]),
 ];
 
-/// Number of tags, counted from the first, that the queries of the track `nested` contain.
+/// Number of tags, counted from the first, that occur in the queries of the track `nested`.
 pub(super) const WANTED: usize = 35;
 
-/// Words at the beginning of the title of a question.
+/// Words with which the title of a question begins.
 pub(super) const OPENINGS: [&str; 24] = [
     "How to",
     "How do I",
@@ -98,7 +98,7 @@ pub(super) const OPENINGS: [&str; 24] = [
     "Multiple",
 ];
 
-/// Words of programming.
+/// Programming terms.
 pub(super) const PROGRAMMING: &str = "code file data function value string class method object array list error table \
     server page button query user database key variable type field column row index loop script request response image \
     view form event element text input output name date time number integer column property attribute parameter \
@@ -115,7 +115,7 @@ pub(super) const PROGRAMMING: &str = "code file data function value string class
     crash freeze hang fails works tried solution example snippet tutorial documentation please help thanks advance \
     working wrong correct expected actual simple want like get make know find change add remove show hide load save";
 
-/// Tokens of code, without characters that JSON would have to escape.
+/// Tokens of code, without characters that JSON would escape.
 pub(super) const CODE: &str = "= ( ) ; { } . if else for return int var new this null i 0 1 + == != < > && || \
     true false void public private static class function() self def end foo bar baz temp result count items data \
     value key name id list[i] arr[0] obj.name x y n str len(x) size() get() set() add() toString() print echo import \
@@ -144,7 +144,7 @@ pub(super) const FAMILY: [&str; 56] = [
     "Young",
 ];
 
-/// First syllables of invented names.
+/// First parts of invented user names.
 pub(super) const HANDLES: [&str; 28] = [
     "user", "coder", "dev", "newbie", "ninja", "byte", "pixel", "stack", "null", "root", "kernel", "lambda",
     "cyber", "code", "hacker", "java", "mono", "neo", "night", "omega", "quark", "raven", "sky", "swift",
@@ -156,8 +156,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tags_of_the_track_come_first() {
-        // The tags of the track's queries.csv.
+    fn the_first_tags_are_those_that_the_track_searches_for() {
+        // The tags in the track's queries.csv.
         let asked = "java c# javascript php android jquery python html c++ ios mysql css sql asp.net objective-c \
             ruby-on-rails .net iphone c arrays sql-server angularjs ruby json ajax regex xml asp.net-mvc r linux wpf \
             django node.js database xcode";
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn code_needs_no_escapes() {
+    fn code_needs_no_escaping() {
         assert!(CODE.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '));
         assert!(!CODE.contains(['"', '\\']));
     }
