@@ -168,10 +168,16 @@ mod tests {
             let alone = file(count, 1);
             assert_eq!(alone.split(|byte| *byte == b'\n').count() as u64, count + 1);
             for threads in [2, 3, 16] {
-                assert!(file(count, threads) == alone, "different bytes with {threads} threads and {count} documents");
+                assert!(
+                    file(count, threads) == alone,
+                    "different bytes with {threads} threads and {count} documents"
+                );
             }
         }
-        assert!(file(20_000, 1).starts_with(&file(20, 1)), "the first documents depend on the number of documents");
+        assert!(
+            file(20_000, 1).starts_with(&file(20, 1)),
+            "the first documents depend on the number of documents"
+        );
     }
 
     #[test]
