@@ -37,7 +37,7 @@ NODES = {
 
 
 def test_the_startup_time_is_known_only_if_pacenote_started_the_node(tmp_path: Path) -> None:
-    node = Node(NodeSpec("node-0", "3.3.0"), create_layout(tmp_path, root=False), tmp_path / "engine.log")
+    node = Node(NodeSpec("opensearch", "3.3.0"), create_layout(tmp_path, root=False), tmp_path / "engine.log")
     node.start_duration_s = 2.5
     assert EmbeddedCluster(node).startup_s == 2.5
     assert existing_cluster("127.0.0.1:9200").startup_s is None
