@@ -27,7 +27,7 @@ def test_defaults(run, fake_race, home):
     assert (request.pipeline, request.distribution, request.distribution_version) == (
         "from-distribution",
         "opensearch",
-        "3.3.0",
+        "",
     )
     assert (request.car, request.runtime_jdk, request.target_hosts) == (("defaults",), None, ())
     assert (request.client.timeout_s, request.max_error_rate, request.seed) == (60.0, 0.01, 42)

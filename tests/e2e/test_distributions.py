@@ -1,4 +1,4 @@
-"""A real Elasticsearch 7.17, assembled from its published parts and raced by naming only its version."""
+"""Every distribution, assembled from its published parts and raced by naming only its version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.distributions.registry import DISTRIBUTIONS
+
 pytestmark = pytest.mark.engine
+
+EACH = pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 
 TRACK = {
     "version": 2,
@@ -39,12 +44,15 @@ def write_track(folder: Path) -> None:
     (folder / "notes.json").write_text("".join(lines))
 
 
-def test_a_version_is_enough_to_race_elasticsearch(home: Path, tmp_path: Path) -> None:
+@EACH
+def test_a_version_is_enough_to_race_a_distribution(
+    distribution: Distribution, home: Path, tmp_path: Path
+) -> None:
     write_track(tmp_path / "notes")
     race_id = uuid.uuid4().hex
     command = [
         *(sys.executable, "-m", "pacenote", "race", f"--race-id={race_id}"),
-        *(f"--track-path={tmp_path / 'notes'}", "--distribution-version=7.17.28"),
+        *(f"--track-path={tmp_path / 'notes'}", f"--distribution-version={distribution.default_version}"),
         "--car-params=heap_size:512m",
     ]
     environment = {**os.environ, "PACENOTE_HOME": str(home)}
@@ -52,20 +60,22 @@ def test_a_version_is_enough_to_race_elasticsearch(home: Path, tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     race = json.loads((home / "races" / race_id / "race.json").read_text())
     assert (race["cluster"]["distribution"], race["cluster"]["distribution-version"]) == (
-        "elasticsearch",
-        "7.17.28",
+        distribution.name,
+        distribution.default_version,
     )
     assert all(task["error_rate"] == 0 for task in race["tasks"])
     (check,) = race["documents"]
     assert (check["counted"], check["acknowledged"]) == (2_500, 2_500)
 
 
-def test_an_engine_is_downloaded_before_a_race(home: Path) -> None:
-    command = [sys.executable, "-m", "pacenote", "download", "--distribution-version=7.17.28", "--quiet"]
+@EACH
+def test_an_engine_is_downloaded_before_a_race(distribution: Distribution, home: Path) -> None:
+    version = f"--distribution-version={distribution.default_version}"
+    command = [sys.executable, "-m", "pacenote", "download", version, "--quiet"]
     environment = {**os.environ, "PACENOTE_HOME": str(home)}
     for offline in ([], ["--offline"]):
         done = subprocess.run(
             [*command, *offline], env=environment, text=True, capture_output=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stderr
-        assert (Path(json.loads(done.stdout)["elasticsearch"]) / "lib").is_dir()
+        assert (Path(json.loads(done.stdout)[distribution.name]) / "lib").is_dir()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.provision.distributions.base import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.distributions.parts import ModuleDefinition, NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRange, JavaRuntime
 from pacenote.provision.layout import EngineLayout, create_layout

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.provision.distributions.base import ModuleDefinition, RootArtifact
+from pacenote.provision.distributions.parts import ModuleDefinition, RootArtifact
 from pacenote.provision.engine import absent_modules
 from pacenote.provision.engine_lock import format_lock, parse_lock
 from pacenote.provision.update_lock import LockSource, plugin_class, resolve_lock

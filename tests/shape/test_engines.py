@@ -2,6 +2,8 @@
 
 import ast
 
+import pytest
+
 from pacenote.model.engine import ELASTICSEARCH, ENGINE_APIS, OPENSEARCH, SERVERLESS
 from pacenote.provision.distributions.registry import DISTRIBUTIONS
 from shape.sources import PACKAGE, files, label, parse
@@ -9,6 +11,8 @@ from shape.sources import PACKAGE, files, label, parse
 HOME = PACKAGE / "model" / "engine.py"
 
 NAMES = {OPENSEARCH, ELASTICSEARCH, SERVERLESS, *DISTRIBUTIONS}
+
+CONSTANTS = {"OPENSEARCH", "ELASTICSEARCH", "DEFAULT_DISTRIBUTION"}
 
 ALLOWED = {
     "python/pacenote/provision/distributions/": "each distribution states its own name",
@@ -39,6 +43,30 @@ def test_only_one_module_knows_engines_by_name():
     used = [name for name, names in found.items() if names]
     unused = [allowed for allowed in ALLOWED if not any(name.startswith(allowed) for name in used)]
     assert unused == []
+
+
+def engines_compared_in(tree: ast.AST) -> set[str]:
+    """Constants with the names of engines that are compared with something."""
+    return {
+        operand.id if isinstance(operand, ast.Name) else operand.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        for operand in (node.left, *node.comparators)
+        if isinstance(operand, ast.Name | ast.Attribute)
+    } & CONSTANTS
+
+
+def test_only_one_module_compares_engines():
+    sources = [path for path in files(".py") if PACKAGE in path.parents and path != HOME]
+    assert len(sources) > 100, "the guard found hardly any modules"
+    found = {label(path): engines_compared_in(parse(path)) for path in sources}
+    assert {name: names for name, names in found.items() if names} == {}, "add a field to EngineApi"
+
+
+@pytest.mark.parametrize("code", ["x == OPENSEARCH", "engine.ELASTICSEARCH != x", "1 < x == OPENSEARCH"])
+def test_comparisons_with_engines_are_detected(code):
+    assert engines_compared_in(ast.parse(code))
+    assert not engines_compared_in(ast.parse("x = OPENSEARCH"))
 
 
 def test_every_distribution_that_pacenote_starts_has_an_api():

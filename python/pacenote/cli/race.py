@@ -26,6 +26,7 @@ from pacenote.cli.track_options import (
 )
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.client_options import AdditionalCluster, TlsOptions
+from pacenote.model.engine import DEFAULT_DISTRIBUTION, ENGINE_APIS
 from pacenote.model.pacing_options import DEFAULT_SPIN_US, PacingOptions
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -242,10 +243,10 @@ def selected_engine(distribution: str | None, version: str | None) -> dict[str, 
     """
     if not distribution and not version:
         return {}
-    from pacenote.provision.distributions.registry import find_distribution, implied_distribution
+    from pacenote.provision.distributions.registry import default_version, implied_distribution
 
     distribution = distribution or implied_distribution(version or "")
-    version = version or find_distribution(distribution, "").default_version
+    version = version or default_version(distribution)
     return {"distribution": distribution, "distribution_version": version}
 
 
@@ -308,11 +309,12 @@ def _add_cluster_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--distribution",
-        help="engine to install: opensearch or elasticsearch (default: implied by the version)",
+        help=f"engine to install: {' or '.join(ENGINE_APIS)} (default: implied by the version, otherwise "
+        f"{DEFAULT_DISTRIBUTION})",
     )
     parser.add_argument(
         "--distribution-version",
-        help="version of the engine to install, such as 7.17.28 (default: OpenSearch 3.3.0)",
+        help="version of the engine to install, such as 7.17.28 (default: depends on --distribution)",
     )
     parser.add_argument("--car", help="configuration of the engine: a,b (default: defaults)")
     parser.add_argument("--car-params", default="", help="parameters of the car: k:v,k2:v2 or JSON")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.errors import EngineError
-from pacenote.model.engine import ELASTICSEARCH, EngineInfo
+from pacenote.model.engine import ENGINE_APIS, EngineInfo, reported_engine
 from pacenote.net.rest import RestClient
 
 
@@ -40,7 +40,7 @@ class ClusterInfo:
     """A cluster."""
 
     distribution: str
-    """`opensearch` or `elasticsearch`."""
+    """The name of the engine."""
     version: str
     """Version of the engine."""
     build_hash: str
@@ -64,13 +64,13 @@ def read_info(client: RestClient) -> ClusterInfo:
     if not isinstance(root, dict) or not isinstance(root.get("version"), dict):
         address = client.hosts[0].address
         raise EngineError(
-            f"the server at {address} is neither Elasticsearch nor OpenSearch", hint="check --target-hosts"
+            f"the server at {address} is neither {' nor '.join(ENGINE_APIS)}", hint="check --target-hosts"
         )
     version = root["version"]
     response = client.exchange("GET", "/_nodes/os,jvm,plugins")
     nodes = response.body.get("nodes", {}) if response.ok and isinstance(response.body, dict) else {}
     return ClusterInfo(
-        distribution=str(version.get("distribution") or ELASTICSEARCH),
+        distribution=reported_engine(version),
         version=str(version.get("number", "")),
         build_hash=str(version.get("build_hash", "")),
         flavor=str(version.get("build_flavor") or version.get("build_type") or ""),

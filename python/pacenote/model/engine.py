@@ -1,7 +1,7 @@
 """The engine under test, and what differs between engines for a race, its requests and its track.
 
 No other module compares names or versions of engines; `tests/shape/test_engines.py` checks that. A difference
-of all versions is a field of `EngineApi`, a difference between versions a property of `EngineInfo`. What is
+is a field of `EngineApi`, also if it depends on the version; `EngineInfo` applies it to one engine. What is
 needed to assemble and start an engine is in `provision/distributions`.
 """
 
@@ -19,6 +19,11 @@ ELASTICSEARCH: Final = "elasticsearch"
 
 SERVERLESS: Final = "serverless"
 """The build flavor of serverless clusters."""
+
+DEFAULT_DISTRIBUTION: Final = OPENSEARCH
+"""The engine that a race starts if neither a name nor a version is given."""
+
+_LAST_OPENSEARCH_MAJOR = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,26 @@ class EngineApi:
     manager_timeout: str = "master_timeout"
     """Query parameter with the timeout for the manager of the cluster."""
 
+    merges_in_background_since: tuple[int, int] = (8, 1)
+    """The first version in which a force-merge can return before it is complete."""
+
+    index_modes_since: tuple[int, int] | None = (8, 0)
+    """The first version with the settings `index.mode` and `index.mapping.source.mode`; None without them."""
+
+    shard_doc_since: tuple[int, int] = (0, 0)
+    """The first version in which searches can sort by `_shard_doc`."""
+
+    selects_track_branch: bool = False
+    """Whether its version selects the branch of a track repository, whose branches have versions of
+    Elasticsearch as names.
+    """
+
     def close_body(self, point_in_time: str) -> dict[str, object]:
         """The body of a request that closes a point in time, given by its id."""
         return {self.point_in_time_id: [point_in_time] if self.closes_points_in_time else point_in_time}
 
 
-_ELASTICSEARCH_API = EngineApi()
+_ELASTICSEARCH_API = EngineApi(selects_track_branch=True)
 
 ENGINE_APIS: Mapping[str, EngineApi] = {
     ELASTICSEARCH: _ELASTICSEARCH_API,
@@ -74,9 +93,25 @@ ENGINE_APIS: Mapping[str, EngineApi] = {
         async_search_done=("state", "STORE_RESIDENT"),
         sql="/_plugins/_sql",
         manager_timeout="cluster_manager_timeout",
+        merges_in_background_since=(0, 0),
+        index_modes_since=None,
+        shard_doc_since=(3, 3),
     ),
 }
 """The API of each engine by its name."""
+
+
+def engine_of_version(version: str) -> str:
+    """The name of the engine that a version belongs to: OpenSearch has the major versions 1 to 3, and
+    Elasticsearch 5 and above.
+    """
+    major = version.partition(".")[0]
+    return ELASTICSEARCH if major.isdigit() and int(major) > _LAST_OPENSEARCH_MAJOR else OPENSEARCH
+
+
+def reported_engine(version: Mapping[str, object]) -> str:
+    """The name of an engine from the `version` object of its reply to `GET /`; Elasticsearch reports none."""
+    return str(version.get("distribution") or ELASTICSEARCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +143,27 @@ class EngineInfo:
 
         Branches are named after versions of Elasticsearch. Serverless always reports the same version.
         """
-        return self.version if self.distribution == ELASTICSEARCH and not self.is_serverless else ""
+        named = self.distribution in ENGINE_APIS and self.api.selects_track_branch
+        return self.version if named and not self.is_serverless else ""
 
     @property
     def merges_in_background(self) -> bool:
-        """Whether a force-merge can return before it is complete: all engines but old Elasticsearch."""
-        older = self.distribution == ELASTICSEARCH and (0, 0) < self._minor_version < (8, 1)
-        return not older
+        """Whether a force-merge can return before it is complete."""
+        return self._has(self.api.merges_in_background_since)
 
     @property
     def knows_index_modes(self) -> bool:
         """Whether indices have the settings `index.mode` and `index.mapping.source.mode`."""
-        return self.distribution != OPENSEARCH and not self.version.startswith("7.")
+        return self.api.index_modes_since is not None and self._has(self.api.index_modes_since)
 
     @property
     def sorts_by_shard_doc(self) -> bool:
-        """Whether searches can sort by `_shard_doc`: OpenSearch since 3.3."""
-        return self.distribution != OPENSEARCH or self._minor_version >= (3, 3)
+        """Whether searches can sort by `_shard_doc`."""
+        return self._has(self.api.shard_doc_since)
+
+    def _has(self, since: tuple[int, int]) -> bool:
+        """Whether its version is `since` or later, or unknown, since new versions are more common."""
+        return self._minor_version == (0, 0) or self._minor_version >= since
 
     @property
     def _minor_version(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from pacenote.model.client_options import AdditionalCluster, ClientOptions
-from pacenote.model.engine import OPENSEARCH
+from pacenote.model.engine import DEFAULT_DISTRIBUTION
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.track_request import BuildFlavor, TrackRequest
 
@@ -74,11 +74,11 @@ class RaceRequest:
     pipeline: Pipeline = "from-distribution"
     """Whether Pacenote starts an engine or uses an existing cluster."""
 
-    distribution: str = OPENSEARCH
+    distribution: str = DEFAULT_DISTRIBUTION
     """The distribution to start."""
 
-    distribution_version: str = "3.3.0"
-    """The version of the distribution to start."""
+    distribution_version: str = ""
+    """The version of the distribution to start; empty for its default version."""
 
     car: tuple[str, ...] = ("defaults",)
     """Names of cars."""

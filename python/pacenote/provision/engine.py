@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.model.engine import OPENSEARCH
+from pacenote.model.engine import DEFAULT_DISTRIBUTION
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision import node_registry, resources
 from pacenote.provision.cars import Car, compose_car
@@ -43,7 +43,7 @@ class EngineRequest:
     """The home folder of Pacenote."""
     artifacts: Path
     """The folder for the logs of the node."""
-    distribution: str = OPENSEARCH
+    distribution: str = DEFAULT_DISTRIBUTION
     """The name of the distribution."""
     version: str = ""
     """The version of the engine; empty for the default one."""

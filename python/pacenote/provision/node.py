@@ -26,7 +26,8 @@ from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import HttpHost
 from pacenote.net.rest import RestClient
 from pacenote.provision import engine_log, node_registry, resources
-from pacenote.provision.distributions.base import Distribution, NodePaths
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.distributions.parts import NodePaths
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.process import ChildCommand, ChildProcess, spawn_child

@@ -15,7 +15,8 @@ from typing import Any
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.provision.distributions.base import Distribution, ModuleDefinition, RootArtifact
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.distributions.parts import ModuleDefinition, RootArtifact
 from pacenote.provision.distributions.registry import find_distribution
 from pacenote.provision.engine_lock import EngineLock, EngineModule, save_lock
 from pacenote.provision.maven import NETWORK_HINT, MavenArtifact, MavenRepository, fetch_artifacts

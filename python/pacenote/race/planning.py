@@ -11,6 +11,7 @@ from pacenote.model.track import Challenge, Track
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, SampleRetention
+from pacenote.provision.distributions.registry import default_version
 
 
 def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
@@ -33,10 +34,12 @@ def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, con
 def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInfo:
     """The engine that the race will start, or the one of the existing cluster.
 
-    The planner needs it because some requests differ between engines. Raises EngineError.
+    The planner needs it because some requests differ between engines. Raises EngineError, and UsageError for
+    an unknown distribution.
     """
     if existing is None:
-        return EngineInfo(request.distribution, request.distribution_version)
+        version = request.distribution_version or default_version(request.distribution)
+        return EngineInfo(request.distribution, version)
     return running_engine(existing)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from pacenote.provision.distributions.base import NodePaths
+from pacenote.provision.distributions.parts import NodePaths
 from pacenote.provision.distributions.registry import find_distribution
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRuntime

@@ -53,6 +53,11 @@ def test_the_default_version_is_supported_and_implies_its_distribution(distribut
 
 
 @EACH
+def test_every_distribution_has_a_test(distribution: Distribution) -> None:
+    assert Path(__file__).with_name(f"test_{distribution.name}.py").exists()
+
+
+@EACH
 def test_the_default_version_has_a_packaged_lock(distribution: Distribution, tmp_path: Path) -> None:
     lock = find_lock(distribution.name, distribution.default_version, tmp_path)
     assert lock is not None

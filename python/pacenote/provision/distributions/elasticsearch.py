@@ -13,17 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from pacenote.provision.distributions.base import Distribution, ModuleDefinition, NodePaths, RootArtifact
-from pacenote.provision.engine_lock import EngineModule
-from pacenote.provision.java import JavaRange, JavaRuntime
-from pacenote.provision.node_config import (
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.distributions.node_config import (
     UNDECLARED_ARTIFACTS,
     jvm_options,
-    log4j_properties,
     module_descriptor,
-    settings_yaml,
-    single_node_settings,
 )
+from pacenote.provision.distributions.parts import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.engine_lock import EngineModule
+from pacenote.provision.java import JavaRange, JavaRuntime
 
 _GROUP = "org.elasticsearch"
 _PLUGINS = "org.elasticsearch.plugin"
@@ -57,8 +55,9 @@ _PERMISSIONS: Mapping[str, tuple[str, ...]] = {
 class Elasticsearch(Distribution):
     """The description of Elasticsearch 7.17."""
 
-    name: str = "elasticsearch"
-    default_version: str = "7.17.28"
+    name = "elasticsearch"
+    java_package = _GROUP
+    default_version = "7.17.28"
 
     def supports(self, version: str) -> bool:
         """Whether this is a 7.17 release; the repository lacks parts of later versions that a node needs."""
@@ -101,17 +100,6 @@ class Elasticsearch(Distribution):
             granted = "".join(f"  permission {each};\n" for each in permissions)
             files["plugin-security.policy"] = f"grant {{\n{granted}}};\n"
         return files
-
-    def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
-        """`elasticsearch.yml` and `log4j2.properties`."""
-        return {
-            "elasticsearch.yml": settings_yaml(paths, settings),
-            "log4j2.properties": log4j_properties(_GROUP),
-        }
-
-    def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
-        """The settings of a single node on loopback."""
-        return single_node_settings(http_port, transport_port)
 
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         """The options of the official archive, with a fixed heap."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from pacenote.provision.distributions.base import NodePaths, RootArtifact
+from pacenote.provision.distributions.parts import NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
 
 UNDECLARED_ARTIFACTS = (

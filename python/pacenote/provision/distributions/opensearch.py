@@ -16,17 +16,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pacenote.provision.distributions.base import Distribution, ModuleDefinition, NodePaths, RootArtifact
-from pacenote.provision.engine_lock import EngineModule
-from pacenote.provision.java import JavaRange, JavaRuntime
-from pacenote.provision.node_config import (
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.distributions.node_config import (
     UNDECLARED_ARTIFACTS,
     jvm_options,
-    log4j_properties,
     module_descriptor,
-    settings_yaml,
-    single_node_settings,
 )
+from pacenote.provision.distributions.parts import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.engine_lock import EngineModule
+from pacenote.provision.java import JavaRange, JavaRuntime
 
 _GROUP = "org.opensearch"
 _PLUGINS = "org.opensearch.plugin"
@@ -63,8 +61,9 @@ _MODULES = (
 class OpenSearch(Distribution):
     """The description of OpenSearch 3.x."""
 
-    name: str = "opensearch"
-    default_version: str = "3.3.0"
+    name = "opensearch"
+    java_package = _GROUP
+    default_version = "3.3.0"
 
     def supports(self, version: str) -> bool:
         """Whether this is a 3.x release: 2.x needs the security manager, which the bundled Java lacks."""
@@ -103,17 +102,6 @@ class OpenSearch(Distribution):
         """The plugin descriptor."""
         own = {"java.version": str(self.java_range(version).lowest)}
         return module_descriptor(self.name, version, module, own)
-
-    def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
-        """`opensearch.yml` and `log4j2.properties`."""
-        return {
-            "opensearch.yml": settings_yaml(paths, settings),
-            "log4j2.properties": log4j_properties(_GROUP),
-        }
-
-    def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
-        """The settings of a single node on loopback."""
-        return single_node_settings(http_port, transport_port)
 
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         """The options of the official archive, with a fixed heap."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.model.engine import engine_of_version
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.elasticsearch import Elasticsearch
 from pacenote.provision.distributions.opensearch import OpenSearch
@@ -37,20 +38,18 @@ def find_distribution(name: str, version: str) -> Distribution:
     return found
 
 
-_LAST_OPENSEARCH_MAJOR = 3
+def default_version(name: str) -> str:
+    """The version of a distribution that is started if none is given. Raises UsageError if it is unknown."""
+    return find_distribution(name, "").default_version
 
 
 def implied_distribution(version: str) -> str:
     """The name of the distribution that a version without a name belongs to.
 
-    It is the one that Pacenote can start in this version. If there is none, the major version decides:
-    OpenSearch has 1 to 3, Elasticsearch 5 and above.
+    It is the one that Pacenote can start in this version, or else the engine with this major version.
     """
-    for each in DISTRIBUTIONS.values():
-        if version and each.supports(version):
-            return each.name
-    major = version.partition(".")[0]
-    return "elasticsearch" if major.isdigit() and int(major) > _LAST_OPENSEARCH_MAJOR else "opensearch"
+    startable = (each.name for each in DISTRIBUTIONS.values() if version and each.supports(version))
+    return next(startable, engine_of_version(version))
 
 
 def _supported(distributions: Mapping[str, Distribution]) -> str:

@@ -2,7 +2,7 @@
 //! piece, byte by byte and split anywhere.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pacenote_driver::transport::http::ResponseReader;
 use serde_json::{Value, json};
@@ -29,17 +29,29 @@ fn receive<'a>(bodiless: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Se
     Seen { status: response.status, close: response.close, body: reader.body(&response).to_vec() }
 }
 
+/// The folder with the recorded responses of each engine.
+fn seeds() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds")
+}
+
+/// The names of the files in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    files.map(|file| file.file_name().into_string().unwrap()).collect()
+}
+
 /// The recorded responses of an engine by name.
 fn recorded(engine: &str) -> BTreeMap<String, Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(engine);
-    let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
-    files.map(|file| (file.file_name().into_string().unwrap(), std::fs::read(file.path()).unwrap())).collect()
+    let folder = seeds().join(engine);
+    names(&folder).into_iter().map(|name| (name.clone(), std::fs::read(folder.join(name)).unwrap())).collect()
 }
 
 #[test]
 fn responses_of_real_engines_are_read_however_they_are_split() {
-    for engine in ["opensearch", "elasticsearch"] {
-        let mut responses = recorded(engine);
+    let engines = names(&seeds());
+    assert!(engines.len() >= 2);
+    for engine in engines {
+        let mut responses = recorded(&engine);
         let expected: Value = serde_json::from_slice(&responses.remove("expected.json").unwrap()).unwrap();
         assert_eq!(responses.len(), expected.as_object().unwrap().len());
         assert!(responses.len() >= 20, "{engine}: {}", responses.len());
