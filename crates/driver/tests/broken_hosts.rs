@@ -1,4 +1,5 @@
-//! Hosts that die and connections that break: the race continues or ends in an orderly way, and reports what happened.
+//! Hosts that go down and connections that break: the race continues or ends in an orderly way, and reports what
+//! happened.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -14,7 +15,7 @@ use support::{
     Finished, Server, bulk_task, json_response, plan, request_task, run, run_with, success_response,
 };
 
-/// Duration in seconds of a race that does not detect a dead host: far longer than any test takes.
+/// How long a race takes if it does not detect that a host is down, in seconds: far longer than any test.
 const LONG_S: f64 = 600.0;
 
 fn sleep_task(name: &str, seconds: f64) -> Value {
@@ -32,7 +33,7 @@ fn kill_after_requests(server: &Server, requests: usize) {
 }
 
 #[test]
-fn a_host_that_dies_under_load_ends_the_race_and_its_results_are_kept() {
+fn a_host_that_is_killed_under_load_ends_the_race_and_its_results_are_kept() {
     let server = Server::start(|_, _| success_response());
     let tasks = [request_task("first", 2, 20), request_task("second", 2, 100_000_000)];
     let race = run_with(&plan(server.port, &tasks), |_| kill_after_requests(&server, 100));
@@ -50,8 +51,8 @@ fn a_host_that_dies_under_load_ends_the_race_and_its_results_are_kept() {
     assert!(second.errors.iter().all(|error| ["reset", "connect"].contains(&error.error_class.as_str())));
 }
 
-/// Runs a race whose host dies while its second task sleeps or waits for a due time; returns how long the race took
-/// after that.
+/// Runs a race whose host goes down while its second task sleeps or waits for a due time. Returns the race and how long
+/// it took after that.
 fn run_and_kill_host(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Duration) {
     let server = Server::start(|_, _| success_response());
     let mut plan = plan(server.port, &[request_task("before", 1, 3), task.clone()]);
@@ -69,7 +70,7 @@ fn run_and_kill_host(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Du
 }
 
 #[test]
-fn a_host_that_dies_while_no_request_is_in_flight_is_detected() {
+fn a_host_that_is_killed_while_no_request_is_in_flight_is_detected() {
     let mut seldom = request_task("seldom", 1, 2);
     seldom["pace"] = json!({"kind": "deterministic", "interval_s": LONG_S});
     seldom["ramp_up_s"] = LONG_S.into();
@@ -83,7 +84,7 @@ fn a_host_that_dies_while_no_request_is_in_flight_is_detected() {
 }
 
 #[test]
-fn a_race_that_continues_on_network_errors_survives_the_death_of_its_host() {
+fn a_race_that_continues_on_network_errors_continues_after_its_host_is_killed() {
     let (race, _) = run_and_kill_host(&sleep_task("nap", 0.8), |plan| {
         plan["driver"]["on_error"] = "continue-on-network".into();
     });
@@ -100,7 +101,7 @@ fn each_reset_connection_is_one_failure_and_the_race_continues() {
     let race = run(&plan(server.port, &[request_task("search", 4, 50)]));
     let result = race.task("search");
     assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
-    // No request is sent twice, and the next request has a connection.
+    // No request is sent twice, and every next request finds an open connection.
     assert_eq!((server.requests().len(), result.accounting.operations), (200, 200));
     assert_eq!((result.accounting.succeeded, result.accounting.failed), (100, 100));
     assert_eq!(result.failed_service_time.as_ref().unwrap().count, 100);
@@ -109,7 +110,7 @@ fn each_reset_connection_is_one_failure_and_the_race_continues() {
     assert!(server.accepted().len() > 50);
 }
 
-/// A server that fails differently on each path.
+/// Starts a server that fails in a different way for each path.
 fn failing() -> Server {
     let shards = json!({"took": 1, "timed_out": false, "_shards": {"failed": 2, "failures":
         [{"reason": {"type": "script_exception", "reason": "no such field"}}]}});
@@ -194,7 +195,7 @@ fn the_summary_reports_threads_cpu_time_and_clocks() {
     assert!(0.0 < used && used <= summary.process_cpu_s + 1.0, "{used} of {}", summary.process_cpu_s);
     let counted = fs::read_to_string("/proc/thread-self/schedstat").is_ok();
     assert!(summary.threads.iter().all(|thread| thread.run_queue_s.is_some() == counted));
-    // The step is too short to be reported as the busiest one.
+    // The only step is too short to be reported as the busiest one.
     assert!(summary.threads.iter().all(|thread| thread.busiest.is_none() && thread.delayed.is_none()));
     assert!(summary.clock.read_ns > 0.0 && summary.clock.backward == 0, "{:?}", summary.clock);
 }

@@ -1,4 +1,4 @@
-//! Requests of bulk tasks: limits, the order of files, conflicting ids, rejected documents sent again.
+//! Requests of bulk tasks: limits, the order of files, conflicting ids, and rejected documents that are sent again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -10,8 +10,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use support::{LoggedRequest, Server, bulk_task, json_response, plan, run, success_response};
 
-/// Gives the task one file per element of `files`: its number of documents and its corpus. Document 3 of file 1 is
-/// `{"f":1,"n":3}`.
+/// Gives the task one file per element of `files`, which contains the number of documents and the corpus of the file.
+/// Document 3 of file 1 is `{"f":1,"n":3}`.
 fn with_files(folder: &Path, task: &mut Value, files: &[(u64, u32)]) {
     let file = |(number, (documents, corpus)): (usize, &(u64, u32))| {
         let path = folder.join(format!("{number}.json"));
@@ -23,13 +23,13 @@ fn with_files(folder: &Path, task: &mut Value, files: &[(u64, u32)]) {
     task["work"]["files"] = files.iter().enumerate().map(file).collect();
 }
 
-/// Identifies a document that was sent.
+/// The file and number of a document that was sent.
 struct SentDocument {
     action: Value,
     source: Value,
 }
 
-/// The documents of a request.
+/// Returns the documents in a request.
 fn documents(seen: &LoggedRequest) -> Vec<SentDocument> {
     let parse = |line: &str| serde_json::from_str(line).unwrap();
     let body = std::str::from_utf8(&seen.body).unwrap();
@@ -37,7 +37,7 @@ fn documents(seen: &LoggedRequest) -> Vec<SentDocument> {
     lines.chunks(2).map(|pair| SentDocument { action: pair[0].clone(), source: pair[1].clone() }).collect()
 }
 
-/// File and number of the first document of every request, by connection.
+/// Returns the file and number of the first document in every request, grouped by connection.
 fn first_documents(server: &Server) -> BTreeMap<usize, Vec<(u64, u64)>> {
     let mut first: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
     for seen in server.requests() {
@@ -78,7 +78,7 @@ fn exactly_the_given_number_of_documents_is_sent() {
     task["work"]["bulk_size"] = 10.into();
     task["work"]["limit"] = json!({"kind": "documents", "documents": 40});
     let race = run(&plan(server.port, &[task]));
-    // Files end with short bulks, which must not reduce the number of documents.
+    // The bulks at the end of a file are short, but the limit must still be reached exactly.
     assert_eq!((race.task("index").work.weight, server.requests().len()), (40, 6));
 }
 
@@ -116,7 +116,7 @@ fn ids_repeat_within_a_client_and_never_across_clients_or_files() {
     assert!(owners.keys().filter(|(index, _)| index == "c").all(|(_, id)| id.as_str() < "0000000200"));
 }
 
-/// A response to a bulk whose documents have these statuses.
+/// Builds the response to a bulk whose documents have these statuses.
 fn bulk_response(statuses: &[u16]) -> Vec<u8> {
     let item = |status: &u16| match status {
         201 => json!({"index": {"status": 201}}),
@@ -131,7 +131,7 @@ fn bulk_response(statuses: &[u16]) -> Vec<u8> {
     )
 }
 
-/// A task of one bulk of five documents.
+/// Builds a task that sends one bulk of five documents.
 fn five_documents(folder: &Path, retries: u32) -> Value {
     let mut task = bulk_task("index", 1, Path::new(""), 0);
     with_files(folder, &mut task, &[(5, 0)]);
@@ -144,7 +144,7 @@ fn numbers(seen: &LoggedRequest) -> Vec<u64> {
 }
 
 #[test]
-fn documents_rejected_with_status_429_are_sent_again_without_the_others_within_one_operation() {
+fn documents_rejected_with_429_are_sent_again_without_the_others_in_the_same_operation() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(|_, before| {
         Some(match before {
@@ -161,7 +161,7 @@ fn documents_rejected_with_status_429_are_sent_again_without_the_others_within_o
     assert_eq!((accounting.operations, accounting.requests, accounting.retried), (1, 3, 2));
     assert_eq!((accounting.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     let errors: Vec<_> = result.errors.iter().map(|error| (error.status, error.count)).collect();
-    assert_eq!(errors, [(Some(400), 1)], "documents that finally succeed count as errors");
+    assert_eq!(errors, [(Some(400), 1)], "documents that eventually succeed must not count as errors");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn documents_with_status_429_after_the_last_retry_are_rejected() {
     let result = race.task("index");
     assert_eq!((result.accounting.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     assert_eq!(result.errors[0].status, Some(429));
-    // All documents finally succeed: a success with one retry.
+    // All documents eventually succeed, so the operation is a success with one retry.
     let server = Server::start(|_, before| {
         Some(if before == 0 { bulk_response(&[201, 429, 201, 201, 201]) } else { bulk_response(&[201]) })
     });

@@ -1,4 +1,4 @@
-//! Schedules that several clients share.
+//! Schedules shared by several clients.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod support;
@@ -24,7 +24,8 @@ const SECOND: ClientId = ClientId { task_index: 0, client_number: 1 };
 
 const MS: i64 = 1_000_000;
 
-/// A task of `rate` operations per second by `clients` clients that share a schedule, `each` operations per client.
+/// Builds a task whose `clients` clients share a schedule of `rate` operations per second, with `each` operations per
+/// client.
 fn open(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     let mut task = request_task(name, clients, each);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
@@ -32,14 +33,14 @@ fn open(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     task
 }
 
-/// A plan whose clients all run on one worker.
+/// Builds a plan whose clients all run on one worker.
 fn on_one_thread(server: &Server, task: Value) -> Value {
     let mut plan = plan(server.port, &[task]);
     plan["driver"]["threads"] = 1.into();
     plan
 }
 
-/// Number of operations that were due before the previous operation of their client had ended.
+/// Returns the number of operations that were due before their client's previous operation had ended.
 fn waited(samples: &[Sample]) -> u64 {
     let mut of_client: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
     for sample in samples {
@@ -63,7 +64,7 @@ fn a_slow_client_does_not_delay_other_clients() {
     let finished = run(&on_one_thread(&server, open("search", 4, 250.0, 50)));
     let slow = slow.lock().unwrap().unwrap();
     let by_slow = server.requests().iter().filter(|seen| seen.connection == slow).count();
-    // The slow client has time for two requests in 0.8 s; with its own schedule it would have 50.
+    // The slow client has time for two requests in 0.8 s; if it had its own schedule, it would have to send 50.
     assert!((1..=10).contains(&by_slow), "{by_slow}");
     assert_eq!((server.requests().len(), finished.task("search").accounting.succeeded), (200, 200));
     let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
@@ -72,7 +73,8 @@ fn a_slow_client_does_not_delay_other_clients() {
     assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
 }
 
-/// 100/s over two clients, and no response for 0.3 s: each client has one operation in flight, and the other 28 wait.
+/// Runs a race at 100/s with two clients and no response for 0.3 s: each client has one operation in flight, and the
+/// other 28 operations wait.
 fn stalled(open_loop: bool) -> Finished {
     let stall = Duration::ZERO..Duration::from_millis(300);
     let server = Server::stalling(&[stall], |_, _| success_response());
@@ -90,11 +92,11 @@ fn operations_that_wait_for_a_free_client_are_counted_and_are_not_late() {
         assert_eq!((accounting.succeeded, accounting.unsent), (40, 0));
         assert_eq!(accounting.waited, waited(&finished.samples), "{open_loop}");
         assert!((28..=40).contains(&accounting.waited), "{open_loop} {accounting:?}");
-        // Operations that waited were due at 20, 30, … ms and are sent from 300 ms on.
+        // Operations that waited were due at 20, 30, … ms and are sent after 300 ms.
         assert!(result.latency.as_ref().unwrap().max_ms >= 275.0);
         assert!(
             result.lateness.as_ref().unwrap().percentiles[0].ms < 100.0,
-            "the stall counts as lateness of the driver"
+            "the stall must not count as the driver's lateness"
         );
     }
 }
@@ -106,7 +108,7 @@ fn in_a_task_without_a_schedule_no_operation_waits() {
 }
 
 #[test]
-fn operations_beyond_the_capacity_of_the_clients_are_counted_as_unsent() {
+fn operations_that_exceed_the_capacity_of_the_clients_are_counted_as_unsent() {
     let server = Server::start(|_, _| Answer::from(success_response()).after(Duration::from_millis(100)));
     for threads in [1, 2] {
         let mut task = open("search", 4, 100.0, 1);
@@ -249,7 +251,7 @@ fn operations_of_ended_runners_are_executed_by_another_runner_and_counted_once()
     let mut plan = plan(server.port, &[task]);
     plan["driver"]["threads"] = 1.into();
     let finished = race(&plan, |bridge, event| match event {
-        // Two runners return without an operation.
+        // Two runners end without having executed an operation.
         PythonEvent::RunOperation { client: CLIENT | SECOND, .. } => {
             bridge.finish(CLIENT, None).unwrap();
             bridge.finish(SECOND, None).unwrap();
@@ -277,8 +279,8 @@ fn a_worker_whose_clients_all_enter_a_task_late_does_not_catch_up() {
         finished.samples.iter().filter(|sample| sample.task == "second").cloned().collect();
     let late: Vec<&Sample> = second.iter().filter(|sample| sample.client == 1).collect();
     assert_eq!((second.len(), late.len()), (20, 10));
-    // The clients sleep and enter on threads of their own, of which the host may start either one late. A client that
-    // catches up has operations that were due from the beginning on.
+    // Each client sleeps and enters the task on its own thread, and the host may start either thread late. A client
+    // that caught up would have operations that were due before it entered.
     assert!(late.iter().all(|sample| sample.due >= 150 * MS), "the late client sent a backlog: {late:?}");
     assert_eq!(finished.task("second").accounting.waited, waited(&second));
 }

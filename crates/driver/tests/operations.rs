@@ -1,4 +1,4 @@
-//! Operations that are more than one plain request: pages, composites, captures, assertions, retries.
+//! Operations that are more than one plain request: paging, composites, captures, assertions, retries.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "JSON documents are built from JSON values")]
 
@@ -49,14 +49,14 @@ fn composite(items: &[Value], max_connections: impl Into<Value>) -> Value {
     json!({"kind": "composite", "items": items, "max_connections": max_connections.into()})
 }
 
-/// The response to a search with additional fields.
+/// Builds the response to a search, with additional fields.
 fn search_response(extra: &Value) -> Vec<u8> {
     let mut body = json!({"took": 3, "timed_out": false, "_shards": {"failed": 0}});
     body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     json_response(200, &body)
 }
 
-/// Creates hits with these sort values.
+/// Builds hits with these sort values.
 fn hits(sorts: &[Value]) -> Value {
     let hits: Vec<Value> = sorts.iter().map(|sort| json!({"_id": "x", "sort": sort})).collect();
     json!({"total": {"value": 10_000, "relation": "gte"}, "hits": hits})
@@ -144,7 +144,7 @@ fn a_failed_page_fails_the_operation_and_ends_it() {
 fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
     let server = Server::start(|seen, before| {
         Some(match path_of(seen) {
-            // Slower than all measured requests.
+            // Clearing the scroll takes longer than any measured request.
             "/_search/scroll" if seen.line.starts_with("DELETE") => {
                 thread::sleep(Duration::from_millis(80));
                 json_response(404, &json!({}))
@@ -184,7 +184,10 @@ fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
     assert_eq!((result.work.weight, result.accounting.requests, result.accounting.failed), (3, 4, 0));
     let (service, processing) =
         (result.service_time.as_ref().unwrap(), result.processing_time.as_ref().unwrap());
-    assert!(processing.max_ms - service.max_ms >= 80.0, "clearing counts towards service time: {service:?}");
+    assert!(
+        processing.max_ms - service.max_ms >= 80.0,
+        "clearing must not count towards service time: {service:?}"
+    );
 }
 
 #[test]
@@ -201,7 +204,7 @@ fn clearing_a_scroll_does_not_count_as_lateness() {
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
     let result = run(&plan(server.port, &[task])).task("scroll").clone();
     assert_eq!(result.accounting.requests, 12);
-    assert!(result.latency.unwrap().max_ms >= 200.0, "operations do not queue behind the clearing");
+    assert!(result.latency.unwrap().max_ms >= 200.0, "the next operations must wait for the clearing");
     assert!(result.lateness.unwrap().percentiles[0].ms < 50.0);
 }
 
@@ -307,7 +310,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
         operation("pages", &[paged(filled(search, "open"), json!({"kind": "search_after"}), 2, Value::Null)]),
         operation("close", &[filled(plain(with_body("DELETE", "/_pit", &json!({"id": "@ID@"}))), "open")]),
         operation("submit", &[capturing(("POST", "/_async_search"), "submit")]),
-        // The search ended before it returned an id, so there is no result to get.
+        // The search completed immediately and returned no id, so there is no result to get.
         operation("get", &[filled(plain(request("GET", "/_async_search/@ID@")), "submit")]),
     ];
     let race = run(&plan(server.port, &[calls_task("pit", 1, &[composite(&items, Value::Null)])]));
@@ -332,7 +335,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
 }
 
 #[test]
-fn values_captured_by_another_operation_are_not_available() {
+fn values_captured_by_a_different_operation_are_not_available() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut get = request("GET", "/_async_search/@ID@");
     get["recall"] = json!({"name": "submit", "marker": "@ID@"});
@@ -347,7 +350,7 @@ fn values_captured_by_another_operation_are_not_available() {
 fn streams_run_concurrently_and_an_operation_waits_for_those_before_it() {
     let both = Barrier::new(2);
     let server = Server::start(move |seen, _| {
-        // The server answers when both requests have arrived: if they were sent one after another, they would time out.
+        // The server answers only when both requests have arrived: sent one after the other, they would time out.
         if ["/left", "/right"].contains(&path_of(seen)) {
             both.wait();
         }
@@ -407,7 +410,7 @@ fn nested_composites_share_the_connection_limit_of_the_outermost() {
     assert_eq!(PEAK.load(Ordering::SeqCst), 2);
     let connections: BTreeSet<usize> = server.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections.len(), 2);
-    // A nested composite is recorded by its sub-operations only.
+    // Of a nested composite, only the sub-operations are recorded.
     assert!(!race.task("limited").sub_operations.iter().any(|part| part.operation == "nested"));
 }
 
@@ -415,7 +418,7 @@ fn nested_composites_share_the_connection_limit_of_the_outermost() {
 fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     let server = Server::start(|seen, _| match path_of(seen) {
         "/bad" => Some(json_response(500, &json!({"error": {"type": "boom", "reason": "it broke"}}))),
-        // Never answered: waiting for it would take until the timeout.
+        // This request is never answered: waiting for it would take until the timeout.
         "/slow" => None,
         _ => Some(success_response()),
     });
@@ -429,7 +432,7 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     let result = race.task("mixed");
     let accounting = result.accounting;
     assert_eq!((accounting.operations, accounting.failed, result.work.weight), (2, 2, 0));
-    // Requests of dropped streams were sent and are counted.
+    // The requests of dropped streams were sent, so they are counted.
     assert_eq!(accounting.requests, server.requests().len() as u64);
     assert_eq!(server.requests().len(), 6);
     let error = &result.errors[0];
@@ -440,7 +443,7 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     let part = |name: &str| result.sub_operations.iter().find(|part| part.operation == name).unwrap();
     assert_eq!((part("bad").failed, part("before").failed, part("before").operations), (2, 0, 2));
     assert_eq!((part("bad").errors[0].reason.as_str(), part("bad").error_rate), ("boom: it broke", 1.0));
-    // A pause is a sub-operation as well: it sends no request but takes time.
+    // A pause is also a sub-operation: it sends no request, but takes time.
     assert_eq!((part("pause").operations, part("pause").requests), (2, 0));
     assert!(part("pause").service_time.as_ref().unwrap().min_ms >= 20.0);
     assert!(
@@ -474,7 +477,7 @@ fn a_sub_operation_is_retried_by_its_own_policy() {
 }
 
 #[test]
-fn a_retry_of_pages_starts_with_the_first_page() {
+fn a_retry_of_a_paged_search_starts_with_the_first_page() {
     let server = Server::start(|_, before| {
         let page = if before == 1 { vec![] } else { vec![json!([before])] };
         Some(search_response(&json!({"hits": hits(&page)})))
@@ -517,8 +520,8 @@ fn a_failed_assertion_ends_the_race_even_if_errors_are_tolerated() {
 }
 
 #[test]
-fn a_waiting_composite_ends_with_its_step() {
-    // The server answers neither task before both have begun.
+fn a_waiting_composite_ends_when_its_step_is_completed() {
+    // The server answers neither task before both have started.
     let both = Barrier::new(2);
     let server = Server::start(move |_, _| {
         both.wait();

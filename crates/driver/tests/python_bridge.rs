@@ -1,4 +1,4 @@
-//! Races with parameter sources, runners and schedulers in Python: a thread of the test takes the role of Python.
+//! Races with parameter sources, runners and schedulers in Python: a thread of the test plays the role of Python.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod support;
@@ -43,8 +43,8 @@ fn queued_operations_are_sent_in_order_until_the_source_ends() {
     assert!(result.underrun_s.abs() < f64::EPSILON);
 }
 
-/// Underruns are counted exactly by the tests on the paused clock; here a source is slow in real time. The driver may not
-/// run at all in some of its pauses, but not in all of them.
+/// The tests on the paused clock check the exact number of underruns; here a source is slow in real time. On a busy
+/// machine the driver may not run during some of the source's pauses, but it runs during at least one.
 #[test]
 fn a_slow_source_is_counted_as_underruns_and_not_in_service_times() {
     let server = Server::start(|_, _| Some(success_response()));
@@ -91,7 +91,7 @@ fn a_bulk_is_queued_with_its_body() {
 }
 
 #[test]
-fn a_source_that_raises_ends_its_client_with_one_failure_and_its_reason() {
+fn a_source_that_raises_an_exception_ends_its_client_with_one_failure_and_its_reason() {
     let server = Server::start(|_, _| Some(success_response()));
     let tasks = [queued_task("broken", 4), request_task("native", 1, 5)];
     let mut plan = plan(server.port, &tasks);
@@ -155,7 +155,7 @@ fn a_scheduler_decides_when_operations_are_due_and_receives_their_outcomes() {
 }
 
 #[test]
-fn service_times_of_a_runner_are_those_of_its_requests() {
+fn a_runner_has_the_service_times_of_its_requests() {
     let server = Server::start(|_, _| {
         thread::sleep(Duration::from_millis(50));
         Some(success_response())
@@ -203,7 +203,7 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
         let mut arrived = count.lock().unwrap();
         *arrived += 1;
         changed.notify_all();
-        // Answered only when three requests have arrived.
+        // The server answers only when three requests have arrived.
         let timeout = Duration::from_secs(10);
         let (_arrived, waited) =
             changed.wait_timeout_while(arrived, timeout, |arrived| *arrived < 3).unwrap();
@@ -273,7 +273,7 @@ fn a_runner_that_fails_as_a_plug_in_is_not_called_again() {
         PythonEvent::RunOperation { query_id, .. } => {
             assert!(bridge.complete(u64::MAX, success(1, false)).is_err());
             bridge.complete(*query_id, RunnerResult { last: false, ..failure("plugin") }).unwrap();
-            // This answer is too late, so it is ignored.
+            // This answer comes too late and is ignored.
             bridge.complete(*query_id, success(9, false)).unwrap();
         }
         other => prepared(bridge, other),
@@ -298,12 +298,12 @@ fn a_runner_without_operations_is_not_counted_as_having_begun_one() {
     let result = finished.task("own");
     assert_eq!((result.accounting.operations, result.accounting.unanswered), (1, 0));
     assert_eq!(result.ended_by, EndedBy::Source);
-    // Without a request, the service time is that of the whole operation.
+    // If no request is sent, the service time is the duration of the whole operation.
     assert_eq!(result.service_time.as_ref().unwrap().count, 1);
 }
 
 #[test]
-fn a_failure_of_a_runner_aborts_a_race_with_on_error_abort() {
+fn a_failed_runner_aborts_a_race_with_on_error_abort() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut plan = plan(server.port, &[runner_task("own"), request_task("never", 1, 1)]);
     plan["driver"]["on_error"] = "abort".into();
@@ -351,8 +351,8 @@ fn operations_that_the_driver_executes_for_a_runner_are_checked_and_counted() {
     assert_eq!((result.accounting.requests, result.accounting.operations), (2, 1));
 }
 
-/// Runs a race with Python code that hangs until the race has been stopped. It answers no events, or only
-/// `PrepareStep`. Returns all events.
+/// Runs a race with Python code that hangs until the race has been stopped: it answers `PrepareStep` if `answers`, and
+/// no other event. Returns the race and all events.
 fn race_with_hanging_python(plan: &Value, answers: bool) -> (Finished, Receiver<PythonEvent>) {
     let (sender, events): (Sender<PythonEvent>, _) = channel();
     let finished = run_with(plan, |race| {
@@ -481,7 +481,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
 }
 
 #[test]
-fn a_starved_source_does_not_extend_a_task_beyond_its_time() {
+fn a_task_ends_on_time_although_its_source_is_slow() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut task = queued_task("search", 4);
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.3});

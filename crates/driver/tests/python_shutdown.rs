@@ -18,7 +18,7 @@ fn a_hanging_runner_does_not_delay_an_aborted_race() {
     let called = Arc::new(Barrier::new(2));
     let barrier = Arc::clone(&called);
     let server = Server::start(move |_, _| {
-        // The request fails once the runner has been called.
+        // The request must not fail before the runner has been called.
         barrier.wait();
         Some(json_response(500, &json!({})))
     });
@@ -94,7 +94,7 @@ fn sub_operations_and_attempts_of_operations_executed_for_a_runner_are_recorded(
     assert_eq!(parts, [("first", 1), ("second", 1)]);
     assert_eq!(result.sub_operations[1].retried, 1);
     assert_eq!((result.accounting.requests, result.accounting.operations), (5, 1));
-    // Retries within the composite count for its sub-operation; this one belongs to the second operation.
+    // Retries within the composite are counted for its sub-operation; this one belongs to the second operation.
     assert_eq!(result.accounting.retried, 1);
     assert_eq!(finished.summary.samples, 3);
 }

@@ -1,4 +1,4 @@
-//! Whole races over real sockets: the requests that are sent, and the results that are recorded.
+//! Complete races over real sockets: the requests that are sent, and the results that are recorded.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -90,7 +90,7 @@ fn a_schedule_sends_every_operation_that_is_due() {
     task["bound"] = json!({"kind": "time", "warmup_s": 0.2, "measured_s": 0.3});
     let race = run(&plan(server.port, &[task]));
     let result = race.task("search");
-    // On a busy machine the last operations may be unsent.
+    // On a busy machine, the last operations may not be sent.
     let (warmup, normal, unsent) =
         (result.accounting.warmup, result.accounting.measured, result.accounting.unsent);
     assert_eq!((warmup, normal + unsent), (20, 30));
@@ -100,7 +100,7 @@ fn a_schedule_sends_every_operation_that_is_due() {
 }
 
 #[test]
-fn a_schedule_beyond_the_capacity_of_the_engine_ends_on_time_and_counts_unsent_operations() {
+fn a_schedule_that_exceeds_the_capacity_of_the_engine_ends_on_time_and_counts_unsent_operations() {
     let server = Server::start(|_, _| {
         std::thread::sleep(Duration::from_millis(50));
         Some(success_response())
@@ -113,7 +113,7 @@ fn a_schedule_beyond_the_capacity_of_the_engine_ends_on_time_and_counts_unsent_o
     assert_eq!(accounting.operations + accounting.unsent, 50, "{accounting:?}");
     assert_eq!(accounting.operations, server.requests().len() as u64);
     assert!(accounting.unsent >= 39, "{accounting:?}");
-    // The wait for the engine is part of the latency, but not of the driver's lateness.
+    // Time spent waiting for the engine is part of the latency, but not of the driver's lateness.
     assert!(result.latency.unwrap().max_ms > 300.0);
     assert!(result.lateness.unwrap().percentiles[0].ms < 20.0);
 }
@@ -189,7 +189,8 @@ fn a_client_that_comes_from_another_task_does_not_catch_up() {
     let race = run(&plan);
     assert_eq!(race.task("paced").accounting.measured, 40);
     let due = |client| race.samples.iter().filter(move |one| one.task == "paced" && one.client == client);
-    // Its operations are due every 20 ms from its entry: at 10, 30, … ms, had it entered on time.
+    // Operations of a client that enters on time are due at 10, 30, … ms. A late client keeps this schedule from its
+    // entry on.
     let late: Vec<i64> = due(1).map(|one| one.due / 1_000_000).collect();
     assert!(late[0] >= 490 && late[0] % 20 == 10, "the late client sent a backlog: {late:?}");
     assert!(late.windows(2).all(|pair| pair[1] == pair[0] + 20), "{late:?}");
@@ -300,7 +301,7 @@ fn one_client_runs_its_tasks_one_after_another() {
 }
 
 #[test]
-fn a_file_with_a_different_number_of_documents_is_refused_before_anything_is_sent() {
+fn a_file_with_a_different_number_of_documents_is_rejected_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");
     fs::write(&file, "{}\n".repeat(10)).unwrap();

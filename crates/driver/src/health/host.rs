@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn text_in_another_format_is_ignored() {
+    fn text_in_a_different_format_is_ignored() {
         for text in ["", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8"] {
             assert_eq!(CpuTicks::parse(text), None, "{text}");
         }

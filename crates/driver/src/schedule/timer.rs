@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spin_wait_lets_others_run_and_is_counted() {
+    fn a_spin_wait_lets_other_tasks_run_and_is_counted() {
         let (idle_ns, cpu_ns) = spin_beside(100, |_| ());
         assert!(0 < idle_ns && idle_ns < cpu_ns, "{idle_ns} of {cpu_ns} ns");
     }

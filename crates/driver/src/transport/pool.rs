@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_connection_that_the_server_closes_is_opened_again_once() {
+    fn an_idle_connection_closed_by_the_server_is_reopened_once() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::plain(vec![listener.local_addr().unwrap()]);

@@ -1,6 +1,6 @@
-//! Certificate authorities, certificates that they issue, and the configuration of TLS servers that use them.
+//! Certificate authorities, the certificates they issue, and the configuration of TLS servers that use them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
-#![allow(dead_code, reason = "each test uses some of it")]
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ impl Authority {
         Self::with(name, IsCa::Ca(BasicConstraints::Unconstrained))
     }
 
-    /// An issuer whose own certificate has the given CA constraint.
+    /// Creates an issuer whose own certificate has the given CA constraint.
     pub fn with_constraint(name: &str, is_ca: IsCa) -> Self {
         Self::with(name, is_ca)
     }
@@ -85,7 +85,7 @@ impl Authority {
     }
 }
 
-/// A self-signed certificate that is marked as an authority, as OpenSSL creates them.
+/// Creates a self-signed certificate that is marked as an authority, like those that OpenSSL creates.
 pub fn self_signed(names: &[&str], until: i32) -> Issued {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
@@ -101,11 +101,11 @@ pub fn self_signed(names: &[&str], until: i32) -> Issued {
 #[derive(Clone, Copy)]
 pub enum ClientAuth<'a> {
     None,
-    /// Requires a certificate of this authority.
+    /// Requires a certificate issued by this authority.
     Required(&'a Authority),
 }
 
-/// The configuration of a TLS server. It sends no session tickets, so that only handshakes and requests are on the
+/// Configures a TLS server that sends no session tickets, so that only handshakes, requests and responses are on the
 /// wire.
 pub fn server_config(
     issued: &Issued,
@@ -128,7 +128,7 @@ pub fn server_config(
     config
 }
 
-/// The key in the traditional form that PKCS#8 wraps: PKCS#1 for RSA, SEC1 for elliptic curves.
+/// Returns the key as PEM in the traditional format that PKCS#8 wraps: PKCS#1 for RSA, SEC 1 for elliptic curves.
 pub fn traditional_key(key: &KeyPair, label: &str) -> String {
     use base64::Engine;
     let whole = key.serialize_der();
@@ -144,7 +144,7 @@ pub fn traditional_key(key: &KeyPair, label: &str) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
-/// Tag and content of a DER element, and the bytes after it.
+/// Returns the tag and the content of a DER element, and the bytes after it.
 fn element(bytes: &[u8]) -> (u8, &[u8], &[u8]) {
     let (length, at) = match bytes[1] {
         short @ 0..0x80 => (usize::from(short), 2),
@@ -156,7 +156,7 @@ fn element(bytes: &[u8]) -> (u8, &[u8], &[u8]) {
     (bytes[0], &bytes[at..at + length], &bytes[at + length..])
 }
 
-/// A path as text, as the plan contains it.
+/// Returns a path as text, as it appears in the plan.
 pub fn path_text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }

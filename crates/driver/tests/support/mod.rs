@@ -1,6 +1,6 @@
-//! Helpers that the tests of the driver share: a scripted server, builders of plans, and the results of a race.
+//! Helpers shared by the driver's tests: a scripted server, functions that build plans, and the results of a race.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
-#![allow(dead_code, unused_imports, reason = "each test uses its part")]
+#![allow(dead_code, unused_imports, reason = "no test uses all of it")]
 
 pub mod python;
 pub mod samples;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub use samples::Sample;
 pub use server::{LoggedRequest, Server, json_response, success_response};
 
-/// A plan that runs each of `tasks` in its own step with all of its clients.
+/// Builds a plan that runs each of `tasks` in its own step, with all of the task's clients.
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
     let steps: Vec<Value> = (0..tasks.len()).map(|index| step(tasks, &[index])).collect();
     json!({
@@ -32,7 +32,7 @@ pub fn plan(port: u16, tasks: &[Value]) -> Value {
     })
 }
 
-/// A step that runs the tasks at these indices in parallel.
+/// Builds a step that runs the tasks at these indices in parallel.
 pub fn step(tasks: &[Value], members: &[usize]) -> Value {
     let mut slots = Vec::new();
     for task in members {
@@ -44,7 +44,7 @@ pub fn step(tasks: &[Value], members: &[usize]) -> Value {
     json!({"name": "step", "slots": slots, "completed_by": null})
 }
 
-/// A task of one search request, unpaced.
+/// Builds an unpaced task whose operation is one search request.
 pub fn request_task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
@@ -62,7 +62,7 @@ pub fn request(method: &str, path: &str) -> Value {
            "assertions": [], "remember": null, "recall": null})
 }
 
-/// A task that indexes a file.
+/// Builds a task that indexes a file.
 pub fn bulk_task(name: &str, clients: u32, file: &Path, documents: u64) -> Value {
     let mut task = request_task(name, clients, 1);
     task["operation_type"] = "bulk".into();
@@ -90,12 +90,12 @@ impl Finished {
     }
 }
 
-/// Runs a plan to its end in a temporary folder.
+/// Runs a plan to completion in a temporary folder.
 pub fn run(plan: &Value) -> Finished {
     run_with(plan, |_| ())
 }
 
-/// Runs a plan to its end, and calls `meanwhile` as soon as the race has started.
+/// Runs a plan to completion, and calls `meanwhile` as soon as the race has started.
 pub fn run_with(plan: &Value, meanwhile: impl FnOnce(&Race)) -> Finished {
     let folder = tempfile::tempdir().unwrap();
     let race = Race::start(Plan::from_json(&plan.to_string()).unwrap(), folder.path()).unwrap();

@@ -1,4 +1,4 @@
-//! A proxy that opens tunnels and is reached over TCP or TLS.
+//! A proxy that opens tunnels and accepts plain TCP or TLS connections.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::sync::{Arc, Mutex};
@@ -16,8 +16,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Answers CONNECT with `answer`. If that opens a tunnel, it leads to `port` of this machine, regardless of the
-    /// requested host.
+    /// Starts a proxy that answers CONNECT with `answer`. If that opens a tunnel, it leads to `port` on this machine,
+    /// regardless of the requested host.
     pub fn start(answer: &'static str, port: u16, tls: Option<ServerConfig>) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -32,7 +32,7 @@ impl Proxy {
         Self { port: own_port, log }
     }
 
-    /// The heads of all CONNECT requests.
+    /// Returns the heads of all CONNECT requests so far.
     pub fn requests(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
@@ -40,11 +40,11 @@ impl Proxy {
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// How the proxy answers CONNECT.
+/// The answer to CONNECT, and where its tunnels lead.
 #[derive(Clone, Copy)]
 struct Answer {
     head: &'static str,
-    /// Port of this machine to which tunnels lead.
+    /// The port on this machine to which tunnels lead.
     host_port: u16,
 }
 

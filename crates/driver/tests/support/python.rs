@@ -1,5 +1,5 @@
-//! A thread of the test in the role of Python.
-#![allow(dead_code, reason = "each test uses some of it")]
+//! A thread of the test that plays the role of Python.
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::sync::Arc;
 use std::thread;
@@ -13,7 +13,7 @@ use super::{Finished, request, request_task, run_with};
 /// The only client of the first task.
 pub const CLIENT: ClientId = ClientId { task_index: 0, client_number: 0 };
 
-/// A task without a bound whose operations come from Python.
+/// Builds a task without a bound whose operations come from Python.
 pub fn python_task(name: &str, clients: u32, work: Value) -> Value {
     let mut task = request_task(name, clients, 1);
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": null});
@@ -21,48 +21,48 @@ pub fn python_task(name: &str, clients: u32, work: Value) -> Value {
     task
 }
 
-/// A task of one client whose operations Python queues.
+/// Builds a task with one client whose operations Python queues.
 pub fn queued_task(name: &str, ahead: u32) -> Value {
     python_task(name, 1, json!({"kind": "supplied", "ahead": ahead}))
 }
 
-/// A task of one client whose operations a runner executes.
+/// Builds a task with one client whose operations are executed by a runner.
 pub fn runner_task(name: &str) -> Value {
     python_task(name, 1, json!({"kind": "lane"}))
 }
 
-/// A `SuppliedOperation` document of one search.
+/// Builds a `SuppliedOperation` document with one search.
 pub fn search(path: &str) -> String {
     let task = request_task("t", 1, 1);
     json!({"kind": "calls", "calls": [request("GET", path)], "retry": task["work"]["retry"]}).to_string()
 }
 
-/// The result of a successful operation.
+/// Builds the result of a successful operation.
 pub fn success(weight: u64, last: bool) -> RunnerResult {
     RunnerResult { weight, unit: "ops".into(), success: true, last, failure: None }
 }
 
-/// The result of a failed operation, which is its client's last.
+/// Builds the result of a failed operation, the last one of its client.
 pub fn failure(class: &str) -> RunnerResult {
     let class = RunnerFailure::class_of(class).unwrap();
     let failure = RunnerFailure { class, error_type: "Oops".into(), status: None, reason: "it broke".into() };
     RunnerResult { weight: 2, unit: "ops".into(), success: false, last: true, failure: Some(failure) }
 }
 
-/// A request of a runner.
+/// Builds a runner's request.
 pub fn get(target: &str) -> RunnerRequest {
     let headers = vec![("x-own".into(), "1".into()), ("Connection".into(), "keep-alive".into())];
     RunnerRequest { method: "GET".into(), target: target.into(), headers, body: None, timeout: None }
 }
 
-/// Waits until events are queued.
+/// Waits until at least one event is queued, and returns all queued events.
 pub fn wait_for_events(bridge: &PythonBridge) -> Vec<PythonEvent> {
     loop {
         let events = bridge.events();
         if !events.is_empty() {
             return events;
         }
-        // The tests in Python wait on the descriptor instead.
+        // The Python tests wait on the file descriptor instead.
         thread::sleep(Duration::from_millis(1));
     }
 }

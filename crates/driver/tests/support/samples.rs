@@ -1,4 +1,4 @@
-//! Reads `samples.parquet`, and compares it with the log of the server.
+//! Reads `samples.parquet` and compares it with the server's log.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use parquet::record::{Field, Row};
 
 use super::LoggedRequest;
 
-/// A row. Times are nanoseconds since the start of the task.
+/// A row of `samples.parquet`. Times are in nanoseconds since the start of the task.
 #[derive(Debug, Clone)]
 pub struct Sample {
     pub task: String,
@@ -67,7 +67,7 @@ impl Sample {
     }
 }
 
-/// The samples of a race; empty if its folder has no such file.
+/// Reads the samples of a race. Returns an empty list if the race's folder has no such file.
 pub fn read(folder: &Path) -> Vec<Sample> {
     let path = folder.join("samples.parquet");
     if !path.exists() {
@@ -77,12 +77,12 @@ pub fn read(folder: &Path) -> Vec<Sample> {
     reader.get_row_iter(None).unwrap().map(|row| Sample::of(&row.unwrap())).collect()
 }
 
-/// The times of the server's clock at which the task can have started, given all of its samples.
+/// Returns the range of times, on the server's clock, at which the task can have started, given all of its samples.
 ///
 /// A request arrives after it was sent and before its response is sent. The response is complete after its last byte
-/// was sent and before the next request on the connection arrives. Each sample whose request is known, by
-/// [`super::server::response_with_took`], bounds the start of the task from both sides; if recorded times are wrong, no
-/// start is possible. On an idle machine the range is about 50 µs wide.
+/// was sent and before the next request on the connection arrives. Each sample whose request is known, because its
+/// response was created by [`super::server::response_with_took`], bounds the start of the task from both sides. If
+/// recorded times are wrong, no start satisfies all bounds. On an idle machine the range is about 50 µs wide.
 pub fn beginning(samples: &[Sample], seen: &[LoggedRequest]) -> RangeInclusive<i64> {
     let of = |sample: &Sample| usize::try_from(sample.took).ok();
     let known: BTreeMap<usize, &Sample> =
@@ -93,7 +93,8 @@ pub fn beginning(samples: &[Sample], seen: &[LoggedRequest]) -> RangeInclusive<i
     for (number, request) in seen.iter().enumerate() {
         let arrived = request.arrived.cast_signed();
         let Some(sample) = known.get(&number) else { continue };
-        let responded = request.responded.expect("an answered request was responded to").cast_signed();
+        let responded =
+            request.responded.expect("the server did not respond to an answered request").cast_signed();
         latest = latest.min(arrived - sample.sent);
         earliest = earliest.max(responded - sample.done);
         // The client sends after it has received the previous response.
@@ -102,6 +103,10 @@ pub fn beginning(samples: &[Sample], seen: &[LoggedRequest]) -> RangeInclusive<i
             latest = latest.min(arrived - done);
         }
     }
-    assert!(earliest <= latest, "no start of the task fits: {} µs apart", (earliest - latest) / 1000);
+    assert!(
+        earliest <= latest,
+        "no start of the task satisfies all bounds: they are {} µs apart",
+        (earliest - latest) / 1000
+    );
     earliest..=latest
 }

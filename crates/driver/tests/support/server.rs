@@ -1,9 +1,9 @@
 //! A scripted HTTP server on real sockets, with or without TLS. A script determines the answer to each request: its
-//! bytes, its time, its pieces, and how the connection ends. The server logs all requests and their times, which tests
-//! compare with what the driver records.
+//! bytes, when and in how many pieces they are sent, and how the connection ends. The server logs all requests and
+//! their times, which tests compare with what the driver records.
 //!
-//! Each connection has its own thread, which may block. Times are nanoseconds since the server was started, on the same
-//! clock that the driver reads.
+//! Each connection has its own thread, which may block. Times are in nanoseconds since the server was started, on the
+//! same clock that the driver reads.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -27,13 +27,13 @@ pub struct LoggedRequest {
     pub headers: Vec<String>,
     pub body: Vec<u8>,
     pub connection: usize,
-    /// Bytes of the whole request.
+    /// Size of the whole request, in bytes.
     pub bytes: usize,
     /// When its last byte was read.
     pub arrived: u64,
-    /// When the server was about to write the last byte of the response; `None` if it never did.
+    /// When the server was about to write the last byte of the response, or `None` if it never was.
     pub responded: Option<u64>,
-    /// Bytes of the response that were written.
+    /// Number of bytes of the response that were written.
     pub response_bytes: usize,
 }
 
@@ -44,18 +44,18 @@ pub enum End {
     Keep,
     /// The server closes the connection.
     Close,
-    /// The server resets the connection: the client reads an error instead of the end.
+    /// The server resets the connection: the client's read fails instead of returning the end of the stream.
     Reset,
     /// The server closes its sending side and continues to read.
     HalfClose,
-    /// The server closes the connection and accepts no other one before [`Server::open`]. Requires a backlog of 0.
+    /// The server closes the connection and accepts no new one before [`Server::open`]. Requires a backlog of 0.
     Shut,
 }
 
-/// How the server answers a request.
+/// The server's answer to a request.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The bytes to write; `None` writes nothing.
+    /// The bytes to write, or `None` to write nothing.
     response: Option<Vec<u8>>,
     after: Duration,
     pieces: usize,
@@ -64,7 +64,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// No response; the connection stays open until the client closes it, unless [`Answer::then`] ends it.
+    /// Sends no response; the connection stays open until the client closes it, unless [`Answer::then`] ends it.
     pub fn silence() -> Self {
         Self { response: None, after: Duration::ZERO, pieces: 1, over: Duration::ZERO, end: End::Keep }
     }
@@ -79,7 +79,7 @@ impl Answer {
         Self { pieces, over, ..self }
     }
 
-    /// How the connection continues.
+    /// Sets what happens to the connection after the answer.
     pub fn then(self, end: End) -> Self {
         Self { end, ..self }
     }
@@ -99,29 +99,29 @@ impl From<Option<Vec<u8>>> for Answer {
     }
 }
 
-/// A response with a JSON body.
+/// Builds a response with a JSON body.
 pub fn json_response(status: u16, body: &Value) -> Vec<u8> {
     response_with(status, "", body.to_string().as_bytes())
 }
 
-/// A successful response to any request.
+/// Builds a successful response to any request.
 pub fn success_response() -> Vec<u8> {
     response_with_took(3)
 }
 
-/// A successful response to any request that reports a duration of `took` milliseconds: the sample of the request
-/// records it, which identifies the request.
+/// Builds a successful response to any request. It reports a duration of `took` milliseconds, which is recorded in the
+/// request's sample and thus identifies the request.
 pub fn response_with_took(took: usize) -> Vec<u8> {
     json_response(200, &json!({"took": took, "errors": false, "timed_out": false, "_shards": {"failed": 0}}))
 }
 
-/// A response with further header lines, each with its line end, and any body.
+/// Builds a response with any body and additional header lines, each including its line break.
 pub fn response_with(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
-/// A response in chunks of `size` bytes, with an extension and a trailer.
+/// Builds a response in chunks of `size` bytes, with chunk extensions and a trailer.
 pub fn chunked(status: u16, headers: &str, body: &[u8], size: usize) -> Vec<u8> {
     let mut bytes =
         format!("HTTP/1.1 {status} X\r\n{headers}transfer-encoding: chunked\r\n\r\n").into_bytes();
@@ -134,7 +134,7 @@ pub fn chunked(status: u16, headers: &str, body: &[u8], size: usize) -> Vec<u8> 
     bytes
 }
 
-/// A body compressed with gzip, for the header `content-encoding: gzip`.
+/// Compresses a body with gzip, for the header `content-encoding: gzip`.
 pub fn gzipped(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(body).unwrap();
@@ -147,12 +147,12 @@ type Script = dyn Fn(&LoggedRequest, usize) -> Answer + Send + Sync;
 pub struct Options {
     /// Address to listen on.
     pub address: IpAddr,
-    /// Backlog of the listening socket. One more connection than this is established; the next one waits until the
-    /// kernel of the client tries again, after a second.
+    /// Backlog of the listening socket. The kernel establishes one connection more than this; the next one waits until
+    /// the client's kernel tries again, after a second.
     pub backlog: i32,
     /// Periods since the first request in which no response is sent; responses are sent at their end.
     pub stalls: Vec<Range<Duration>>,
-    /// Configuration of TLS; `None` for plain TCP.
+    /// TLS configuration, or `None` for plain TCP.
     pub tls: Option<ServerConfig>,
 }
 
@@ -171,7 +171,7 @@ pub struct Handshake {
     pub has_client_certificate: bool,
 }
 
-/// Bytes on the wire, without handshakes.
+/// Numbers of bytes on the wire, without handshakes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WireBytes {
     /// Bytes that the server received.
@@ -180,7 +180,7 @@ pub struct WireBytes {
     pub sent: u64,
 }
 
-/// A server that runs until the test process ends or [`Server::kill`].
+/// A server that runs until [`Server::kill`] is called or the test process ends.
 pub struct Server {
     pub port: u16,
     state: Arc<State>,
@@ -198,7 +198,7 @@ struct State {
     handshakes: Mutex<Vec<Handshake>>,
     /// Bytes of TLS records after the handshakes.
     tls_bytes: Mutex<WireBytes>,
-    /// Every connection that is open, with the time at which it was accepted.
+    /// Every connection, with the time at which it was accepted.
     connections: Mutex<Vec<(u64, Weak<TcpStream>)>>,
     listener: TcpListener,
     open: AtomicBool,
@@ -207,14 +207,14 @@ struct State {
 }
 
 impl Server {
-    /// A server whose `script` answers each request, given the number of requests before it.
+    /// Starts a server whose `script` answers each request, given the number of requests before it.
     pub fn start<A: Into<Answer>>(
         script: impl Fn(&LoggedRequest, usize) -> A + Send + Sync + 'static,
     ) -> Self {
         Self::stalling(&[], script)
     }
 
-    /// A server that sends no response in these periods since the first request.
+    /// Starts a server that sends no response during these periods, which are relative to the first request.
     pub fn stalling<A: Into<Answer>>(
         stalls: &[Range<Duration>],
         script: impl Fn(&LoggedRequest, usize) -> A + Send + Sync + 'static,
@@ -224,7 +224,7 @@ impl Server {
         server
     }
 
-    /// A TLS server that answers each request with [`success_response`].
+    /// Starts a TLS server that answers each request with [`success_response`].
     pub fn start_tls(config: ServerConfig) -> Self {
         let server =
             Self::bind(Options { tls: Some(config), ..Options::default() }, |_, _| success_response());
@@ -268,7 +268,7 @@ impl Server {
         self.state.open.store(true, Ordering::Relaxed);
     }
 
-    /// Closes all connections and refuses new ones, as the kernel does for a process that was killed.
+    /// Closes all connections and refuses new ones, as the kernel does when a process is killed.
     pub fn kill(&self) {
         let _ = SockRef::from(&self.state.listener).shutdown(Shutdown::Both);
         for tcp in self.state.connections.lock().unwrap().iter().filter_map(|(_, tcp)| tcp.upgrade()) {
@@ -276,17 +276,17 @@ impl Server {
         }
     }
 
-    /// The socket of an open connection, to write to it between two requests.
+    /// Returns the socket of an open connection, for writing to it between two requests.
     pub fn socket(&self, connection: usize) -> Arc<TcpStream> {
         self.state.connections.lock().unwrap()[connection].1.upgrade().expect("the connection is closed")
     }
 
-    /// The handshakes of all TLS connections.
+    /// Returns the handshakes of all TLS connections.
     pub fn handshakes(&self) -> Vec<Handshake> {
         self.state.handshakes.lock().unwrap().clone()
     }
 
-    /// Bytes of all requests and responses so far on the wire, TLS included.
+    /// Returns the numbers of bytes of all requests and responses so far, as on the wire, TLS included.
     pub fn wire_bytes(&self) -> WireBytes {
         if self.state.tls.is_some() {
             return *self.state.tls_bytes.lock().unwrap();
@@ -298,17 +298,17 @@ impl Server {
         }
     }
 
-    /// All requests so far, in the order in which they arrived.
+    /// Returns all requests so far, in order of arrival.
     pub fn requests(&self) -> Vec<LoggedRequest> {
         self.state.log.lock().unwrap().clone()
     }
 
-    /// When each connection was accepted, nanoseconds since the server was started.
+    /// Returns when each connection was accepted, in nanoseconds since the server was started.
     pub fn accepted(&self) -> Vec<u64> {
         self.state.connections.lock().unwrap().iter().map(|(accepted, _)| *accepted).collect()
     }
 
-    /// Nanoseconds since the server was started.
+    /// Returns the time in nanoseconds since the server was started.
     pub fn now(&self) -> u64 {
         self.state.now()
     }
@@ -319,7 +319,7 @@ impl State {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap()
     }
 
-    /// Accepts connections while the server is open, until it is killed, which shuts the listener down.
+    /// Accepts connections while the server is open. Returns when the server is killed, which shuts the listener down.
     fn accept(self: &Arc<Self>) {
         loop {
             if !self.open.load(Ordering::Relaxed) {
@@ -347,7 +347,7 @@ impl State {
         while let Some(mut seen) = read_request(&mut reader, connection) {
             let (arrived, number) = {
                 let mut log = self.log.lock().unwrap();
-                // Under the lock, so that the log is in the order of its times.
+                // The clock is read under the lock, so that the log is in chronological order.
                 let arrived = Instant::now();
                 self.first.get_or_init(|| arrived);
                 seen.arrived = u64::try_from((arrived - self.started).as_nanos()).unwrap();
@@ -372,7 +372,7 @@ impl State {
         }
     }
 
-    /// The connection's stream, after the handshake if the server uses TLS; `None` if the handshake fails.
+    /// Returns the connection's stream, after the handshake if the server uses TLS, or `None` if the handshake fails.
     fn handshake(&self, tcp: &Arc<TcpStream>) -> Option<Stream> {
         let Some(config) = &self.tls else { return Some(Stream::Plain(Arc::clone(tcp))) };
         let mut socket = RecordSocket::new(Arc::clone(tcp));
@@ -386,7 +386,7 @@ impl State {
         Some(Stream::Tls(Box::new(StreamOwned::new(tls, socket))))
     }
 
-    /// Fills the backlog: one connection is still accepted, one waits in the queue, and others are not accepted.
+    /// Fills the backlog: one more connection is accepted, one waits in the queue, and the kernel accepts no others.
     fn shut(&self) {
         self.open.store(false, Ordering::Relaxed);
         let here = self.listener.local_addr().unwrap();
@@ -403,7 +403,7 @@ impl State {
         self.plugs.lock().unwrap().extend(std::iter::once(first).chain(second));
     }
 
-    /// Sends an answer at its time; returns `false` if the client has closed the connection.
+    /// Sends an answer when it is due. Returns `false` if the client has closed the connection.
     fn send(&self, stream: &mut Stream, answer: &Answer, arrived: Instant, number: usize) -> bool {
         let Some(response) = &answer.response else { return true };
         let size = response.len().div_ceil(answer.pieces).max(1);
@@ -412,7 +412,8 @@ impl State {
             let gap = answer.over * u32::try_from(index).unwrap() / u32::try_from(last.max(1)).unwrap();
             self.wait_until(arrived + answer.after + gap);
             {
-                // Logged first: a test may read the log as soon as the client has the response.
+                // The response is logged before it is sent, because a test may read the log as soon as the client has
+                // received the response.
                 let seen = &mut self.log.lock().unwrap()[number];
                 seen.response_bytes += piece.len();
                 seen.responded = (index == last).then(|| self.now());
@@ -428,8 +429,8 @@ impl State {
         match stream {
             Stream::Plain(tcp) => (&**tcp).write_all(piece),
             Stream::Tls(tls) => {
-                // Locked until the bytes are counted: a test that reads the counts after the response finds its bytes
-                // included.
+                // The lock is held until the bytes are counted, so that a test that reads the counts after receiving
+                // the response finds them included.
                 let mut total = self.tls_bytes.lock().unwrap();
                 tls.write_all(piece)?;
                 tls.flush()?;
@@ -441,7 +442,7 @@ impl State {
         }
     }
 
-    /// Waits for an instant, and for the end of a stall that contains it.
+    /// Waits until `instant`, or until the end of a stall that contains it.
     fn wait_until(&self, instant: Instant) {
         let mut until = instant;
         loop {
@@ -468,8 +469,8 @@ impl Read for Stream {
     }
 }
 
-/// A socket that counts its bytes and does not read beyond the end of a TLS record, so that bytes after the handshake
-/// are not counted as part of it.
+/// A socket that counts its bytes. It does not read beyond the end of a TLS record, so that bytes that follow the
+/// handshake are not counted as part of it.
 struct RecordSocket {
     tcp: Arc<TcpStream>,
     header: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Connecting: proxies, several addresses of a host, and closed connections.
+//! Connecting: proxies, hosts with several addresses, and closed connections.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::support::{Server, plan, request_task, run, success_response};
 
 const TUNNEL: &str = "HTTP/1.1 200 Connection established\r\nx-proxy: yes\r\n\r\n";
 
-/// A plan whose host has a name that only its proxy resolves.
+/// Builds a plan whose host has a name that only its proxy can resolve.
 fn plan_with_proxy(proxy_scheme: &str, proxy_port: u16, host_scheme: &str, ca: &str) -> Value {
     let mut plan = plan(9200, &[request_task("search", 1, 3)]);
     let host = &mut plan["target"]["hosts"][0];
@@ -47,7 +47,7 @@ fn a_proxy_receives_plain_requests_in_absolute_form_with_and_without_tls() {
 }
 
 #[test]
-fn tls_goes_through_a_tunnel_and_its_requests_carry_no_headers_for_the_proxy() {
+fn requests_in_a_tls_tunnel_have_no_headers_for_the_proxy() {
     let authority = Authority::new("ours");
     let ca = path_text(&authority.file());
     let issued = authority.server(&["es.invalid"]);
@@ -75,7 +75,7 @@ fn tls_goes_through_a_tunnel_and_its_requests_carry_no_headers_for_the_proxy() {
 }
 
 #[test]
-fn an_error_of_a_proxy_names_it_and_shows_no_secret() {
+fn an_error_from_a_proxy_contains_its_address_and_no_secret() {
     let authority = Authority::new("ours");
     let ca = path_text(&authority.file());
     let answers = [
@@ -101,7 +101,7 @@ fn an_error_of_a_proxy_names_it_and_shows_no_secret() {
 }
 
 #[test]
-fn clients_are_spread_over_the_addresses_of_a_host_and_skip_refusing_ones() {
+fn clients_are_spread_over_the_addresses_of_a_host_and_skip_those_that_refuse_connections() {
     let listeners: Vec<TcpListener> =
         (1..=3).map(|last| TcpListener::bind(format!("127.0.0.{last}:0")).unwrap()).collect();
     let addresses: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
@@ -113,7 +113,7 @@ fn clients_are_spread_over_the_addresses_of_a_host_and_skip_refusing_ones() {
     };
     for client in 0..6 {
         connect(&addresses, client).unwrap();
-        // Blocks forever if the client has connected to another address.
+        // This blocks forever if the client has connected to a different address.
         listeners[client % 3].accept().unwrap();
     }
     let mut listeners = listeners;
@@ -126,9 +126,9 @@ fn clients_are_spread_over_the_addresses_of_a_host_and_skip_refusing_ones() {
 }
 
 #[test]
-fn a_closed_connection_is_opened_again_but_a_failed_request_is_not_repeated() {
-    // The server closes after each response, and requests are far apart: most closes are detected before the next
-    // request.
+fn a_closed_connection_is_reopened_but_a_failed_request_is_not_repeated() {
+    // The server closes the connection after each response, and requests are far apart, so most closes are detected
+    // before the next request.
     let server =
         Server::start(|_, _| Answer::from(response_with(200, "", b"{\"took\": 1}")).then(End::Close));
     let mut task = request_task("search", 1, 20);
@@ -151,8 +151,8 @@ fn a_closed_connection_is_opened_again_but_a_failed_request_is_not_repeated() {
     assert_eq!((server.requests().len(), server.accepted().len()), (9, 3));
     assert_eq!((result.errors.len(), result.errors[0].error_class.as_str()), (1, "reset"));
 
-    // Connections that were closed in the step before are opened again before the clock starts, and no task counts
-    // them.
+    // Connections that were closed in the previous step are reopened before the clock starts, and no task counts them
+    // as reconnects.
     let server = Server::start(|_, _| Answer::from(success_response()).then(End::Close));
     let race = run(&plan(server.port, &[request_task("one", 2, 1), request_task("two", 2, 1)]));
     assert_eq!((race.task("one").accounting.reconnects, race.task("one").accounting.failed), (0, 0));
@@ -165,7 +165,7 @@ fn an_address_that_does_not_respond_leaves_time_for_the_next() {
         socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
         let full = socket.listen(1).unwrap();
         let silent = full.local_addr().unwrap();
-        // Connections that are not accepted fill the backlog; later ones get no response.
+        // Connections that are never accepted fill the backlog; later attempts get no response.
         let mut waiting = Vec::new();
         while let Ok(stream) =
             tokio::time::timeout(Duration::from_millis(300), tokio::net::TcpStream::connect(silent)).await

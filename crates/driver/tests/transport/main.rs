@@ -2,7 +2,7 @@
 //!
 //! | file | contains |
 //! | --- | --- |
-//! | `http/` | responses as real servers send them, split anywhere; comparison with hyper; early responses; gzip |
+//! | `http/` | real and hand-written responses, split anywhere; comparison with hyper; early responses; gzip |
 //! | `tls.rs` | which certificates are accepted, and how a failed handshake is reported |
 //! | `connect.rs` | addresses, proxies and reconnecting |
 //! | `traffic.rs` | bytes on the wire and compressed bodies |
@@ -20,7 +20,7 @@ mod http;
 mod tls;
 mod traffic;
 
-/// A runtime like that of the driver's threads.
+/// Builds a runtime like those of the driver's threads.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }

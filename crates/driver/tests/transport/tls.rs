@@ -1,4 +1,4 @@
-//! Which certificates are accepted, and how failed handshakes and unusable files are reported.
+//! Checks which certificates are accepted, and how failed handshakes and unusable files are reported.
 
 use std::io::{Read, Write};
 use std::net::{Ipv6Addr, TcpListener};
@@ -15,7 +15,7 @@ use crate::certificates::{Authority, ClientAuth, path_text, self_signed, server_
 use crate::support::server::{Handshake, Options};
 use crate::support::{self, Finished, Server, request_task, run, success_response};
 
-/// A plan of three searches that one client sends to a TLS server, with these settings.
+/// Builds a plan in which one client sends three searches to a TLS server, with these settings.
 fn plan(port: u16, tls: &Value) -> Value {
     let mut plan = support::plan(port, &[request_task("search", 1, 3)]);
     plan["target"]["hosts"][0]["scheme"] = "https".into();
@@ -33,8 +33,8 @@ fn assert_succeeds(plan: &Value) -> Finished {
     race
 }
 
-/// The reason why the driver does not connect. It must be the same before the race and, if the race continues, for each
-/// operation.
+/// Returns the reason why the driver cannot connect. Asserts that it is the same before the race and, in a race that
+/// continues, for each operation.
 fn connect_error(plan: &Value) -> String {
     let mut plan = plan.clone();
     let error = run(&plan).summary.error.expect("the race started");
@@ -44,7 +44,8 @@ fn connect_error(plan: &Value) -> String {
     let failure = &race.task("search").errors[0];
     assert_eq!((failure.error_class.as_str(), failure.count), (ErrorClass::Tls.name(), 1), "{failure:?}");
     let host = format!("cannot connect to 127.0.0.1:{}: ", plan["target"]["hosts"][0]["port"]);
-    // An expired certificate is reported with the second in which it was verified.
+    // The error for an expired certificate contains the time of the verification, in seconds, which differs between the
+    // two.
     let stable = |reason: &str| reason.split("verification time").next().map(str::to_owned);
     assert_eq!(error.strip_prefix(&host).and_then(stable), stable(&failure.reason), "{error}");
     failure.reason.clone()
@@ -58,7 +59,7 @@ fn a_certificate_of_the_authority_is_accepted_in_tls_1_2_and_1_3() {
         let server = Server::start_tls(server_config(&issued, &[version], ClientAuth::None));
         assert_succeeds(&plan(server.port, &json!({"ca_file": path_text(&authority.file())})));
         assert_eq!(server.requests().len(), 3, "{version:?}");
-        // An IP address is not sent as server name.
+        // An IP address is not sent as a server name (SNI).
         let expected = Handshake { server_name: None, has_client_certificate: false };
         assert_eq!(server.handshakes(), [expected], "{version:?}");
     }
@@ -78,7 +79,7 @@ fn an_ipv6_address_is_verified() {
 }
 
 #[test]
-fn an_invalid_certificate_is_refused_with_the_reason_unless_verification_is_off() {
+fn an_invalid_certificate_is_rejected_with_the_reason_unless_verification_is_off() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
     let ca = path_text(&ours.file());
     let here = &["127.0.0.1"];
@@ -246,7 +247,7 @@ fn a_server_without_tls_is_recognized() {
     });
     let reason = connect_error(&plan(port, &settings));
     assert!(reason.contains("InvalidContentType"), "{reason}");
-    // A plain client of a TLS server receives no HTTP.
+    // A client without TLS receives no HTTP from a TLS server.
     let server =
         Server::start_tls(server_config(&authority.server(&["127.0.0.1"]), &[&TLS13], ClientAuth::None));
     let race = run(&support::plan(server.port, &[request_task("search", 1, 1)]));
@@ -260,7 +261,7 @@ fn start_error(plan: &Value) -> String {
 }
 
 #[test]
-fn unusable_files_are_named_before_the_race_and_their_content_is_not_shown() {
+fn unusable_files_are_reported_before_the_race_without_their_content() {
     let authority = Authority::new("ours");
     let ca = path_text(&authority.file());
     let client = authority.client(KeyPair::generate().unwrap());

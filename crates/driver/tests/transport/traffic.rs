@@ -1,4 +1,4 @@
-//! Counts of bytes on the wire: with and without TLS, for compressed bodies, and for failed requests.
+//! Counts of bytes on the wire: with and without TLS, with compressed bodies, and of failed requests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::support::{
     self, LoggedRequest, Server, bulk_task, plan, request, request_task, run, success_response,
 };
 
-/// The body of a request, decompressed if its headers declare compression.
+/// Returns the body of a request, decompressed if its headers declare compression.
 fn content(seen: &LoggedRequest) -> Vec<u8> {
     if !seen.headers.contains(&"content-encoding: gzip".to_owned()) {
         return seen.body.clone();
@@ -28,7 +28,7 @@ fn content(seen: &LoggedRequest) -> Vec<u8> {
     body
 }
 
-/// A file of documents that compress about as well as real ones.
+/// Writes a file of documents that compress about as well as real ones.
 fn documents(folder: &Path, count: u64) -> std::path::PathBuf {
     let path = folder.join("docs.json");
     let line =
@@ -47,7 +47,7 @@ fn assert_all_documents(requests: &[LoggedRequest], count: usize) {
 }
 
 #[test]
-fn recorded_bytes_are_those_on_the_wire_with_and_without_tls() {
+fn recorded_bytes_match_the_wire_with_and_without_tls() {
     let folder = tempfile::tempdir().unwrap();
     let file = documents(folder.path(), 5000);
     let authority = Authority::new("ours");
@@ -75,7 +75,7 @@ fn recorded_bytes_are_those_on_the_wire_with_and_without_tls() {
         }
     }
     let [plain, plain_12, plain_13, packed, packed_12, packed_13] = out[..] else { panic!("{out:?}") };
-    // TLS adds a few per mille, and compression saves more than two thirds, with TLS too.
+    // TLS adds less than 2 %, and compression saves more than two thirds, also with TLS.
     assert!(plain < plain_12.min(plain_13) && plain_12.max(plain_13) < plain + plain / 50, "{out:?}");
     assert!(packed < packed_12.min(packed_13) && packed_12.max(packed_13) < plain / 3, "{out:?}");
 }

@@ -1,5 +1,5 @@
-//! No operation is lost when connections break or races end: sent = succeeded + failed + unanswered, and every planned
-//! operation is sent or counted as unsent.
+//! Checks that no operation is lost when connections break or races end: sent = succeeded + failed + unanswered, and
+//! every planned operation is either sent or counted as unsent.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -18,7 +18,7 @@ fn long() -> Duration {
     Duration::from_mins(1)
 }
 
-/// Asserts that every operation is a sample or unanswered, and every sample a success or a failure.
+/// Asserts that every operation has a sample or is unanswered, and that every sample is a success or a failure.
 fn check_accounting(race: &Finished, task: &str) {
     let accounting = race.task(task).accounting;
     assert_eq!(accounting.operations, accounting.succeeded + accounting.failed + accounting.unanswered);
@@ -27,15 +27,15 @@ fn check_accounting(race: &Finished, task: &str) {
     assert_eq!(of_task().count() as u64, accounting.succeeded + accounting.failed);
     assert_eq!(of_task().filter(|sample| sample.success).count() as u64, accounting.succeeded);
     let counted: u64 = race.task(task).errors.iter().map(|error| error.count).sum();
-    assert_eq!(counted, accounting.failed, "every failure has a reason");
+    assert_eq!(counted, accounting.failed, "some failures have no reason");
 }
 
 fn classes(race: &Finished) -> BTreeSet<&str> {
     race.samples.iter().filter(|sample| !sample.success).map(|sample| sample.error_class.as_str()).collect()
 }
 
-/// 300/s for half a second over 3 clients with responses after 20 ms: 150 are planned, of which each client can send
-/// about 25. The others are counted as unsent.
+/// 300/s for half a second over 3 clients, with responses after 20 ms: of the 150 planned operations, each client can
+/// send about 25. The others are counted as unsent.
 #[test]
 fn planned_operations_are_sent_or_counted_as_unsent() {
     let server =
@@ -44,16 +44,17 @@ fn planned_operations_are_sent_or_counted_as_unsent() {
     let accounting = race.task("search").accounting;
     assert_eq!(accounting.operations + accounting.unsent, 150, "{accounting:?}");
     assert_eq!(accounting.operations, server.requests().len() as u64);
-    // A client sends again after its response: at most 25 in half a second, and the one in flight at the end.
+    // A client sends again only after a response: it sends at most 25 in half a second, and one more that is in flight
+    // at the end.
     assert!(accounting.operations <= 3 * 26, "{accounting:?}");
     check_accounting(&race, "search");
     beginning(&race.samples, &server.requests());
 }
 
-/// Connections with an odd number are reset by their first request: there are as many failures as requests on them, and
-/// no request is sent twice.
+/// The server resets connections with odd numbers at their first request: there are as many failures as requests on
+/// these connections, and no request is sent twice.
 #[test]
-fn with_half_the_connections_reset_every_operation_is_accounted_for() {
+fn every_operation_is_accounted_for_if_half_of_the_connections_are_reset() {
     let server = Server::start(|seen, before| match seen.connection % 2 {
         0 => Answer::from(response_with_took(before)),
         _ => Answer::silence().then(End::Reset),
@@ -62,15 +63,15 @@ fn with_half_the_connections_reset_every_operation_is_accounted_for() {
     let (accounting, seen) = (race.task("search").accounting, server.requests());
     let reset = seen.iter().filter(|seen| seen.connection % 2 == 1).count() as u64;
     assert_eq!((seen.len(), accounting.operations, accounting.requests), (100, 100, 100));
-    assert!(reset >= 2, "half of the first four connections are reset");
+    assert!(reset >= 2, "fewer than half of the first four connections were reset");
     assert_eq!((accounting.failed, accounting.retried), (reset, 0));
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
     check_accounting(&race, "search");
     beginning(&race.samples, &seen);
 }
 
-/// A third of the requests is answered by closing the connection, a third with half a response, and a third correctly;
-/// each is one operation.
+/// The server closes the connection for a third of the requests, sends half a response to another third, and answers
+/// the rest correctly. Each request is one operation.
 #[test]
 fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     let half = |before| {
@@ -97,8 +98,8 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
 }
 
-/// A server that closes the connection after a complete response without announcing it. Either the client detects it
-/// and reconnects, or its next request is lost: requests that arrived succeeded, the others are failures.
+/// A server that closes the connection after a complete response without announcing it. Either the client detects this
+/// and reconnects, or its next request is lost: requests that arrived are successes, the others are failures.
 #[test]
 fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it() {
     let server = Server::start(|_, before| Answer::from(response_with_took(before)).then(End::Close));
@@ -110,13 +111,13 @@ fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it
     check_accounting(&race, "search");
 }
 
-/// Number of requests without a response.
+/// Returns the number of requests without a response.
 fn held(seen: &[LoggedRequest]) -> usize {
     seen.iter().filter(|seen| seen.responded.is_none()).count()
 }
 
-/// 100/s over 4 clients, and an engine that stalls permanently after 0.2 s. When all 4 wait, the race is stopped: their
-/// operations are unanswered, and earlier results are kept.
+/// 100/s over 4 clients, and an engine that stops responding after 0.2 s. The race is stopped once all 4 clients wait:
+/// their operations are unanswered, and earlier results are kept.
 #[test]
 fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_in_flight() {
     let server =
@@ -138,7 +139,7 @@ fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_in_flight() {
     assert_eq!(whole, accounting.succeeded);
 }
 
-/// The race is stopped while 3 requests are held for 0.3 s: they are answered.
+/// The race is asked to end while the server holds 3 requests for 0.3 s: they are still answered.
 #[test]
 fn a_race_that_may_finish_waits_for_operations_in_flight() {
     let server =
@@ -158,10 +159,10 @@ fn a_race_that_may_finish_waits_for_operations_in_flight() {
     check_accounting(&race, "search");
 }
 
-/// The engine dies under 4 clients: the race ends with a message that names the engine, and every request is answered
-/// or is a failure with its reason.
+/// The engine is killed during a race of 4 clients: the race ends with a message that contains the engine's address,
+/// and every request is either answered or recorded as a failure with its reason.
 #[test]
-fn an_engine_that_dies_ends_the_race_and_loses_no_operation() {
+fn an_engine_that_is_killed_ends_the_race_and_no_operation_is_lost() {
     let server =
         Server::start(|_, before| Answer::from(response_with_took(before)).after(Duration::from_millis(5)));
     let mut task = request_task("search", 4, 1);
@@ -180,7 +181,8 @@ fn an_engine_that_dies_ends_the_race_and_loses_no_operation() {
     check_accounting(&race, "search");
 }
 
-/// The requests of operations with several requests, some of them refused, add up to those that the server received.
+/// For operations with several requests, some of which fail, the counts of requests add up to the number that the
+/// server received.
 #[test]
 fn requests_of_a_sequence_are_counted_one_by_one() {
     let server = Server::start(|seen, before| {

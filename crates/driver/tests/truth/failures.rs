@@ -1,4 +1,4 @@
-//! What counts as a failure, and the figures that failures must not improve.
+//! Checks what counts as a failure, and that failures do not improve figures.
 
 use std::fs;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::support::{
     Finished, Server, bulk_task, json_response, plan, request, request_task, run, success_response,
 };
 
-/// The response to a bulk of 10 documents of which the first `rejected` are rejected with 429.
+/// Builds the response to a bulk of 10 documents, the first `rejected` of which are rejected with 429.
 fn rejecting(rejected: u64) -> Vec<u8> {
     let item = |number: u64| match number {
         number if number < rejected => {
@@ -24,7 +24,8 @@ fn rejecting(rejected: u64) -> Vec<u8> {
     json_response(200, &json!({"took": 1, "errors": rejected > 0, "items": items}))
 }
 
-/// [3, 22] 20 bulks of 10 documents; every second bulk has 4 rejected documents: 200 sent, 40 rejected, a throughput of
+/// [3, 22] 20 bulks of 10 documents, with 4 rejected documents in every second bulk: 200 sent, 40 rejected, a
+/// throughput of
 /// 160. Half of the requests failed, and their times are in a separate histogram.
 #[test]
 fn rejected_documents_are_not_throughput() {
@@ -48,7 +49,7 @@ fn rejected_documents_are_not_throughput() {
     assert!(error.first_s <= error.last_s);
 }
 
-/// [3] All documents of all bulks are rejected: 100 documents sent, an error rate of 1, and a throughput of 0.
+/// [3] Every document of every bulk is rejected: 100 documents sent, an error rate of 1, and a throughput of 0.
 #[test]
 fn an_index_that_rejects_every_document_has_no_throughput() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,8 +64,8 @@ fn an_index_that_rejects_every_document_has_no_throughput() {
     assert!(result.throughput.unwrap().max.abs() < f64::EPSILON && (result.error_rate - 1.0).abs() < 1e-9);
 }
 
-/// [5] Every second request is refused after 1 ms, the others succeed after 50 ms. The median of the successes is 50
-/// ms; with the failures it would be 1 ms.
+/// [5] Every second request fails after 1 ms; the others succeed after 50 ms. The median of the successes is 50 ms;
+/// with the failures included, it would be 1 ms.
 #[test]
 fn fast_failures_do_not_improve_percentiles() {
     let server = Server::start(|_, before| {
@@ -95,7 +96,8 @@ fn a_response_with_status_200_can_be_a_failure() {
         match seen.line.split(' ').nth(1).unwrap() {
             "/shards" => json_response(200, &json!({"took": 1, "timed_out": false, "_shards": shards})),
             "/late" => json_response(200, &json!({"took": 1, "timed_out": true, "_shards": {"failed": 0}})),
-            // Text keeps the order of keys: the engine writes `is_partial` before the columns.
+            // The body is written as text to preserve the order of keys: the engine writes `is_partial` before the
+            // columns.
             "/partial" => response_with(200, "", br#"{"took":1,"is_partial":true,"columns":[],"values":[]}"#),
             _ => success_response(),
         }
@@ -127,7 +129,7 @@ fn a_response_with_status_200_can_be_a_failure() {
     assert!(race.task("late").service_time.is_none() && race.task("late").failed_service_time.is_some());
 }
 
-/// A task that polls every 20 ms until the value at `path` is `expected`.
+/// Builds a task that polls every 20 ms until the value at `path` is `expected`.
 fn until(path: &str, expected: &str) -> Value {
     let mut task = request_task("until", 1, 1);
     task["work"]["calls"][0]["check"] = json!({"kind": "condition", "path": path, "expected": expected});
@@ -140,8 +142,8 @@ fn polled(task: Value, script: impl Fn(usize) -> Value + Send + Sync + 'static) 
     (run(&plan(server.port, &[task])), server)
 }
 
-/// [29] A value that is first missing, then 3, then 0, and another that changes from true to false: 0 and false are
-/// values. At least the configured 20 ms pass between a response and the next request.
+/// [29] One value is first missing, then 3, then 0; the other changes from true to false. The polls end, so 0 and false
+/// are not treated as missing, and at least the configured 20 ms pass between a response and the next request.
 #[test]
 fn a_condition_is_polled_at_its_interval_and_zero_and_false_are_values() {
     let zero = |before: usize| match before {

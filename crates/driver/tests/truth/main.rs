@@ -1,15 +1,15 @@
 //! Races against a scripted server whose correct results are known beforehand.
 //!
-//! Assertions are computed from the script or come from the log of the server: counts, a clock that both sides read,
-//! and bounds that hold because the server sends no response earlier. No assertion depends on the speed of the machine.
-//! The exact schedule, to the nanosecond, is asserted on a paused clock, in `src/worker/paused_tests`; these tests use
-//! real sockets. Numbers in brackets are those of the findings in `docs/migrating.md`.
+//! Expected values are computed from the script or read from the server's log: counts, times on a clock that both sides
+//! read, and bounds that hold because the server never responds early. No assertion depends on the speed of the
+//! machine. The tests in `src/worker/paused_tests` check the schedule to the nanosecond on a paused clock; these tests
+//! use real sockets. Numbers in brackets refer to the findings in `docs/migrating.md`.
 //!
 //! | file | contains |
 //! | --- | --- |
 //! | `stalls.rs` | an engine that stalls: latency, lateness, service time |
 //! | `rates.rs` | throughput and schedules |
-//! | `failures.rs` | what counts as a failure, and which figures failures must not improve |
+//! | `failures.rs` | what counts as a failure, and that failures do not improve figures |
 //! | `wire.rs` | every request is recorded, with its bytes |
 //! | `accounts.rs` | no operation is lost when connections break or races end |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
@@ -32,10 +32,11 @@ mod wire;
 use serde_json::{Value, json};
 use support::request_task;
 
-/// A millisecond in nanoseconds.
+/// A millisecond, in nanoseconds.
 const MS: i64 = 1_000_000;
 
-/// A task of `rate` operations a second over `clients` clients; `seconds` are the durations of warm-up and measurement.
+/// Builds a task of `rate` operations per second over `clients` clients; `seconds` contains the durations of warm-up
+/// and measurement.
 fn paced(name: &str, clients: u32, rate: f64, seconds: (f64, f64)) -> Value {
     let mut task = request_task(name, clients, 1);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
@@ -43,14 +44,14 @@ fn paced(name: &str, clients: u32, rate: f64, seconds: (f64, f64)) -> Value {
     task
 }
 
-/// A task of `rate` operations a second over `clients` clients that send `each` operations.
+/// Builds a task of `rate` operations per second over `clients` clients that send `each` operations each.
 fn counted(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     let mut task = paced(name, clients, rate, (0.0, 1.0));
     task["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": each});
     task
 }
 
-/// The p-th percentile by its definition: the value at rank ⌈p·n⌉.
+/// Computes a percentile by its definition: the value at rank ⌈p·n⌉, where p = `percent` / 100.
 fn percentile(values: impl Iterator<Item = i64>, percent: usize) -> i64 {
     let mut values: Vec<i64> = values.collect();
     values.sort_unstable();

@@ -15,20 +15,21 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Work that ended in each whole second.
+/// Returns the work that ended in each whole second.
 fn by_second(samples: &[Sample], seconds: std::ops::Range<i64>) -> Vec<i64> {
     let work = |second| samples.iter().filter(|one| one.done / SECOND == second).map(|one| one.weight).sum();
     seconds.map(work).collect()
 }
 
-/// Operations that were due before a second began and ended after that, because the engine or the machine stalled.
+/// Returns the number of operations that were due before a second began and ended after it had begun, because the
+/// engine or the machine stalled.
 fn carried(samples: &[Sample], second: i64) -> i64 {
     let over = |one: &&Sample| one.due < second * SECOND && one.done >= second * SECOND;
     samples.iter().filter(over).count() as i64
 }
 
-/// Asserts that no operation was sent before it was due, and that at no time had more requests arrived than were due,
-/// by the clock of the server.
+/// Asserts that no operation was sent before it was due, and that at no time, on the server's clock, had more requests
+/// arrived than were due.
 fn assert_no_request_was_early(samples: &[Sample], seen: &[LoggedRequest]) {
     assert!(samples.iter().all(|sample| sample.sent >= sample.due));
     let begin = *beginning(samples, seen).start();
@@ -41,8 +42,8 @@ fn assert_no_request_was_early(samples: &[Sample], seen: &[LoggedRequest]) {
     }
 }
 
-/// [1] 133/s for 3 s: 133 are due in every second. During warm-up the engine stalls for 0.4 s, so that its rate is
-/// first 0 and then a burst; a mean since the start of the task would include both.
+/// [1] 133/s for 3 s: 133 operations are due in every second. During warm-up, the engine stalls for 0.4 s, so its rate
+/// is 0 and then briefly much higher; a mean since the start of the task would include both.
 #[test]
 fn a_steady_133_per_second_is_reported_as_133_after_any_warm_up() {
     let server = Server::stalling(&[ms(100)..ms(500)], |_, before| response_with_took(before));
@@ -52,7 +53,7 @@ fn a_steady_133_per_second_is_reported_as_133_after_any_warm_up() {
     let seconds = by_second(samples, 1..3);
     let late = result.accounting.unsent as i64;
     let pushed = [carried(samples, 1), carried(samples, 2), carried(samples, 3) + late];
-    // Every operation is counted where it ended: in the second in which it was due, or in a later one.
+    // Every operation is counted in the second in which it ended: the second in which it was due, or a later one.
     assert_eq!((throughput.min, throughput.max), ends(&seconds));
     assert_eq!(seconds, [133 + pushed[0] - pushed[1], 133 + pushed[1] - pushed[2]]);
     let delayed = *pushed.iter().max().unwrap() as f64;
@@ -66,8 +67,9 @@ fn ends(seconds: &[i64]) -> (f64, f64) {
     (*seconds.iter().min().unwrap() as f64, *seconds.iter().max().unwrap() as f64)
 }
 
-/// [1] The engine stalls from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 operations of its first
-/// 0.4 s, the next second has the 80 delayed ones and its own 133; together these are the 266 operations that were due.
+/// [1] At a steady 133/s, the engine stalls from 0.4 to 1.4 s: only the 53 operations of the first 0.4 s end in the
+/// first second; the 80 delayed ones end in the next second, together with its own 133. The sum is the 266 operations
+/// that were due.
 #[test]
 fn a_stall_lowers_the_minimum_and_the_mean_stays_correct() {
     let server = Server::stalling(&[ms(400)..ms(1400)], |_, before| response_with_took(before));
@@ -77,15 +79,16 @@ fn a_stall_lowers_the_minimum_and_the_mean_stays_correct() {
     let seconds = by_second(samples, 0..2);
     assert_eq!((throughput.min, throughput.max), ends(&seconds));
     let (held, after) = (carried(samples, 1), carried(samples, 2) + result.accounting.unsent as i64);
-    // The clock of the stall starts with the first request, shortly after the task.
+    // The stall's times are relative to the first request, which arrives shortly after the start of the task.
     let first = server.requests()[0].arrived.cast_signed() - beginning(samples, &server.requests()).start();
     assert!(held >= (600 * MS - first) * 133 / SECOND - 1, "{held} operations were delayed");
     assert_eq!(seconds, [133 - held, 133 + held - after]);
     assert!((throughput.mean - (266 - after) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
 }
 
-/// [2] Unpaced with responses after 30 ms, for 0.1 s of warm-up and 1.25 s: work that ended in the window counts, even
-/// if it began in warm-up or ended in the last quarter of a second; work that ended after the window does not.
+/// [2] Unpaced, with responses after 30 ms, 0.1 s of warm-up and 1.25 s of measurement: work that ended in the measured
+/// window counts, even if it began during warm-up or ended in the last quarter of a second; work that ended after the
+/// window does not.
 #[test]
 fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
     let server = Server::start(|_, before| Answer::from(response_with_took(before)).after(ms(30)));
@@ -109,7 +112,7 @@ fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
         of("timed").any(|one| one.warmup && one.done > 100 * MS),
         "no operation was in flight when the warm-up ended"
     );
-    // All measured work over the time from its first request to its last response.
+    // The expected mean is all measured work, divided by the time from its first request to its last response.
     let measured: Vec<&Sample> = of("counted").filter(|one| !one.warmup).collect();
     let begin = measured.iter().map(|one| one.sent).min().unwrap();
     let end = measured.iter().map(|one| one.done).max().unwrap();
@@ -117,7 +120,7 @@ fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
     assert!((mean - 40.0 * SECOND as f64 / (end - begin) as f64).abs() < 1e-6, "{mean}");
 }
 
-/// [10] 50/s for 0.4 s, and every request is refused immediately: 20 requests, none of them early.
+/// [10] 50/s for 0.4 s, and every request fails immediately: 20 requests, none of them early.
 #[test]
 fn a_task_that_fails_keeps_its_rate() {
     let server = Server::start(|_, before| {
@@ -130,8 +133,8 @@ fn a_task_that_fails_keeps_its_rate() {
     assert_no_request_was_early(&race.samples, &seen);
 }
 
-/// [8] 40/s over 2 clients that start 0.25 s after one another: the first sends 20/s from 0, the second 20/s from 0.25
-/// s and one interval. If it caught up, 5 of its requests would arrive at the same time.
+/// [8] 40/s over 2 clients, the second of which starts 0.25 s after the first: the first sends 20/s from 0 s, the
+/// second sends 20/s from one interval after 0.25 s. If it caught up, 5 of its requests would arrive at the same time.
 #[test]
 fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
     let server = Server::start(|_, before| response_with_took(before));
@@ -148,7 +151,7 @@ fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
     assert_no_request_was_early(&race.samples, &seen);
 }
 
-/// [9] 500/s over 5 clients: one request every 2 ms, never two at the same time, and none early.
+/// [9] 500/s over 5 clients: one request every 2 ms, never two at the same time, and none of them early.
 #[test]
 fn clients_never_send_at_the_same_time() {
     let server = Server::start(|_, before| response_with_took(before));
@@ -164,7 +167,7 @@ fn clients_never_send_at_the_same_time() {
     assert_no_request_was_early(&race.samples, &seen);
 }
 
-/// [18] 10 requests, all refused: no work in a measured time is a throughput of 0, not a missing value.
+/// [18] 10 requests that all fail: no work during the measured time is a throughput of 0, not a missing value.
 #[test]
 fn no_work_is_a_throughput_of_zero() {
     let server = Server::start(|_, _| Answer::from(json_response(500, &json!({}))).after(ms(1)));
@@ -175,8 +178,8 @@ fn no_work_is_a_throughput_of_zero() {
     assert!((result.error_rate - 1.0).abs() < f64::EPSILON && result.service_time.is_none());
 }
 
-/// [12] A task of many clients, then a task of 2 clients that send without pause for a second: each of the 2 workers
-/// runs one of them, and both use about the same CPU time.
+/// [12] A task with many clients is followed by a task with 2 clients that send without pause for a second: each of the
+/// 2 workers runs one of these, and both workers use about the same CPU time.
 #[test]
 fn two_clients_of_a_small_task_keep_two_threads_busy() {
     let server = Server::start(|_, before| response_with_took(before));
@@ -190,7 +193,8 @@ fn two_clients_of_a_small_task_keep_two_threads_busy() {
     assert!(least > most / 10.0, "{busiest:?}");
 }
 
-/// [16] A server whose responses contain a lower bound of the total: paging continues to the page that is not full.
+/// [16] The server's responses contain only a lower bound of the total number of hits: paging continues until a page
+/// that is not full.
 #[test]
 fn pages_end_with_the_page_that_is_not_full() {
     let page = |hits: u64| -> Value {

@@ -1,4 +1,4 @@
-//! Every request is recorded, with its bytes, and responses may arrive in pieces.
+//! Checks that every request is recorded with its bytes, even if the response arrives in pieces.
 
 use std::collections::BTreeSet;
 use std::net::TcpStream;
@@ -12,14 +12,14 @@ use crate::support::samples::beginning;
 use crate::support::server::{Answer, End, Options, chunked, gzipped, response_with, response_with_took};
 use crate::support::{Finished, LoggedRequest, Server, json_response, plan, request_task, run, step};
 
-/// Bytes of all requests and responses of a path as the server counted them.
+/// Returns the bytes of all requests to a path and of their responses, as counted by the server.
 fn bytes(seen: &[LoggedRequest], path: &str) -> (u64, u64) {
     let of = || seen.iter().filter(|seen| seen.line.split(' ').nth(1) == Some(path));
     (of().map(|seen| seen.bytes as u64).sum(), of().map(|seen| seen.response_bytes as u64).sum())
 }
 
-/// [4] 3 clients send 30 each, and two of three are answered with 429, 502, 503 or 504, which HTTP clients often retry:
-/// 90 requests, 90 samples, 60 of them failures.
+/// [4] 3 clients send 30 requests each. Two thirds are answered with 429, 502, 503 or 504, which HTTP clients often
+/// retry: 90 requests, 90 samples, 60 of them failures.
 #[test]
 fn ninety_requests_are_ninety_samples() {
     let server = Server::start(|_, before| match before % 6 {
@@ -39,7 +39,7 @@ fn ninety_requests_are_ninety_samples() {
     beginning(&race.samples, &seen);
 }
 
-/// [4] Retries that the operation configures: 4 operations, each refused twice with 408 before it succeeds, are 12
+/// [4] Retries configured in the operation: 4 operations that each fail twice with 408 before they succeed make 12
 /// requests. Service time is that of the last attempt, and no retry begins before its wait has passed.
 #[test]
 fn configured_retries_are_sent_and_counted() {
@@ -59,8 +59,8 @@ fn configured_retries_are_sent_and_counted() {
     beginning(&race.samples, &seen);
 }
 
-/// [7] 5 clients send 20 each: all 100 requests have every header, and each of 6 without a response fails after the 40
-/// ms of its operation, not after the 5 s of the race.
+/// [7] 5 clients send 20 requests each: all 100 have every header, and each of the 6 that get no response fails after
+/// its operation's timeout of 40 ms, not after the race's timeout of 5 s.
 #[test]
 fn every_request_has_the_headers_and_the_timeout_of_its_operation() {
     let server = Server::start(|seen, before| {
@@ -86,7 +86,7 @@ fn every_request_has_the_headers_and_the_timeout_of_its_operation() {
     assert_eq!(race.task("search").accounting.succeeded, 100);
 }
 
-/// Opens a server 300 ms after a race against it has begun; returns the result and the time of opening.
+/// Opens a server 300 ms after a race against it has begun. Returns the race and when the server was opened.
 fn opened_late(server: &Server, task: &Value, shut: impl FnOnce()) -> (Finished, i64) {
     thread::scope(|scope| {
         let race = scope.spawn(|| run(&plan(server.port, std::slice::from_ref(task))));
@@ -104,8 +104,8 @@ fn every_millisecond(iterations: u64) -> Value {
     task
 }
 
-/// [13] A server whose queue of connections is full when the client connects, so that the kernel retries after a
-/// second. All of this happens before the task begins.
+/// [13] The server's accept queue is full when the client connects, so the kernel retries after a second. All of this
+/// happens before the task begins.
 #[test]
 fn opening_a_connection_is_not_part_of_a_sample() {
     let server =
@@ -121,9 +121,9 @@ fn opening_a_connection_is_not_part_of_a_sample() {
     );
 }
 
-/// [13] Reconnecting in the middle of a task: the connection is closed with the second response, and no other is
-/// accepted for at least 300 ms. The third operation is late, which its latency includes; its service time starts when
-/// it is sent, after the connection has been opened.
+/// [13] Reconnecting in the middle of a task: the server closes the connection after the second response, and accepts
+/// no other for at least 300 ms. The third operation is sent late, and its latency includes the delay; its service time
+/// starts when it is sent, after the connection has been opened.
 #[test]
 fn reconnecting_is_part_of_latency_and_not_of_service_time() {
     let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| {
@@ -148,8 +148,8 @@ fn reconnecting_is_part_of_latency_and_not_of_service_time() {
     assert!(third.latency() >= third.service() + 250 * MS, "{third:?}");
 }
 
-/// Responses compressed with gzip, whole, in chunks and in pieces: bytes on the wire and bytes of content are counted
-/// separately.
+/// Responses compressed with gzip, sent whole, in chunks and in pieces: bytes on the wire and bytes of content are
+/// counted separately.
 #[test]
 fn compressed_responses_are_counted_as_transferred() {
     let body = |before: usize| {
@@ -176,8 +176,8 @@ fn compressed_responses_are_counted_as_transferred() {
 }
 
 /// Responses in pieces: a body of 2 kB in chunks of 100 bytes with extensions and a trailer, a response in 20 writes
-/// over 120 ms, and one whose last byte arrives 150 ms after the rest. `done` is when the last byte has arrived, and
-/// every byte of the framing counts.
+/// over 120 ms, and one whose last byte arrives 150 ms after the rest. `done` is when the last byte arrived, and every
+/// byte of the framing is counted.
 #[test]
 fn a_response_is_complete_with_its_last_byte() {
     let filler = "x".repeat(2000);

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_chunked_body_is_refused() {
+    fn a_malformed_chunked_body_is_rejected() {
         let sizes: [&[u8]; 16] = [
             b"2\r;x\r\nab\r\n",
             b"2\x0c;x\r\nab\r\n",
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_trailers_beyond_their_limits_are_refused() {
+    fn lines_and_trailers_beyond_their_limits_are_rejected() {
         let line = [b"2;".as_slice(), &[b'x'; MAX_SIZE_LINE]].concat();
         assert!(matches!(status(&line), ChunkedStatus::Malformed(_)));
         let trailer = [b"0\r\nx: ".as_slice(), &[b'x'; MAX_TRAILER_SECTION]].concat();

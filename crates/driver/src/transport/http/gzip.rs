@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decompression_bomb_is_refused_within_the_memory_limit() {
+    fn a_decompression_bomb_is_rejected_within_the_memory_limit() {
         let encoded = compress(&vec![0; 8 << 20]);
         assert!(encoded.len() < 256 << 10);
         let mut output = Vec::new();

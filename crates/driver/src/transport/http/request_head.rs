@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_header_of_a_name_is_sent_and_framing_headers_are_refused() {
+    fn the_last_header_of_a_name_is_sent_and_framing_headers_are_rejected() {
         let mut both = head("/", &[("content-type", "a"), ("x", "1"), ("Content-Type", "b")]).unwrap();
         let text = String::from_utf8(both.with_content_length(0).to_vec()).unwrap();
         assert!(text.contains("x: 1\r\ncontent-type: b\r\n") && !text.contains("content-type: a"), "{text}");

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictory_and_invalid_heads_are_refused() {
+    fn contradictory_and_invalid_heads_are_rejected() {
         for headers in [
             "content-length: 1\r\ncontent-length: 2",
             "content-length: 1, 2",

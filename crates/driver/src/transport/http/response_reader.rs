@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoding_that_was_not_requested_is_named() {
+    fn an_error_contains_the_encoding_that_was_not_requested() {
         let text = b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\ncontent-length: 2\r\n\r\n{}".as_slice();
         let error = receive([text]).unwrap_err().to_string();
         assert_eq!(error, "the response's content-encoding is \"br\", which was not requested");

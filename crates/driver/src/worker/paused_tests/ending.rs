@@ -95,7 +95,7 @@ fn tasks_that_a_stopped_client_has_not_begun_end_without_an_operation() {
 }
 
 #[test]
-fn a_refused_timer_aborts_the_race_instead_of_sending_early() {
+fn a_timer_error_aborts_the_race_instead_of_sending_early() {
     let simulation = Simulation::new(&plan(&[paced("search", 1, 10 * MS, 10)]), |_| Response::success(MS));
     simulation.clock.refuse_timers();
     let recorded = simulation.run();

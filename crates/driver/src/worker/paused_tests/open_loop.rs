@@ -31,7 +31,7 @@ fn a_slow_client_delays_no_other_operation() {
 }
 
 #[test]
-fn operations_for_a_saturated_engine_queue_and_all_clients_serve_the_queue_in_order() {
+fn operations_queue_for_a_saturated_engine_and_all_clients_take_them_in_order() {
     let saturated = timed(open(2, 10 * MS, 1), 0, 500 * MS);
     let recorded = Simulation::new(&plan(&[saturated]), |_| Response::success(50 * MS)).run();
     // Two clients whose operations take 50 ms: a pair of operations every 50 ms, the second 10 ms after the first.

@@ -54,7 +54,7 @@ fn every_operation_is_sent_at_its_due_time_or_when_its_client_is_free() {
 }
 
 #[test]
-fn a_slow_engine_delays_later_operations_and_those_beyond_the_time_of_the_task_are_unsent() {
+fn a_slow_engine_delays_later_operations_and_those_due_after_the_end_of_the_task_are_unsent() {
     let slow = timed(paced("search", 1, 10 * MS, 1), 0, 500 * MS);
     let recorded = Simulation::new(&plan(&[slow]), |_| Response::success(50 * MS)).run();
     let expected: Vec<(u64, u64, u64)> =

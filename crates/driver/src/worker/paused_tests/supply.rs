@@ -5,7 +5,7 @@ use pacenote_record::EndedBy;
 use super::simulation::{MS, Response, Simulation, paced, plan, timed};
 
 #[test]
-fn an_operation_that_is_delivered_late_is_sent_immediately_and_its_wait_is_counted() {
+fn an_operation_that_is_queued_late_is_sent_immediately_and_its_wait_is_counted() {
     // Due at 0, 10 and 20 ms, delivered at 0, 70 and 80 ms.
     let delivered = |number: u64| [0, 70 * MS, 80 * MS].get(usize::try_from(number).unwrap()).copied();
     let simulation = Simulation::new(&plan(&[paced("search", 1, 10 * MS, 3)]), |_| Response::success(MS));

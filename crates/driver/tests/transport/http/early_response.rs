@@ -11,7 +11,7 @@ use super::{Received, connect, head};
 use crate::runtime;
 use crate::support::server::accept_one;
 
-/// Size of a body that exceeds the socket buffers of both sides.
+/// Size of a body that does not fit into the socket buffers of both sides, in bytes.
 const LARGE: usize = 64 << 20;
 
 /// Sends a large body to a server that reads the start of the request and then runs `serve`.
@@ -33,7 +33,7 @@ fn send_large(serve: impl FnOnce(TcpStream) + Send + 'static) -> Result<Received
     received
 }
 
-/// Reads until the client closes its side; returns the number of bytes.
+/// Reads until the client closes its side of the connection. Returns the number of bytes.
 fn drain(mut stream: &TcpStream) -> usize {
     let mut buffer = vec![0; 1 << 20];
     let mut all = 0;
@@ -46,7 +46,7 @@ fn drain(mut stream: &TcpStream) -> usize {
 #[test]
 fn sending_stops_when_an_early_response_announces_the_close() {
     let received = send_large(|mut stream| {
-        // The server reads nothing more: the client must read the response while it cannot write the body.
+        // The server reads no further, so the client must read the response while it cannot write the body.
         stream
             .write_all(b"HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 3\r\n\r\nbig")
             .unwrap();
@@ -98,7 +98,7 @@ fn a_response_that_a_reset_may_have_truncated_is_accepted_with_an_error_status_o
     for (status, is_accepted) in [(200, false), (413, true)] {
         let received = send_large(move |mut stream| {
             stream.write_all(format!("HTTP/1.1 {status} x\r\n\r\nhalf").as_bytes()).unwrap();
-            // The client reads the response before the connection is reset.
+            // The client needs time to read the response before the connection is reset.
             thread::sleep(Duration::from_millis(50));
             // Closing a socket with unread data resets it.
             drop(stream);

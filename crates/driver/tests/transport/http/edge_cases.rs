@@ -1,4 +1,4 @@
-//! Heads and bodies at the edges of the standard, one deviation at a time.
+//! Heads and bodies that deviate from the standard or reach its limits, in one way at a time.
 
 /// Status lines.
 const LINES: &[&str] = &[
@@ -33,7 +33,7 @@ const LINES: &[&str] = &[
     "",
 ];
 
-/// Header lines around a body of five bytes.
+/// Header lines of responses with a body of five bytes.
 const HEADERS: &[&str] = &[
     "content-length: 5, 5",
     "content-length: 5\r\ncontent-length: 5",
@@ -95,7 +95,7 @@ const HEADERS: &[&str] = &[
     "trailer: x\r\ncontent-length: 5",
 ];
 
-/// Values of `transfer-encoding` around a body in one chunk.
+/// Values of `transfer-encoding` in responses with a body in one chunk.
 const TRANSFER_CODINGS: &[&str] = &[
     "Chunked",
     "chunked ",
@@ -184,7 +184,7 @@ const WITH_LENGTH: &str = "content-length: 5\r\n\r\nhello";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 const INTERIM: &str = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\ncontent-length: 3\r\n\r\n";
 
-/// Responses to GET; each character stands for one byte.
+/// Returns responses to GET; each character stands for one byte.
 pub fn responses() -> Vec<String> {
     let mut responses: Vec<String> = Vec::new();
     for line in LINES {
@@ -209,7 +209,7 @@ pub fn responses() -> Vec<String> {
     responses
 }
 
-/// Responses with many or long elements.
+/// Returns responses with many or long elements.
 fn at_the_limits() -> Vec<String> {
     let mut responses = Vec::new();
     for many in [1, 2, 5, 32, 33, 40] {

@@ -1,4 +1,4 @@
-//! Compressed responses in races and for runners in Python.
+//! Compressed responses in races and in requests from Python runners.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use crate::support::{plan, request, request_task, run};
 
 const GZIP: &str = "content-encoding: gzip\r\n";
 
-/// The body of a failed search.
+/// Returns the body of a failed search.
 fn failed_search() -> Vec<u8> {
     json!({"took": 7, "timed_out": false, "_shards": {"failed": 1, "failures": [{"reason": {"type": "t", "reason": "why"}}]}})
         .to_string()
@@ -72,7 +72,7 @@ fn a_body_that_cannot_be_decompressed_is_a_protocol_error() {
     assert_eq!((result.accounting.succeeded, result.accounting.failed), (2, 2));
     assert!(result.errors.iter().all(|error| error.error_class == "protocol"), "{:?}", result.errors);
     let written: usize = server.requests().iter().map(|seen| seen.response_bytes).sum();
-    assert_eq!(result.bytes_in, written as u64, "all responses are received completely");
+    assert_eq!(result.bytes_in, written as u64, "some responses were not received completely");
     assert!(server.requests().iter().map(|seen| seen.connection).is_sorted());
 }
 
@@ -87,7 +87,7 @@ fn decompression_is_not_part_of_the_service_time() {
     assert_eq!(result.content_in, 4 << 20);
     let [service, processing] =
         [&result.service_time, &result.processing_time].map(|times| times.as_ref().unwrap().min_ms);
-    // Decompressing 4 MiB takes longer than this, and the body is not used otherwise.
+    // The difference is the time for decompressing 4 MiB, as the body is not used otherwise.
     assert!(processing > service + 0.2, "{service} {processing}");
 }
 

@@ -1,4 +1,4 @@
-//! Tests the HTTP client with responses as real servers send them, split into pieces.
+//! Tests the HTTP client with responses that are split into pieces.
 
 mod early_response;
 mod edge_cases;
@@ -27,14 +27,14 @@ async fn connect(port: u16) -> Connection {
     Connection::new(endpoint.connect(0, deadline).await.unwrap())
 }
 
-/// A request head for a local server.
+/// Builds a request head for a local server.
 fn head(port: u16, method: &str, path: &str) -> RequestHead {
     let host =
         TargetHost { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new(), proxy: None };
     RequestHead::new(&host, method, path, std::iter::empty()).unwrap()
 }
 
-/// A response as the client receives it.
+/// A response as received by the client.
 #[derive(Debug, PartialEq, Eq)]
 struct Received {
     status: u16,
@@ -54,7 +54,7 @@ fn exchange(method: &str, response: &'static [u8], size: usize) -> Result<Receiv
     exchange_then(method, response, size, End::Keep)
 }
 
-/// Like [`exchange`], with a server that ends the connection with `end` afterwards.
+/// Like [`exchange`], but the server then ends the connection with `end`.
 fn exchange_then(
     method: &str,
     response: &'static [u8],
@@ -124,8 +124,8 @@ fn trailing_data_and_incomplete_responses_are_errors() {
     assert!(matches!(exchange_then("GET", half, 4096, End::Close), Err(ExchangeError::Closed)));
 }
 
-/// Whether the connection can be used again after the server has sent `data` between two exchanges, and has closed its
-/// side if `closes`.
+/// Returns whether the connection can be used again after the server has sent `data` between two exchanges, and then
+/// closed its side if `closes`.
 fn is_ready_after(data: &'static [u8], closes: bool) -> bool {
     let response = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
     let server = Server::start(|_, _| Answer::from(response.to_vec()));
@@ -138,7 +138,7 @@ fn is_ready_after(data: &'static [u8], closes: bool) -> bool {
         if closes {
             socket.shutdown(Shutdown::Write).unwrap();
         }
-        // The runtime detects received data when it is idle.
+        // The runtime detects received data only when it is idle.
         tokio::time::sleep(Duration::from_millis(1)).await;
         connection.is_ready()
     })

@@ -1,7 +1,7 @@
-//! Compares this client with hyper over real sockets: both agree on the responses that both accept, and a table has the
-//! reason for every other difference.
+//! Compares this client with hyper over real sockets: on responses that both accept, they must agree; every other
+//! difference must have its reason in a table.
 //!
-//! The server runs on the thread of the clients, so that pieces of a response arrive one at a time.
+//! The server runs on the same thread as the clients, so that the pieces of a response arrive one at a time.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{connect, edge_cases, head};
 use crate::runtime;
 
-/// Responses that this client refuses and hyper accepts: part of this client's message, and the reason.
+/// Responses that this client rejects and hyper accepts: part of this client's error message, and the reason.
 const STRICTER: [(&str, &str); 8] = [
     ("unexpected data", "RFC 9112 section 9.2: unsolicited data is not a response; hyper keeps it for later"),
     ("does not start", "RFC 9112 section 4: a response starts with its status line; hyper skips empty lines"),
@@ -35,21 +35,22 @@ const STRICTER: [(&str, &str); 8] = [
     ),
 ];
 
-/// Responses that hyper refuses and this client accepts: part of hyper's message, and the reason.
+/// Responses that hyper rejects and this client accepts: part of hyper's error message, and the reason.
 const LOOSER: [(&str, &str); 1] = [(
     "head is too large",
     "engines send one warning line for each deprecated feature; hyper accepts 100 lines",
 )];
 
-/// Why this client does not keep a connection that hyper keeps, if there is a reason.
+/// Returns the reason why this client closes a connection that hyper keeps, or `None` if there is no reason.
 fn not_kept(response: &[u8]) -> Option<&'static str> {
     let head = String::from_utf8_lossy(response).to_ascii_lowercase();
     let has = |name: &str| head.contains(name);
-    (has("content-length") && has("transfer-encoding"))
-        .then_some("RFC 9112 section 6.3: a response with both may be an attempt at smuggling another")
+    (has("content-length") && has("transfer-encoding")).then_some(
+        "RFC 9112 section 6.3: a response with both headers may be an attempt at response splitting",
+    )
 }
 
-/// The result that a client returns for a response.
+/// The result of a client for a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     Accepted { status: u16, body: Vec<u8>, kept: bool },
@@ -83,7 +84,7 @@ impl Random {
     }
 }
 
-/// The hand-written cases.
+/// Returns the hand-written cases.
 fn hand_written() -> Vec<Case> {
     let to_get = edge_cases::responses()
         .into_iter()
@@ -93,12 +94,13 @@ fn hand_written() -> Vec<Case> {
         .collect()
 }
 
-/// Encodes characters as single bytes, so that not every text is UTF-8.
+/// Encodes characters as single bytes, so that the result need not be UTF-8.
 fn latin1(text: &str) -> Vec<u8> {
     text.chars().map(|character| u8::try_from(u32::from(character)).unwrap()).collect()
 }
 
-/// Mutations of the hand-written cases: bytes and phrases inserted, removed, replaced; truncated; two concatenated.
+/// Returns mutations of the hand-written cases: with bytes and phrases inserted, removed or replaced; truncated; and
+/// two concatenated.
 fn mutated(originals: &[Case], number: usize) -> Vec<Case> {
     const BYTES: &[u8] = b"\r\n\t \0:;,059afAFx\x80\xff";
     let phrases: [&[u8]; 14] = [
@@ -155,7 +157,7 @@ async fn serve(mut stream: TcpStream, cases: Rc<Vec<Case>>) {
     let mut random = Random(index as u64);
     let mut rest = cases[index].response.as_slice();
     while !rest.is_empty() {
-        // Half of all pieces contain the entire rest.
+        // About half of the pieces contain the entire rest of the response.
         let (piece, after) = rest.split_at((1 + random.below(2 * rest.len())).min(rest.len()));
         if stream.write_all(piece).await.is_err() {
             return;
@@ -178,8 +180,8 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(request).ok()
 }
 
-/// The outcome of this client. Trailing data is an error, or prevents the reuse of the connection, depending on when it
-/// arrives: both count as refused.
+/// Returns the outcome of this client. Depending on when trailing data arrives, it is an error or prevents reuse of the
+/// connection: both count as rejected.
 async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     let refused = |error: ExchangeError| Outcome::Refused(error.to_string());
     let mut connection = connect(port).await;
@@ -206,8 +208,8 @@ async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     Outcome::Accepted { status, body, kept }
 }
 
-/// The outcome of hyper. Whether the connection can be used again is only tested if the response is `framed`, so that
-/// it does not end with the connection.
+/// Returns the outcome of hyper. Reuse of the connection is tested only if the response is `framed`, that is, does not
+/// end with the connection.
 async fn theirs(port: u16, index: usize, case: &Case, framed: bool) -> Outcome {
     let seen = hyper_exchange(port, &format!("/{index}/close"), case.method, false).await;
     match seen {
@@ -238,7 +240,7 @@ async fn hyper_exchange(
 ) -> Result<(u16, Vec<u8>, bool), hyper::Error> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let mut builder = hyper::client::conn::http1::Builder::new();
-    // RFC 9112 section 5.2 requires this of a user agent.
+    // RFC 9112 section 5.2 requires this from a user agent.
     builder.allow_obsolete_multiline_headers_in_responses(true);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     tokio::task::spawn_local(connection);
@@ -262,7 +264,7 @@ async fn hyper_exchange(
     Ok((status, body, kept))
 }
 
-/// Whether the response ends with the close of the connection.
+/// Returns whether the response ends when the connection is closed.
 fn ends_with_connection(case: &Case) -> bool {
     let mut reader = ResponseReader::default();
     reader.reset(case.method == "HEAD");
@@ -270,7 +272,7 @@ fn ends_with_connection(case: &Case) -> bool {
     matches!(reader.advance(), Ok(None)) && reader.finish().is_ok()
 }
 
-/// The reason why two outcomes differ: `Some("")` if they agree, `None` if there is no reason.
+/// Returns the reason why two outcomes differ: `Some("")` if they agree, or `None` if no reason is known.
 fn reason(case: &Case, ours: &Outcome, theirs: &Outcome) -> Option<&'static str> {
     let row = |table: &[(&str, &'static str)], text: &str| {
         table.iter().find(|(part, _)| text.contains(part)).map(|(_, why)| *why)

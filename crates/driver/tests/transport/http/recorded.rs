@@ -1,5 +1,5 @@
-//! Responses of real engines, recorded with head and framing by `fuzz/record.py`: each has the same result in one
-//! piece, byte by byte and split anywhere.
+//! Responses from real engines, recorded with head and framing by `fuzz/record.py`: each gives the same result in one
+//! piece, byte by byte, and split at any position.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pacenote_driver::transport::http::ResponseReader;
 use serde_json::{Value, json};
 
-/// A response after reading.
+/// A complete response, as returned by the reader.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     status: u16,
@@ -15,7 +15,7 @@ struct Seen {
     body: Vec<u8>,
 }
 
-/// Feeds the pieces; the response must be complete with the last of them and not before.
+/// Feeds the pieces to a reader. Asserts that the response is complete with the last piece and not before.
 fn receive<'a>(bodiless: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Seen {
     let mut reader = ResponseReader::default();
     reader.reset(bodiless);
@@ -29,18 +29,18 @@ fn receive<'a>(bodiless: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Se
     Seen { status: response.status, close: response.close, body: reader.body(&response).to_vec() }
 }
 
-/// The folder with the recorded responses of each engine.
+/// Returns the folder with the recorded responses of each engine.
 fn seeds() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds")
 }
 
-/// The names of the files in a folder.
+/// Returns the names of the files in a folder.
 fn names(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     files.map(|file| file.file_name().into_string().unwrap()).collect()
 }
 
-/// The recorded responses of an engine by name.
+/// Returns the recorded responses of an engine by name.
 fn recorded(engine: &str) -> BTreeMap<String, Vec<u8>> {
     let folder = seeds().join(engine);
     names(&folder).into_iter().map(|name| (name.clone(), std::fs::read(folder.join(name)).unwrap())).collect()
