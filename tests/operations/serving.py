@@ -42,7 +42,10 @@ class OperationClient:
     ) -> BuiltinResult:
         """Runs an operation of this type once against the server."""
         state = {} if client_state is None else client_state
-        return asyncio.run(run_operation(resolve_type(kind), params, context(), self, state))
+        operation_type = resolve_type(kind)
+        result = asyncio.run(run_operation(operation_type, params, context(), self, state))
+        assert result.unit == operation_type.unit
+        return result
 
     def _send(self, request: Request) -> DriverResponse:
         timeout = None if request.timeout_ms is None else request.timeout_ms / 1000

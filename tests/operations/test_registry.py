@@ -30,7 +30,8 @@ def test_every_type_is_raced_against_an_engine_or_left_out_with_a_reason() -> No
     raced = {name for name in types_in(tasks(Path("/repository"))) if find_type(name)} | RUN_IN_PYTHON
     assert len(raced) > 30, "the guard found hardly any type in tests/e2e/test_operations.py"
     assert sorted(set(known_types()) - raced - LEFT_OUT.keys()) == [], (
-        "add an operation of the type to tests/e2e/test_operations.py, or a reason to its LEFT_OUT: "
+        "add an operation of the type to tests/e2e/test_operations.py; list a type with `run` in its "
+        "RUN_IN_PYTHON and execute it there, or add a reason to its LEFT_OUT: "
         + "; ".join(f"{name} {reason}" for name, reason in LEFT_OUT.items())
     )
     assert sorted(raced & LEFT_OUT.keys()) == []

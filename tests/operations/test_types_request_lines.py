@@ -12,7 +12,17 @@ from typing import Any
 
 import pytest
 
-from operations.compiling import ELASTICSEARCH, OPENSEARCH, compiled, context, lines, refused, requests, track
+from operations.compiling import (
+    ELASTICSEARCH,
+    LIBRARY,
+    OPENSEARCH,
+    compiled,
+    context,
+    lines,
+    refused,
+    requests,
+    track,
+)
 from pacenote.model.engine import EngineInfo
 from pacenote.model.track import ComponentTemplate, ComposableTemplate, DataStream, IndexTemplate
 from pacenote.model.work import (
@@ -22,9 +32,11 @@ from pacenote.model.work import (
     CheckEsql,
     NextByCursor,
     PagedRequest,
+    PythonRunner,
     RetryPolicy,
+    Sleep,
 )
-from pacenote.operations.registry import find_type
+from pacenote.operations.registry import find_type, known_types
 
 TEMPLATES = track(
     indices=(),
@@ -278,23 +290,6 @@ def test_statuses_that_the_track_expects() -> None:
     assert (request.path, request.ignore) == ("/_refresh", (404,))
 
 
-RALLY_TYPES = (
-    "bulk", "close-ml-job", "close-point-in-time", "cluster-health", "composite", "composite-agg",
-    "create-component-template", "create-composable-template", "create-data-stream", "create-ilm-policy",
-    "create-index", "create-index-template", "create-ml-datafeed", "create-ml-job", "create-snapshot",
-    "create-snapshot-repository", "create-transform", "delete-async-search", "delete-component-template",
-    "delete-composable-template", "delete-data-stream", "delete-ilm-policy", "delete-index",
-    "delete-index-template", "delete-ml-datafeed", "delete-ml-job", "delete-snapshot-repository",
-    "delete-transform", "downsample", "enrich-policy", "esql", "esql-profile", "field-caps", "force-merge",
-    "get-async-search", "index-stats", "node-stats", "open-ml-job", "open-point-in-time",
-    "paginated-search", "put-pipeline", "put-settings", "raw-request", "refresh", "restore-snapshot",
-    "run-until", "scroll-search", "search", "shrink-index", "sleep", "sql", "start-ml-datafeed",
-    "start-transform", "stop-ml-datafeed", "submit-async-search", "transform-stats",
-    "wait-for-current-snapshots-create", "wait-for-recovery", "wait-for-snapshot-create",
-    "wait-for-transform",
-)  # fmt: skip
-"""Operation types that Rally has too; their declarations must match Rally's behaviour."""
-
 NEVER_TRIED_AGAIN = {
     "bulk", "node-stats", "search", "paginated-search", "scroll-search", "composite-agg", "raw-request",
     "composite", "submit-async-search", "delete-async-search", "open-point-in-time", "close-point-in-time",
@@ -306,11 +301,30 @@ ENOUGH: dict[str, Any] = {
     "transform-id": "t", "job-id": "j", "datafeed-id": "d", "policy-name": "p", "policies": {"a": {}},
     "template": "t", "data-stream": "s", "name": "n", "retrieve-results-for": "n", "query": "x",
     "delete-results-for": "n", "with-point-in-time-from": "n", "path": "/", "index": "i", "pages": 1,
-    "retries": 2, "requests": [],
+    "retries": 2, "requests": [{"operation-type": "sleep", "duration": 1}], "bulk-size": 1, "duration": 1,
+    "source-index": "a", "target-index": "b", "target-body": {}, "json-path": "a",
+    "criterion": {"operator": "exists"},
 }  # fmt: skip
+"""Parameters with which every type compiles, unless `PARAMS` has others."""
+
+PARAMS: dict[str, dict[str, Any]] = {
+    "search": {"body": {}, "index": "i"},
+    "composite-agg": {"body": {"aggs": {"a": {"composite": {"sources": []}}}}, "index": "i"},
+}
 
 
-@pytest.mark.parametrize("name", RALLY_TYPES)
+@pytest.mark.parametrize("name", known_types())
+def test_what_a_type_compiles_to_agrees_with_the_type(name: str) -> None:
+    operation_type = find_type(name)
+    assert operation_type is not None
+    within = replace(context(track(corpora=(LIBRARY,))), captures=frozenset("n"))
+    made = compiled(name, within, **PARAMS.get(name, ENOUGH))
+    assert made.unit == operation_type.unit
+    assert isinstance(made.work, PythonRunner) == (operation_type.run is not None)
+    assert not operation_type.composable or isinstance(made.work, CallSequence | Sleep)
+
+
+@pytest.mark.parametrize("name", known_types())
 def test_retries_of_operation_types(name: str) -> None:
     kind = find_type(name)
     assert kind is not None
@@ -387,7 +401,7 @@ INTERNAL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RALLY_TYPES)
+@pytest.mark.parametrize("name", known_types())
 def test_serverless_status_and_reporting_of_types(name: str) -> None:
     kind = find_type(name)
     assert kind is not None

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import ModuleType, UnionType
+from typing import Any, get_args
 
 import pytest
 
+from pacenote.model import work
 from pacenote.model.client_options import TlsOptions
 from pacenote.model.track import Operation, Parallel, Task
 from pacenote.model.work import (
@@ -41,9 +44,11 @@ from pacenote.model.work import (
     PythonSource,
     Request,
     SubOperation,
+    SuppliedBulk,
     TaskWork,
     Wait,
 )
+from pacenote.plan import document
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.document import (
     ClientAllocation,
@@ -171,3 +176,26 @@ def test_the_document_equals_the_golden_one(name: str) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         (GOLDEN / name).write_text(text, encoding="utf-8")
     assert (GOLDEN / name).read_text(encoding="utf-8") == text
+
+
+def kinds_in(data: Any) -> set[str]:
+    """The values of all keys `kind` of a document."""
+    if isinstance(data, list):
+        return set().union(*map(kinds_in, data))
+    if not isinstance(data, dict):
+        return set()
+    own = {data["kind"]} if isinstance(data.get("kind"), str) else set()
+    return own.union(*map(kinds_in, data.values()))
+
+
+@pytest.mark.parametrize("module", [work, document])
+def test_the_golden_document_has_every_variant(module: ModuleType) -> None:
+    unions = [value for value in vars(module).values() if isinstance(value, UnionType)]
+    assert len(unions) >= 3, "the guard found hardly any unions"
+    variants = {variant for union in unions for variant in get_args(union)}
+    classes = {value for value in vars(module).values() if isinstance(value, type) and hasattr(value, "kind")}
+    own = {one for one in classes if one.__module__ == module.__name__} - {SuppliedBulk}
+    assert own - variants == set(), "a variant is missing in its union"
+    kinds = {one.kind for one in variants if hasattr(one, "kind")}
+    found = kinds_in(json.loads((GOLDEN / "every-variant.json").read_text(encoding="utf-8")))
+    assert kinds - found == set(), "add it to extra_works() or every_variant()"
