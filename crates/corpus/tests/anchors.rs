@@ -1,5 +1,5 @@
-//! Every generated corpus has hits for what the operations of its track search for, with as few as 1,000 documents, the
-//! number in the files of test mode.
+//! Every generated corpus contains what the operations of its track search for, even with only 1,000 documents, the
+//! number per file in test mode.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 mod support;
@@ -18,19 +18,19 @@ fn number(document: &Value, field: &str) -> f64 {
     document[field].as_f64().unwrap_or(f64::NAN)
 }
 
-/// Number of documents that meet a condition.
+/// Counts the documents that meet a condition.
 fn count(documents: &[Value], wanted: impl Fn(&Value) -> bool) -> usize {
     documents.iter().filter(|document| wanted(document)).count()
 }
 
-/// The words of a text in lower case, as an analyzer returns them.
+/// Returns the words of a text in lower case, as an analyzer would.
 fn words(text: &str) -> HashSet<String> {
     let split = text.split(|letter: char| !letter.is_alphanumeric());
     split.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
 #[test]
-fn geonames_has_what_the_track_searches_for() {
+fn geonames_contains_what_the_track_searches_for() {
     for seed in [1, 2] {
         let places = parsed("geonames", 1_000, seed);
         let is = |field: &'static str, value: &'static str| count(&places, |d| text(d, field) == value);
@@ -43,7 +43,7 @@ fn geonames_has_what_the_track_searches_for() {
         assert!(count(&places, |d| number(d, "population") > 1e6) >= 3);
         assert!(count(&places, |d| number(d, "geonameid") < 5e6) > 300);
         assert!(count(&places, |d| number(d, "geonameid") > 5e6) > 300);
-        // Names from the track's terms.txt, including names of mountains.
+        // Names from the track's terms.txt, including mountains.
         let terms =
             ["San Juan", "Mill Creek", "Bear Creek", "Solheim", "Cerro Alto", "Rampur", "Cedar Creek"];
         assert!(count(&places, |d| terms.contains(&text(d, "name"))) >= 1);
@@ -56,7 +56,7 @@ fn geonames_has_what_the_track_searches_for() {
 }
 
 #[test]
-fn nyc_taxis_has_what_the_track_searches_for() {
+fn nyc_taxis_contains_what_the_track_searches_for() {
     let rides = parsed("nyc_taxis", 1_000, 1);
     assert!(count(&rides, |d| (5.0..15.0).contains(&number(d, "total_amount"))) > 300);
     let flat = count(&rides, |d| text(d, "rate_code_id") == "2" && number(d, "total_amount") > 60.0);
@@ -81,7 +81,7 @@ fn nyc_taxis_has_what_the_track_searches_for() {
 }
 
 #[test]
-fn pmc_has_what_the_track_searches_for() {
+fn pmc_contains_what_the_track_searches_for() {
     let articles = parsed("pmc", 200, 1);
     let physician = count(&articles, |d| text(d, "body").contains("physician"));
     assert!((6..60).contains(&physician), "{physician}");
@@ -89,10 +89,10 @@ fn pmc_has_what_the_track_searches_for() {
     let months: HashSet<&str> = articles.iter().map(|d| &text(d, "timestamp")[..7]).collect();
     assert!(months.len() > 60, "{}", months.len());
     let words: HashSet<String> = articles.iter().flat_map(|d| words(text(d, "body"))).collect();
-    assert!(words.len() > 6_000, "{} different words", words.len());
+    assert!(words.len() > 6_000, "{} distinct words", words.len());
 }
 
-/// Metres from (7, 55).
+/// Returns the distance from (7, 55) in metres.
 fn from_the_sea(lon: f64, lat: f64) -> f64 {
     let (here, there) = (55_f64.to_radians(), lat.to_radians());
     let (north, east) = ((there - here) / 2.0, (lon - 7.0).to_radians() / 2.0);
@@ -101,7 +101,7 @@ fn from_the_sea(lon: f64, lat: f64) -> f64 {
 }
 
 #[test]
-fn geopoint_has_what_the_track_searches_for() {
+fn geopoint_contains_what_the_track_searches_for() {
     for seed in [1, 2] {
         let location = |d: &Value| {
             let list = d["location"].as_array().unwrap();
@@ -115,7 +115,7 @@ fn geopoint_has_what_the_track_searches_for() {
         assert!(within(&|lon, lat| (2.2..2.4).contains(&lon) && (48.75..48.95).contains(&lat)) > 5);
         for ring in [0.0, 100e3, 200e3, 300e3] {
             let hits = within(&|lon, lat| (ring..ring + 100e3).contains(&from_the_sea(lon, lat)));
-            assert!(hits > 3, "{hits} hits from {ring} m on");
+            assert!(hits > 3, "{hits} hits in the ring that begins at {ring} m");
         }
         let exact = within(&|lon, lat| (73_204.77..73_204.78).contains(&from_the_sea(lon, lat)));
         assert!(exact >= 2, "{exact}");
@@ -135,7 +135,7 @@ fn geopoint_has_what_the_track_searches_for() {
 }
 
 #[test]
-fn noaa_has_what_the_tracks_search_for() {
+fn noaa_contains_what_the_tracks_search_for() {
     for seed in [1, 2] {
         let days = parsed("noaa", 1_000, seed);
         let of_station = |d: &Value, field: &str| d["station"][field].as_str().unwrap_or("").to_owned();
@@ -155,15 +155,18 @@ fn noaa_has_what_the_tracks_search_for() {
         assert!(count(&days, |d| range(d, -20.0, -10.0)) > 10);
         assert!(
             count(&days, |d| range(d, -20.0, -10.0) && of_station(d, "country_code") == "JA") > 1,
-            "cold days in Japan"
+            "there are too few cold days in Japan"
         );
         assert!(count(&days, |d| elevation(d) > 1000.0 && d.get("TMAX").is_some()) > 50);
         assert!(count(&days, |d| elevation(d) > 2800.0 && of_station(d, "name").starts_with("SA")) > 1);
         let early_2016 = |d: &Value| ("2015-12-31".."2016-04-01").contains(&&text(d, "date")[..10]);
         assert!(count(&days, early_2016) > 40);
-        assert!(count(&days, |d| d.get("AWDR").is_some() && d.get("MNPN").is_some()) > 0, "deep-terms");
+        assert!(
+            count(&days, |d| d.get("AWDR").is_some() && d.get("MNPN").is_some()) > 0,
+            "no document has the fields of deep-terms"
+        );
         let west = |d: &Value| (-135.0..-90.0).contains(&number(&d["station"]["location"], "lon"));
-        assert!(count(&days, west) > 100, "geohashes 9 and c");
+        assert!(count(&days, west) > 100, "there are too few points in the geohashes 9 and c");
         assert!(days.iter().all(|d| number(&d["station"]["location"], "lat").abs() < 85.0));
     }
 }
@@ -197,7 +200,7 @@ fn nested_has_an_early_answer_for_each_tag() {
 }
 
 #[test]
-fn percolator_has_what_the_track_searches_for() {
+fn percolator_contains_what_the_track_searches_for() {
     let queries = parsed("percolator", 1_000, 1);
     let query = |d: &Value| d["query"]["match"]["body"]["query"].as_str().unwrap().to_owned();
     let ariel = "Israeli prime minister Ariel Sharon suffers a massive stroke; he is replaced by acting prime \
@@ -210,7 +213,7 @@ fn percolator_has_what_the_track_searches_for() {
 }
 
 #[test]
-fn so_has_what_the_track_searches_for() {
+fn so_contains_what_the_track_searches_for() {
     let posts = parsed("so", 1_000, 1);
     let questions = count(&posts, |d| text(d, "type") == "question");
     assert!((300..480).contains(&questions), "{questions}");
@@ -225,7 +228,7 @@ fn so_has_what_the_track_searches_for() {
 }
 
 #[test]
-fn big5_has_what_the_track_searches_for() {
+fn big5_contains_what_the_track_searches_for() {
     for seed in [1, 2] {
         let logs = parsed("big5", 1_000, seed);
         let between = |from: &'static str, to: &'static str| {

@@ -14,7 +14,7 @@ fn one_line() -> ActionLines {
     ActionLines::Line(ACTION.as_bytes().to_vec())
 }
 
-/// Document `n`; the lengths of the lines differ.
+/// Returns document `n`; documents differ in length.
 fn source(n: u64) -> String {
     format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(usize::try_from(n * 7 % 90).unwrap()))
 }
@@ -39,7 +39,7 @@ fn part(
     DocumentRange { file: Arc::clone(file), first_document, documents, action_lines }
 }
 
-/// All bulks, as pairs of the number of documents and the body.
+/// Reads all bulks, as pairs of a number of documents and a body.
 fn all(reader: &mut BulkReader) -> Vec<(u32, String)> {
     let mut body = BulkBody::new();
     let next = || {
@@ -50,7 +50,7 @@ fn all(reader: &mut BulkReader) -> Vec<(u32, String)> {
 }
 
 #[test]
-fn one_action_line_goes_before_every_document() {
+fn the_action_line_precedes_every_document() {
     let file = sources(100);
     let mut reader = BulkReader::new(vec![part(&file, 10, 25, one_line())], 10).unwrap();
     let bulks = all(&mut reader);
@@ -61,7 +61,7 @@ fn one_action_line_goes_before_every_document() {
 }
 
 #[test]
-fn a_body_with_action_lines_from_the_file_is_a_view_of_it() {
+fn a_body_with_action_lines_in_the_file_is_a_view_of_the_file() {
     let text: String =
         (0..40).flat_map(|n| [format!("{{\"create\":{{\"_id\":\"{n}\"}}}}\n"), source(n) + "\n"]).collect();
     let file = file(&text);
@@ -79,7 +79,7 @@ fn a_body_with_action_lines_from_the_file_is_a_view_of_it() {
 }
 
 #[test]
-fn bodies_end_with_a_newline_even_at_the_end_of_a_file_without_one() {
+fn bodies_end_with_a_newline_even_if_the_file_does_not() {
     let bare = file("{\"a\":1}\n{\"a\":2}\n{\"a\":3}");
     let mut reader = BulkReader::new(vec![part(&bare, 0, 3, one_line())], 2).unwrap();
     assert_eq!(all(&mut reader)[1], (1, format!("{ACTION}{{\"a\":3}}\n")));
@@ -92,7 +92,7 @@ fn bodies_end_with_a_newline_even_at_the_end_of_a_file_without_one() {
 }
 
 #[test]
-fn bulks_never_span_ranges_and_a_body_is_a_view_or_a_buffer_as_needed() {
+fn bulks_never_span_ranges_and_bodies_are_views_or_buffers_as_needed() {
     let (one, two) = (sources(7), file("{\"index\":{}}\n{\"b\":1}\n{\"index\":{}}\n{\"b\":2}\n"));
     let parts = vec![
         part(&one, 0, 7, one_line()),
@@ -105,7 +105,7 @@ fn bulks_never_span_ranges_and_a_body_is_a_view_or_a_buffer_as_needed() {
     assert_eq!(first.iter().map(|(documents, _)| *documents).collect::<Vec<_>>(), [5, 2, 2, 2]);
     assert_eq!(first[2].1.as_bytes(), two.bytes());
     reader.rewind();
-    assert_eq!(all(&mut reader), first, "another pass differs from the first");
+    assert_eq!(all(&mut reader), first, "the second pass differs from the first");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn all_clients_together_send_every_document_once() {
 }
 
 #[test]
-fn the_buffer_of_the_body_is_reused() {
+fn the_buffer_of_a_body_is_reused() {
     let file = sources(1000);
     let mut reader = BulkReader::new(vec![part(&file, 0, 1000, one_line())], 90).unwrap();
     let mut body = BulkBody::new();
@@ -137,7 +137,7 @@ fn the_buffer_of_the_body_is_reused() {
 }
 
 #[test]
-fn the_body_is_unchanged_at_the_end() {
+fn at_the_end_the_body_is_left_unchanged() {
     let file = sources(2);
     let mut reader = BulkReader::new(vec![part(&file, 0, 2, one_line())], 2).unwrap();
     let mut body = BulkBody::new();
@@ -151,7 +151,7 @@ fn the_body_is_unchanged_at_the_end() {
 }
 
 #[test]
-fn invalid_ranges_and_settings_are_refused() {
+fn invalid_ranges_and_settings_are_rejected() {
     let file = sources(10);
     let error = |part, size| BulkReader::new(vec![part], size).map(|_| ()).unwrap_err();
     for (first, documents) in [(0, 11), (10, 1), (5, u64::MAX)] {

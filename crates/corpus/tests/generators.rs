@@ -1,5 +1,5 @@
-//! Checks of every generator: stable bytes on any number of threads, the announced files, only fields of the track's
-//! mapping, documents of the size of the public corpus.
+//! Checks every generator: its bytes are stable on any number of threads, it writes the files that it announces, and
+//! its documents have only fields of the track's mapping and the size of those in the public corpus.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 mod support;
@@ -10,7 +10,7 @@ use pacenote_corpus::{FileSpec, generate};
 use serde_json::Value;
 use support::{bytes, of, parsed};
 
-/// Facts about a corpus: its fields, and the bytes and documents that the track declares.
+/// Facts about a corpus: its fields, and the numbers of bytes and documents that the track declares.
 struct Facts {
     corpus: &'static str,
     fields: &'static str,
@@ -172,12 +172,12 @@ const FACTS: [Facts; 17] = [
     },
 ];
 
-/// Number of documents that contains all kinds; smaller for articles, which are long.
+/// Returns a number of documents that includes all kinds; it is smaller for `pmc`, whose articles are long.
 fn enough(corpus: &str) -> u64 {
     if corpus == "pmc" { 200 } else { 1_000 }
 }
 
-/// The names of all fields with a value, as in a mapping.
+/// Collects the names of all fields that have a value, as they appear in a mapping.
 fn fields(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -197,14 +197,14 @@ fn fields(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the 64-bit FNV-1a hash.
 fn hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[test]
-fn there_is_a_generator_for_each_corpus() {
+fn there_is_a_generator_for_every_corpus() {
     let names: Vec<&str> = generate::names().collect();
     assert_eq!(names, FACTS.map(|facts| facts.corpus));
     for facts in FACTS {
@@ -212,7 +212,11 @@ fn there_is_a_generator_for_each_corpus() {
         assert_eq!(files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), facts.files);
         assert_eq!(files.iter().map(|file| file.documents).sum::<u64>(), facts.documents);
     }
-    assert_eq!(of("big5").files(1_171_840_430)[3].documents, 155_215_122, "the track declares this number");
+    assert_eq!(
+        of("big5").files(1_171_840_430)[3].documents,
+        155_215_122,
+        "the track declares a different number"
+    );
 }
 
 #[test]
@@ -225,12 +229,12 @@ fn documents_have_only_fields_of_the_mapping() {
             fields("", &document, &mut found);
         }
         let unknown: Vec<_> = found.difference(&known).collect();
-        assert!(unknown.is_empty(), "{}: {unknown:?} would be rejected", facts.corpus);
+        assert!(unknown.is_empty(), "{}: the mapping would reject {unknown:?}", facts.corpus);
     }
 }
 
 #[test]
-fn documents_have_the_size_of_those_in_the_public_corpus() {
+fn documents_are_as_long_as_those_in_the_public_corpus() {
     for facts in FACTS {
         let documents = if facts.documents < 10 { facts.documents } else { enough(facts.corpus) };
         let files = of(facts.corpus).files(documents);
@@ -238,7 +242,7 @@ fn documents_have_the_size_of_those_in_the_public_corpus() {
         let (mean, real) = (made as f64 / documents as f64, facts.bytes as f64 / facts.documents as f64);
         assert!(
             (mean / real - 1.0).abs() < 0.15,
-            "{}: {mean:.1} bytes, public corpus {real:.1}",
+            "{}: {mean:.1} bytes per document, {real:.1} in the public corpus",
             facts.corpus
         );
     }
@@ -257,16 +261,16 @@ fn bytes_do_not_depend_on_the_number_of_threads() {
             "{}: two seeds give the same bytes",
             facts.corpus
         );
-        // Files with different names have different contents of about the same size.
+        // Files with different names differ in content, but have about the same size.
         let other = FileSpec { name: format!("other-{}", file.name), ..file.clone() };
         let other = bytes(facts.corpus, &other, 5, 1);
-        assert!(lookup || other != alone, "{}: two files have the same bytes", facts.corpus);
+        assert!(lookup || other != alone, "{}: two file names give the same bytes", facts.corpus);
         assert_eq!(other.split(|byte| *byte == b'\n').count() as u64, file.documents + 1);
     }
 }
 
 #[test]
-fn tiny_files() {
+fn tiny_files_are_complete() {
     for facts in FACTS {
         for documents in [0, 1, 2] {
             let file = FileSpec { name: "tiny.json".to_owned(), documents };
@@ -278,7 +282,7 @@ fn tiny_files() {
 
 #[test]
 fn bytes_never_change() {
-    // If this fails and the change is intended, raise the generator's version and replace the hash.
+    // If this test fails after an intended change, raise the generator's version and replace the hash.
     let versions: BTreeMap<&str, u32> = generate::names().map(|name| (name, of(name).version())).collect();
     assert!(versions.values().all(|version| *version == 1), "{versions:?}");
     let mut found = Vec::new();
@@ -293,7 +297,7 @@ fn bytes_never_change() {
     assert_eq!(found, expected, "\n{}", listed.join("\n"));
 }
 
-/// Hashes of the last file with 2,000 documents (20 articles for `pmc`) and the seed 42.
+/// Hashes of each corpus's last file, with 2,000 documents (20 articles for `pmc`) and the seed 42.
 const HASHES: [(&str, u64); 17] = [
     ("geonames", 0x8a0e_e224_8918_f953),
     ("http_logs", 0xb3da_143e_1a2f_6e40),

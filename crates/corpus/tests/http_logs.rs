@@ -1,4 +1,5 @@
-//! The `http_logs` generator: stable bytes, realistic distributions, and everything that the track searches for.
+//! Tests the `http_logs` generator: its bytes are stable, its distributions are realistic, and it generates everything
+//! that the track searches for.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::collections::{HashMap, HashSet};
@@ -34,7 +35,7 @@ struct Document {
     size: u64,
 }
 
-/// Parses lines and checks their exact format.
+/// Parses lines, and checks their exact format.
 fn parse(bytes: &[u8]) -> Vec<Document> {
     let text = std::str::from_utf8(bytes).unwrap();
     let one = |line: &str| {
@@ -52,7 +53,7 @@ fn parse(bytes: &[u8]) -> Vec<Document> {
     text.lines().map(one).collect()
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the 64-bit FNV-1a hash.
 fn hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
@@ -60,7 +61,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 #[test]
 fn bytes_never_change() {
-    // If this fails and the change is intended, raise the generator's version and replace the hashes.
+    // If this test fails after an intended change, raise the generator's version and replace the hashes.
     assert_eq!(logs().version(), 1);
     let first = hash(&bytes(20_000, 42, 0));
     let last = hash(&bytes(20_000, 42, 6));
@@ -68,14 +69,14 @@ fn bytes_never_change() {
 }
 
 #[test]
-fn seeds_and_files_differ() {
+fn different_seeds_and_files_give_different_bytes() {
     let base = bytes(5_000, 1, 3);
     assert_eq!(base, bytes(5_000, 1, 3));
     assert_ne!(base, bytes(5_000, 2, 3));
 }
 
 #[test]
-fn files_have_the_size_of_those_in_the_public_corpus() {
+fn files_are_as_large_as_those_of_the_public_corpus() {
     let files = logs().files(247_249_096);
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     let weeks = ["181998", "191998", "201998", "211998", "221998", "231998", "241998"];
@@ -88,7 +89,7 @@ fn files_have_the_size_of_those_in_the_public_corpus() {
 }
 
 #[test]
-fn every_line_is_valid_and_times_continue_across_files() {
+fn every_line_is_valid_and_times_never_decrease_across_files() {
     let mut last = 893_964_617;
     let mut weeks = vec![];
     for (index, spec) in logs().files(20_000).iter().enumerate() {
@@ -115,7 +116,7 @@ fn a_corpus_of_100_000_documents_contains_what_the_track_searches_for() {
         let first = parse(&bytes(100_000, seed, 0));
         let on_day =
             |status| first.iter().filter(|d| ANCHOR_DAY.contains(&d.time) && d.status == status).count();
-        assert_eq!(on_day(400), 20, "the track asserts this number");
+        assert_eq!(on_day(400), 20, "the track asserts a different number");
         assert!(on_day(200) > 150, "{}", on_day(200));
         let last = parse(&bytes(100_000, seed, 6));
         let share = |wanted: &dyn Fn(&Document) -> bool| last.iter().filter(|d| wanted(d)).count();
@@ -124,7 +125,7 @@ fn a_corpus_of_100_000_documents_contains_what_the_track_searches_for() {
         assert!(share(&|d| d.request.starts_with("GET /images/")) > last.len() / 10);
         assert!(share(&|d| d.time > 897_436_800) > last.len() * 9 / 10);
     }
-    // The number is the same for a file of any size from 1,000 documents on.
+    // The number is the same for files of any size with 1,000 documents or more.
     for documents in [91_240, 500_000] {
         let first = bytes(documents, 9, 0);
         let day = |line: &&[u8]| {
@@ -139,12 +140,12 @@ fn a_corpus_of_100_000_documents_contains_what_the_track_searches_for() {
 }
 
 #[test]
-fn distributions_resemble_those_of_the_real_logs() {
+fn distributions_resemble_those_of_the_public_corpus() {
     let bytes = bytes(40_000, 11, 6);
     let documents = parse(&bytes);
     let count = documents.len();
     let mean = bytes.len() / count;
-    assert!((128..142).contains(&mean), "{mean} bytes per document; the real corpus has 135");
+    assert!((128..142).contains(&mean), "{mean} bytes per document, 135 in the public corpus");
     let mut statuses: HashMap<u64, usize> = HashMap::new();
     for document in &documents {
         *statuses.entry(document.status).or_default() += 1;
@@ -161,7 +162,7 @@ fn distributions_resemble_those_of_the_real_logs() {
     let top = clients.values().max().copied().unwrap_or(0);
     assert!(
         clients.len() > count / 4 && top > count / 500,
-        "{} clients, {top} requests of the most active one",
+        "{} clients, {top} requests from the most active one",
         clients.len()
     );
     let requests: HashSet<&str> = documents.iter().map(|document| document.request.as_str()).collect();
@@ -170,11 +171,11 @@ fn distributions_resemble_those_of_the_real_logs() {
     sizes.sort_unstable();
     assert!((500..5000).contains(&sizes[sizes.len() / 2]) && sizes[sizes.len() - 1] > 100_000);
     let hour = |hour| documents.iter().filter(|document| document.time / 3600 % 24 == hour).count();
-    assert!(hour(16) > 2 * hour(4), "evenings are busier than mornings");
+    assert!(hour(16) > 2 * hour(4), "the afternoon is not busier than the morning");
 }
 
 #[test]
-fn a_corpus_on_disk_matches_what_was_announced() {
+fn the_files_of_a_corpus_match_the_returned_description() {
     let folder = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     let generated = generate(logs(), &recipe(3_000, 8), folder.path(), &mut |progress| {
@@ -190,14 +191,14 @@ fn a_corpus_on_disk_matches_what_was_announced() {
         assert_eq!(table, format!("{};{}\n", file.documents, file.bytes));
         assert_eq!(LineFile::open(&path).unwrap().line_count(), file.documents);
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 14, "there are other files in the folder");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 14, "the folder contains other files");
     let total = generated.files.iter().map(|file| file.bytes).sum();
     let done = GenerateProgress { documents: 3_000, documents_total: 3_000, bytes: total };
     assert_eq!(seen.last(), Some(&done));
 }
 
 #[test]
-fn tiny_corpora() {
+fn tiny_corpora_are_complete() {
     for documents in [1, 6, 7] {
         let folder = tempfile::tempdir().unwrap();
         let recipe = recipe(documents, 8);
@@ -208,7 +209,7 @@ fn tiny_corpora() {
 }
 
 #[test]
-fn an_interrupted_generation_leaves_nothing() {
+fn an_interrupted_generation_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = 0;
     let error = generate(logs(), &recipe(3_000, 8), folder.path(), &mut |_| {
@@ -222,7 +223,7 @@ fn an_interrupted_generation_leaves_nothing() {
 }
 
 #[test]
-fn the_error_names_a_missing_folder() {
+fn an_error_names_the_missing_folder() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("nowhere");
     let error = generate(logs(), &recipe(10, 8), &nowhere, &mut |_| ControlFlow::Continue(())).unwrap_err();
@@ -231,7 +232,7 @@ fn the_error_names_a_missing_folder() {
 }
 
 #[test]
-fn the_caller_sets_file_names_and_document_counts() {
+fn the_caller_chooses_file_names_and_document_counts() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, documents| FileSpec { name: name.to_owned(), documents };
     let files = vec![file("documents-191998-1k.json", 1_000), file("other.json", 50)];
@@ -245,7 +246,7 @@ fn the_caller_sets_file_names_and_document_counts() {
 }
 
 #[test]
-fn invalid_file_names_are_refused() {
+fn invalid_file_names_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for names in [vec![""], vec![".."], vec!["a/b"], vec!["/a"], vec!["a/"], vec!["a", "b", "a"]] {
         let files = names.iter().map(|name| FileSpec { name: (*name).to_owned(), documents: 1 }).collect();
@@ -278,7 +279,7 @@ impl Generator for Short {
 }
 
 #[test]
-fn a_defective_generator_is_detected() {
+fn a_generator_that_writes_too_few_documents_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let recipe = CorpusSpec { files: Short.files(5), seed: 0 };
     let error = generate(&Short, &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();

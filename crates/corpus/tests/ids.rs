@@ -1,4 +1,4 @@
-//! Documents with ids: exact bodies, and the distribution of random choices over many documents.
+//! Tests documents with ids: the exact bodies, and the distribution of random choices over many documents.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ fn reader(file: &Arc<LineFile>, place: (u32, u32), conflicts: IdConflicts, seed:
     BulkReader::new(vec![part], 100).unwrap()
 }
 
-/// All bodies of one pass, joined.
+/// Returns all bodies of one pass, concatenated.
 fn text(reader: &mut BulkReader) -> String {
     let (mut body, mut text) = (BulkBody::new(), String::new());
     while reader.next_into(&mut body).is_some() {
@@ -40,7 +40,7 @@ fn text(reader: &mut BulkReader) -> String {
     text
 }
 
-/// Action and id of every document, in order.
+/// Returns the action and id of every document, in order.
 fn actions(text: &str) -> Vec<(&str, u64)> {
     let action = |line: &'_ str| -> Option<(usize, u64)> {
         let (verb, rest) = line.strip_prefix("{\"")?.split_once('"')?;
@@ -61,7 +61,7 @@ fn numbered(lines: u64) -> Arc<LineFile> {
 }
 
 #[test]
-fn new_ids_are_numbers_from_the_range_of_the_client() {
+fn new_ids_are_numbers_from_the_clients_range() {
     let file = file("{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n{\"a\":4}");
     let expected = concat!(
         "{\"index\":{\"_index\":\"logs\",\"_id\":\"0000000002\"}}\n{\"a\":3}\n",
@@ -86,7 +86,7 @@ fn an_update_wraps_the_document() {
 }
 
 #[test]
-fn the_share_of_conflicts_is_the_probability() {
+fn the_fraction_of_conflicts_is_the_probability() {
     let file = numbered(100_000);
     for probability in [0.25, 0.9] {
         let conflicts = IdConflicts { probability, update: true, ..NONE };
@@ -98,10 +98,10 @@ fn the_share_of_conflicts_is_the_probability() {
         let mut next = 0;
         for (verb, id) in actions {
             if verb == "index" {
-                assert_eq!(id, next, "new ids are consecutive");
+                assert_eq!(id, next, "new ids are not consecutive");
                 next += 1;
             } else {
-                assert!(id < next, "a repeated id was not assigned before");
+                assert!(id < next, "a repeated id had not been assigned before");
             }
         }
     }
@@ -109,7 +109,7 @@ fn the_share_of_conflicts_is_the_probability() {
 
 #[test]
 fn repeated_ids_are_uniform_or_prefer_recent_ones() {
-    // Distance of a repeated id from the newest one, as a share of the ids so far.
+    // Distance of a repeated id from the newest one, as a fraction of the ids assigned so far.
     let file = numbered(60_000);
     let distance = |recency: f64| {
         let conflicts = IdConflicts { probability: 0.5, update: true, recency, ..NONE };
@@ -126,7 +126,8 @@ fn repeated_ids_are_uniform_or_prefer_recent_ones() {
         }
         sum / f64::from(count)
     };
-    // The mean is one half for uniform choices, otherwise that of the exponential distribution of slope 30 · recency.
+    // The mean is one half for uniform choices; otherwise it is that of the exponential distribution with slope 30 ·
+    // recency.
     for (recency, mean, error) in
         [(0.0, 0.5, 0.01), (0.2, 1.0 / 6.0, 0.006), (0.5, 1.0 / 15.0, 0.003), (1.0, 1.0 / 30.0, 0.002)]
     {
@@ -136,7 +137,7 @@ fn repeated_ids_are_uniform_or_prefer_recent_ones() {
 }
 
 #[test]
-fn no_two_clients_share_an_id_and_random_order_keeps_the_range() {
+fn no_two_clients_share_an_id_and_shuffling_keeps_the_range() {
     let file = numbered(10_007);
     for shuffled in [false, true] {
         let mut owner: HashMap<u64, u32> = HashMap::new();
@@ -146,7 +147,7 @@ fn no_two_clients_share_an_id_and_random_order_keeps_the_range() {
             let mut ids: Vec<u64> = actions(&all_new).into_iter().map(|(_, id)| id).collect();
             assert_eq!(ids.is_sorted(), !shuffled);
             ids.sort_unstable();
-            assert!(ids.into_iter().eq(range), "without conflicts the whole range is not used");
+            assert!(ids.into_iter().eq(range), "without conflicts, not all ids of the range are used");
             let conflicts = IdConflicts { shuffled, probability: 0.5, update: false, recency: 0.0 };
             for (_, id) in actions(&text(&mut reader(&file, (client, 7), conflicts, 1))) {
                 assert_eq!(*owner.entry(id).or_insert(client), client);
@@ -167,7 +168,7 @@ fn random_choices_depend_on_the_seed_and_the_client() {
 }
 
 #[test]
-fn another_pass_has_the_same_new_ids_and_does_not_allocate() {
+fn a_second_pass_has_the_same_new_ids_and_does_not_allocate() {
     let file = numbered(1000);
     let conflicts = IdConflicts { shuffled: true, probability: 0.3, update: true, recency: 0.0 };
     let mut reader = reader(&file, (0, 1), conflicts, 1);
@@ -179,7 +180,7 @@ fn another_pass_has_the_same_new_ids_and_does_not_allocate() {
         actions(text).into_iter().filter_map(new).take(600).collect::<Vec<_>>()
     };
     assert_eq!(new(&first), new(&again));
-    assert_ne!(first, again, "the random choices repeat");
+    assert_ne!(first, again, "both passes make the same random choices");
     let mut body = BulkBody::new();
     reader.rewind();
     reader.next_into(&mut body).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use pacenote_corpus::LineFile;
 
-/// A file of `lines` numbered lines, with or without the last newline.
+/// Creates a file of `lines` numbered lines, with or without a newline after the last one.
 fn numbered(folder: &tempfile::TempDir, lines: u64, last_newline: bool) -> PathBuf {
     let path = folder.path().join("data.json");
     let mut text: String =
@@ -28,7 +28,7 @@ fn line(file: &LineFile, number: u64) -> String {
 }
 
 #[test]
-fn finds_lines_with_and_without_an_offset_table() {
+fn lines_are_found_with_and_without_an_offset_table() {
     let folder = tempfile::tempdir().unwrap();
     let path = numbered(&folder, 120_345, true);
     for round in ["scanned", "from the offset table"] {
@@ -70,27 +70,27 @@ fn an_empty_file_has_no_lines() {
 }
 
 #[test]
-fn uses_the_offset_table_only_if_it_is_newer_and_correct() {
+fn an_offset_table_is_used_only_if_it_is_newer_and_correct() {
     let folder = tempfile::tempdir().unwrap();
     let path = numbered(&folder, 60_000, true);
     let start = LineFile::open(&path).unwrap().line_start(50_000).unwrap();
-    // As Rally writes it, without the final total that Pacenote adds.
+    // As Rally writes it, without the final row for the total that Pacenote adds.
     let foreign = format!("50000;{start}\n");
     let kept = || fs::read_to_string(table_path(&path)).unwrap();
     fs::write(table_path(&path), &foreign).unwrap();
     assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000);
-    assert_eq!(kept(), foreign, "a newer table is not used unchanged");
+    assert_eq!(kept(), foreign, "a newer table was changed");
     let old = SystemTime::now() - Duration::from_hours(1);
     File::options().write(true).open(table_path(&path)).unwrap().set_modified(old).unwrap();
     assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000);
-    assert_ne!(kept(), foreign, "an older table is not replaced");
+    assert_ne!(kept(), foreign, "an older table was not replaced");
     let early = LineFile::open(&path).unwrap().line_start(49_999).unwrap();
     fs::write(table_path(&path), format!("50000;{early}\n")).unwrap();
-    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "an incorrect table is used");
+    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "an incorrect table was used");
 }
 
 #[test]
-fn an_offset_table_of_other_data_is_replaced() {
+fn an_offset_table_for_other_data_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = numbered(&folder, 60_000, true);
     for nonsense in ["", "no table", "50000;17\n", "60000;1\n", "50000;99999999\n"] {
@@ -101,7 +101,7 @@ fn an_offset_table_of_other_data_is_replaced() {
 }
 
 #[test]
-fn the_error_names_a_missing_file() {
+fn an_error_names_the_missing_file() {
     let error = LineFile::open("no/such/file.json").unwrap_err();
     let message = error.to_string();
     assert!(message.starts_with("cannot read no/such/file.json: "), "{message}");

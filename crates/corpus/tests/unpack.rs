@@ -1,4 +1,4 @@
-//! Unpacking: valid archives of every kind, and damaged archives.
+//! Tests unpacking, with valid and damaged archives of every kind.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::fs;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use pacenote_corpus::{CorpusError, LineFile, UnpackProgress, Unpacked, unpack};
 
-/// About 50 kB of data that compresses poorly.
+/// Returns about 50 kB of data that compresses poorly.
 fn text() -> Vec<u8> {
     let line = |n: u64| format!("{{\"n\":{n},\"v\":{}}}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     (0..1_500).flat_map(|n| line(n).into_bytes()).collect()
 }
 
-/// `data` packed as two members, streams or frames.
+/// Compresses `data` as two members, streams or frames.
 fn packed(kind: &str, data: &[u8]) -> Vec<u8> {
     let (head, tail) = data.split_at(data.len() / 3);
     [head, tail].into_iter().flat_map(|part| packed_once(kind, part)).collect()
@@ -64,7 +64,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn unpacks_several_members_and_writes_the_table() {
+fn all_members_are_unpacked_and_the_offset_table_is_written() {
     let text = text();
     for kind in KINDS {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -94,13 +94,13 @@ fn unpacks_several_members_and_writes_the_table() {
         assert_eq!(
             names(from.path()),
             [format!("documents.json.{kind}")],
-            "the folder of the archive changed"
+            "the archive's folder has changed"
         );
     }
 }
 
 #[test]
-fn a_damaged_archive_is_named_and_leaves_no_file() {
+fn the_error_names_a_damaged_archive_and_no_file_is_left() {
     let whole_text = text();
     for kind in KINDS {
         let whole = packed(kind, &whole_text);
@@ -109,7 +109,7 @@ fn a_damaged_archive_is_named_and_leaves_no_file() {
         flipped[middle..middle + 8].iter_mut().for_each(|byte| *byte ^= 0x55);
         let once = packed_once(kind, &whole_text);
         let cases = [
-            ("truncated in its last member", whole[..whole.len() - 9].to_vec()),
+            ("truncated in the last member", whole[..whole.len() - 9].to_vec()),
             ("truncated by one byte", once[..once.len() - 1].to_vec()),
             ("truncated in the middle", once[..once.len() / 2].to_vec()),
             ("only a header", once[..4].to_vec()),
@@ -131,7 +131,7 @@ fn a_damaged_archive_is_named_and_leaves_no_file() {
 }
 
 #[test]
-fn a_bomb_is_stopped_at_the_limit() {
+fn an_archive_bomb_is_stopped_at_the_limit() {
     let zeros = vec![0; 3 << 19];
     for kind in KINDS {
         let folder = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ fn a_bomb_is_stopped_at_the_limit() {
 }
 
 #[test]
-fn break_interrupts_and_leaves_no_file() {
+fn break_interrupts_unpacking_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let archive = archive(folder.path(), "zst", &packed_once("zst", &vec![b'x'; 18 << 20]));
     let mut reports = 0;
@@ -164,7 +164,7 @@ fn break_interrupts_and_leaves_no_file() {
 }
 
 #[test]
-fn a_failed_unpacking_keeps_the_existing_file() {
+fn an_existing_file_is_kept_if_unpacking_fails() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("documents.json");
     fs::write(&target, "{}\n").unwrap();
@@ -176,12 +176,12 @@ fn a_failed_unpacking_keeps_the_existing_file() {
     assert_eq!(
         fs::read(&target).unwrap(),
         b"{\"a\":1}\n{\"a\":2}\n",
-        "a valid archive does not replace the file"
+        "a valid archive did not replace the file"
     );
 }
 
 #[test]
-fn plain_files_pass() {
+fn a_file_that_is_not_an_archive_is_returned_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("documents.ndjson");
     fs::write(&plain, "{}\n").unwrap();

@@ -16,7 +16,7 @@ pub struct PyBridge {
 }
 
 impl PyBridge {
-    /// The Python object of a bridge.
+    /// Creates the Python object for a bridge.
     pub fn new(bridge: &Arc<PythonBridge>) -> Self {
         Self { bridge: Arc::clone(bridge) }
     }
@@ -39,7 +39,7 @@ impl PyBridge {
         self.bridge.prepared(step, error);
     }
 
-    /// Queues the next operation of a client; `False` when the queue is full.
+    /// Queues the next operation of a client; returns `False` if the queue is full or the client has ended.
     fn enqueue(
         &self,
         py: Python<'_>,
@@ -48,19 +48,19 @@ impl PyBridge {
         body: Option<&[u8]>,
     ) -> PyResult<bool> {
         let queued = match body {
-            // Compressing the body takes time, and meanwhile runners must not wait for the GIL.
+            // Compressing the body takes time, and runners must not wait for the GIL meanwhile.
             Some(body) => py.detach(|| self.bridge.enqueue(client.into(), operation, Some(body.to_vec()))),
             None => self.bridge.enqueue(client.into(), operation, None),
         };
         queued.map_err(core_error)
     }
 
-    /// Number of operations that currently fit into the queue of a client.
+    /// Returns the number of operations for which the client's queue has room.
     fn free_slots(&self, client: PyClientId) -> PyResult<usize> {
         self.bridge.free_slots(client.into()).map_err(core_error)
     }
 
-    /// Declares that a client has no operations after those queued.
+    /// Declares that the client gets no operations beyond those queued; `error` is the reason if its source failed.
     fn finish(&self, client: PyClientId, error: Option<String>) -> PyResult<()> {
         self.bridge.finish(client.into(), error).map_err(core_error)
     }
@@ -88,7 +88,7 @@ impl PyBridge {
         self.bridge.request(owner, cluster, request.request(py)).map_err(core_error)
     }
 
-    /// Has the driver execute an operation and returns its id.
+    /// Has the driver execute an operation, and returns the id of the request.
     fn execute(
         &self,
         owner: Option<PyClientId>,

@@ -21,7 +21,7 @@ pub struct PyGeneratedFile {
     bytes: u64,
 }
 
-/// The files of a generated corpus, with the version of its generator.
+/// The files of a generated corpus, and the version of its generator.
 #[pyclass(frozen, get_all, name = "GeneratedFiles")]
 pub struct PyGeneratedFiles {
     version: u32,
@@ -35,7 +35,7 @@ pub struct PyUnpackedFile {
     bytes: u64,
 }
 
-/// Reports progress to a Python callback, and keeps the exception that it raised.
+/// Reports progress to a Python callback, and keeps an exception that the callback raises.
 struct ProgressReporter {
     callback: Py<PyAny>,
     last: Instant,
@@ -65,7 +65,7 @@ impl ProgressReporter {
         }
     }
 
-    /// The result of the call; an exception of the callback takes precedence.
+    /// Returns the result of the call; an exception from the callback takes precedence.
     fn finish<T>(self, result: Result<T, pacenote_corpus::CorpusError>) -> PyResult<T> {
         match self.raised {
             Some(raised) => Err(raised),
@@ -74,13 +74,13 @@ impl ProgressReporter {
     }
 }
 
-/// Names of the corpora that can be generated.
+/// Returns the names of the corpora that can be generated.
 #[pyfunction]
 pub fn generators() -> Vec<&'static str> {
     pacenote_corpus::generate::names().collect()
 }
 
-/// Version of a generator; a different version generates different bytes for the same files and seed.
+/// Returns the version of a generator. Different versions generate different bytes for the same files and seed.
 #[pyfunction]
 pub fn generator_version(name: &str) -> PyResult<u32> {
     Ok(find(name)?.version())
@@ -91,7 +91,7 @@ fn find(name: &str) -> PyResult<&'static dyn pacenote_corpus::Generator> {
         .ok_or_else(|| core_error(format!("there is no generator for the corpus {name}")))
 }
 
-/// Numbers of documents of a generated corpus, by file name; they add up to `documents`.
+/// Returns the number of documents in each file of a generated corpus, keyed by file name; they add up to `documents`.
 #[pyfunction]
 pub fn generator_files<'py>(py: Python<'py>, name: &str, documents: u64) -> PyResult<Bound<'py, PyDict>> {
     let counts = PyDict::new(py);
@@ -101,8 +101,8 @@ pub fn generator_files<'py>(py: Python<'py>, name: &str, documents: u64) -> PyRe
     Ok(counts)
 }
 
-/// Generates the files of a corpus into `folder`; `files` has the number of documents by file name.
-/// `progress(done, total)` is called with numbers of documents.
+/// Generates the files of a corpus in `folder`; `files` maps each file name to its number of documents. `progress(done,
+/// total)` is called with numbers of documents.
 #[pyfunction]
 pub fn generate(
     name: &str,
@@ -130,7 +130,8 @@ pub fn generate(
     Ok(PyGeneratedFiles { version: made.version, files })
 }
 
-/// Unpacks an archive into `folder`. `progress(done, total)` is called with numbers of bytes of the archive.
+/// Unpacks an archive into `folder`. `progress(done, total)` is called with the numbers of bytes read from the archive
+/// and in it.
 #[pyfunction]
 pub fn unpack(
     py: Python<'_>,
@@ -148,14 +149,14 @@ pub fn unpack(
     Ok(PyUnpackedFile { path: unpacked.path, bytes: unpacked.bytes })
 }
 
-/// Number of lines of an unpacked file; writes its `.offset` file unless a valid one exists.
+/// Returns the number of lines of an unpacked file, and writes its `.offset` file unless a valid one exists.
 #[pyfunction]
 pub fn count_lines(py: Python<'_>, file: PathBuf) -> PyResult<u64> {
     let count = |file: &Path| LineFile::open(file).map(|file| file.line_count());
     py.detach(|| count(&file)).map_err(core_error)
 }
 
-/// The CRC-32C of a file.
+/// Returns the CRC-32C of a file.
 #[pyfunction]
 pub fn crc32c(py: Python<'_>, file: PathBuf) -> PyResult<u32> {
     py.detach(|| pacenote_corpus::crc32c(&file)).map_err(core_error)

@@ -23,7 +23,7 @@ pub struct PyRaceFinished {
     summary: String,
 }
 
-/// A running race. It ends when its last reference is dropped; requests in flight are then dropped.
+/// A running race. Dropping the last reference ends it and drops requests in flight.
 #[pyclass(frozen)]
 pub struct Driver {
     /// `None` only while the driver is being dropped.
@@ -38,7 +38,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Dropping the race joins its threads; the GIL is released meanwhile.
+        // Dropping the race joins its threads, during which the GIL is released.
         let race = self.race.take();
         Python::attach(|py| py.detach(|| drop(race)));
     }
@@ -56,7 +56,7 @@ impl Driver {
         Ok(Self { race: Some(race) })
     }
 
-    /// The events since the last call; waits up to `seconds` for the first.
+    /// Returns the events since the last call; waits up to `seconds` for the first one.
     fn wait<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let timeout = Duration::try_from_secs_f64(seconds).map_err(core_error)?;
         let race = self.race()?;
@@ -64,25 +64,24 @@ impl Driver {
         events.iter().map(|event| event_object(py, event)).collect()
     }
 
-    /// Progress of the race, as a JSON document.
+    /// Returns the progress of the race as a JSON document.
     fn progress(&self) -> PyResult<String> {
         json(&self.race()?.progress())
     }
 
-    /// Connection to the Python code of the track; `None` if the plan needs no Python.
+    /// Returns the connection to the Python code of the track, or `None` if the plan needs no Python.
     fn bridge(&self) -> PyResult<Option<PyBridge>> {
         Ok(self.race()?.bridge().map(PyBridge::new))
     }
 
-    /// Ends the race: no new operation begins. Operations in progress run to their end, or are dropped if `abandon` is
-    /// `True`.
+    /// Stops the race: no new operation begins. Operations in progress finish, or are dropped if `abandon` is `True`.
     fn stop(&self, abandon: bool) -> PyResult<()> {
         self.race()?.stop(if abandon { StopLevel::Abandon } else { StopLevel::Finish });
         Ok(())
     }
 }
 
-/// An event as an object of its class.
+/// Converts an event to an object of its Python class.
 fn event_object<'py>(py: Python<'py>, event: &RaceEvent) -> PyResult<Bound<'py, PyAny>> {
     Ok(match event {
         RaceEvent::TaskFinished(result) => {
@@ -98,7 +97,8 @@ fn json(document: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(document).map_err(core_error)
 }
 
-/// Completes `series.parquet` of a race that was killed; returns the number of rows, or `None` if there was no journal.
+/// Completes `series.parquet` of a race that was killed, and returns the number of rows, or `None` if there was no
+/// journal.
 #[pyfunction]
 pub fn recover_series(py: Python<'_>, folder: PathBuf) -> PyResult<Option<u64>> {
     py.detach(|| pacenote_driver::recover_series(&folder)).map_err(core_error)

@@ -4,10 +4,10 @@ pyo3::create_exception!(
     pacenote._core,
     CoreError,
     pyo3::exceptions::PyException,
-    "The Rust core could not complete a call; the message is one line with the reason."
+    "A call of the core failed; the message is one line with the reason."
 );
 
-/// Converts an error of the core to a `CoreError`.
+/// Converts an error from the core to a `CoreError`.
 pub fn core_error(error: impl std::fmt::Display) -> pyo3::PyErr {
     CoreError::new_err(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The driver's events as Python objects: one frozen class per kind, so that Python can match them.
+//! The driver's events as Python objects: a frozen class for each kind, so that Python can match on them.
 
 use pacenote_driver::PythonEvent;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use pyo3::{PyClass, PyClassInitializer};
 
 use crate::values::{PyClientId, PyRunnerFailure};
 
-/// Build sources, runners and schedulers of a step and fill its queues; answered by `prepared`.
+/// Build the sources, runners and schedulers of a step, and fill its queues; answered by `prepared`.
 #[pyclass(frozen, get_all, name = "PrepareStep")]
 pub struct PyPrepareStep {
     step: usize,
@@ -28,7 +28,7 @@ pub struct PyScheduleNext {
     client: PyClientId,
 }
 
-/// An operation has ended that the driver executed itself and that a scheduler in Python paces.
+/// An operation has ended that the driver executed itself and that a Python scheduler paces.
 #[pyclass(frozen, get_all, name = "OperationEnded")]
 pub struct PyOperationEnded {
     client: PyClientId,
@@ -51,7 +51,7 @@ pub struct PyStepEnded {
     step: usize,
 }
 
-/// The response to a request.
+/// The response to a request of a runner.
 #[pyclass(frozen, get_all, name = "ResponseReceived")]
 pub struct PyResponseReceived {
     request_id: u64,
@@ -60,7 +60,7 @@ pub struct PyResponseReceived {
     body: Py<PyBytes>,
 }
 
-/// A request that received no response.
+/// A request of a runner has received no response.
 #[pyclass(frozen, get_all, name = "RequestFailed")]
 pub struct PyRequestFailed {
     request_id: u64,
@@ -83,7 +83,7 @@ pub struct PyOperationExecuted {
 #[pyclass(frozen, name = "RaceEnded")]
 pub struct PyRaceEnded;
 
-/// An event as an object of its class.
+/// Converts an event to an object of its Python class.
 pub fn event_object(py: Python<'_>, event: PythonEvent) -> PyResult<Bound<'_, PyAny>> {
     match event {
         PythonEvent::PrepareStep { step } => object(py, PyPrepareStep { step }),
@@ -136,7 +136,7 @@ fn object<T: PyClass + Into<PyClassInitializer<T>>>(py: Python<'_>, event: T) ->
     Bound::new(py, event).map(Bound::into_any)
 }
 
-/// Adds the classes to the module.
+/// Adds the event classes to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPrepareStep>()?;
     module.add_class::<PyRunOperation>()?;

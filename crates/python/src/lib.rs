@@ -1,15 +1,15 @@
-//! Python bindings of the Rust core, typed by `python/pacenote/_core.pyi`. They convert and forward; logic belongs to
-//! the other crates.
+//! Python bindings of the Rust core, typed by `python/pacenote/_core.pyi`. They only convert and forward; all logic is
+//! in the other crates.
 //!
-//! Plans, results, progress and summaries are passed as JSON text; events, and requests and results of Python tasks,
-//! as frozen classes. Every call that can take time releases the GIL, and long ones return to Python often enough for
-//! Ctrl-C to be handled.
+//! Plans, results, progress and summaries are passed as JSON text; events, and the requests and results of Python
+//! tasks, as frozen classes. Every call that can take time releases the GIL, and long calls return to Python often
+//! enough to handle Ctrl-C.
 //!
 //! | file | contains |
 //! | --- | --- |
 //! | `driver.rs` | running a plan |
-//! | `bridge.rs` | [`bridge::PyBridge`]: what Python tasks call |
-//! | `events.rs`, `values.rs` | events for Python tasks, and the values that they pass |
+//! | `bridge.rs` | [`bridge::PyBridge`]: the calls that Python tasks make |
+//! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
 //! | `corpus.rs` | generating, unpacking and counting data files |
 //! | `error.rs` | the exception of the core |
 

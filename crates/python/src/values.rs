@@ -1,4 +1,4 @@
-//! Values that Python and the bridge pass to each other, as frozen classes.
+//! Values that Python and the bridge exchange, as frozen classes.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl From<PyClientId> for ClientId {
     }
 }
 
-/// Why one operation failed.
+/// The reason why an operation failed.
 #[pyclass(frozen, name = "RunnerFailure")]
 pub struct PyRunnerFailure {
     failure: RunnerFailure,
@@ -62,19 +62,19 @@ impl PyRunnerFailure {
         self.failure.class.name()
     }
 
-    /// The engine's error type, or the name of the exception.
+    /// The engine's error type, or the type of the exception.
     #[getter]
     fn kind(&self) -> &str {
         &self.failure.error_type
     }
 
-    /// The engine's or the exception's message.
+    /// The message of the engine or of the exception.
     #[getter]
     fn reason(&self) -> &str {
         &self.failure.reason
     }
 
-    /// HTTP status, if there was one.
+    /// The HTTP status, if there was a response.
     #[getter]
     fn status(&self) -> Option<u16> {
         self.failure.status
@@ -87,10 +87,10 @@ impl From<RunnerFailure> for PyRunnerFailure {
     }
 }
 
-/// The value that a runner returned for one operation.
+/// The result that a runner returned for an operation.
 #[pyclass(frozen, name = "RunnerResult")]
 pub struct PyRunnerResult {
-    /// The result as a type of the driver.
+    /// The result in the driver's type.
     pub result: RunnerResult,
 }
 
@@ -103,7 +103,7 @@ impl PyRunnerResult {
     }
 }
 
-/// An HTTP request of a runner.
+/// An HTTP request from a runner.
 #[pyclass(frozen, name = "RunnerRequest")]
 pub struct PyRunnerRequest {
     method: String,
@@ -129,7 +129,7 @@ impl PyRunnerRequest {
 }
 
 impl PyRunnerRequest {
-    /// The request as a type of the driver.
+    /// Converts the request to the driver's type.
     pub fn request(&self, py: Python<'_>) -> RunnerRequest {
         RunnerRequest {
             method: self.method.clone(),
@@ -141,12 +141,12 @@ impl PyRunnerRequest {
     }
 }
 
-/// Seconds as a duration; an error if they are negative or not finite.
+/// Converts seconds to a duration; returns an error if they are negative or not finite.
 pub fn duration_of(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|error| core_error(format!("{seconds} s: {error}")))
 }
 
-/// Adds the classes to the module.
+/// Adds the classes of values to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyClientId>()?;
     module.add_class::<PyRunnerFailure>()?;

@@ -1,4 +1,4 @@
-//! Measures how often the steady-state check is right, on series whose level is known. `docs/measuring.md` quotes the
+//! Measures how often the steady-state check is right, on series whose levels are known. `docs/measuring.md` quotes the
 //! results.
 //!
 //! `cargo run --release -p pacenote-stats --example steady`
@@ -15,7 +15,7 @@ use pacenote_stats::{Steadiness, SteadyState, TaskSecond};
 /// Number of series of each kind.
 const SERIES: u32 = 1000;
 
-/// Random numbers from one seed (`SplitMix64`).
+/// Random numbers from a seed (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -27,43 +27,43 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// Returns a uniform number between 0 and 1.
+    /// Returns a uniformly distributed number between 0 and 1.
     fn share(&mut self) -> f64 {
         ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// Returns a normally distributed number with standard deviation 1.
+    /// Returns a number from the standard normal distribution.
     fn normal(&mut self) -> f64 {
         (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
     }
 }
 
-/// A level as a function of the share of the task that has passed.
+/// A level as a function of the elapsed fraction of the task.
 type Shape = fn(f64) -> f64;
 
 /// A kind of noise with standard deviation 1.
 #[derive(Clone, Copy)]
 enum Noise {
-    /// First-order autoregressive: each value contains this share of the previous one.
+    /// First-order autoregressive: each value contains this fraction of the previous one.
     Autoregressive(f64),
     /// Student's t with three degrees of freedom: heavy tails.
     Heavy,
-    /// One half is independent, the other a slow wave in which each value contains 0.8 of the previous one.
+    /// Half independent noise, half a slow wave in which each value contains 0.8 of the previous one.
     Mixed,
 }
 
-/// Noise with a standard deviation.
+/// A kind of noise, and its standard deviation.
 #[derive(Clone, Copy)]
 struct NoiseLevel {
     kind: Noise,
     deviation: f64,
 }
 
-/// How many series got each label.
+/// The labels that the series were given.
 struct Labels {
-    /// Shares of the labels in percent: steady, warming, slowing, not steady, unknown.
+    /// Percentage of series with each label: steady, warming, slowing, not steady, unknown.
     shares: [f64; 5],
-    /// Times from which the series that settled were steady, in ascending order, in seconds.
+    /// Times in seconds from which the series that settled were steady, in ascending order.
     since: Vec<f64>,
 }
 
@@ -93,7 +93,7 @@ fn noise(kind: Noise, count: usize, random: &mut Random) -> Vec<f64> {
     }
 }
 
-/// Labels many series with the same level and noise.
+/// Labels many series that have the same level and noise.
 fn labels(count: usize, noise_of: NoiseLevel, shape: Shape, pause: bool) -> Labels {
     let NoiseLevel { kind, deviation } = noise_of;
     let mut random = Random(42);
@@ -113,7 +113,7 @@ fn labels(count: usize, noise_of: NoiseLevel, shape: Shape, pause: bool) -> Labe
             })
             .collect();
         if pause {
-            // Three pauses of one second, and one of two.
+            // Three pauses of one second and one of two seconds.
             for (start, length) in [(0.21, 1), (0.43, 1), (0.67, 2), (0.89, 1)] {
                 let first = (start * count as f64) as usize;
                 for second in &mut seconds[first..first + length] {

@@ -1,13 +1,13 @@
-//! Statistics of measured values: pure functions of numbers, without clocks, files, threads or async.
+//! Statistics of measured values: pure functions of numbers, without clocks, files, threads or async code.
 //!
-//! The collector calls this crate when a task has ended. Recording, storing and comparing races is done elsewhere.
+//! The collector calls this crate when a task has ended. Other crates and packages record, store and compare races.
 //!
 //! | file | contains |
 //! | --- | --- |
 //! | `steady.rs` | [`Steadiness`]: whether a task was steady, determined from its per-second values |
-//! | `segments.rs` | the levels, or the straight line, that explain a series best |
-//! | `noise.rs` | the noise of a series whose values are not independent; outliers |
-//! | `quantile.rs` | the rank of a quantile, its 95 % interval, and whether enough samples support it |
+//! | `segments.rs` | [`segments::Fit`]: the levels, or the straight line, that fit a series best |
+//! | `noise.rs` | the noise of a series whose values are not independent, and its outliers |
+//! | `quantile.rs` | the rank of a quantile, its 95 % interval, and whether there are enough samples for one |
 
 mod noise;
 mod quantile;

@@ -3,18 +3,19 @@
 use crate::quantile::median;
 use crate::segments::MIN_SEGMENT;
 
-/// Highest correlation of the noise of neighbouring values that is assumed.
+/// Upper limit for the estimated correlation between the noise of neighbouring values.
 const MAX_AUTOCORRELATION: f64 = 0.8;
-/// Number of blocks whose means are compared to detect noise in slow waves.
+/// Number of blocks whose means are compared to detect slow waves of noise.
 const BLOCKS: usize = 12;
-/// Lowest noise that is assumed, as a share of the level: recorded times have three digits.
+/// Lower limit for the estimated noise, as a fraction of the level: recorded times have three significant digits.
 const MIN_DEVIATION: f64 = 0.002;
-/// Values that deviate by more than this multiple of the typical deviation are outliers.
+/// Values that deviate from the median around them by more than this multiple of the typical deviation are outliers.
 const OUTLIER: f64 = 3.0;
 /// Ratio of the standard deviation of a normal distribution to its median absolute deviation.
 const NORMAL: f64 = 1.4826;
 
-/// The values, with each outlier replaced by the median of itself and the two values on either side (a Hampel filter).
+/// Returns the values with each outlier replaced by the median of itself and the two values on either side (a Hampel
+/// filter).
 pub fn without_outliers(values: &[f64]) -> Vec<f64> {
     let around = |index: usize| &values[index.saturating_sub(2)..(index + 3).min(values.len())];
     let medians: Vec<f64> =
@@ -27,11 +28,12 @@ pub fn without_outliers(values: &[f64]) -> Vec<f64> {
     values.iter().zip(&medians).map(filtered).collect()
 }
 
-/// The long-run variance: the variance of a sum of many values, per value, including the covariance of neighbours.
+/// Returns the long-run variance: the variance of the sum of many values, divided by their number. It includes the
+/// covariance of neighbouring values.
 ///
-/// The larger of two estimates. One fits a first-order autoregressive process to squared differences of values one and
-/// two positions apart. The other compares means of neighbouring blocks, which detects slower waves. Both omit large
-/// differences, where the level changed.
+/// The result is the larger of two estimates. The first fits a first-order autoregressive process to the squared
+/// differences between values one and two positions apart. The second compares the means of neighbouring blocks, which
+/// detects slower waves. Both ignore large differences, which occur where the level changes.
 pub fn long_run_variance(values: &[f64]) -> f64 {
     let squared_differences = |lag: usize| {
         let squares = values.windows(lag + 1).map(|pair| (pair[lag] - pair[0]).powi(2));
@@ -47,7 +49,7 @@ pub fn long_run_variance(values: &[f64]) -> f64 {
     autoregressive.max(waves).max(MIN_DEVIATION.powi(2))
 }
 
-/// The mean of the squared deviations, without those of outliers.
+/// Returns the mean of the squared deviations, without those of outliers.
 fn trimmed_mean(squares: &[f64]) -> f64 {
     let Some(typical) = median(squares.to_vec()) else { return 0.0 };
     let limit = typical * (NORMAL * OUTLIER).powi(2);

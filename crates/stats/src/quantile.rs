@@ -1,20 +1,20 @@
-//! Ranks of quantiles, and order-statistic intervals that show how far a percentile can be trusted.
+//! Ranks of quantiles, and the order-statistic intervals that show how precise a percentile is.
 //!
-//! Of n independent durations, the number above the true q-quantile is binomial with n trials and probability 1 - q,
-//! whatever the distribution (David and Nagaraja, *Order Statistics*, section 7.1). The ranks between which that
-//! number lies with a probability of 95 % bound the quantile. For high quantiles the upper bound exists only when even
-//! the largest value probably exceeds the quantile, q^n <= 2.5 %: 368 values for p99, 3,688 for p99.9, 36,887 for
-//! p99.99.
+//! Of n independent durations, the number above the true q-quantile follows the binomial distribution with n trials and
+//! the probability 1 - q, whatever the distribution of the durations (David and Nagaraja, *Order Statistics*, section
+//! 7.1). The range that contains this number with a probability of 95 % gives the ranks that bound the quantile. For
+//! high quantiles, the upper bound exists only if even the largest value probably exceeds the quantile, that is, if q^n
+//! <= 2.5 %: 368 values for p99, 3,688 for p99.9, 36,887 for p99.99.
 
-/// Probability outside an interval, on each side.
+/// The probability on each side of an interval.
 const TAIL: f64 = 0.025;
-/// Above this number of expected exceedances the normal approximation is accurate to two ranks, and the exact sum would
-/// underflow.
+/// Above this number of expected exceedances, the normal approximation is accurate to two ranks, and the exact sum
+/// would underflow.
 const EXACT_UP_TO: f64 = 500.0;
-/// The 97.5 % point of the standard normal distribution.
+/// The 97.5 % quantile of the standard normal distribution.
 const Z: f64 = 1.959_964;
 
-/// The ranks (1 = smallest) that bound a quantile with a confidence of 95 %.
+/// The ranks (1 = smallest) that bound a quantile with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankInterval {
     /// Lower bound; `None` if there are too few values.
@@ -23,16 +23,16 @@ pub struct RankInterval {
     pub high: Option<u64>,
 }
 
-/// The rank (1 = smallest) of quantile `q` (0 to 1) among `count` values: the smallest rank with a share of at least
-/// `q` of the values at or below it.
+/// Returns the rank (1 = smallest) of quantile `q` (0 to 1) among `count` values: the smallest rank at which at least a
+/// fraction `q` of the values are at or below the value.
 #[must_use]
 pub fn rank(count: u64, q: f64) -> u64 {
-    // Subtracting a tiny amount keeps 0.99 * 100 = 99.00000000000001 from becoming rank 100.
+    // Subtracting a tiny amount prevents 0.99 * 100 = 99.00000000000001 from becoming rank 100.
     let rank = (q * count as f64 - 1e-9).ceil();
     from_f64(rank).clamp(1, count.max(1))
 }
 
-/// The ranks that bound quantile `q` (0 to 1) of `count` values with a confidence of 95 %.
+/// Returns the ranks that bound quantile `q` (0 to 1) of `count` values with 95 % confidence.
 #[must_use]
 pub fn rank_interval(count: u64, q: f64) -> RankInterval {
     let exceed = count as f64 * (1.0 - q);
@@ -51,13 +51,13 @@ pub fn rank_interval(count: u64, q: f64) -> RankInterval {
     }
 }
 
-/// Whether `count` values support quantile `q` (0 to 1), that is, whether its upper bound exists.
+/// Returns whether `count` values are enough for quantile `q` (0 to 1), that is, whether its upper bound exists.
 #[must_use]
 pub fn is_supported(count: u64, q: f64) -> bool {
     count > 0 && (q >= 1.0 || count as f64 * q.ln() <= TAIL.ln())
 }
 
-/// The median; `None` if there are no values.
+/// Returns the median, or `None` if there are no values.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     let count = values.len();
@@ -71,15 +71,16 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(f64::midpoint(*low, high))
 }
 
-/// Bounds of the number of values that exceed a quantile, with a probability of 95 %.
+/// The 95 % bounds of the number of values that exceed a quantile.
 struct Exceedances {
-    /// The largest number that is improbably small; `None` if even 0 is probable.
+    /// The largest number whose probability, together with all smaller ones, is at most 2.5 %; `None` if even 0 is more
+    /// probable.
     few: Option<u64>,
-    /// The smallest number that is unlikely to be exceeded.
+    /// The smallest number that is exceeded with a probability of at most 2.5 %.
     many: u64,
 }
 
-/// Sums the binomial distribution term by term.
+/// Computes the bounds by summing the binomial distribution term by term.
 fn exact_exceedances(count: u64, q: f64) -> Exceedances {
     let odds = (1.0 - q) / q;
     let mut probability = (count as f64 * q.ln()).exp();
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_is_supported_from_the_published_count() {
+    fn a_percentile_is_supported_at_the_documented_count() {
         for (q, enough) in [(0.99, 368), (0.999, 3_688), (0.9999, 36_887)] {
             assert!(!is_supported(enough - 1, q), "{q} at {}", enough - 1);
             assert!(is_supported(enough, q), "{q} at {enough}");
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn ranks_of_ten_thousand_values_agree_with_the_literature() {
-        // With 10,000 requests the p99 may be anything from the 98.80th to the 99.19th percentile.
+        // With 10,000 requests, the p99 may be anything from the 98.80th to the 99.19th percentile.
         let RankInterval { low, high } = rank_interval(10_000, 0.99);
         assert!((9_878..=9_882).contains(&low.unwrap()), "{low:?}");
         assert!((9_918..=9_921).contains(&high.unwrap()), "{high:?}");

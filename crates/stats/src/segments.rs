@@ -1,30 +1,30 @@
-//! Change points of a series: the levels that explain it best, or a straight line.
+//! Fits levels or a straight line to a series, to find its change points.
 //!
-//! The levels are found exactly, by optimal partitioning (Jackson et al., 2005): the segmentation with the smallest
-//! squared error, where every change of level costs a fixed penalty. A straight line competes with them at the cost of
-//! one change.
+//! The levels are found exactly, by optimal partitioning (Jackson et al., 2005): the segmentation with the smallest sum
+//! of the squared error and a fixed penalty for each change of level. The straight line is preferred if it does better
+//! at the cost of one change.
 
-/// Number of values in the shortest segment.
+/// Minimum number of values in a segment.
 pub const MIN_SEGMENT: usize = 5;
 
-/// The model that explains a series best.
+/// The model that fits a series best.
 pub enum Fit {
     /// A straight line: the series drifts.
     Line(Line),
-    /// One or several levels.
+    /// One or more levels.
     Levels(Vec<Segment>),
 }
 
-/// A straight line, given by its values at the two ends of the series.
+/// A straight line, given by its values at both ends of the series.
 #[derive(Debug, Clone, Copy)]
 pub struct Line {
     /// Value at the beginning of the series.
     pub from: f64,
-    /// Value at its end.
+    /// Value at the end of the series.
     pub to: f64,
 }
 
-/// A section of the series with one level.
+/// A section of the series with a single level.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment {
     /// Index of the first value.
@@ -34,7 +34,7 @@ pub struct Segment {
 }
 
 impl Fit {
-    /// Fits levels and a line; `penalty` is the reduction of the squared error that a change must achieve.
+    /// Fits levels and a line to the values. A change of level must reduce the squared error by more than `penalty`.
     pub fn of(values: &[f64], penalty: f64) -> Self {
         let sums = PrefixSums::of(values);
         let partition = sums.partition(penalty);
@@ -47,34 +47,34 @@ impl Fit {
     }
 }
 
-/// The best segmentation.
+/// The best segmentation of the series.
 struct Partition {
     segments: Vec<Segment>,
-    /// Its squared error plus its penalties.
+    /// The squared error plus the penalties.
     cost: f64,
 }
 
-/// The best segmentation of the first values of a series.
+/// The best segmentation of the first values of the series.
 #[derive(Debug, Clone, Copy)]
 struct BestPrefix {
-    /// Its squared error plus its penalties.
+    /// The squared error plus the penalties.
     cost: f64,
-    /// Index of the first value of its last segment.
+    /// Index of the first value of the last segment.
     last_first: usize,
 }
 
-/// The best straight line.
+/// The straight line that fits best.
 struct LineFit {
     line: Line,
-    /// Its squared error.
+    /// The squared error.
     cost: f64,
 }
 
-/// Prefix sums, which give the squared error of any segment in constant time.
+/// Prefix sums, from which the squared error of any segment is computed in constant time.
 struct PrefixSums {
     values: Vec<f64>,
     squares: Vec<f64>,
-    /// Sums of values times their positions.
+    /// Sums of the values times their positions.
     weighted: Vec<f64>,
 }
 
@@ -104,7 +104,7 @@ impl PrefixSums {
         (self.values[to] - self.values[from]) / (to - from) as f64
     }
 
-    /// Squared error of one level over `from..to`.
+    /// Returns the squared error of a single level over `from..to`.
     fn error(&self, from: usize, to: usize) -> f64 {
         let sum = self.values[to] - self.values[from];
         (self.squares[to] - self.squares[from] - sum * sum / (to - from) as f64).max(0.0)
@@ -112,7 +112,7 @@ impl PrefixSums {
 
     fn partition(&self, penalty: f64) -> Partition {
         let count = self.len();
-        // Returns, for each `end`, the best segmentation of the values before it.
+        // For each `end`, the best segmentation of the values before it.
         let mut best = vec![BestPrefix { cost: f64::INFINITY, last_first: 0 }; count + 1];
         best[0].cost = -penalty;
         for end in MIN_SEGMENT..=count {
@@ -133,7 +133,7 @@ impl PrefixSums {
         Partition { segments, cost: best[count].cost }
     }
 
-    /// The straight line with the smallest squared error.
+    /// Returns the straight line with the smallest squared error.
     fn line(&self) -> LineFit {
         let count = self.len();
         let n = count as f64;
@@ -142,7 +142,7 @@ impl PrefixSums {
         let spread = n * (n * n - 1.0) / 12.0;
         let slope = covariance / spread;
         let cost = (self.error(0, count) - slope * covariance).max(0.0);
-        // From the beginning of the first bin to the end of the last, not between their middles.
+        // The line runs from the beginning of the first bin to the end of the last, not between their midpoints.
         let line = Line { from: mean - slope * n / 2.0, to: mean + slope * n / 2.0 };
         LineFit { line, cost }
     }

@@ -1,18 +1,18 @@
-//! Determines whether a task was steady: finds changes of level, and drift, in its per-second values.
+//! Determines whether a task was steady: looks for changes of level, and for drift, in its per-second values.
 //!
-//! 1. Seconds are put into at most 120 bins, each wide enough for some operations, so that effort and memory do not
-//!    grow with the task, and anything shorter than a fiftieth of it does not count as a change.
-//! 2. Logarithms are taken, so that changes are relative, and outliers of one or two bins are replaced by the median
-//!    around them: a garbage collection is not a change of level.
-//! 3. The noise is estimated from differences of neighbours, which neither a change nor a drift disturbs much. The
-//!    estimate includes the correlation of neighbouring values: treating them as independent would find changes in
-//!    noise.
-//! 4. The levels that explain the values best are found exactly; each further level costs [`PENALTY`]. A straight line
-//!    competes with them at the cost of one level.
-//! 5. The remaining changes are compared with [`MIN_EFFECT`], the smallest change that matters. Where the noise would
-//!    have hidden a change of [`MAX_HIDDEN`], the label is [`SteadyState::Unknown`].
+//! 1. Seconds are grouped into at most 120 bins, each wide enough for several operations. CPU time and memory therefore
+//!    do not grow with the length of the task, and anything shorter than a fiftieth of the task is not a change.
+//! 2. Logarithms are taken, so that changes are relative. Outliers of one or two bins are replaced by the median of the
+//!    values around them: a garbage collection is not a change of level.
+//! 3. The noise is estimated from differences between neighbouring values, which neither a change nor a drift affects
+//!    much. The estimate includes the correlation of neighbouring values; treating them as independent would find
+//!    changes in mere noise.
+//! 4. The levels that fit the values best are found exactly; each additional level costs [`PENALTY`]. A straight line is
+//!    preferred if it does better at the cost of one level.
+//! 5. The remaining changes are compared with [`MIN_EFFECT`], the smallest change that matters. If the noise could hide
+//!    a change of [`MAX_HIDDEN`], the label is [`SteadyState::Unknown`].
 //!
-//! The constants come from a simulation, `examples/steady.rs`; `docs/measuring.md` has its results.
+//! The constants come from a simulation, `examples/steady.rs`; `docs/measuring.md` shows its results.
 
 use serde::Serialize;
 
@@ -20,19 +20,19 @@ use crate::noise::{long_run_variance, without_outliers};
 use crate::quantile::median;
 use crate::segments::{Fit, Line, Segment};
 
-/// With fewer whole seconds, or fewer bins, the label is unknown.
+/// With fewer whole seconds or fewer bins than this, the label is unknown.
 const MIN_SECONDS: usize = 20;
 /// Maximum number of bins.
 const MAX_BINS: usize = 120;
-/// Mean number of operations that a bin should have.
+/// Minimum mean number of operations per bin.
 const OPERATIONS_PER_BIN: u64 = 5;
-/// The smallest change that matters, as a share of the level.
+/// The smallest change that matters, as a fraction of the level.
 const MIN_EFFECT: f64 = 0.05;
-/// When the noise would hide a lasting change of this share, the label is unknown.
+/// If the noise could hide a lasting change of this fraction, the label is unknown.
 const MAX_HIDDEN: f64 = 0.20;
-/// A task has settled at its last level if that level lasts for this share of the window.
+/// A task has settled at its last level if that level lasts for at least this fraction of the window.
 const SETTLED: f64 = 0.25;
-/// The cost of a change, in units of the noise and of the logarithm of the number of bins.
+/// The cost of a change of level, in units of the noise times the logarithm of the number of bins.
 const PENALTY: f64 = 4.0;
 
 /// The label of a task.
@@ -51,18 +51,21 @@ pub enum SteadyState {
     Unknown,
 }
 
-/// Result of the steady-state check of a task; the module documentation describes the method.
+/// The result of the steady-state check of a task; the module documentation describes the method.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Steadiness {
     /// The label.
     pub state: SteadyState,
-    /// Time after which there was no change that matters, in seconds since the task began; `null` if it never settled.
+    /// Time from which there was no change that matters, in seconds since the task began; `null` if the task never
+    /// settled.
     pub since_s: Option<f64>,
-    /// The changes in order of time; empty for a steady task.
+    /// The changes, in the order in which they occurred; empty for a steady task.
     pub changes: Vec<LevelChange>,
-    /// The metric that determined the label: the one that changed, or else the first that could be judged.
+    /// The metric that determined the label: the first that changed, or otherwise the first for which there was enough
+    /// data.
     pub by: Option<SteadinessMetric>,
-    /// The smallest lasting change in the middle of the window that would have been detected, as a share of the level.
+    /// The smallest lasting change in the middle of the window that would have been detected, as a fraction of the
+    /// level.
     pub smallest_share: Option<f64>,
 }
 
@@ -77,11 +80,11 @@ pub struct LevelChange {
     pub before: f64,
     /// The level after, in the unit of the metric.
     pub after: f64,
-    /// `after / before - 1`.
+    /// Relative change: `after / before - 1`.
     pub share: f64,
 }
 
-/// A per-second value by which steadiness is judged.
+/// A per-second value that is checked for steadiness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadinessMetric {
@@ -93,7 +96,7 @@ pub enum SteadinessMetric {
     Latency,
 }
 
-/// One second of a task.
+/// The values of one second of a task.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TaskSecond {
     /// Operations that ended in this second, warm-up included.
@@ -102,16 +105,16 @@ pub struct TaskSecond {
     pub weight: u64,
     /// The part of `weight` that was done in the measured window.
     pub window_weight: u64,
-    /// Operations that succeeded; the medians are computed from these.
+    /// Successful operations, from which the medians are computed.
     pub timed: u64,
     /// Median service time in milliseconds; `None` if no operation succeeded.
     pub service_ms: Option<f64>,
-    /// Median latency in milliseconds of a task with a schedule; `None` if no operation succeeded.
+    /// Median latency in milliseconds; `None` for a task without a schedule or if no operation succeeded.
     pub latency_ms: Option<f64>,
 }
 
 impl Steadiness {
-    /// The result when there is too little data to judge.
+    /// Returns the result for too little data.
     fn unknown() -> Self {
         Self {
             state: SteadyState::Unknown,
@@ -122,10 +125,11 @@ impl Steadiness {
         }
     }
 
-    /// Judges a task by its seconds; the seconds with an index in `window` are measured and complete.
+    /// Checks the steadiness of a task from its values per second. `window` contains the indices of the seconds that
+    /// are measured and complete.
     ///
-    /// With a schedule, the schedule determines the throughput, so only times are judged; without one, work per second
-    /// is judged too. The first metric that is not steady determines the label.
+    /// A schedule determines the throughput of its task, so only times are checked; without a schedule, work per second
+    /// is checked too. The first metric that is not steady determines the label.
     #[must_use]
     pub fn of(seconds: &[TaskSecond], window: std::ops::Range<usize>, paced: bool) -> Self {
         let metrics: &[SteadinessMetric] = if paced {
@@ -141,7 +145,7 @@ impl Steadiness {
         };
         let mut since_s = trend.since.map(|since| since as f64);
         if trend.state == SteadyState::Steady && begin > 0 {
-            // Duration of the steady part before the window.
+            // The steady part may have begun before the window.
             let whole = seconds.get(..end).and_then(|whole| Judgment::of(whole, 0, metric));
             since_s =
                 since_s.zip(whole.and_then(|whole| whole.trend.since)).map(|(now, all)| now.min(all as f64));
@@ -156,7 +160,7 @@ impl Steadiness {
     }
 }
 
-/// Returns the first judgment that is not steady, or else the first that is known.
+/// Returns the first judgment that is not steady, or otherwise the first one whose label is known.
 fn first_that_changes(judgments: impl Iterator<Item = Judgment>) -> Option<Judgment> {
     let mut best: Option<Judgment> = None;
     for judgment in judgments {
@@ -174,20 +178,20 @@ fn first_that_changes(judgments: impl Iterator<Item = Judgment>) -> Option<Judgm
 struct Judgment {
     metric: SteadinessMetric,
     trend: Trend,
-    /// Logarithm of the smallest change that would have been detected.
+    /// Logarithm of the smallest relative change that would have been detected.
     smallest: f64,
 }
 
-/// The course of a series.
+/// The label and the changes of a series.
 struct Trend {
     state: SteadyState,
-    /// Start of the steady part: a bin, later converted to a second.
+    /// Start of the steady part: the index of a bin, later converted to a second.
     since: Option<usize>,
     changes: Vec<LevelChange>,
 }
 
 impl Judgment {
-    /// Judges one metric; returns `None` if there is too little data. `offset` is the index of the first second.
+    /// Judges one metric, or returns `None` if there is too little data. `offset` is the index of the first second.
     fn of(seconds: &[TaskSecond], offset: usize, metric: SteadinessMetric) -> Option<Self> {
         let Bins { width, bins } = Bins::of(seconds, metric)?;
         let typical = median(bins.iter().map(|bin| bin.value).collect())?;
@@ -198,7 +202,7 @@ impl Judgment {
         let filtered = without_outliers(&logs);
         let count = filtered.len() as f64;
         let penalty = long_run_variance(&filtered) * PENALTY * count.ln();
-        // The smallest change of level in the middle that outweighs its penalty.
+        // The smallest change of level in the middle of the series that outweighs its penalty.
         let smallest = 2.0 * (penalty / count).sqrt();
         let second = |bin: usize| offset + bins[bin].first;
         let direction = if metric == SteadinessMetric::Throughput { 1.0 } else { -1.0 };
@@ -224,7 +228,8 @@ impl Trend {
         Self { state: SteadyState::Steady, since: Some(0), changes: Vec::new() }
     }
 
-    /// The trend of logarithms on a line over these seconds; `direction` is 1 where larger values are faster, else -1.
+    /// Returns the trend of logarithms that follow a line over these seconds; `direction` is 1 if larger values are
+    /// faster, otherwise -1.
     fn drift(line: Line, direction: f64, seconds: std::ops::Range<usize>) -> Self {
         let rise = (line.to - line.from) * direction;
         if rise.abs() < MIN_EFFECT.ln_1p() {
@@ -238,7 +243,7 @@ impl Trend {
         Self { state, since: None, changes: vec![change] }
     }
 
-    /// The trend of logarithms with these levels; `second` is the second in which a bin begins.
+    /// Returns the trend of logarithms with these levels; `second` returns the second in which a bin begins.
     fn steps(levels: &[Segment], direction: f64, bins: usize, second: &dyn Fn(usize) -> usize) -> Self {
         let Swings { rise, fall } = Swings::of(levels.iter().map(|segment| segment.level * direction));
         let state = match (rise >= MIN_EFFECT.ln_1p(), fall >= MIN_EFFECT.ln_1p()) {
@@ -277,7 +282,7 @@ struct Bin {
 }
 
 impl Bins {
-    /// Puts the seconds into bins; returns `None` if there are too few.
+    /// Groups the seconds into bins, or returns `None` if there are too few.
     fn of(seconds: &[TaskSecond], metric: SteadinessMetric) -> Option<Self> {
         let operations: u64 = seconds.iter().map(|second| second.operations).sum();
         let count = seconds.len();
@@ -286,7 +291,7 @@ impl Bins {
         }
         let for_operations = (count as u64 * OPERATIONS_PER_BIN).div_ceil(operations.max(1));
         let width = count.div_ceil(MAX_BINS).max(usize::try_from(for_operations).unwrap_or(usize::MAX));
-        // The remainder is shorter than a bin. It is left out at the end, where it cannot be warm-up.
+        // The remainder is shorter than a bin. It is left out at the end, which cannot be warm-up.
         let bins = seconds.chunks_exact(width).enumerate().filter_map(|(bin, chunk)| {
             let times =
                 |value: fn(&TaskSecond) -> Option<f64>| median(chunk.iter().filter_map(value).collect());
@@ -304,7 +309,7 @@ impl Bins {
     }
 }
 
-/// The largest rise and the largest fall between any two levels, in order of time.
+/// The largest rise and the largest fall from any level to a later one.
 struct Swings {
     rise: f64,
     fall: f64,
@@ -324,7 +329,7 @@ impl Swings {
     }
 }
 
-/// The first bin of the last levels whose differences are too small to matter.
+/// Returns the first bin of the last levels, those whose differences are too small to matter.
 fn settled_at(levels: &[Segment]) -> usize {
     let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut first = 0;

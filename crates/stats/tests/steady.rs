@@ -1,10 +1,10 @@
-//! Tests the steady-state check on series whose level is known.
+//! Tests the steady-state check on series whose levels are known.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use pacenote_stats::{Steadiness, SteadinessMetric, SteadyState, TaskSecond};
 
-/// Random numbers from one seed (`SplitMix64`).
+/// Random numbers from a seed (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -16,13 +16,13 @@ impl Random {
         ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns an approximately normally distributed number with standard deviation 1.
+    /// Returns a number from an approximately standard normal distribution.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.share()).sum::<f64>() - 6.0
     }
 }
 
-/// A level as a function of the share of the task that has passed.
+/// A level as a function of the elapsed fraction of the task.
 type Shape = fn(f64) -> f64;
 
 /// First-order autoregressive noise.
@@ -30,7 +30,7 @@ type Shape = fn(f64) -> f64;
 struct Noise {
     /// Standard deviation.
     deviation: f64,
-    /// Share of the previous value that each value contains.
+    /// Fraction of the previous value that each value contains.
     correlation: f64,
 }
 
@@ -38,7 +38,7 @@ fn noise(deviation: f64, correlation: f64) -> Noise {
     Noise { deviation, correlation }
 }
 
-/// A task without a schedule whose level follows `shape`.
+/// Returns the seconds of a task without a schedule whose level follows `shape`.
 fn task(count: usize, shape: Shape, noise: Noise, seed: u64) -> Vec<TaskSecond> {
     let Noise { deviation, correlation } = noise;
     let mut random = Random(seed);
@@ -68,7 +68,7 @@ fn autocorrelated_noise_is_rarely_labelled_as_a_change() {
             .map(|seed| steadiness(&task(count, |_| 1.0, noise(0.05, 0.6), seed)).state)
             .filter(|state| !matches!(state, SteadyState::Steady | SteadyState::Unknown))
             .count();
-        assert!(wrong <= 10, "{wrong} of 200 at {count} s");
+        assert!(wrong <= 10, "{wrong} of 200 series of {count} s are not labelled steady");
     }
 }
 
@@ -81,7 +81,7 @@ fn warming_slowing_and_unsteady_series_get_their_labels() {
         (|over| if over < 0.5 { 1.0 } else { 1.15 }, SteadyState::Warming),
         (|over| if over < 0.7 { 1.0 } else { 0.88 }, SteadyState::Slowing),
         (|over| if over % 0.5 < 0.25 { 1.0 } else { 0.8 }, SteadyState::NotSteady),
-        // A change that is certain, but too small to matter.
+        // A change that is certainly real, but too small to matter.
         (|over| 1.0 - 0.02 * over, SteadyState::Steady),
     ];
     for (number, (shape, state)) in shapes.into_iter().enumerate() {
@@ -110,7 +110,7 @@ fn the_change_and_when_the_task_settled_are_reported() {
     assert_eq!((found.state, found.since_s), (SteadyState::Warming, Some(40.0)));
     let change = found.changes[0];
     assert!((change.share - 0.25).abs() < 0.02 && (change.before - 8000.0).abs() < 100.0, "{change:?}");
-    // With the first half as warm-up, the rest is steady, from the change on.
+    // With the first half as the warm-up, the rest is steady from the change on.
     let found = Steadiness::of(&seconds, 100..200, false);
     assert_eq!((found.state, found.since_s, found.changes.len()), (SteadyState::Steady, Some(40.0), 0));
     // A warm-up that is too short is detected.
@@ -123,7 +123,7 @@ fn short_sparse_and_noisy_series_are_unknown() {
     let flat = |count, deviation| task(count, |_| 1.0, noise(deviation, 0.0), 5);
     assert_eq!(steadiness(&flat(19, 0.01)).state, SteadyState::Unknown);
     assert_eq!(steadiness(&flat(20, 0.01)).state, SteadyState::Steady);
-    assert_eq!(steadiness(&flat(30, 0.5)).state, SteadyState::Unknown, "this much noise hides any change");
+    assert_eq!(steadiness(&flat(30, 0.5)).state, SteadyState::Unknown, "the noise hides any change");
     let mut rare = flat(600, 0.01);
     for (number, second) in rare.iter_mut().enumerate() {
         *second = TaskSecond { operations: u64::from(number % 10 == 0), ..*second };
@@ -134,7 +134,7 @@ fn short_sparse_and_noisy_series_are_unknown() {
 }
 
 #[test]
-fn with_a_schedule_only_times_are_judged() {
+fn with_a_schedule_only_times_are_checked() {
     let growing = |number: usize| TaskSecond {
         operations: 100,
         weight: 100,

@@ -1,22 +1,23 @@
-//! Functions that the tests of the generators share.
+//! Functions shared by the tests of the generators.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // test helpers may panic
 
 use pacenote_corpus::{FileSpec, Generator, generator};
 use serde_json::Value;
 
-/// The generator of a corpus.
+/// Returns the generator of a corpus.
 pub fn of(corpus: &str) -> &'static dyn Generator {
     generator(corpus).expect("the generator is registered")
 }
 
-/// Generates one file.
+/// Generates one file, and returns its bytes.
 pub fn bytes(corpus: &str, file: &FileSpec, seed: u64, threads: usize) -> Vec<u8> {
     let mut sink = Vec::new();
     of(corpus).write(file, seed, threads, &mut sink).unwrap();
     sink
 }
 
-/// The documents of a whole corpus, parsed. Checks that each document is one line and that the last line ends.
+/// Generates a whole corpus and returns the parsed documents. Checks that each document is one line and that the last
+/// line ends with a newline.
 pub fn parsed(corpus: &str, documents: u64, seed: u64) -> Vec<Value> {
     let mut all = Vec::new();
     for file in of(corpus).files(documents) {
