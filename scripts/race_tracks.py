@@ -31,6 +31,7 @@ failure in nested is a defect of OpenSearch 3.3.0: its log shows an UnsupportedO
 `AbstractNumericDocValues.advance`, for a sort over all documents of an index with nested ones."""
 """The causes of the failures, as text of the page; review it when the failures change."""
 
+PAGE_WIDTH = 120
 DOCUMENTS = 100_000
 ITERATIONS = 5
 PERIOD_S = 10
@@ -130,7 +131,7 @@ def main(arguments: Sequence[str]) -> int:
             "embedded OpenSearch with generated data, unchanged in test mode, and with "
             f"{DOCUMENTS:,} documents and at most {ITERATIONS} iterations per client and task. Failed tasks "
             "are listed with the first reason that the engine returned.",
-            118,
+            PAGE_WIDTH,
         ),
         "",
         "| track | test mode | 100,000 documents |",
@@ -148,8 +149,9 @@ def main(arguments: Sequence[str]) -> int:
             lines.append(f"| {folder.name} | {small.cell()} | {large.cell()} |")
             sys.stderr.write(lines[-1] + "\n")
             remarks |= dict.fromkeys(f"- {folder.name}, {text}" for text in (*small.failed, *large.failed))
-    body = [*lines, *(["", "## Failures", ""] if remarks else []), *remarks]
-    options.output.write_text("\n".join([*body, *(["", WHY] if remarks else [])]) + "\n", encoding="utf-8")
+    if remarks:
+        lines += ["", "## Failures", "", *remarks, "", *textwrap.wrap(WHY, PAGE_WIDTH)]
+    options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return int(bool(remarks))
 
 

@@ -62,18 +62,14 @@ REMOVED = {
     "Letter": "CheckedRequest",
     "LightClient": "BuiltinClient",
     "Limiter": "OperationBudget",
-    "Link": "PooledConnection",
     "Links": "ConnectionPool",
     "Mailbox": "EventQueue",
-    "Memory": "Captures",
     "mute": "disable_writing",
     "no_room": "rejected_positions",
-    "note": "record",
     "obituary": "exit_reason",
     "Obituary": "PanicGuard",
     "of_sub_operations": "service_time_only",
     "OpenLoop": "SharedSchedule",
-    "Order": "WorkerCommand",
     "Outgoing": "RecordSender",
     "pack": "compress",
     "PartResult": "SubOperationResult",
@@ -106,7 +102,6 @@ REMOVED = {
     "StepRun": "StepState",
     "stir": "mark_active",
     "Stretch": "ReadTarget",
-    "sweep": "cleanup_orphans",
     "take_admitted": "drain_admitted_count",
     "TaskEnded": "WorkerTaskEnd",
     "TaskRun": "TaskState",
@@ -122,12 +117,13 @@ REMOVED = {
     "Wanted": "Download",
     "Watch": "SpinWait",
     "weighs_itself": "weight_known_at_runtime",
-    "Window": "SecondStats",
     "with_retry": "add_attempt",
     "without_retried": "subtract_resent",
     "WorkerIndex": "WorkerShare",
 }
-"""Removed name of a type, function or module → its current name, or what replaces it."""
+"""Removed name of a type, function or module → its current name, or what replaces it. Ordinary words that
+another thing could rightly have as its name are not here.
+"""
 
 _RUST_TYPE = re.compile(r"^\s*pub(?:\([^)]*\))?\s+(?:struct|enum|union|trait|type)\s+(\w+)", re.MULTILINE)
 _RUST_ITEM = re.compile(r"\b(?:struct|enum|union|trait|type|fn|mod)\s+(\w+)")
