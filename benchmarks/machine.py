@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from outcome import BenchmarkError
 
-from pacenote.telemetry.environment import read_environment
+from pacenote.race.environment import read_environment
 
 PYTHON = sys.executable
 PACENOTE = str(Path(sys.executable).with_name("pacenote"))

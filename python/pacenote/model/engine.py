@@ -7,9 +7,12 @@ needed to assemble and start an engine is in `provision/distributions`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
+
+GetJson = Callable[[str], Mapping[str, Any]]
+"""Reads a path of the engine, such as `/_stats`, as parsed JSON. Raises EngineError."""
 
 OPENSEARCH: Final = "opensearch"
 """The name of OpenSearch, as it reports it and as `--distribution` takes it."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pacenote.model.engine import GetJson
 from pacenote.model.race_record import DocumentCheck
 from pacenote.model.result import TaskResult
 from pacenote.model.work import (
@@ -19,8 +20,7 @@ from pacenote.model.work import (
 )
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
-from pacenote.telemetry.device import GetJson
-from pacenote.telemetry.document_counts import count_documents
+from pacenote.race.document_counts import count_documents
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Target, TargetHost, TargetProxy
 from pacenote.race.corpora import PreparedCorpora
-from pacenote.telemetry.environment import read_environment
+from pacenote.race.environment import read_environment
 from pacenote.track.prepare import PreparedTrack
 
 _SCHEMES: dict[str, Authentication] = {"basic": "basic", "apikey": "api-key", "bearer": "bearer"}

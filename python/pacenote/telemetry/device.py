@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode, encode
+from pacenote.model.engine import GetJson
 from pacenote.model.system_metrics import SystemMetrics
-
-GetJson = Callable[[str], Mapping[str, Any]]
-"""Reads a path of the cluster, such as `/_stats`, as parsed JSON. Raises EngineError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Counting documents after a race."""
 
 from pacenote.errors import EngineError
-from pacenote.telemetry.document_counts import count_documents
+from pacenote.race.document_counts import count_documents
 
 
 def test_indices_are_counted_after_a_refresh():

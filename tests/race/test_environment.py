@@ -2,7 +2,7 @@
 
 import pytest
 
-from pacenote.telemetry.environment import (
+from pacenote.race.environment import (
     parse_cpu_model,
     parse_load,
     parse_memory,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from pacenote.errors import PacenoteError
-from pacenote.telemetry.device import GetJson
+from pacenote.model.engine import GetJson
 from pacenote.units import format_count
 
 
