@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pacenote.report.formatting import format_number
+from pacenote.report.formatting import format_value
 from pacenote.report.render.csv import render_csv
 from pacenote.report.render.json import render_json
 from pacenote.report.render.markdown import escape, pipe_table, render_markdown
@@ -59,8 +59,8 @@ def test_all_renderers_show_the_same_data():
     ]
     markdown, terminal = render_markdown(report), on_terminal(report, width=400)
     for row in report.rows:
-        assert f"{format_number(row.value)}" in markdown
-        assert f"{format_number(row.value)}" in terminal
+        assert f"{format_value(row.value)}" in markdown
+        assert f"{format_value(row.value)}" in terminal
     for note in (*report.header, *note_lines(report)):
         assert escape(note.text) in markdown
         assert note.text in terminal
@@ -109,7 +109,7 @@ def test_numbers_are_aligned_by_the_option(align, rule, cells):
     ],
 )
 def test_numbers_have_six_digits_and_no_exponent(value, text):
-    assert format_number(value) == text
+    assert format_value(value) == text
 
 
 def test_markup_in_a_name_is_text():

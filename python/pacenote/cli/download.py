@@ -9,11 +9,12 @@ import os
 from pathlib import Path
 
 from pacenote.cli.console import Console
+from pacenote.cli.engine_options import jdk, selected_engine
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
-from pacenote.cli.race import add_corpus_options, jdk, selected_engine
 from pacenote.cli.track_options import (
     add_challenge_option,
+    add_corpus_options,
     add_filter_options,
     add_param_options,
     add_source_options,

@@ -102,7 +102,7 @@ def _telemetry(options: argparse.Namespace, console: Console) -> str:  # noqa: A
 
 
 def _pipelines(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
-    from pacenote.cli.race import PIPELINES
+    from pacenote.cli.engine_options import PIPELINES
 
     return _named(options, "pipelines", list(PIPELINES.items()))
 

@@ -7,17 +7,19 @@ import importlib
 import os
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pacenote.cli import values
 from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
 from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
+from pacenote.cli.engine_options import PIPELINES, jdk, selected_engine
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
 from pacenote.cli.track_options import (
     add_challenge_option,
+    add_corpus_options,
     add_filter_options,
     add_flavor_options,
     add_param_options,
@@ -51,12 +53,6 @@ UNAVAILABLE_OPTIONS = {
     "--enable-driver-profiling": "",
     "--multi-cluster": "",
 }
-
-PIPELINES = {
-    "from-distribution": "assemble and start an engine on this host, race, stop it",
-    "benchmark-only": "race against an existing cluster",
-}
-"""Pipelines and their descriptions."""
 
 _PROVISIONING = (
     "distribution",
@@ -236,29 +232,6 @@ def _engine_fields(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value}
 
 
-def selected_engine(distribution: str | None, version: str | None) -> dict[str, Any]:
-    """The engine by field of the request: a missing option follows from the other; empty without both.
-
-    Raises UsageError for an unknown distribution.
-    """
-    if not distribution and not version:
-        return {}
-    from pacenote.provision.distributions.registry import default_version, implied_distribution
-
-    distribution = distribution or implied_distribution(version or "")
-    version = version or default_version(distribution)
-    return {"distribution": distribution, "distribution_version": version}
-
-
-def jdk(text: str) -> int | Literal["bundled"]:
-    """`--runtime-jdk`: a major version or `bundled`. Raises UsageError."""
-    if text == "bundled":
-        return "bundled"
-    if not text.isdigit():
-        raise UsageError(f"--runtime-jdk must be a major version such as 21, or 'bundled', not '{text}'")
-    return int(text)
-
-
 def _add_track_options(parser: Parser) -> None:
     add_source_options(parser)
     add_param_options(parser)
@@ -273,31 +246,6 @@ def _add_track_options(parser: Parser) -> None:
         metavar="URL",
         help="download artifacts from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
     )
-
-
-def add_corpus_options(parser: Parser) -> None:
-    """Adds the options for the source and the folder of the data."""
-    parser.add_argument(
-        "--corpus",
-        choices=("declared", "as-is", "generated"),
-        help="source of the data: the files that the track declares, existing files as they are, or the "
-        "seeded generator",
-    )
-    parser.add_argument(
-        "--corpus-documents",
-        type=values.positive,
-        metavar="N",
-        help="maximum number of documents generated for a corpus (default: 1000000)",
-    )
-    parser.add_argument(
-        "--corpus-mirror",
-        type=values.mirrors,
-        default=os.environ.get("PACENOTE_CORPUS_MIRROR", ""),
-        metavar="URL,…",
-        help="mirror to download corpora from first: URL replaces scheme and host, PREFIX=URL replaces that "
-        "prefix of their URLs (default: $PACENOTE_CORPUS_MIRROR)",
-    )
-    parser.add_argument("--dataset-cache", type=values.path, metavar="FOLDER", help="folder of data files")
 
 
 def _add_cluster_options(parser: Parser) -> None:

@@ -1,8 +1,9 @@
-"""Options that select a track, its parameters and its tasks, shared by all commands that load one."""
+"""Options that select a track, its parameters, tasks and data, shared by all commands that load one."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -116,3 +117,28 @@ def _check(given: Mapping[str, Any]) -> None:
     check_source(given, ("track", "track_repository", "track_revision"))
     if given.get("include_tasks") and given.get("exclude_tasks"):
         raise UsageError("give either --include-tasks or --exclude-tasks, not both")
+
+
+def add_corpus_options(parser: Parser) -> None:
+    """Adds the options for the source and the folder of the data."""
+    parser.add_argument(
+        "--corpus",
+        choices=("declared", "as-is", "generated"),
+        help="source of the data: the files that the track declares, existing files as they are, or the "
+        "seeded generator",
+    )
+    parser.add_argument(
+        "--corpus-documents",
+        type=values.positive,
+        metavar="N",
+        help="maximum number of documents generated for a corpus (default: 1000000)",
+    )
+    parser.add_argument(
+        "--corpus-mirror",
+        type=values.mirrors,
+        default=os.environ.get("PACENOTE_CORPUS_MIRROR", ""),
+        metavar="URL,…",
+        help="mirror to download corpora from first: URL replaces scheme and host, PREFIX=URL replaces that "
+        "prefix of their URLs (default: $PACENOTE_CORPUS_MIRROR)",
+    )
+    parser.add_argument("--dataset-cache", type=values.path, metavar="FOLDER", help="folder of data files")

@@ -148,6 +148,11 @@ class RaceRequest:
     maven_mirror: str | None = field(default=None, repr=False)
     """URL to download artifacts from instead of Maven Central; it may contain credentials."""
 
+    @property
+    def data_root(self) -> Path:
+        """The folder of data files."""
+        return self.dataset_cache or self.home / "corpora"
+
     def track_request(self, engine_version: str = "") -> TrackRequest:
         """Returns the request for the track; the version of the engine selects the branch of a repository."""
         shared = {

@@ -118,7 +118,7 @@ class _CorpusPreparer:
 
     def __init__(self, track: Track, request: RaceRequest, progress: ProgressCallback) -> None:
         self._track_folders = (Path(track.root),) if request.track_path else ()
-        self._cache = request.dataset_cache or request.home / "corpora"
+        self._cache = request.data_root
         self._request = request
         self._progress = progress
 

@@ -101,7 +101,7 @@ def prepare_plugin_data(
 ) -> None:
     """Lets plug-ins download or generate their own data. Raises TrackError and CorpusError."""
     if plugins is not None:
-        plugins.prepare(data_root(request), _tools(request, progress), progress)
+        plugins.prepare(request.data_root, _tools(request, progress), progress)
 
 
 def set_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, request: RaceRequest) -> None:
@@ -109,7 +109,7 @@ def set_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, reque
     if plugins is None:
         return
     files = {key: (file.path, file.documents) for key, file in corpora.files.items()}
-    folders = (plugins.root, data_root(request)) if request.track_path else (data_root(request),)
+    folders = (plugins.root, request.data_root) if request.track_path else (request.data_root,)
     plugins.set_data_files(folders, files)
 
 
@@ -173,11 +173,6 @@ def _max_operations(bound: TaskBound) -> int | None:
     if not isinstance(bound, Iterations) or bound.measured == UNTIL_EXHAUSTED:
         return None
     return bound.warmup + bound.measured
-
-
-def data_root(request: RaceRequest) -> Path:
-    """The folder of data files."""
-    return request.dataset_cache or request.home / "corpora"
 
 
 def _tools(request: RaceRequest, progress: ProgressCallback) -> DataTools:

@@ -59,7 +59,7 @@ from pacenote.race.record import (
     with_failure,
     with_verdict,
 )
-from pacenote.race.targets import parse_clusters, probe_clusters, with_targets
+from pacenote.race.targets import check_clusters, parse_clusters, with_targets
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from pacenote.telemetry.device import ObservedCluster, TelemetryDevices, TelemetryResult
@@ -164,7 +164,7 @@ def run_stages(
     both functions and of `race`.
     """
     with _signals_interrupt():
-        existing = probe_clusters(request, listener.warning)
+        existing = check_clusters(request, listener.warning)
         prepared = _load_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
         with track_plugins(
@@ -201,7 +201,7 @@ class _Preparation:
         folder = RaceStore(request.home).create(initial_record(request, self.prepared, corpora))
         try:
             with self.existing or start_cluster(engine, self.listener.preparing) as cluster:
-                record = _store_plan(folder, plan, cluster, request)
+                record = _record_start(folder, plan, cluster, request)
                 self._announce_start(record, cluster)
                 return drive_stage(
                     RaceContext(
@@ -264,7 +264,7 @@ def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
         listener.info(text)
 
 
-def _store_plan(folder: RaceFolder, plan: Plan, cluster: Cluster, request: RaceRequest) -> RaceRecord:
+def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: RaceRequest) -> RaceRecord:
     """Stores the final plan without its secrets, and the record with the cluster."""
     plan = with_targets(plan, cluster, request)
     public = plan.to_public_json(secret_values(request.track_params))

@@ -27,7 +27,7 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
     return (tested, *(existing_cluster(other.hosts, other.client) for other in request.additional_clusters))
 
 
-def probe_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
+def check_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
     """The existing cluster under test; None if the race starts an engine.
 
     Sends a request to each cluster of the race, so that failures are found before the race. Calls `warn` with

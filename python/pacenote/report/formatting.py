@@ -5,7 +5,7 @@ from __future__ import annotations
 from pacenote.report.rows import SHORT_WINDOW_MARK, Row
 
 
-def format_number(value: float | int | None) -> str:
+def format_value(value: float | int | None) -> str:
     """Six significant digits as in Rally, but never an exponent: `1234567.0` is written as `1234567`."""
     if value is None:
         return ""
@@ -25,7 +25,7 @@ def format_interval(row: Row) -> str:
     if row.low is None and row.high is None:
         return f"{row.mark} no interval"
     if row.high is None:
-        return f"{row.mark} ≥ {format_number(row.low)}"
+        return f"{row.mark} ≥ {format_value(row.low)}"
     if row.low is None:
-        return f"{row.mark} ≤ {format_number(row.high)}"
-    return f"{row.mark} {format_number(row.low)} … {format_number(row.high)}"
+        return f"{row.mark} ≤ {format_value(row.high)}"
+    return f"{row.mark} {format_value(row.low)} … {format_value(row.high)}"

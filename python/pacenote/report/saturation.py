@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pacenote.model.printable import single_line
 from pacenote.model.saturation import ConcurrencyLevel, Estimate, LimitedBy, Probe, SaturationResult, UslFit
-from pacenote.report.formatting import format_number as plain
+from pacenote.report.formatting import format_value
 from pacenote.units import format_count, format_number
 
 _WHY: dict[LimitedBy, str] = {
@@ -81,7 +81,7 @@ def _probe_cells(probe: Probe, shown: Sequence[float]) -> list[str]:
         str(probe.number),
         format_number(probe.rate),
         format_number(probe.achieved),
-        *(f"{plain(time.ms)}{'' if time.supported else ' *'}" if time else "" for time in times),
+        *(f"{format_value(time.ms)}{'' if time.supported else ' *'}" if time else "" for time in times),
         f"{probe.error_rate * 100:.3g}",
         f"{probe.waited:,}",
         f"{probe.outcome}{why}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pacenote.report.formatting import format_interval, format_number
+from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.rows import Alignment, Note, Report, note_lines
 
 _VALUE = 2
@@ -15,7 +15,7 @@ def render_markdown(report: Report, align: Alignment = "decimal") -> str:
     """The report as Markdown text that ends in a newline, with an interval column if a value is marked."""
     headers = ["Metric", "Task", "Value", "Unit"] + (["95 % interval"] if report.has_marks else [])
     rows = [
-        [row.metric, row.task, format_number(row.value), row.unit, format_interval(row)][: len(headers)]
+        [row.metric, row.task, format_value(row.value), row.unit, format_interval(row)][: len(headers)]
         for row in report.rows
     ]
     parts = [

@@ -6,7 +6,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from pacenote.report.formatting import format_interval, format_number
+from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.render.markdown import pad_decimals
 from pacenote.report.rows import Alignment, Note, Report, note_lines
 
@@ -28,7 +28,7 @@ def render_terminal(report: Report, console: Console, align: Alignment = "decima
 
 
 def _table(report: Report, align: Alignment) -> Table:
-    values = [format_number(row.value) for row in report.rows]
+    values = [format_value(row.value) for row in report.rows]
     if align == "decimal":
         # rich removes blanks at the end of a cell, so cells are padded on the left as well.
         padded = pad_decimals(values)

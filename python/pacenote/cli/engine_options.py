@@ -1,0 +1,36 @@
+"""Pipelines, and the options that select the engine to install, shared by several commands."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pacenote.errors import UsageError
+
+PIPELINES = {
+    "from-distribution": "assemble and start an engine on this host, race, stop it",
+    "benchmark-only": "race against an existing cluster",
+}
+"""Pipelines and their descriptions."""
+
+
+def selected_engine(distribution: str | None, version: str | None) -> dict[str, Any]:
+    """The engine by field of the request: a missing option follows from the other; empty without both.
+
+    Raises UsageError for an unknown distribution.
+    """
+    if not distribution and not version:
+        return {}
+    from pacenote.provision.distributions.registry import default_version, implied_distribution
+
+    distribution = distribution or implied_distribution(version or "")
+    version = version or default_version(distribution)
+    return {"distribution": distribution, "distribution_version": version}
+
+
+def jdk(text: str) -> int | Literal["bundled"]:
+    """`--runtime-jdk`: a major version or `bundled`. Raises UsageError."""
+    if text == "bundled":
+        return "bundled"
+    if not text.isdigit():
+        raise UsageError(f"--runtime-jdk must be a major version such as 21, or 'bundled', not '{text}'")
+    return int(text)
