@@ -1,4 +1,4 @@
-"""Quantities and their formatting."""
+"""Parsing and formatting of quantities."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pacenote.units import Rate, format_bytes, format_count, format_number, form
     ("text", "value", "unit"),
     [("10 docs/s", 10, "docs"), ("0.5 ops/s", 0.5, "ops"), (" 3 pages/s ", 3, "pages")],
 )
-def test_rates(text: str, value: float, unit: str) -> None:
+def test_rates_are_parsed(text: str, value: float, unit: str) -> None:
     assert Rate.parse(text) == Rate(value, unit)
 
 
 @pytest.mark.parametrize("text", ["", "10", "10 docs", "docs/s", "-1 docs/s", "10docs/s", "1 a b/s"])
-def test_text_that_is_not_a_rate(text: str) -> None:
+def test_text_that_is_not_a_rate_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not a rate"):
         Rate.parse(text)
 
 
-def test_a_rate_is_written_as_it_is_read() -> None:
+def test_a_rate_is_formatted_as_it_is_parsed() -> None:
     assert str(Rate(2.5, "docs")) == "2.5 docs/s"
 
 
@@ -36,7 +36,7 @@ def test_a_rate_is_written_as_it_is_read() -> None:
         (-2048, "-2.0 KiB"),
     ],
 )
-def test_bytes(value: float, text: str) -> None:
+def test_bytes_are_formatted_in_binary_units(value: float, text: str) -> None:
     assert format_bytes(value) == text
 
 
@@ -53,7 +53,7 @@ def test_bytes(value: float, text: str) -> None:
         (59.97, "1 min"),
     ],
 )
-def test_seconds(value: float, text: str) -> None:
+def test_seconds_are_formatted_in_a_suitable_unit(value: float, text: str) -> None:
     assert format_seconds(value) == text
 
 
@@ -61,11 +61,11 @@ def test_seconds(value: float, text: str) -> None:
     ("value", "text"),
     [(0.0, "0"), (0.929762, "0.92976"), (1029.68, "1,029.7"), (70730.2, "70,730"), (123456.7, "123,457")],
 )
-def test_numbers_have_no_exponent(value: float, text: str) -> None:
+def test_numbers_are_formatted_without_an_exponent(value: float, text: str) -> None:
     assert format_number(value) == text
 
 
-def test_counts() -> None:
+def test_counts_are_formatted_with_singular_or_plural() -> None:
     assert format_count(1, "index", "indices") == "1 index"
     assert format_count(2, "index", "indices") == "2 indices"
     assert format_count(1_000_000, "document") == "1,000,000 documents"
@@ -84,11 +84,13 @@ def test_counts() -> None:
         (5, (), ()),
     ],
 )
-def test_splitting(total: int, weights: tuple[int, ...], parts: tuple[int, ...]) -> None:
+def test_a_total_is_split_in_proportion_to_the_weights(
+    total: int, weights: tuple[int, ...], parts: tuple[int, ...]
+) -> None:
     assert split_by_weight(total, weights) == parts
 
 
-def test_the_split_always_adds_up() -> None:
+def test_the_parts_always_add_up_to_the_total() -> None:
     weights = (2_708_746, 9_697_882, 13_053_463, 17_647_279, 10_716_760, 11_961_342, 181_463_624)
     for total in (7, 8, 1000, 999_999, 1_000_000, sum(weights)):
         parts = split_by_weight(total, weights)

@@ -1,4 +1,4 @@
-"""A fake cluster on loopback with one index of two shards, which supports only reading it."""
+"""A fake cluster on loopback that has one index of two shards and supports only reading it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNT = 25
 
 @dataclass
 class FakeCluster:
-    """Answers like a given version of OpenSearch, or like Elasticsearch."""
+    """Responds like a given version of OpenSearch or Elasticsearch."""
 
     distribution: str = "opensearch"
     version: str = "2.19.4"
@@ -31,11 +31,11 @@ class FakeCluster:
     mappings: dict[str, Any] = field(default_factory=dict)
     uuid: str = "u"
     raw: str = ""
-    """The source of all documents, exactly as sent."""
+    """The `_source` of every document, exactly as sent; generated if empty."""
     drop_page: bool = False
-    """Whether the second page of a scroll is lost in transit."""
+    """Whether one document is lost when the second page of a scroll is read."""
     statuses: list[int] = field(default_factory=list)
-    """Replies to the next searches, in place of hits."""
+    """HTTP statuses of the next searches, which return no hits."""
     points: dict[str, str] = field(default_factory=dict)
     """Open points in time, with their search preferences."""
     opened: int = 0
@@ -88,7 +88,7 @@ class FakeCluster:
             return 404, {"error": {"type": "search_context_missing_exception"}}
         shard = self.points[point]
         by_shard = body["sort"] == [{"_doc": "asc"}]
-        # Sorted by `_doc`, documents of different shards have the same sort values.
+        # With the sort order `_doc`, documents of different shards have the same sort values.
         assert by_shard == bool(shard)
         numbers = [n for n in range(COUNT) if not by_shard or n % SHARDS == int(shard)]
         places = list(enumerate(numbers))

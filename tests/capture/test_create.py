@@ -1,4 +1,7 @@
-"""Capturing from clusters that are old or busy, or that lose points in time; tests/e2e uses a real engine."""
+"""Tracks are captured from old or busy clusters, or ones that lose points in time.
+
+The tests in `tests/e2e` capture from a real engine.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from pacenote.track.source import open_track
 
 
 class TrackCreator:
-    """Creates a track from the index of the cluster, and keeps the messages."""
+    """Creates a track from the cluster's index, and records the messages."""
 
     def __init__(self, cluster: FakeCluster, folder: Path) -> None:
         self.cluster = cluster
@@ -46,10 +49,12 @@ def creator(cluster: FakeCluster, tmp_path: Path) -> TrackCreator:
     return TrackCreator(cluster, tmp_path)
 
 
-def test_an_opensearch_that_cannot_sort_across_shards_is_read_shard_by_shard(creator: TrackCreator) -> None:
+def test_an_opensearch_version_that_cannot_sort_across_shards_is_read_shard_by_shard(
+    creator: TrackCreator,
+) -> None:
     numbers = creator.create()
     assert numbers == [*range(0, COUNT, 2), *range(1, COUNT, 2)]
-    # One point in time tests whether they are supported, then one per shard; all are closed.
+    # The first point in time tests whether they are supported; then each shard has one. All are closed.
     assert (creator.cluster.opened, creator.cluster.points) == (3, {})
     track = load_track(open_track(creator.folder), {"number_of_replicas": 0}, RenderOptions(now=0))
     assert track.corpora[0].documents[0].document_count == COUNT
@@ -92,7 +97,7 @@ def test_requests_to_a_busy_cluster_are_retried(
         creator.create()
 
 
-def test_points_in_time_that_expire_repeatedly_end_the_capture(creator: TrackCreator) -> None:
+def test_the_capture_ends_if_points_in_time_expire_repeatedly(creator: TrackCreator) -> None:
     creator.cluster.lose_points = True
     with pytest.raises(EngineError, match="its points in time expire too early"):
         creator.create()
@@ -101,7 +106,7 @@ def test_points_in_time_that_expire_repeatedly_end_the_capture(creator: TrackCre
     )
 
 
-def test_documents_of_another_index_of_the_same_name_are_not_used(
+def test_documents_of_a_replaced_index_with_the_same_name_are_not_used(
     creator: TrackCreator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_space(*_: object) -> None:
@@ -119,7 +124,7 @@ def test_documents_of_another_index_of_the_same_name_are_not_used(
     assert creator.cluster.searches == 2 * first
 
 
-def test_a_second_capture_to_the_same_folder_is_refused(creator: TrackCreator) -> None:
+def test_a_second_capture_to_the_same_folder_is_rejected(creator: TrackCreator) -> None:
     creator.folder.mkdir()
     with (
         _exclusive_folder(creator.folder),
@@ -128,13 +133,13 @@ def test_a_second_capture_to_the_same_folder_is_refused(creator: TrackCreator) -
         creator.create()
 
 
-def test_an_index_that_does_not_store_documents_is_refused(creator: TrackCreator) -> None:
+def test_an_index_that_does_not_store_documents_is_rejected(creator: TrackCreator) -> None:
     creator.cluster.keeps_source = False
     with pytest.raises(EngineError, match=r"'notes' does not store its documents \(_source is disabled\)"):
         creator.create()
 
 
-def test_a_damaged_journal_starts_from_the_beginning(creator: TrackCreator) -> None:
+def test_with_a_damaged_journal_the_capture_starts_over(creator: TrackCreator) -> None:
     creator.folder.mkdir()
     (creator.folder / JOURNAL).write_text('{"notes": {"documents": "many"')
     (creator.folder / "notes-documents.json").write_text("rubbish")
@@ -147,7 +152,7 @@ def test_an_existing_track_is_not_overwritten(creator: TrackCreator) -> None:
         creator.create()
 
 
-def test_unknown_indices_are_refused(creator: TrackCreator) -> None:
+def test_unknown_indices_are_rejected(creator: TrackCreator) -> None:
     with pytest.raises(UsageError, match="--indices: no index poems in this cluster"):
         creator.create("poems")
     with pytest.raises(PacenoteError, match="give either --indices or --data-streams"):
@@ -155,7 +160,7 @@ def test_unknown_indices_are_refused(creator: TrackCreator) -> None:
     assert not creator.folder.exists()
 
 
-def test_pipelines_are_warned_about_and_engine_settings_left_out(creator: TrackCreator) -> None:
+def test_lossy_settings_cause_warnings_and_internal_settings_are_left_out(creator: TrackCreator) -> None:
     nodes = {"include": {"_tier_preference": "data_content"}, "total_shards_per_node": "2"}
     creator.cluster.settings = {
         **{"default_pipeline": "geoip", "uuid": "u", "creation_date": "1", "codec": "best"},
@@ -175,7 +180,7 @@ def test_pipelines_are_warned_about_and_engine_settings_left_out(creator: TrackC
     assert sorted(settings) == ["codec", "default_pipeline", "number_of_replicas", "number_of_shards"]
 
 
-def test_a_track_of_empty_indices_only_creates_them(tmp_path: Path) -> None:
+def test_a_track_captured_from_empty_indices_only_creates_them(tmp_path: Path) -> None:
     source = CaptureSource(
         "notes", (BackingIndex("notes", 1),), {"_meta": {"x": "{{a}} {# b #} {%"}}, {"number_of_shards": "1"}
     )

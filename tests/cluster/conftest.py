@@ -1,4 +1,4 @@
-"""A server with prepared answers for every test."""
+"""A fixture that runs a server with scripted responses."""
 
 from __future__ import annotations
 

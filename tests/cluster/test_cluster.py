@@ -1,4 +1,4 @@
-"""Existing clusters: what they report, and the message when they cannot be used."""
+"""Information about existing clusters, and the errors if they cannot be used."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_cluster_that_hides_its_nodes_is_described(server: ScriptedServer) -> 
     assert (info.distribution, info.flavor, info.nodes) == ("elasticsearch", "serverless", ())
 
 
-def test_another_server_is_not_accepted_as_a_cluster(server: ScriptedServer) -> None:
+def test_a_server_that_is_not_a_cluster_is_rejected(server: ScriptedServer) -> None:
     server.put("/", b"<html>")
     with pytest.raises(EngineError, match=f"127.0.0.1:{server.port} is neither"):
         existing_cluster(server.url).info()
@@ -112,7 +112,7 @@ def test_wrong_credentials_are_reported_and_never_shown() -> None:
         version("https://me:s3cret@127.0.0.1", authorization=ME)
 
 
-def test_ineffective_and_disabled_verification_is_warned_about() -> None:
+def test_disabled_or_ineffective_verification_causes_a_warning() -> None:
     def warnings(hosts: str, tls: TlsOptions) -> tuple[str, ...]:
         return existing_cluster(hosts, ClientOptions(tls=tls)).warnings()
 

@@ -1,4 +1,4 @@
-"""A file server for every test."""
+"""Fixtures that run file servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Downloads from a real server that cuts connections, sends wrong headers, fails and changes its files."""
+"""Downloads from a real server that drops connections, sends wrong headers, fails or changes its files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BIG = random.Random(2).randbytes(5_000_001)
 
 
 class Downloader:
-    """A folder to download to, and the progress that was reported."""
+    """Downloads to a folder, and records the progress that is reported."""
 
     def __init__(self, folder: Path, server: FileServer) -> None:
         self.target = folder / "deep" / "notes.json.bz2"
@@ -58,7 +58,7 @@ def test_a_file_is_downloaded_whole(downloader: Downloader) -> None:
 
 
 @pytest.mark.parametrize("etag", [True, False])
-def test_an_interrupted_download_continues_where_it_stopped(downloader: Downloader, etag: bool) -> None:
+def test_an_interrupted_download_resumes_where_it_stopped(downloader: Downloader, etag: bool) -> None:
     downloader.server.etag = etag
     downloader.server.headers = {} if etag else {"last-modified": "Sat, 01 Aug 2026 10:00:00 GMT"}
     downloader.server.cut_after = [100_000, 70_000]
@@ -67,14 +67,14 @@ def test_an_interrupted_download_continues_where_it_stopped(downloader: Download
     assert downloader.server.requested_ranges() == ["bytes=0-", "bytes=100000-299999", "bytes=170000-299999"]
 
 
-def test_without_ranges_an_interrupted_download_starts_again(downloader: Downloader) -> None:
+def test_without_ranges_an_interrupted_download_starts_over(downloader: Downloader) -> None:
     downloader.server.ranges = False
     downloader.server.cut_after = [100_000]
     downloader.download()
     assert downloader.target.read_bytes() == CONTENT
     assert downloader.reported[-1][1:] == (len(CONTENT), len(CONTENT))
     downloader.target.unlink()
-    # Receiving more than the last attempt is not progress if each attempt starts at the beginning.
+    # Receiving more bytes than the previous attempt is not progress if every attempt starts over.
     downloader.server.cut_after = [100_000, 200_000, 100_000, 200_000]
     with pytest.raises(NotAvailable, match="the response ended early"):
         downloader.download()
@@ -92,7 +92,7 @@ def test_ranges_without_a_validator_are_not_combined(downloader: Downloader) -> 
     assert downloader.target.read_bytes() == CONTENT[::-1]
 
 
-def test_a_range_of_a_file_of_unknown_size_is_refused(downloader: Downloader) -> None:
+def test_a_range_of_a_file_of_unknown_size_is_rejected(downloader: Downloader) -> None:
     downloader.server.headers = {"content-range": "bytes 0-299999/*"}
     with pytest.raises(NotAvailable, match="sends a range without the size of the file"):
         downloader.download()
@@ -117,11 +117,11 @@ def test_a_redirect_loop_ends(downloader: Downloader) -> None:
         downloader.download()
 
 
-def test_a_body_that_the_server_compressed_is_refused(downloader: Downloader) -> None:
+def test_a_body_compressed_by_the_server_is_rejected(downloader: Downloader) -> None:
     downloader.server.headers = {"content-encoding": "gzip"}
     with pytest.raises(NotAvailable, match=r"the server compresses the file \(gzip\)"):
         downloader.download()
-    # For an archive, the header says how the file itself is compressed.
+    # For an archive, the header describes the compression of the file itself.
     downloader.server.headers = {"content-encoding": "x-bzip2"}
     downloader.download()
     assert downloader.target.read_bytes() == CONTENT
@@ -138,7 +138,7 @@ def test_server_errors_are_retried(downloader: Downloader) -> None:
     assert len(downloader.server.requests) == 4
 
 
-def test_a_failed_download_is_continued_by_the_next_one(downloader: Downloader) -> None:
+def test_the_next_download_resumes_a_failed_one(downloader: Downloader) -> None:
     downloader.server.cut_after = [100_000]
     downloader.server.on_request = lambda number: (
         downloader.server.statuses.extend([503] * 9) if number == 2 else None
@@ -155,7 +155,7 @@ def test_a_failed_download_is_continued_by_the_next_one(downloader: Downloader) 
     assert downloader.files() == ["notes.json.bz2"]
 
 
-def test_a_killed_download_is_continued(downloader: Downloader) -> None:
+def test_the_next_download_resumes_a_killed_one(downloader: Downloader) -> None:
     def kill(label: str, done: int, total: int) -> None:
         if done:
             raise KeyboardInterrupt
@@ -172,7 +172,7 @@ def test_a_killed_download_is_continued(downloader: Downloader) -> None:
     assert downloader.target.read_bytes() == CONTENT
 
 
-def test_a_new_version_during_the_download_starts_again(downloader: Downloader) -> None:
+def test_the_download_starts_over_if_the_file_changes(downloader: Downloader) -> None:
     def change(number: int) -> None:
         if number == 2:
             downloader.server.content = CONTENT[::-1]
@@ -183,7 +183,7 @@ def test_a_new_version_during_the_download_starts_again(downloader: Downloader) 
     assert downloader.target.read_bytes() == CONTENT[::-1]
 
 
-def test_a_partial_file_of_another_version_is_not_used(downloader: Downloader) -> None:
+def test_a_partial_file_of_a_different_version_is_not_used(downloader: Downloader) -> None:
     downloader.server.cut_after = [100_000]
     downloader.server.on_request = lambda number: (
         downloader.server.statuses.extend([404]) if number == 2 else None
@@ -195,7 +195,7 @@ def test_a_partial_file_of_another_version_is_not_used(downloader: Downloader) -
     assert downloader.target.read_bytes() == CONTENT[:250_000][::-1]
 
 
-def test_a_partial_file_of_another_size_is_not_used(downloader: Downloader) -> None:
+def test_a_partial_file_of_a_different_size_is_not_used(downloader: Downloader) -> None:
     downloader.server.cut_after = [100_000]
     downloader.server.on_request = lambda number: (
         downloader.server.statuses.extend([404]) if number == 2 else None
@@ -208,7 +208,7 @@ def test_a_partial_file_of_another_size_is_not_used(downloader: Downloader) -> N
     assert downloader.files() == ["notes.json.bz2"]
 
 
-def test_a_file_that_keeps_changing_fails(downloader: Downloader) -> None:
+def test_downloading_a_file_that_keeps_changing_fails(downloader: Downloader) -> None:
     def change(number: int) -> None:
         downloader.server.content = downloader.server.content[1:] + b"x"
         downloader.server.cut_after = [70_000]
@@ -218,14 +218,14 @@ def test_a_file_that_keeps_changing_fails(downloader: Downloader) -> None:
         downloader.download()
 
 
-def test_a_body_shorter_than_announced_fails(downloader: Downloader) -> None:
+def test_a_body_shorter_than_announced_is_an_error(downloader: Downloader) -> None:
     downloader.server.excess_length = 10
     with pytest.raises(NotAvailable, match=r"notes\.json\.bz2: the response ended early"):
         downloader.download()
     assert not downloader.target.exists()
 
 
-def test_an_unexpected_size_is_refused_before_the_body_is_read(downloader: Downloader) -> None:
+def test_an_unexpected_size_is_rejected_before_the_body_is_read(downloader: Downloader) -> None:
     with pytest.raises(NotAvailable, match=r"the server announces 300,000 bytes instead of 299,999"):
         downloader.download(299_999)
     assert not downloader.target.exists()
@@ -266,7 +266,7 @@ def test_a_declared_checksum_is_verified(downloader: Downloader, name: str, valu
     downloader.server.headers = {name: value.format(md5=md5(b""), sha256=sha256(b""))}
     with pytest.raises(NotAvailable, match=r"wrong checksum: (md5|sha256) [0-9a-f]+ instead of"):
         downloader.download()
-    # A wrong file must not be continued.
+    # The download of a wrong file must not be resumed.
     assert downloader.files() == []
 
 
@@ -279,7 +279,7 @@ def test_a_declared_crc32c_is_verified_when_a_function_is_given(downloader: Down
         download_file(Download(downloader.target, sources, crc32c=lambda file: 2), downloader.report, QUICK)
 
 
-def test_a_checksum_of_decompressed_content_is_ignored(downloader: Downloader) -> None:
+def test_a_checksum_of_content_that_the_server_decompressed_is_ignored(downloader: Downloader) -> None:
     downloader.server.headers = {"x-goog-hash": f"md5={md5(b'')}", "x-goog-stored-content-encoding": "gzip"}
     downloader.download()
     assert downloader.target.read_bytes() == CONTENT
@@ -296,7 +296,7 @@ def test_content_md5_is_used_for_whole_responses_only(downloader: Downloader) ->
 
 def test_a_large_file_is_downloaded_in_parallel_segments(downloader: Downloader) -> None:
     downloader.server.content = BIG
-    # Two segments are interrupted; only their missing parts are requested again.
+    # Two segments are interrupted; only their missing parts are requested afterwards.
     downloader.server.cut_after = [1 << 20, 400_000, 1 << 20, 300_000]
     downloader.download(len(BIG))
     assert downloader.target.read_bytes() == BIG
@@ -306,7 +306,7 @@ def test_a_large_file_is_downloaded_in_parallel_segments(downloader: Downloader)
     assert downloader.reported[-1][1:] == (len(BIG), len(BIG))
 
 
-def test_partial_segments_are_continued(downloader: Downloader) -> None:
+def test_partial_segments_are_resumed(downloader: Downloader) -> None:
     downloader.server.content = BIG
     downloader.server.on_request = lambda number: (
         downloader.server.statuses.extend([410] * 9) if number == 4 else None
@@ -381,7 +381,7 @@ def test_a_private_bucket_is_reported_with_a_hint(downloader: Downloader, monkey
     assert {request.target for request in downloader.server.requests} == {"/tracks/a.json"}
 
 
-def test_a_partial_file_that_cannot_be_continued_is_removed(downloader: Downloader) -> None:
+def test_a_partial_file_that_cannot_be_resumed_is_removed(downloader: Downloader) -> None:
     downloader.server.ranges = False
     downloader.server.cut_after = [100_000] * 3
     with pytest.raises(NotAvailable, match="the response ended early"):
@@ -400,7 +400,7 @@ def test_an_expected_checksum_is_verified(downloader: Downloader) -> None:
     assert downloader.target.read_bytes() == CONTENT
 
 
-def test_a_wrong_announced_size_is_retried(downloader: Downloader) -> None:
+def test_a_download_with_a_wrong_announced_size_is_retried(downloader: Downloader) -> None:
     downloader.server.content = CONTENT[:1000]
     downloader.server.on_request = lambda number: (
         setattr(downloader.server, "content", CONTENT) if number == 2 else None

@@ -1,4 +1,4 @@
-"""Locations, mirrors and buckets are resolved to URLs."""
+"""Base URLs, mirrors and buckets are resolved to the URLs of files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pacenote.errors import UsageError
 from pacenote.fetch.remote_file import MissingCredentials, presign, remote_files, resolve
 
 
-def test_mirrors_come_before_the_url_of_the_track() -> None:
+def test_mirrors_come_before_the_tracks_base_url() -> None:
     def shown(*mirrors: str, base: str | None = "https://tracks.example/http_logs") -> list[str]:
         return [each.display_url for each in remote_files(base, "a.json", "logs", mirrors)]
 
@@ -45,7 +45,7 @@ def test_buckets_are_resolved_to_https_urls() -> None:
     assert "Bearer" not in repr(google)
 
 
-def test_signing_needs_boto3(monkeypatch) -> None:
+def test_presigning_requires_boto3(monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "boto3", None)
     with pytest.raises(MissingCredentials, match=r"needs credentials, and boto3, .* is not installed"):
         presign(resolve("s3://a/b"))

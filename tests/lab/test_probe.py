@@ -1,4 +1,4 @@
-"""When a probe passes, fails or is void."""
+"""The conditions under which a probe passes, fails or is void."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
 
 
 def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
-    """A probe of 20 s at 100 operations a second, without warm-up."""
+    """Returns the result of a probe of 20 s at 100 operations per second, without warm-up."""
     accounting = OperationTotals(
         operations=done + failed,
         succeeded=done,
@@ -62,15 +62,15 @@ def test_exceeding_a_limit_fails(changes, reason):
     assert reason in found.reasons
 
 
-def test_few_operations_need_not_fill_the_window_exactly():
-    """20 s at 3.33 a second: 67 are due, and the last of them may end after the window."""
+def test_a_few_operations_need_not_fill_the_window_exactly():
+    """In 20 s at 3.33 per second, 67 operations are due, and the last may end after the window."""
     few = result(done=67, rate=66 / 20)
     assert probe(few, rate=3.33, objective=Objective((), 0.01)).outcome == "passed"
     assert probe(replace(few, throughput=Throughput(*[65 / 20] * 4)), rate=3.33).outcome == "failed"
 
 
-def test_random_arrivals_are_compared_with_what_was_due_and_not_with_the_rate():
-    """1,900 of 2,000 expected operations were due, which happens once in a hundred times; all were done."""
+def test_with_random_arrivals_the_throughput_is_compared_with_the_operations_that_were_due():
+    """Of 2,000 expected operations, 1,900 were due, which happens one time in a hundred; all were done."""
     assert probe(result(done=1900, rate=95.0)).outcome == "passed"
 
 
@@ -91,12 +91,12 @@ def test_a_failure_with_an_overloaded_driver_is_void(driver, busiest, reason):
     failed = probe(result(latency=times(p99=10.5), **driver), busiest=busiest)
     assert failed.outcome == "void"
     assert failed.reasons == ("p99 of latency is 10.5 ms", reason)
-    # Latency counts from when an operation was due: a late driver only makes it longer.
+    # Latency is measured from the due time, so a late driver can only make it longer.
     passed = probe(result(**driver), busiest=busiest)
     assert (passed.outcome, passed.reasons) == ("passed", (reason,))
 
 
-def test_failures_that_the_objective_allows_do_not_lower_the_rate():
+def test_failures_within_the_objective_do_not_lower_the_rate():
     found = result(done=1000, failed=1000, rate=50.0)
     assert probe(found, objective=replace(OBJECTIVE, error_rate=0.6)).outcome == "passed"
 
@@ -106,7 +106,7 @@ def test_work_in_documents_is_converted_to_operations():
     assert probe(found).achieved == pytest.approx(100.0)
 
 
-def test_a_slow_rate_is_measured_longer_for_its_percentiles():
+def test_low_rates_are_measured_for_longer_to_support_the_percentiles():
     assert window_s(OBJECTIVE, 1000.0, 20.0) == 20.0
     assert window_s(OBJECTIVE, 10.0, 20.0) == pytest.approx(1.1 * 36.8)
     assert window_s(OBJECTIVE, 0.1, 20.0) == 300.0
@@ -114,7 +114,7 @@ def test_a_slow_rate_is_measured_longer_for_its_percentiles():
     assert window_s(Objective((), 0.01), 1.0, 20.0) == 100.0
 
 
-def test_below_the_lowest_rate_the_longest_probe_has_too_few_samples():
+def test_below_the_lowest_rate_even_the_longest_probe_has_too_few_samples():
     for text in ("p50:1ms", "p99:1ms", "p99.9:1ms", "p99.99:1ms"):
         objective = Objective(parse_latency_limits(text), 0.01)
         lowest = lowest_rate(objective, 20.0)

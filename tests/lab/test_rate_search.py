@@ -1,4 +1,4 @@
-"""The search for the highest rate, on engines whose limit is known."""
+"""The search for the highest rate, with simulated engines whose limit is known."""
 
 import random
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def search(passes: Callable[[float], bool], within: RateRange = WITHIN) -> list[
     while (rate := next_rate(trials, within)) is not None:
         assert within.lowest <= rate <= within.highest
         trials.append(RateTrial(rate, passes(rate)))
-        assert len(trials) < 100, "the search does not end"
+        assert len(trials) < 100, "the search has not ended after 100 trials"
     return trials
 
 

@@ -1,4 +1,4 @@
-"""A complete search for the highest rate, with the real driver and a server that is fast enough."""
+"""A complete search for the highest rate, with the real driver and a fast server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPERATION = {"operation-type": "raw-request", "path": "/x", "request-params": {"
 
 
 class Listener:
-    """Ignores everything, and may interrupt the search after the first probe."""
+    """Ignores all calls; if `stops`, interrupts the search after the first probe."""
 
     def __init__(self, *, stops: bool = False) -> None:
         self.stops = stops
@@ -49,7 +49,7 @@ def server() -> Iterator[HttpServer]:
 
 @pytest.fixture
 def request_(tmp_path: Path, server: HttpServer) -> SaturationRequest:
-    """A search of a single rate, with 100 operations."""
+    """A request to probe a single rate, 1,000 operations per second, in windows of 50 ms."""
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [{"operation": OPERATION}]}))
     race = RaceRequest(
         race_id="r",
@@ -73,7 +73,7 @@ def request_(tmp_path: Path, server: HttpServer) -> SaturationRequest:
 
 
 def read_results(request: SaturationRequest) -> tuple[Path, dict[str, Any], SaturationResult]:
-    """Returns the folder, and the record and the result as stored."""
+    """Returns the race folder, and the record and the result stored in it."""
     folder = request.race.home / "races" / "r"
     record = json.loads((folder / "race.json").read_text())
     return (
@@ -83,7 +83,9 @@ def read_results(request: SaturationRequest) -> tuple[Path, dict[str, Any], Satu
     )
 
 
-def test_plans_of_probes_hold_no_secret_and_use_the_chosen_arrivals(request_: SaturationRequest) -> None:
+def test_the_plans_of_probes_contain_no_secret_and_use_the_chosen_arrivals(
+    request_: SaturationRequest,
+) -> None:
     random = replace(request_, race=replace(request_.race, pacing=PacingOptions(arrivals="poisson")))
     found = saturate(random, Listener()).result
     folder, _, stored = read_results(random)
@@ -104,7 +106,7 @@ def test_ctrl_c_between_two_probes_keeps_the_results(request_: SaturationRequest
     assert (len(found.probes), found.complete, found) == (1, False, stored)
 
 
-def test_rates_with_too_few_samples_for_the_objective_are_refused(request_: SaturationRequest) -> None:
+def test_rates_with_too_few_samples_for_the_objective_are_rejected(request_: SaturationRequest) -> None:
     """p99.99 needs 36,887 samples; five minutes at 100 per second give 30,000."""
     slow = replace(request_, objective=Objective(parse_latency_limits("p99.99:1s"), 0.01))
     with pytest.raises(UsageError, match="too few samples"):

@@ -1,4 +1,4 @@
-"""Rules for what the driver reports about itself."""
+"""The effect of the driver's measurements of itself on the verdict."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def clock(**changes: Any) -> dict[str, Any]:
     return driver(clock=CLOCK | changes)
 
 
-def test_figures_at_their_limits_are_accepted() -> None:
+def test_values_at_their_limits_are_accepted() -> None:
     assert determine_verdict(record(driver=DRIVER)) == Verdict("valid")
 
 
@@ -89,7 +89,7 @@ def test_figures_at_their_limits_are_accepted() -> None:
         ),
     ],
 )
-def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], reason: str) -> None:
+def test_a_value_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], reason: str) -> None:
     assert determine_verdict(record(driver=facts)) == Verdict("suspect", (reason,))
 
 
@@ -108,11 +108,11 @@ def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], r
         (clock(backward=2), "the monotonic clock went back 2 times in a thousand readings"),
     ],
 )
-def test_results_that_cannot_be_used_are_void(facts: dict[str, Any], reason: str) -> None:
+def test_unusable_results_void_the_race(facts: dict[str, Any], reason: str) -> None:
     assert determine_verdict(record(driver=facts)) == Verdict("void", (reason,))
 
 
-def test_steps_of_the_wall_clock_are_reported_but_do_not_change_the_verdict() -> None:
+def test_wall_clock_steps_are_reported_but_do_not_change_the_verdict() -> None:
     facts = clock(steps=[{"at_s": 12.5, "by_s": -3600.0}])
     assert [(step.at_s, step.by_s) for step in clock_steps(facts)] == [(12.5, -3600.0)]
     assert determine_verdict(record(driver=facts)).state == "valid"
@@ -127,11 +127,11 @@ def test_steps_of_the_wall_clock_are_reported_but_do_not_change_the_verdict() ->
         {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none"},
     ],
 )
-def test_missing_or_invalid_figures_do_not_change_the_verdict(facts: dict[str, Any]) -> None:
+def test_missing_or_invalid_values_do_not_change_the_verdict(facts: dict[str, Any]) -> None:
     assert (*void_reasons(facts), *suspect_reasons(facts), *clock_steps(facts)) == ()
 
 
-def test_the_busiest_thread_is_reported() -> None:
+def test_the_share_of_the_busiest_thread_is_reported() -> None:
     threads = [{"busiest": {"share": 0.2}}, {"busiest": None}, {"busiest": {"share": 0.7}}]
     assert busiest_share({"threads": threads}) == 0.7
     assert busiest_share({}) == 0

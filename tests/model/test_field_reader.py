@@ -1,4 +1,4 @@
-"""Reading JSON objects: typed values, fallbacks and problems."""
+"""JSON objects are read with typed values and defaults, and problems are collected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def read(data: dict[str, Any], ask: Callable[[FieldReader], Any]) -> tuple[Any, 
         ("b", lambda r: r.choice("k", ["a", "b"], "a"), "b"),
     ],
 )
-def test_values(value: Any, ask: Callable[[FieldReader], Any], expected: Any) -> None:
+def test_valid_and_default_values_are_read(
+    value: Any, ask: Callable[[FieldReader], Any], expected: Any
+) -> None:
     assert read({"k": value}, ask) == (expected, [])
 
 
@@ -73,7 +75,9 @@ def test_values(value: Any, ask: Callable[[FieldReader], Any], expected: Any) ->
         ({}, lambda r: r.children("k"), (), "at[0].k is {}, but must be a list"),
     ],
 )
-def test_problems(value: Any, ask: Callable[[FieldReader], Any], stand_in: Any, problem: str) -> None:
+def test_invalid_values_are_reported_as_problems(
+    value: Any, ask: Callable[[FieldReader], Any], stand_in: Any, problem: str
+) -> None:
     assert read({"k": value}, ask) == (stand_in, [problem])
 
 
@@ -84,7 +88,7 @@ def test_paths_and_values_are_formatted_for_messages() -> None:
     assert len(preview("x" * 200)) == 60
 
 
-def test_near_names() -> None:
+def test_similar_names_are_suggested() -> None:
     assert did_you_mean("serach", ["search", "bulk"]) == ' (did you mean "search"?)'
     assert did_you_mean("zebra", ["search"]) == ""
     assert quoted_list(["a", "b"]) == '"a", "b"'

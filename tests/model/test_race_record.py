@@ -1,4 +1,4 @@
-"""`race.json`: Rally's document with additional keys of Pacenote, written and read."""
+"""`race.json` has Rally's keys plus Pacenote's own, and can be written and read again."""
 
 import json
 from dataclasses import fields, replace
@@ -18,7 +18,7 @@ def stored(race: RaceRecord) -> dict:
     return json.loads(json.dumps(race.to_document()))
 
 
-def test_every_field_of_a_record_survives_json():
+def test_every_field_of_a_record_survives_a_round_trip_through_json():
     race = record(
         plan=PlanFile("plan.json", "ab" * 32),
         unreported=("refresh",),
@@ -34,11 +34,11 @@ def test_every_field_of_a_record_survives_json():
     same = [
         each.name for each in fields(RaceRecord) if getattr(race, each.name) == getattr(default, each.name)
     ]
-    assert same == [], "give the field a value, so that the test shows that it is stored"
+    assert same == [], "give the field a value in this test, which then shows that the field is stored"
     assert RaceRecord.from_document(stored(race)) == race
 
 
-def test_every_system_metric_survives_json():
+def test_every_system_metric_survives_a_round_trip_through_json():
     types = get_type_hints(SystemMetrics)
     times = PerShardTimes(1.0, 2.0, 3.0)
     values = {
@@ -67,7 +67,7 @@ def test_a_record_has_rallys_fields():
     assert document["cluster"]["revision"] == "deadbeef"
 
 
-def test_results_have_rallys_form():
+def test_results_have_rallys_format():
     results = stored(record())["results"]
     assert results["total_time"] == 90_000.0
     assert results["total_time_per_shard"] == {
@@ -100,7 +100,7 @@ def test_results_have_rallys_form():
     assert term["latency"]["99_99"] == 16.0
 
 
-def test_secrets_never_enter_a_record():
+def test_a_record_never_contains_secrets():
     race = record(car_params={"secret_password": "hunter2", "heap": "4g"})
     assert race.track.params == {"bulk_size": 5000, "secret_key": "<hidden>"}
     assert "hunter2" not in json.dumps(race.to_document()) + repr(race)
@@ -125,18 +125,18 @@ def test_a_bad_field_is_named(change, message):
     assert caught.value.message == message
 
 
-def test_tasks_are_restored_in_full():
+def test_tasks_are_read_back_in_full():
     assert RaceRecord.from_document(stored(record(tasks=(bulk(), paced())))).tasks == (bulk(), paced())
 
 
-def test_a_challenge_made_of_a_bare_schedule_is_left_out() -> None:
+def test_a_record_without_a_challenge_has_no_challenge_key() -> None:
     made = replace(record(), challenge=None)
     document = stored(made)
     assert "challenge" not in document
     assert RaceRecord.from_document(document).challenge is None
 
 
-def test_rallys_keys_without_values() -> None:
+def test_rallys_keys_are_present_without_values() -> None:
     results = stored(record())["results"]
     lists = {key for key, value in results.items() if value == []}
     assert {"ml_processing_time", "total_transform_throughput", "disk_usage_total"} <= lists

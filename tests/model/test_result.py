@@ -1,4 +1,4 @@
-"""Results are read from documents exactly, or refused."""
+"""Results are read from documents exactly, or rejected."""
 
 import json
 
@@ -19,7 +19,7 @@ _WARMING = Steadiness("warming", 34.0, (LevelChange(34.0, 34.0, 800.0, 1000.0, 0
 
 
 @pytest.mark.parametrize("result", [bulk(), paced(), task(parts=(part("query"),)), task(steady=_WARMING)])
-def test_a_result_survives_json(result):
+def test_a_result_survives_a_round_trip_through_json(result):
     assert TaskResult.from_document(json.loads(json.dumps(result.to_document()))) == result
 
 
@@ -67,13 +67,13 @@ def test_a_whole_number_is_read_as_a_float_where_a_float_is_expected():
     assert TaskResult.from_document(bulk().to_document() | {"duration_s": 7}).duration_s == 7.0
 
 
-def test_progress_survives_json():
+def test_progress_survives_a_round_trip_through_json():
     running = TaskProgress("search", "ops", True, None, 812.5, 1.5, None, 812, 0, None)
     progress = RaceProgress(2, 7, 1.5, (running,))
     assert RaceProgress.from_document(json.loads(json.dumps(progress.to_document()))) == progress
 
 
-def test_a_percentile_is_found_by_its_q():
+def test_a_percentile_is_looked_up_by_its_q():
     found = times().at(99.9)
     assert found is not None
     assert found.q == 99.9

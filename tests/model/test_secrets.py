@@ -1,4 +1,4 @@
-"""Secrets among parameters are found, and redacted in every form."""
+"""Secrets in parameters are found, and redacted in every form."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from pacenote.model.secrets import is_secret, redact, redact_params, secret_valu
         ("key", False),
     ],
 )
-def test_which_keys_are_secret(key: str, secret: bool) -> None:
+def test_secret_keys_are_recognized_by_their_names(key: str, secret: bool) -> None:
     assert is_secret(key) is secret
 
 
-def test_values_are_found_at_any_depth() -> None:
+def test_secret_values_are_found_at_any_depth() -> None:
     params = {
         "secret_a": "hunter2",
         "secret_short": "abc",

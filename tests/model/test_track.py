@@ -1,4 +1,4 @@
-"""The properties of the track model."""
+"""Properties of tracks, challenges, tasks and corpora."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def track(**fields: object) -> Track:
         ("a.json.gz", "a.json", "a.json.gz"),
     ],
 )
-def test_the_archive_is_the_last_ending(source: str, file: str, archive: str | None) -> None:
+def test_the_last_file_extension_shows_whether_a_file_is_an_archive(
+    source: str, file: str, archive: str | None
+) -> None:
     documents = Documents(source)
     assert (documents.document_file, documents.archive) == (file, archive)
 
@@ -48,24 +50,24 @@ def test_the_archive_is_the_last_ending(source: str, file: str, archive: str | N
 @pytest.mark.parametrize(
     ("source", "local"), [("a.json", False), ("/a.json", True), ("./a", True), ("../a", True), (".a", False)]
 )
-def test_paths_of_the_user_are_local(source: str, local: bool) -> None:
+def test_absolute_and_explicitly_relative_paths_are_local(source: str, local: bool) -> None:
     assert Documents(source).is_local is local
 
 
-def test_declared_counts() -> None:
+def test_declared_counts_are_scaled_to_the_generated_total() -> None:
     files = (Documents("a", document_count=1), Documents("b", document_count=3), Documents("c"))
     assert Corpus("x", files).declared_counts() == (1, 3, None)
     assert Corpus("x", files[:2], generator=CorpusGenerator("g", 100)).declared_counts() == (25, 75)
 
 
-def test_an_unknown_challenge_names_the_known_ones() -> None:
+def test_the_error_about_an_unknown_challenge_names_the_known_ones() -> None:
     with pytest.raises(TrackError) as caught:
         track().challenge("cc")
     assert caught.value.message == 'track "x" has no challenge "cc" (did you mean "c"?)'
     assert caught.value.hint == 'choose one of "c"'
 
 
-def test_the_sole_target() -> None:
+def test_the_sole_target_is_the_only_index_or_data_stream() -> None:
     one, two = Index("i"), Index("j")
     assert track().sole_target() is None
     assert track(indices=(one,)).sole_target() == "i"
@@ -74,12 +76,12 @@ def test_the_sole_target() -> None:
     assert track(indices=(one, two)).targets() == ("i", "j")
 
 
-def test_the_nearest_metadata_wins() -> None:
+def test_metadata_of_the_innermost_element_takes_precedence() -> None:
     subject = track(meta={"a": "track", "d": "track"})
     metadata = subject.metadata(subject.default_challenge, TASK)
     assert metadata == {"a": "task", "b": "operation", "c": "challenge", "d": "track"}
 
 
-def test_a_parallel_element_occupies_its_own_clients_or_the_sum_of_its_tasks() -> None:
+def test_a_parallel_element_has_its_own_number_of_clients_or_the_sum_of_its_tasks() -> None:
     assert Parallel((TASK, TASK)).client_count == 6
     assert Parallel((TASK, TASK), clients=2).client_count == 2

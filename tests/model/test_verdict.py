@@ -1,4 +1,4 @@
-"""Verdicts on races."""
+"""The conditions that make a race valid, suspect or void."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from pacenote.model.verdict import determine_verdict
 from support.records import bulk, paced, record, task, times
 
 
-def test_a_clean_race_is_valid():
+def test_a_race_without_problems_is_valid():
     assert determine_verdict(record()) == Verdict("valid")
 
 
@@ -43,7 +43,7 @@ def test_late_sends_make_a_race_suspect():
     assert determine_verdict(record(tasks=(paced(late_p99=0.79),))).state == "valid"
 
 
-def test_a_disk_too_slow_for_samples_makes_a_race_suspect():
+def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     lossy = task(samples=SamplesKept(kept=900, lost=100, from_s=3.0))
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(
         "suspect", ("task 'search': 100 of 1,000 samples were lost: the disk was too slow for them",)
@@ -54,14 +54,14 @@ def test_a_disk_too_slow_for_samples_makes_a_race_suspect():
     )
 
 
-def test_a_percentile_of_too_few_samples_does_not_change_the_verdict():
+def test_a_lateness_percentile_with_too_few_samples_does_not_change_the_verdict():
     assert (
         determine_verdict(record(tasks=(paced("term", lateness=times(300, p50=0.1, p99=9.0)),))).state
         == "valid"
     )
 
 
-def test_late_sends_of_a_task_without_answers_do_not_change_the_verdict():
+def test_late_sends_of_a_task_without_responses_do_not_change_the_verdict():
     assert determine_verdict(record(tasks=(paced(late_p99=9.0, service_time=None),))).state == "valid"
 
 
@@ -73,7 +73,7 @@ def test_unsent_operations_make_a_race_suspect():
     assert determine_verdict(record(tasks=(last,))).state == "valid"
 
 
-def test_a_slow_source_makes_a_race_suspect():
+def test_a_slow_parameter_source_makes_a_race_suspect():
     fed = task("fed", clients=4, duration_s=10.0, underruns=7, underrun_s=0.4)
     assert determine_verdict(record(tasks=(fed,))).state == "valid"
     (reason,) = determine_verdict(record(tasks=(replace(fed, underrun_s=0.41),))).reasons

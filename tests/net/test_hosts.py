@@ -1,4 +1,4 @@
-"""Target hosts are parsed in all their forms."""
+"""Target hosts are parsed in every supported form."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pacenote.net.hosts import HttpHost, parse_hosts
         ("a:1,a:1", ["http://a:1"]),
     ],
 )
-def test_all_forms_of_addresses_are_parsed(text: str, urls: list[str]) -> None:
+def test_addresses_in_all_forms_are_parsed(text: str, urls: list[str]) -> None:
     assert [str(host) for host in parse_hosts(text).hosts] == urls
 
 
-def test_tls_is_the_default_scheme_when_set() -> None:
+def test_https_is_the_default_scheme_when_tls_is_on() -> None:
     assert parse_hosts(["a:1", "https://b"], tls=True).hosts == (
         HttpHost("https", "a", 1),
         HttpHost("https", "b", 443),
@@ -41,7 +41,7 @@ def test_tls_is_the_default_scheme_when_set() -> None:
         ("https://me:s3cret@a,https://you:s3cret@b", None, "--target-hosts contains different credentials"),
     ],
 )
-def test_contradictions_are_refused(text: str, tls: bool | None, message: str) -> None:
+def test_contradictory_hosts_are_rejected(text: str, tls: bool | None, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         parse_hosts(text, tls=tls)
     assert "s3cret" not in caught.value.message
@@ -50,14 +50,14 @@ def test_contradictions_are_refused(text: str, tls: bool | None, message: str) -
 @pytest.mark.parametrize(
     "text", ["", " , ", "a:b", "a:99999", "a:", "ftp://a", "http://", "[::1", "bob:s3cret@a:x"]
 )
-def test_invalid_hosts_are_named(text: str) -> None:
+def test_invalid_hosts_are_rejected_without_showing_credentials(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_hosts(text)
     assert "--target-hosts" in caught.value.message
     assert "s3cret" not in caught.value.message + caught.value.hint
 
 
-def test_credentials_are_taken_out_of_the_url() -> None:
+def test_credentials_are_removed_from_the_url() -> None:
     parsed = parse_hosts("https://bob:s%40cret@a:1")
     assert str(parsed.hosts[0]) == "https://a:1"
     assert parsed.authorization == "Basic Ym9iOnNAY3JldA=="

@@ -1,4 +1,4 @@
-"""The proxy that environment variables set for a host."""
+"""The proxy that environment variables select for a host."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_no_proxy_excludes_hosts(
     assert proxy_for("http", host, 9200) is None
 
 
-def test_a_proxy_with_another_scheme_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_with_an_unsupported_scheme_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("all_proxy", "socks5://me:s3cret@proxy.example:1080")
     with pytest.raises(UsageError, match="https_proxy or all_proxy in the environment is not") as caught:
         proxy_for("https", "es.example")

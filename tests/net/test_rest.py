@@ -1,4 +1,4 @@
-"""Requests and responses of the REST client, and its errors."""
+"""Requests, responses and errors of the REST client."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_path_parameters_and_body_are_encoded(server: ScriptedServer) -> None:
     assert server.requests[2].body == b'{"b": null}'
 
 
-def test_an_http_error_names_path_status_and_reason(server: ScriptedServer) -> None:
+def test_an_http_error_has_the_path_status_and_reason(server: ScriptedServer) -> None:
     server.put("/i", {"error": {"type": "t", "reason": "no such index [i]"}, "status": 404}, 404)
     with pytest.raises(EngineError, match=r"GET /i failed with status 404: no such index \[i\]"):
         client(server).get("/i")
     assert client(server).exchange("GET", "/i").status == 404
 
 
-def test_refused_credentials_are_not_shown(server: ScriptedServer) -> None:
+def test_rejected_credentials_are_not_shown(server: ScriptedServer) -> None:
     config = ClientConfig((("authorization", basic_auth_header("bob", "s3cret")),))
     server.put("/", b"Unauthorized", 401)
     with pytest.raises(EngineError, match="status 401: Unauthorized") as caught:

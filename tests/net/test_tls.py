@@ -1,4 +1,4 @@
-"""TLS and proxies of control traffic, against real servers."""
+"""Control requests over TLS and through proxies, with real servers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def version(hosts: str, tls: TlsOptions = TRUSTED, **more: object) -> str:
         TlsOptions(verify=False, verify_host=False),
         TlsOptions(ca_file=str(CA), verify_host=False),
         TlsOptions(ca_file=str(CA), server_name="engine.example"),
-        # The certificate of the host itself.
+        # The server's own certificate.
         TlsOptions(ca_file=str(CERTIFICATES / "server.pem")),
     ],
 )
@@ -79,7 +79,7 @@ def test_an_untrusted_certificate_is_rejected_with_a_hint(
     assert hint in caught.value.hint
 
 
-def test_another_host_name_is_accepted_without_host_name_verification(secure: HttpServer) -> None:
+def test_a_host_name_mismatch_is_accepted_without_host_name_verification(secure: HttpServer) -> None:
     tls = TlsOptions(ca_file=str(CA), server_name="other.example", verify_host=False)
     assert version(f"https://{secure.address}", tls) == "3.3.0"
 
@@ -102,7 +102,7 @@ def test_a_client_certificate_is_presented(strict: HttpServer) -> None:
 
 
 def test_a_rejected_client_certificate_is_reported(strict: HttpServer) -> None:
-    # A certificate for servers only.
+    # This certificate is valid only for servers.
     wrong = TlsOptions(ca_file=str(CA), client_cert=str(CERTIFICATES / "server.pem"))
     with pytest.raises(EngineError, match="it does not accept the client certificate"):
         version(f"https://{strict.address}", wrong)
@@ -131,7 +131,7 @@ def test_a_port_without_tls_is_reported() -> None:
         (TlsOptions(client_cert=CLIENT, client_key="/no"), "client_key of .*: /no: no such file"),
     ],
 )
-def test_unusable_files_are_reported_before_any_request(tls: TlsOptions, message: str) -> None:
+def test_unusable_certificate_files_are_reported_before_any_request(tls: TlsOptions, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         existing_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
 
@@ -143,7 +143,7 @@ def test_unusable_files_are_reported_before_any_request(tls: TlsOptions, message
         ("PRIVATE KEY", "AAAA", "it cannot be read as PEM"),
     ],
 )
-def test_unusable_keys_are_reported(tmp_path: Path, label: str, body: str, message: str) -> None:
+def test_unusable_private_keys_are_reported(tmp_path: Path, label: str, body: str, message: str) -> None:
     key = tmp_path / "key.pem"
     key.write_text(f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
     tls = TlsOptions(client_cert=CLIENT, client_key=str(key))

@@ -1,4 +1,4 @@
-"""Compiling one operation in a small track."""
+"""Helpers that compile one operation of a small track."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPENSEARCH = EngineInfo("opensearch", "3.3.0")
 ELASTICSEARCH = EngineInfo("elasticsearch", "8.15.0")
 
 _SPELT = {"retries_on_429": "retries_on_429", "index_filter": "index_filter"}
-"""Parameters that are written with underscores in tracks."""
+"""Parameters whose names contain underscores in tracks."""
 
 
 def track(**fields: Any) -> Track:
@@ -40,7 +40,7 @@ def track(**fields: Any) -> Track:
 
 
 def context(in_track: Track | None = None, **fields: Any) -> CompileContext:
-    """A compile context in which every data file has 7 documents."""
+    """Returns a compile context in which every data file has 7 documents."""
     return CompileContext(
         in_track or track(),
         lambda file: PreparedFile(PurePath("/d", file.corpus.name, file.documents.document_file), 7),
@@ -57,7 +57,7 @@ def compiled(kind: str, within: Track | CompileContext | None = None, **params: 
 
 
 def requests(kind: str, within: Track | CompileContext | None = None, **params: Any) -> tuple[Request, ...]:
-    """The requests of an operation."""
+    """Returns the requests of an operation."""
     work = compiled(kind, within, **params).work
     assert isinstance(work, CallSequence)
     requests = tuple(call for call in work.calls if isinstance(call, Request))
@@ -66,7 +66,7 @@ def requests(kind: str, within: Track | CompileContext | None = None, **params: 
 
 
 def lines(kind: str, within: Track | CompileContext | None = None, **params: Any) -> tuple[str, ...]:
-    """The requests of an operation as text: method, path and body."""
+    """Returns the requests of an operation as text: method, path and body."""
     return tuple(
         f"{request.method} {request.path}" + ("" if request.body is None else f" {request.body}")
         for request in requests(kind, within, **params)
@@ -74,7 +74,7 @@ def lines(kind: str, within: Track | CompileContext | None = None, **params: Any
 
 
 def refused(kind: str, within: Track | CompileContext | None = None, **params: Any) -> tuple[str, ...]:
-    """The problems of an operation."""
+    """Returns the problems of an operation."""
     with pytest.raises(TrackError) as caught:
         compiled(kind, within, **params)
     assert caught.value.message == f'operation "op" ({kind}) cannot be run'

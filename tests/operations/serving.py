@@ -23,11 +23,11 @@ from pacenote.operations.runner import (
 from support.http_server import HttpRequest, HttpResponse, http_server
 
 Answer = Callable[[str, str], Any]
-"""What the server replies to a request line and its body: JSON, or a status with JSON."""
+"""Maps a request line and body to the server's reply: JSON, or a status and JSON."""
 
 
 class OperationClient:
-    """Runs operations against a server on loopback; `request_lines` are those of the scripted server."""
+    """Runs operations against a loopback server, which records the requests in `request_lines`."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -84,6 +84,6 @@ def serving(answer: Answer) -> Iterator[OperationClient]:
 
 
 def in_turn(*replies: Any) -> Answer:
-    """Answers with the replies in turn; repeats the last one."""
+    """Returns the replies one after another, then repeats the last one."""
     left = list(replies)
     return lambda line, body: left.pop(0) if len(left) > 1 else left[0]

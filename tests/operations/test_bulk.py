@@ -1,4 +1,4 @@
-"""`bulk`: its files and requests."""
+"""The files, parameters and problems of `bulk` operations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bulk(**params: Any) -> BulkWork:
     return work
 
 
-def test_the_whole_track_by_default() -> None:
+def test_a_bulk_indexes_all_corpora_by_default() -> None:
     work = bulk()
     assert work.files == (
         BulkFile("/d/library/one.json", 7, ActionLine('{"index":{"_index":"books"}}')),
@@ -64,11 +64,11 @@ def test_work_is_counted_in_documents_and_the_source_is_finite() -> None:
         ({"data-streams": ["events"]}, ["s"]),
     ],
 )
-def test_filters(params: dict[str, Any], files: list[str]) -> None:
+def test_a_bulk_reads_only_the_selected_files(params: dict[str, Any], files: list[str]) -> None:
     assert [file.path.split("/")[-1].removesuffix(".json") for file in bulk(**params).files] == files
 
 
-def test_query_and_headers() -> None:
+def test_parameters_become_the_query_and_headers() -> None:
     work = bulk(
         pipeline="p q", refresh="wait_for", timeout="30s", request_params={"require_alias": True},
         headers={"Content-Type": "application/json"}, opaque_id="x", request_timeout=2,
@@ -79,16 +79,16 @@ def test_query_and_headers() -> None:
 
 
 @pytest.mark.parametrize(("refresh", "text"), [(True, "true"), (False, "false"), ("true", "true")])
-def test_refresh(refresh: object, text: str) -> None:
+def test_refresh_may_be_a_boolean_or_text(refresh: object, text: str) -> None:
     assert bulk(refresh=refresh).path == f"/_bulk?refresh={text}"
 
 
 @pytest.mark.parametrize(("percentage", "share"), [(100, 1.0), (50, 0.5), (0.01, 0.0001)])
-def test_ingest_percentage(percentage: float, share: float) -> None:
+def test_ingest_percentage_limits_the_documents_to_a_share(percentage: float, share: float) -> None:
     assert bulk(ingest_percentage=percentage).limit == IngestShare(pytest.approx(share))
 
 
-def test_conflicts() -> None:
+def test_conflicts_are_generated_as_configured() -> None:
     assert bulk(corpora="library", conflicts="random").conflicts == ConflictSettings(
         IdOrder.RANDOM, 0.25, OnConflict.INDEX, 0.0
     )
@@ -100,7 +100,7 @@ def test_conflicts() -> None:
     assert bulk(conflicts="").conflicts is None
 
 
-def test_a_number_of_documents() -> None:
+def test_ingest_doc_count_limits_the_documents_to_a_number() -> None:
     assert bulk(bulk_size=2, ingest_doc_count=6).limit == IngestDocuments(6)
     three = context(EVERYTHING, clients=3)
     assert compiled("bulk", three, bulk_size=2, ingest_doc_count=12).work.limit == IngestDocuments(12)
@@ -173,7 +173,7 @@ def test_parameters_without_effect_are_accepted() -> None:
         ),
     ],
 )
-def test_problems(params: dict[str, Any], problem: str) -> None:
+def test_invalid_parameters_are_reported(params: dict[str, Any], problem: str) -> None:
     assert any(
         found.startswith(problem) for found in refused("bulk", EVERYTHING, **{"bulk_size": 100, **params})
     )

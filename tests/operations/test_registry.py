@@ -1,4 +1,4 @@
-"""Finding operation types."""
+"""Operation types are found by their names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES = (
 )  # fmt: skip
 
 
-def test_all_types_are_found_by_walking_the_package() -> None:
+def test_every_file_of_the_package_is_a_type() -> None:
     assert set(TYPES) <= set(known_types())
     files = (Path(pacenote.__path__[0]) / "operations" / "types").glob("[!_]*.py")
     assert list(known_types()) == sorted(file.stem.replace("_", "-") for file in files)
@@ -28,10 +28,10 @@ def test_all_types_are_found_by_walking_the_package() -> None:
 
 def test_every_type_is_raced_against_an_engine_or_left_out_with_a_reason() -> None:
     raced = {name for name in types_in(tasks(Path("/repository"))) if find_type(name)} | RUN_IN_PYTHON
-    assert len(raced) > 30, "the guard found hardly any type in tests/e2e/test_operations.py"
+    assert len(raced) > 30, "found too few types in tests/e2e/test_operations.py"
     assert sorted(set(known_types()) - raced - LEFT_OUT.keys()) == [], (
-        "add an operation of the type to tests/e2e/test_operations.py; list a type with `run` in its "
-        "RUN_IN_PYTHON and execute it there, or add a reason to its LEFT_OUT: "
+        "add an operation of this type to tests/e2e/test_operations.py; if the type has `run`, list it in "
+        "RUN_IN_PYTHON there and execute it, or add a reason to LEFT_OUT: "
         + "; ".join(f"{name} {reason}" for name, reason in LEFT_OUT.items())
     )
     assert sorted(raced & LEFT_OUT.keys()) == []
@@ -68,7 +68,7 @@ def test_only_the_module_of_the_type_is_imported() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": python})
 
 
-def test_flags_of_a_type_agree_with_each_other() -> None:
+def test_the_flags_of_each_type_are_consistent() -> None:
     types = [found for name in known_types() if (found := find_type(name)) is not None]
     composable = {found.name for found in types if found.composable}
     assert {"composite", "search", "sleep"} <= composable
@@ -78,7 +78,7 @@ def test_flags_of_a_type_agree_with_each_other() -> None:
     assert capturing <= composable
 
 
-def test_which_operations_a_report_includes() -> None:
+def test_reports_include_operations_by_type_unless_the_track_overrides_it() -> None:
     assert include_in_reporting(find_type("search"), {})
     assert include_in_reporting(None, {})
     assert not include_in_reporting(find_type("refresh"), {})

@@ -1,4 +1,4 @@
-"""Parameters that every operation accepts, and their effect on requests."""
+"""The parameters that every operation accepts, and their effect on requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_request_params_become_the_query(params: dict[str, Any], path: str) -> N
     assert requests("refresh", **params)[0].path == path
 
 
-def test_headers_opaque_id_and_timeout() -> None:
+def test_headers_opaque_id_and_timeout_are_set() -> None:
     (request,) = requests("refresh", headers={"X-A": "1", "n": 2}, opaque_id="me", request_timeout=1.5)
     assert request.headers == (("x-a", "1"), ("n", "2"), ("x-opaque-id", "me"))
     assert request.timeout_ms == 1500
@@ -52,14 +52,14 @@ def test_common_problems_are_reported_together() -> None:
         ({"retry-wait-period": 0}, RetryPolicy(0, False, 0.0, True, False)),
     ],
 )
-def test_retries(params: dict[str, Any], retry: RetryPolicy) -> None:
+def test_retry_parameters_become_a_retry_policy(params: dict[str, Any], retry: RetryPolicy) -> None:
     work = compiled("refresh", **params).work
     assert isinstance(work, CallSequence)
     assert work.retry == retry
 
 
 @pytest.mark.parametrize("kind", ["search", "force-merge", "raw-request"])
-def test_types_that_are_never_retried(kind: str) -> None:
+def test_some_types_are_never_retried(kind: str) -> None:
     work = compiled(kind, body={}, path="/", retries=3).work
     assert isinstance(work, CallSequence)
     assert work.retry == NO_RETRY
@@ -77,11 +77,11 @@ def test_types_that_are_never_retried(kind: str) -> None:
         ((), "/"),
     ],
 )
-def test_path_segments(parts: tuple[str, ...], path: str) -> None:
+def test_path_segments_are_encoded(parts: tuple[str, ...], path: str) -> None:
     assert build_path(*parts) == path
 
 
-def test_encoded_characters_of_a_path_are_kept() -> None:
+def test_characters_that_are_already_encoded_are_kept() -> None:
     assert encode_path("/a%20b/_search?q=x:y z") == "/a%20b/_search?q=x:y%20z"
     assert encode_path("/<a>?b=c?d") == "/%3Ca%3E?b=c?d"
 

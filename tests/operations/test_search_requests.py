@@ -1,4 +1,4 @@
-"""Searches that fetch pages, and composite operations with captured values."""
+"""Searches with several pages, and composite operations with captured values."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def request_of(item: CompositeItem) -> Request:
     return call
 
 
-def test_scrolling() -> None:
+def test_a_scroll_search_is_compiled() -> None:
     expected = PagedRequest(
         Request(
             "POST", "/books/_search?request_cache=true&size=100&sort=_doc&scroll=10s", JSON, "{}",
@@ -82,7 +82,7 @@ def test_a_search_with_pages_is_a_scroll() -> None:
     assert requests("search", body={}, pages=0) == requests("search", body={})
 
 
-def test_all_pages() -> None:
+def test_a_scroll_search_can_read_all_pages() -> None:
     assert pages("scroll-search", body={"size": 7}, pages="all") == pages(
         "scroll-search", body={"size": 7}, pages="all"
     )
@@ -90,19 +90,19 @@ def test_all_pages() -> None:
     assert pages("scroll-search", body={"size": 7}, pages="all").page_size == 7
 
 
-def test_paginated_search() -> None:
+def test_paginated_search_reads_pages_with_search_after() -> None:
     body = {"sort": [{"a": "asc"}]}
     made = pages("paginated-search", body=body, pages="3", results_per_page=50)
     assert made == PagedRequest(
         Request("POST", "/books/_search?size=50", JSON, '{"sort":[{"a":"asc"}]}', check=CheckSearch()),
         NextBySearchAfter(), pages=3, page_size=50,
     )  # fmt: skip
-    # Without results-per-page, the engine chooses the size of a page.
+    # Without results-per-page, the engine determines the page size.
     assert pages("paginated-search", body=body, pages="all").page_size == 10
     assert pages("paginated-search", body='{"sort":["a"],"size":3}', pages="all").page_size == 3
 
 
-def test_pages_of_a_composite_aggregation() -> None:
+def test_composite_agg_reads_pages_by_after_key() -> None:
     inner = {"composite": {"sources": []}}
     body = {"size": 0, "aggs": {"a": {"filter": {}, "aggregations": {"b": inner}}}}
     made = pages("composite-agg", body=body, results_per_page=200)
@@ -143,11 +143,11 @@ def test_pages_of_a_composite_aggregation() -> None:
         ),
     ],
 )
-def test_problems_of_pages(kind: str, params: dict[str, Any], problem: str) -> None:
+def test_problems_with_pages_are_reported(kind: str, params: dict[str, Any], problem: str) -> None:
     assert refused(kind, **params)[0] == f"operations[0]{'' if problem[0] == ' ' else '.'}{problem}"
 
 
-def test_items_of_a_composite_operation() -> None:
+def test_items_of_a_composite_operation_are_compiled() -> None:
     first, stream, last = composite(
         {"operation-type": "sleep", "duration": 1},
         {"stream": [{"operation-type": "search", "name": "find", "index": "a", "body": {}}]},
@@ -159,14 +159,14 @@ def test_items_of_a_composite_operation() -> None:
     assert request_of(last).path == "/_x"
 
 
-def test_a_composite_operation_within_another() -> None:
+def test_composite_operations_may_be_nested() -> None:
     (item,) = composite({"operation-type": "composite", "requests": [{"operation-type": "field-caps"}]})
     (inner,) = operation(item).calls
     assert isinstance(inner, Composite)
     assert request_of(inner.items[0]).path == "/_all/_field_caps?fields=*"
 
 
-def test_the_limit_of_connections() -> None:
+def test_the_number_of_connections_can_be_limited() -> None:
     work = compiled("composite", requests=[{"operation-type": "field-caps"}], max_connections=3).work
     assert isinstance(work, CallSequence)
     assert work.calls[0] == Composite(work.calls[0].items, max_connections=3)  # type: ignore[union-attr]
@@ -188,7 +188,7 @@ PIT = (
 )
 
 
-def test_points_in_time() -> None:
+def test_points_in_time_are_opened_searched_and_closed() -> None:
     opened, paged, closed = composite(*PIT)
     assert request_of(opened) == Request("POST", "/a/_pit?keep_alive=1m", capture=Capture("open", "id"))
     (call,) = operation(paged).calls
@@ -202,7 +202,7 @@ def test_points_in_time() -> None:
     )
 
 
-def test_points_in_time_of_opensearch() -> None:
+def test_opensearch_has_its_own_points_in_time() -> None:
     opened, _, closed = composite(*PIT, within=context(engine=OPENSEARCH))
     expected = Capture("open", "pit_id")
     assert request_of(opened) == Request("POST", "/a/_search/point_in_time?keep_alive=1m", capture=expected)
@@ -224,7 +224,7 @@ ASYNC = (
 )
 
 
-def test_asynchronous_searches() -> None:
+def test_asynchronous_searches_are_submitted_read_and_deleted() -> None:
     submit, get, delete = composite(*ASYNC)
     assert request_of(submit) == Request(
         "POST", "/a/_async_search?wait_for_completion_timeout=0", JSON, '{"query":{}}',
@@ -240,7 +240,7 @@ def test_asynchronous_searches() -> None:
     )
 
 
-def test_asynchronous_searches_of_opensearch() -> None:
+def test_opensearch_has_its_own_asynchronous_searches() -> None:
     submit, get, delete = composite(*ASYNC, within=context(engine=OPENSEARCH))
     assert request_of(submit).path == (
         "/_plugins/_asynchronous_search?wait_for_completion_timeout=1ms&keep_on_completion=true&index=a"
@@ -267,7 +267,7 @@ def test_asynchronous_searches_of_opensearch() -> None:
         ),
     ],
 )
-def test_problems_of_composite_operations(items: list[dict[str, Any]], problem: str) -> None:
+def test_problems_of_composite_operations_are_reported(items: list[dict[str, Any]], problem: str) -> None:
     assert refused("composite", requests=items)[0].startswith(f"operations[0]{problem}")
 
 
@@ -279,7 +279,7 @@ def test_assertions_are_ignored_unless_enabled() -> None:
     assert requests("search", body={}, assertions="nonsense")[0].assertions == ()
 
 
-def test_assertions_about_a_search() -> None:
+def test_assertions_about_a_search_are_compiled() -> None:
     asserting = replace(context(), assertions=True)
     several = [HITS, {"property": "shards.failed", "condition": "==", "value": 0}]
     (request,) = requests("search", asserting, body={}, assertions=several)
@@ -291,7 +291,7 @@ def test_assertions_about_a_search() -> None:
     assert [each.property for each in first.assertions] == ["hits"]
 
 
-def test_assertions_within_composite_operations() -> None:
+def test_assertions_within_composite_operations_are_compiled() -> None:
     asserting = replace(context(), assertions=True)
     inner = {"operation-type": "search", "index": "a", "body": {}, "assertions": [HITS]}
     (item,) = composite(inner, within=asserting)
@@ -308,14 +308,14 @@ def test_assertions_within_composite_operations() -> None:
         ({**HITS, "value": [1]}, "assertions[0].value is [1], but must be a number, a string, true or false"),
     ],
 )
-def test_problems_of_assertions(assertion: dict[str, Any], problem: str) -> None:
+def test_problems_of_assertions_are_reported(assertion: dict[str, Any], problem: str) -> None:
     asserting = replace(context(), assertions=True)
     assert refused("search", asserting, body={}, assertions=[assertion])[0].startswith(
         f"operations[0].{problem}"
     )
 
 
-def test_assertions_on_an_operation_that_reports_no_properties() -> None:
+def test_assertions_on_an_operation_without_properties_are_rejected() -> None:
     asserting = replace(context(track()), assertions=True)
     assert refused("refresh", asserting, assertions=[HITS]) == (
         "operations[0].assertions cannot be checked: refresh does not report any properties",

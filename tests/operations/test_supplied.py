@@ -1,4 +1,4 @@
-"""Parameters from a source become an operation for the driver, or a message that names the problem."""
+"""Parameters from a source are converted to an operation for the driver, or rejected with a message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refused(kind: str, params: object) -> str:
     return caught.value.message
 
 
-def test_a_search() -> None:
+def test_a_search_is_converted() -> None:
     made = supply("search", {"body": {"query": {"match_all": {}}}, "index": "a"})
     (request,) = json.loads(made.document)["calls"]
     assert (request["method"], request["path"], request["body"]) == (
@@ -43,13 +43,13 @@ def test_a_search() -> None:
     assert (made.body, made.weight, made.unit) == (None, 1, "ops")
 
 
-def test_a_pause_is_a_call() -> None:
+def test_a_sleep_becomes_a_call_that_waits() -> None:
     assert json.loads(supply("sleep", {"duration": 2}).document)["calls"] == [
         {"kind": "wait", "seconds": 2.0}
     ]
 
 
-def test_a_bulk() -> None:
+def test_a_bulk_is_converted() -> None:
     made = bulk(pipeline="p", refresh="wait_for", request_timeout=2, index="ignored", type="")
     assert json.loads(made.document) == {
         "kind": "bulk",
@@ -71,11 +71,11 @@ def test_a_bulk() -> None:
         [b'{"index":{}}\n', b'{"a":1}'],
     ],
 )
-def test_bodies_of_every_kind(body: object) -> None:
+def test_bulk_bodies_of_every_form_become_the_same_bytes(body: object) -> None:
     assert bulk(body=body).body == b'{"index":{}}\n{"a":1}\n'
 
 
-def test_documents_without_actions_go_to_the_index() -> None:
+def test_documents_without_action_lines_are_indexed_into_the_given_index() -> None:
     made = bulk(body=[{"a": 1}, {"a": 2}], index="books", action_metadata_present=False)
     assert made.body == b'{"index":{}}\n{"a":1}\n{"index":{}}\n{"a":2}\n'
     assert json.loads(made.document)["path"] == "/books/_bulk"
@@ -141,31 +141,31 @@ SEVERAL: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "params"), SEVERAL)
-def test_documents_are_those_that_the_model_writes(kind: str, params: dict[str, Any]) -> None:
+def test_operations_are_encoded_like_those_of_the_plan(kind: str, params: dict[str, Any]) -> None:
     known = CompileContext(track(), supplied=True, assertions=True)
     work = compiled(kind, known, **params).work
     assert json.loads(OperationSupplier(resolve_type(kind), known).supply(params).document) == document_data(
         work
     )
-    # Once more, now that all lookups are cached.
+    # Repeated, now that all lookups are cached.
     assert json.loads(OperationSupplier(resolve_type(kind), known).supply(params).document) == document_data(
         work
     )
 
 
-def test_values_that_json_lacks_are_converted() -> None:
+def test_values_without_a_json_type_are_converted() -> None:
     made = supply("search", {"index": "a", "body": {"when": date(2020, 1, 2), "price": Decimal("1.5")}})
     (request,) = json.loads(made.document)["calls"]
     assert request["body"] == '{"when":"2020-01-02","price":1.5}'
 
 
-def test_values_that_are_not_json_are_reported() -> None:
+def test_values_that_cannot_be_written_as_json_are_reported() -> None:
     assert refused("search", {"index": "a", "body": {"x": object()}}) == (
         "returned invalid parameters: object cannot be written as JSON"
     )
 
 
-def test_names_and_bodies_in_the_form_that_runners_accept() -> None:
+def test_names_and_bodies_have_the_form_that_rallys_runners_accept() -> None:
     made = supply("create-composable-template", {"templates": [("a", {"x": 1})], "request-params": {}})
     assert json.loads(made.document)["calls"][0]["path"] == "/_index_template/a"
     made = supply("create-index", {"indices": [["a", None], ["b", {}]]})
@@ -180,7 +180,7 @@ def test_names_and_bodies_in_the_form_that_runners_accept() -> None:
     )
 
 
-def test_a_search_without_index_searches_all_indices() -> None:
+def test_a_search_whose_index_is_none_searches_all_indices() -> None:
     made = supply("search", {"index": None, "body": {}})
     assert json.loads(made.document)["calls"][0]["path"] == "/_search"
     assert refused("search", {"body": {}}) == "returned invalid parameters: index is missing"

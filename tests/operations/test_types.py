@@ -1,4 +1,4 @@
-"""Every other operation type: its requests, checks, weights and problems."""
+"""Requests, checks, weights and problems of the basic operation types."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ STREAM = track(indices=(), data_streams=(DataStream("s"),))
 NOTHING = track(indices=())
 
 
-def test_sleep() -> None:
+def test_sleep_waits_for_its_duration() -> None:
     assert compiled("sleep", duration=0.5).work == Sleep(0.5)
     assert refused("sleep") == ("operations[0].duration is missing",)
     assert refused("sleep", duration=-1) == ("operations[0].duration is -1, but must be at least 0",)
 
 
-def test_refresh() -> None:
+def test_refresh_sends_one_request() -> None:
     assert requests("refresh") == (Request("POST", "/_refresh"),)
     assert requests("refresh", index="a,b")[0].path == "/a,b/_refresh"
 
 
-def test_search() -> None:
+def test_search_sends_its_body_to_the_only_index() -> None:
     (request,) = requests("search", body={"query": {"match_all": {}}})
     body = '{"query":{"match_all":{}}}'
     assert request == Request("POST", "/books/_search", JSON, body, check=CheckSearch())
@@ -63,7 +63,7 @@ def test_search() -> None:
         ({"pages": None}, "/books/_search"),
     ],
 )
-def test_search_paths(params: dict[str, Any], path: str) -> None:
+def test_parameters_of_a_search_become_its_path(params: dict[str, Any], path: str) -> None:
     assert requests("search", body={}, **params)[0].path == path
 
 
@@ -79,7 +79,7 @@ def test_a_search_may_request_an_uncompressed_reply() -> None:
     assert requests("search", body={})[0].headers == (("content-type", "application/json"),)
 
 
-def test_search_takes_the_only_data_stream() -> None:
+def test_a_search_uses_the_only_data_stream_by_default() -> None:
     assert requests("search", STREAM, body={})[0].path == "/s/_search"
 
 
@@ -87,7 +87,7 @@ def test_a_body_written_as_text_is_sent_unchanged() -> None:
     assert requests("search", body='{ "size": 1 }')[0].body == '{ "size": 1 }'
 
 
-def test_search_problems() -> None:
+def test_problems_of_search_are_reported() -> None:
     assert refused("search", TWO) == (
         "operations[0].index is missing, and the track has no single index or data stream to search",
         "operations[0].body is missing",
@@ -95,12 +95,12 @@ def test_search_problems() -> None:
     assert refused("search", body=[1]) == ("operations[0].body must be an object",)
 
 
-def test_raw_request() -> None:
+def test_raw_request_sends_a_get_request_by_default() -> None:
     (request,) = requests("raw-request", path="/_cat/nodes", request_params={"v": True})
     assert request == Request("GET", "/_cat/nodes?v=true", ignored_weight=1)
 
 
-def test_raw_request_with_everything() -> None:
+def test_raw_request_uses_all_its_parameters() -> None:
     (request,) = requests(
         "raw-request", path="/a?b=1", method="put", body={"é": 1}, ignore=[404, 409], headers={"A": "b"},
         request_params={"c": 2},
@@ -110,7 +110,7 @@ def test_raw_request_with_everything() -> None:
     )
 
 
-def test_raw_request_bodies_by_line() -> None:
+def test_a_raw_request_may_have_a_body_of_several_lines() -> None:
     headers = {"content-type": "application/x-ndjson"}
     (request,) = requests("raw-request", path="/_msearch", headers=headers, body=[{}, {"size": 1}])
     assert (request.body, request.headers) == (
@@ -119,7 +119,7 @@ def test_raw_request_bodies_by_line() -> None:
     )
 
 
-def test_raw_request_problems() -> None:
+def test_problems_of_raw_request_are_reported() -> None:
     assert refused("raw-request", path="a", method="JUMP", ignore=["x"]) == (
         'operations[0].path is "a", but must start with /',
         'operations[0].method is "JUMP", but must be one of GET, POST, PUT, DELETE, HEAD',
@@ -128,7 +128,7 @@ def test_raw_request_problems() -> None:
     assert refused("raw-request") == ("operations[0].path is missing",)
 
 
-def test_create_index_creates_all_of_the_track() -> None:
+def test_create_index_creates_all_indices_of_the_track() -> None:
     first, second = requests("create-index", TWO)
     assert first == Request("PUT", "/a", JSON, '{"settings":{"x":1,"y":1}}')
     assert second == Request("PUT", "/b")
@@ -142,13 +142,13 @@ def test_create_index_merges_settings_shallowly() -> None:
     assert TWO.indices[0].body == {"settings": {"x": 1, "y": 1}}
 
 
-def test_create_index_by_name() -> None:
+def test_create_index_creates_only_the_specified_index() -> None:
     assert [request.path for request in requests("create-index", TWO, index="b")] == ["/b"]
     explicit = requests("create-index", NOTHING, index="n", body={"mappings": {}})
     assert explicit == (Request("PUT", "/n", JSON, '{"mappings":{}}'),)
 
 
-def test_create_index_problems() -> None:
+def test_problems_of_create_index_are_reported() -> None:
     assert refused("create-index", NOTHING) == (
         "operations[0].index is missing, and the track declares no indices",
     )
@@ -156,10 +156,10 @@ def test_create_index_problems() -> None:
     assert problem.endswith('names "bokks", which the track does not declare (did you mean "books"?)')
 
 
-def test_delete_index() -> None:
+def test_delete_index_deletes_all_indices_of_the_track() -> None:
     expected = Request("DELETE", "/a", ignore=(404,))
     assert requests("delete-index", TWO) == (expected, replace(expected, path="/b"))
-    # Rally does not fail here either.
+    # A missing index is no failure in Rally either.
     assert requests("delete-index", TWO, index="x", only_if_exists=False) == (replace(expected, path="/x"),)
 
 
@@ -172,13 +172,13 @@ def test_delete_index_allows_wildcards_and_restores_the_setting(name: str) -> No
     assert (delete.path, delete.weight) == (f"/{name}?timeout=1m", 1)
 
 
-def test_delete_index_problem() -> None:
+def test_problems_of_delete_index_are_reported() -> None:
     assert refused("delete-index", NOTHING) == (
         "operations[0].index is missing, and the track declares no indices",
     )
 
 
-def test_force_merge() -> None:
+def test_force_merge_merges_the_indices_of_the_track() -> None:
     assert requests("force-merge") == (Request("POST", "/books/_forcemerge"),)
     assert requests("force-merge", TWO, max_num_segments=1)[0].path == "/a,b/_forcemerge?max_num_segments=1"
     assert requests("force-merge", STREAM)[0].path == "/s/_forcemerge"
@@ -190,7 +190,7 @@ def test_force_merge() -> None:
 
 
 @pytest.mark.parametrize(("params", "period"), [({}, 10.0), ({"poll_period": 0.5}, 0.5)])
-def test_force_merge_polling(params: dict[str, Any], period: float) -> None:
+def test_force_merge_polls_the_task_of_the_merge(params: dict[str, Any], period: float) -> None:
     start, wait = requests("force-merge", mode="polling", **params)
     path = "/books/_forcemerge?wait_for_completion=false"
     assert start == Request("POST", path, capture=Capture("task", "task"))
@@ -200,7 +200,7 @@ def test_force_merge_polling(params: dict[str, Any], period: float) -> None:
     )  # fmt: skip
 
 
-def test_force_merge_polling_where_merges_have_no_tasks() -> None:
+def test_force_merge_polls_the_task_list_of_older_engines() -> None:
     older = context(engine=EngineInfo("elasticsearch", "7.17.28"))
     merge, wait = requests("force-merge", older, mode="polling", poll_period=5)
     assert merge == Request("POST", "/books/_forcemerge", timeout_ms=86_400_000)
@@ -211,7 +211,7 @@ def test_force_merge_polling_where_merges_have_no_tasks() -> None:
     assert requests("force-merge", newer, mode="polling") == requests("force-merge", mode="polling")
 
 
-def test_force_merge_problem() -> None:
+def test_problems_of_force_merge_are_reported() -> None:
     expected = ('operations[0].mode is "later", but must be one of blocking, polling',)
     assert refused("force-merge", mode="later") == expected
 
@@ -228,11 +228,11 @@ def test_force_merge_problem() -> None:
         ),
     ],
 )
-def test_cluster_health(params: dict[str, Any], check: CheckHealth) -> None:
+def test_cluster_health_is_checked_as_requested(params: dict[str, Any], check: CheckHealth) -> None:
     assert requests("cluster-health", request_params=params)[0].check == check
 
 
-def test_cluster_health_path_and_problem() -> None:
+def test_cluster_health_may_be_limited_to_an_index() -> None:
     (request,) = requests("cluster-health", index="logs-*", request_params={"wait_for_status": "green"})
     assert (request.method, request.path) == ("GET", "/_cluster/health/logs-*?wait_for_status=green")
     assert refused("cluster-health", request_params={"wait_for_status": "blue"}) == (
@@ -240,7 +240,7 @@ def test_cluster_health_path_and_problem() -> None:
     )
 
 
-def test_index_stats() -> None:
+def test_index_stats_may_check_a_condition() -> None:
     assert requests("index-stats") == (Request("GET", "/_stats", check=CheckStatus()),)
     condition = {"path": "_all.total.merges.current", "expected-value": 0}
     (request,) = requests("index-stats", index="_all", condition=condition)
@@ -248,12 +248,12 @@ def test_index_stats() -> None:
 
 
 @pytest.mark.parametrize(("expected", "text"), [(True, "true"), ("x", "x"), (None, "null"), (1.5, "1.5")])
-def test_index_stats_compares_text(expected: object, text: str) -> None:
+def test_index_stats_compares_values_as_text(expected: object, text: str) -> None:
     (request,) = requests("index-stats", condition={"path": "p", "expected-value": expected})
     assert request.check == CheckCondition("p", text)
 
 
-def test_index_stats_problems() -> None:
+def test_problems_of_index_stats_are_reported() -> None:
     assert refused("index-stats", condition={"a": 1}) == (
         "operations[0].condition.path is missing",
         "operations[0].condition.expected-value is missing",
@@ -272,9 +272,9 @@ def test_index_stats_problems() -> None:
         (EngineInfo("elasticsearch", "9.1.0"), "stored", {"index.mapping.source.mode": "stored"}),
     ],
 )
-def test_settings_without_effect_are_not_sent_to_engines_that_do_not_know_them(
+def test_default_settings_are_not_sent_to_engines_that_do_not_know_them(
     engine: EngineInfo, mode: str, sent: dict[str, str]
 ) -> None:
-    """Half of the public tracks set an option to its default, but only newer engines know the option."""
+    """Half of the public tracks set this option to its default, but only newer engines know it."""
     body = {"settings": {"index.mapping.source.mode": mode}}
     assert compatible_body(body, engine) == {"settings": sent}

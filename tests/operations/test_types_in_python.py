@@ -1,4 +1,4 @@
-"""Operations that run in Python, against a real server."""
+"""Operations that run in Python, with a real server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def until(operator: str, value: object = None, path: str = "a.b") -> dict[str, A
         (until("eq", 2, "a.item.b"), [{"a": []}, {"a": [{}]}, {"a": [{}, {"b": 2}]}]),
     ],
 )
-def test_run_until(criterion: dict[str, Any], replies: list[Any]) -> None:
+def test_run_until_polls_until_the_criterion_is_met(criterion: dict[str, Any], replies: list[Any]) -> None:
     with serving(in_turn(*replies)) as client:
         assert client.run("run-until", criterion) == BuiltinResult()
     assert client.request_lines == ["GET /x"] * 3
@@ -69,7 +69,7 @@ def test_run_until_compares_numbers() -> None:
         client.run("run-until", until("eq", 1))
 
 
-def test_problems_of_run_until() -> None:
+def test_problems_of_run_until_are_reported() -> None:
     assert refused("run-until", path="x", method="JUMP", json_path="a", criterion={"operator": "is"}) == (
         'operations[0].path is "x", but must start with /',
         'operations[0].method is "JUMP", but must be one of GET, POST, PUT, DELETE, HEAD',
@@ -84,7 +84,7 @@ def shard(stage: str, recovered: int = 0) -> dict[str, Any]:
     return {"stage": stage, "index": {"size": {"recovered_in_bytes": recovered}}}
 
 
-def test_waiting_for_a_recovery() -> None:
+def test_wait_for_recovery_polls_until_all_shards_have_recovered() -> None:
     replies = (
         {},
         {"a": {"shards": [shard("DONE", 5), shard("INDEX")]}},
@@ -103,7 +103,7 @@ def snapshot(state: str) -> dict[str, Any]:
     return {"snapshots": [{"state": state, "stats": {"total": {"size_in_bytes": 42}}}]}
 
 
-def test_waiting_for_a_snapshot() -> None:
+def test_wait_for_snapshot_create_polls_until_the_snapshot_exists() -> None:
     running = {"snapshots": [{"snapshot": "s"}, {"snapshot": "x"}]}
     replies = (running, {"snapshots": []}, {"snapshots": []}, {"snapshots": []}, snapshot("SUCCESS"))
     with serving(in_turn(*replies)) as client:
@@ -129,7 +129,7 @@ def test_a_snapshot_that_is_not_created_fails_the_operation(reply: dict[str, Any
         client.run("wait-for-snapshot-create", SNAPSHOT)
 
 
-def test_waiting_for_all_snapshots() -> None:
+def test_wait_for_current_snapshots_create_polls_until_no_snapshot_runs() -> None:
     with serving(in_turn({"snapshots": [{"snapshot": "x"}]}, {})) as client:
         assert client.run("wait-for-current-snapshots-create", SNAPSHOT) == BuiltinResult()
     assert (
@@ -175,12 +175,14 @@ def test_a_transform_reports_its_progress_and_counts_documents_once() -> None:
         (b"<html>", UnexpectedResponse, "the response is not JSON: '<html>'"),
     ],
 )
-def test_a_transform_that_does_not_end(reply: Any, error: type[Exception], message: str) -> None:
+def test_a_transform_that_does_not_end_fails_the_operation(
+    reply: Any, error: type[Exception], message: str
+) -> None:
     with serving(in_turn({}, reply)) as client, pytest.raises(error, match=message):
         client.run("wait-for-transform", {**TRANSFORM, "transform-timeout": 0})
 
 
-def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shrink_index_moves_then_shrinks_each_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shrink_index, "SETTLE_S", 0.0)
     moving = [2, 0]
 
@@ -220,7 +222,7 @@ def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
     assert body == {"settings": {"index.number_of_shards": 1}}
 
 
-def test_a_timeout_of_the_engine_is_retried_and_another_status_is_not() -> None:
+def test_a_timeout_in_the_engine_is_retried_but_other_errors_are_not() -> None:
     params = {**SNAPSHOT, "retries": 3, "retry-wait-period": QUICK}
     with serving(in_turn((408, {}), (408, {}), {})) as client:
         assert client.run("wait-for-current-snapshots-create", params) == BuiltinResult()
@@ -246,7 +248,7 @@ def test_a_refused_connection_is_retried_up_to_the_limit() -> None:
         )
 
 
-def test_invalid_parameters_of_a_source_are_rejected() -> None:
+def test_invalid_parameters_from_a_source_are_rejected() -> None:
     with serving(in_turn({})) as client, pytest.raises(InvalidOperation) as caught:
         client.run("wait-for-recovery", {"completion-recheck-wait-period": -1})
     assert [problem.text for problem in caught.value.found_problems] == [

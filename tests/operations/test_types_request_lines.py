@@ -1,8 +1,8 @@
 """The requests of every simple operation type, line by line.
 
-Requests for features that the engines of these tests lack (X-Pack: machine learning, transforms, index
-lifecycle management, enrichment, ES|QL, downsampling) were recorded from a client of Elasticsearch 8 and must
-match exactly.
+Requests for X-Pack features, which the engines in the tests lack (machine learning, transforms, index
+lifecycle management, enrichment, ES|QL and downsampling), were recorded from an Elasticsearch 8 client and
+must match exactly.
 """
 
 from __future__ import annotations
@@ -154,7 +154,9 @@ ELASTICSEARCH_ONLY = [
 
 
 @pytest.mark.parametrize(("kind", "params", "expected"), [*BOTH_ENGINES, *ELASTICSEARCH_ONLY])
-def test_request_lines(kind: str, params: dict[str, Any], expected: list[str]) -> None:
+def test_operations_become_the_expected_request_lines(
+    kind: str, params: dict[str, Any], expected: list[str]
+) -> None:
     for engine in (EngineInfo(), ELASTICSEARCH, OPENSEARCH):
         assert list(lines(kind, context(engine=engine), **params)) == expected
 
@@ -199,16 +201,16 @@ def test_request_lines(kind: str, params: dict[str, Any], expected: list[str]) -
         ("delete-component-template", {"template": "x"}, ["DELETE /_component_template/x"]),
     ],
 )  # fmt: skip
-def test_templates(kind: str, params: dict[str, Any], expected: list[str]) -> None:
+def test_templates_are_created_and_deleted(kind: str, params: dict[str, Any], expected: list[str]) -> None:
     assert list(lines(kind, TEMPLATES, **params)) == expected
 
 
-def test_templates_keep_the_settings_of_the_track() -> None:
+def test_settings_of_an_operation_do_not_change_the_track() -> None:
     lines("create-composable-template", TEMPLATES, settings={"index": {"b": 2}})
     assert TEMPLATES.composable_templates[0].body == {"template": {"settings": {"index": {"a": 1}}}}
 
 
-def test_serverless_engines_allow_neither_settings_nor_wildcards() -> None:
+def test_on_serverless_no_cluster_settings_or_matching_indices_are_changed() -> None:
     serverless = context(TEMPLATES, engine=EngineInfo("elasticsearch", "", "serverless"))
     assert lines("delete-composable-template", serverless) == (
         "DELETE /_index_template/new",
@@ -218,7 +220,7 @@ def test_serverless_engines_allow_neither_settings_nor_wildcards() -> None:
     assert lines("search", serverless, index="a", body={}) == ("POST /a/_search?request_cache=false {}",)
 
 
-def test_data_streams() -> None:
+def test_data_streams_are_created_and_deleted() -> None:
     assert lines("create-data-stream", STREAMS) == ("PUT /_data_stream/s1", "PUT /_data_stream/s2")
     assert lines("create-data-stream", BARE, **{"data-stream": "x"}) == ("PUT /_data_stream/x",)
     assert lines("delete-data-stream", STREAMS) == ("DELETE /_data_stream/s1", "DELETE /_data_stream/s2")
@@ -241,12 +243,14 @@ def test_data_streams() -> None:
         ("delete-ilm-policy", {"policy-name": "x"}),
     ],
 )
-def test_deleting_a_missing_resource_is_neither_a_failure_nor_work(kind: str, params: dict[str, Any]) -> None:
+def test_deleting_a_missing_resource_counts_neither_as_a_failure_nor_as_work(
+    kind: str, params: dict[str, Any]
+) -> None:
     (request,) = requests(kind, **params)
     assert (request.method, request.ignore, request.ignored_weight) == ("DELETE", (404,), 0)
 
 
-def test_opensearch_has_other_paths_and_parameters() -> None:
+def test_opensearch_has_its_own_paths_and_parameters() -> None:
     opensearch = context(engine=OPENSEARCH)
     assert lines("put-pipeline", opensearch, id="p", body={}, master_timeout="9s") == (
         "PUT /_ingest/pipeline/p?cluster_manager_timeout=9s {}",
@@ -260,7 +264,7 @@ def test_opensearch_has_other_paths_and_parameters() -> None:
     assert lines("sql", body={"query": "SELECT 1"}) == ('POST /_sql {"query":"SELECT 1"}',)
 
 
-def test_sql_pages() -> None:
+def test_sql_reads_further_pages_by_cursor() -> None:
     made = compiled("sql", body={"query": "SELECT 1"}, pages=3)
     assert isinstance(made.work, CallSequence)
     (pages,) = made.work.calls
@@ -269,7 +273,7 @@ def test_sql_pages() -> None:
     assert (made.weight, made.unit) == (3, "ops")
 
 
-def test_checks() -> None:
+def test_replies_are_checked() -> None:
     (request,) = requests("esql", query="FROM a")
     assert request.check == CheckEsql()
     (request,) = requests(
@@ -278,12 +282,12 @@ def test_checks() -> None:
     assert request.check == CheckCondition("transforms.0.stats.x", "0")
 
 
-def test_the_work_of_enrichment_is_its_policies() -> None:
+def test_the_work_of_enrich_policy_is_counted_in_policies() -> None:
     assert [request.weight for request in requests("enrich-policy", policies={"a": {}})] == [0, 0, 0, 1]
     assert compiled("enrich-policy", policies={"a": {}, "b": {}}).weight == 2
 
 
-def test_statuses_that_the_track_expects() -> None:
+def test_statuses_that_the_track_ignores_are_not_errors() -> None:
     (request,) = requests("raw-request", path="/x", request_params={"ignore": 404, "a": 1}, ignore=[409])
     assert (request.path, request.ignore) == ("/x?a=1", (404, 409))
     (request,) = requests("refresh", request_params={"ignore": [404]})
@@ -305,7 +309,7 @@ ENOUGH: dict[str, Any] = {
     "source-index": "a", "target-index": "b", "target-body": {}, "json-path": "a",
     "criterion": {"operator": "exists"},
 }  # fmt: skip
-"""Parameters with which every type compiles, unless `PARAMS` has others."""
+"""Parameters that are sufficient to compile every type, except those in `PARAMS`."""
 
 PARAMS: dict[str, dict[str, Any]] = {
     "search": {"body": {}, "index": "i"},
@@ -314,7 +318,7 @@ PARAMS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", known_types())
-def test_what_a_type_compiles_to_agrees_with_the_type(name: str) -> None:
+def test_compiled_operations_agree_with_the_properties_of_their_type(name: str) -> None:
     operation_type = find_type(name)
     assert operation_type is not None
     within = replace(context(track(corpora=(LIBRARY,))), captures=frozenset("n"))
@@ -325,7 +329,7 @@ def test_what_a_type_compiles_to_agrees_with_the_type(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", known_types())
-def test_retries_of_operation_types(name: str) -> None:
+def test_types_are_retried_as_in_rally(name: str) -> None:
     kind = find_type(name)
     assert kind is not None
     if kind.run is not None:
@@ -368,12 +372,14 @@ def test_retries_of_operation_types(name: str) -> None:
         ),
     ],
 )
-def test_problems(kind: str, params: dict[str, Any], problems: tuple[str, ...]) -> None:
+def test_invalid_parameters_are_reported(
+    kind: str, params: dict[str, Any], problems: tuple[str, ...]
+) -> None:
     found = refused(kind, **params)
     assert tuple(problem.removeprefix("operations[0]").lstrip(". ") for problem in found) == problems
 
 
-def test_templates_that_the_track_does_not_declare() -> None:
+def test_templates_that_the_track_does_not_declare_are_rejected() -> None:
     assert refused("create-composable-template", TEMPLATES, template="nwe") == (
         'operations[0].template names "nwe", which the track does not declare (did you mean "new"?)',
     )
@@ -402,7 +408,7 @@ INTERNAL = {
 
 
 @pytest.mark.parametrize("name", known_types())
-def test_serverless_status_and_reporting_of_types(name: str) -> None:
+def test_the_serverless_status_of_each_type_is_that_of_rally(name: str) -> None:
     kind = find_type(name)
     assert kind is not None
     assert kind.admin == (name in ADMIN)

@@ -1,4 +1,4 @@
-"""Planning a small track."""
+"""Helpers that plan a small track."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LIBRARY = Corpus("library", (Documents("books.json", document_count=1000, target
 
 
 def task(name: str, operation: Operation = SEARCH, **fields: Any) -> Task:
-    """A task whose name is also its key path."""
+    """Returns a task whose name is also its key path."""
     return Task(name, operation, key_path=(name,), **fields)
 
 
 def track(*schedule: Task | Parallel) -> Track:
-    """A track with one challenge of this schedule."""
+    """Returns a track with one challenge, which has this schedule."""
     return Track(
         name="t",
         root=Path("/t"),
@@ -38,7 +38,7 @@ def track(*schedule: Task | Parallel) -> Track:
 
 
 def plan(*schedule: Task | Parallel) -> Plan:
-    """The plan of a schedule."""
+    """Plans a schedule."""
     return build_plan(track(*schedule), None, SETTINGS, PlanContext())
 
 
@@ -48,7 +48,7 @@ def planned(single: Task) -> PlannedTask:
 
 
 def refused(*schedule: Task | Parallel) -> tuple[str, ...]:
-    """The problems of a schedule."""
+    """Returns the problems that prevent a schedule from being planned."""
     with pytest.raises(TrackError) as caught:
         plan(*schedule)
     return caught.value.problems

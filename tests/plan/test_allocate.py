@@ -1,4 +1,4 @@
-"""The allocation matrix."""
+"""The allocation of tasks to clients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ A, B, C, WIDE = task("a", clients=2), task("b"), task("c"), task("wide", clients
         (Parallel((A,), clients=8), {0: [(0, 0)], 1: [(0, 1)]}),
     ],
 )
-def test_clients_are_allocated(element: Task | Parallel, expected: Rows) -> None:
+def test_tasks_are_allocated_to_clients(element: Task | Parallel, expected: Rows) -> None:
     (step,) = allocate([element])
     assert rows(step) == expected
 
@@ -48,12 +48,12 @@ def test_steps_follow_the_schedule_and_tasks_are_numbered_consecutively() -> Non
     assert rows(steps[2]) == {0: [(3, 0)]}
 
 
-def test_completed_by_any() -> None:
+def test_completed_by_any_is_kept() -> None:
     (step,) = allocate([Parallel((A, B), completed_by="any")])
     assert step.completed_by == CompletedByAny()
 
 
-def test_names_of_parallel_elements() -> None:
+def test_a_parallel_element_is_named_after_its_tasks() -> None:
     many = tuple(task(name) for name in "abcde")
     assert [step.name for step in allocate([Parallel(many), Parallel(many, name="mine")])] == [
         "a, b, c and 2 more",

@@ -1,4 +1,4 @@
-"""When tasks end."""
+"""The bounds that determine when tasks end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ NEVER = "never ends: it has a warmup-time-period, no time-period, and an endless
         (NAP, {}, Iterations(0, 1)),
     ],
 )
-def test_bounds(operation: Operation, fields: dict[str, Any], bound: Iterations | TimePeriod) -> None:
+def test_bounds_follow_from_the_operation_and_its_task(
+    operation: Operation, fields: dict[str, Any], bound: Iterations | TimePeriod
+) -> None:
     assert planned(task("t", operation, **fields)).bound == bound
 
 
@@ -49,7 +51,7 @@ def test_a_task_that_never_ends_is_a_problem() -> None:
 
 
 @pytest.mark.parametrize("completed_by", ["append", "any"])
-def test_an_endless_task_may_be_completed_by_another(completed_by: str) -> None:
+def test_an_endless_task_may_be_ended_by_another_task(completed_by: str) -> None:
 
     both = (task("append", BULK), task("find", SEARCH, **FOREVER))
     made = plan(Parallel(both, completed_by=completed_by))

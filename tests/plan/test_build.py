@@ -1,4 +1,4 @@
-"""Complete plans, and all problems in one error."""
+"""Complete plans, or one error that lists all problems."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from plan.planning import BULK, NAP, SETTINGS, plan, planned, refused, task, tra
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def test_a_planned_task() -> None:
+def test_a_task_is_planned_with_all_its_settings() -> None:
     one = planned(task("t", NAP, clients=3, tolerates_errors=True, warmup_time_period=4.0, time_period=1.0,
                        ramp_up_time_period=2.0))  # fmt: skip
     assert (one.name, one.operation, one.operation_type, one.clients) == ("t", "nap", "sleep", 3)
     assert (one.ramp_up_s, one.unit, one.tolerates_errors) == (2.0, "ops", True)
 
 
-def test_the_prepared_files_are_used() -> None:
+def test_prepared_files_are_used() -> None:
     context = PlanContext(
         lambda file: PreparedFile(PurePath("/data", file.corpus.name, file.documents.document_file), 42)
     )
@@ -62,7 +62,7 @@ def test_all_problems_of_all_tasks_are_reported_together() -> None:
     ]
 
 
-def test_the_message_has_the_number_of_problems_and_their_place() -> None:
+def test_the_message_contains_the_number_of_problems_or_the_location_of_the_only_one() -> None:
     with pytest.raises(TrackError) as caught:
         plan(task("a", Operation("q", "x")), task("b", schedule="mine"))
     assert caught.value.message == 'challenge "c" of track "t" has 2 problems'
@@ -80,17 +80,17 @@ def test_operations_that_are_not_scheduled_may_be_invalid() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
-def test_a_seed_has_64_bits(seed: int) -> None:
+def test_a_seed_outside_64_bits_is_rejected(seed: int) -> None:
     with pytest.raises(UsageError, match=f"the seed is {seed}"):
         build_plan(track(task("t")), None, replace(SETTINGS, seed=seed), PlanContext())
 
 
-def test_equal_plans_have_equal_text() -> None:
+def test_equal_plans_have_the_same_text() -> None:
     schedule = (task("a", BULK), Parallel((task("b"), task("c", NAP)), completed_by="c"))
     assert plan(*schedule).to_json() == plan(*schedule).to_json()
 
 
-def test_on_error_and_headers_reach_the_plan() -> None:
+def test_the_plan_contains_on_error_and_the_headers() -> None:
     settings = replace(
         SETTINGS, on_error=OnError.CONTINUE_ON_NETWORK, headers=(("authorization", "Basic c2VjcmV0"),)
     )

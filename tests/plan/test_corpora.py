@@ -1,4 +1,4 @@
-"""Only the data files that a challenge reads are prepared."""
+"""Only the data files that a challenge reads are required."""
 
 from __future__ import annotations
 

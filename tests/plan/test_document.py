@@ -1,6 +1,6 @@
-"""The golden plan documents, which the driver's own tests also read (`crates/plan/tests/golden.rs`).
+"""Plans match the golden documents, which the driver's tests also read (`crates/plan/tests/golden.rs`).
 
-`UPDATE_GOLDEN=1` rewrites them after an intended change.
+`UPDATE_GOLDEN=1` rewrites the golden documents after an intended change.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def operation(kind: str, **params: Any) -> Operation:
 
 
 def every_variant() -> tuple[Task | Parallel, ...]:
-    """A schedule that contains every kind of work, check, pacing, bound and completion."""
+    """Returns a schedule with every kind of work, check, pacing, bound and completion."""
     condition = {"path": "_all.total.merges.current", "expected-value": 0}
     health = {"wait_for_status": "green", "wait_for_no_relocating_shards": True}
     return (
@@ -103,7 +103,7 @@ def every_variant() -> tuple[Task | Parallel, ...]:
 
 
 def extra_works() -> tuple[TaskWork, ...]:
-    """Kinds of work and calls that no operation of `every_variant` needs."""
+    """Returns the kinds of work and calls that no operation of `every_variant` uses."""
     request = Request("POST", "/books/_search", body='{"query":{}}')
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))
@@ -143,7 +143,7 @@ def extra_works() -> tuple[TaskWork, ...]:
 
 
 def with_extra(of: Plan) -> Plan:
-    """The plan with a step for each of the extra kinds of work, and with another cluster."""
+    """Adds a step for each of the extra kinds of work, and an additional cluster."""
     model = next(task for task in of.tasks if task.name == "raw")
     extra = tuple(
         replace(model, name=f"extra-{number}", work=work) for number, work in enumerate(extra_works())
@@ -171,7 +171,7 @@ def documents() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["every-variant.json", "http_logs.json"])
-def test_the_document_equals_the_golden_one(name: str) -> None:
+def test_the_plan_equals_the_golden_document(name: str) -> None:
     text = documents()[name] + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
         (GOLDEN / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Descriptions of plans for a dry run."""
+"""Plans are described for a dry run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pacenote.units import Rate
 from plan.planning import BULK, LOOPED, NAP, SETTINGS, plan, task, track
 
 
-def test_steps_tasks_and_clients() -> None:
+def test_steps_tasks_and_clients_are_described() -> None:
     parallel = Parallel((task("a", clients=2), task("b", NAP)), clients=2, completed_by="b")
     first, second = explain(plan(parallel, task("c")))
     assert (first.name, first.completed_by) == ("a, b", "b")
@@ -47,19 +47,19 @@ def test_steps_tasks_and_clients() -> None:
         ),
     ],
 )
-def test_paces_and_bounds(fields: dict[str, Any], pacing: str, bound: str) -> None:
+def test_pacings_and_bounds_are_described(fields: dict[str, Any], pacing: str, bound: str) -> None:
     (step,) = explain(plan(task("t", **fields)))
     assert (step.tasks[0].pacing, step.tasks[0].bound) == (pacing, bound)
 
 
-def test_an_open_loop_is_named() -> None:
+def test_an_open_loop_is_mentioned() -> None:
     settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
     built = build_plan(track(task("t", target_throughput=Rate(5.0))), None, settings, PlanContext())
     (step,) = explain(built)
     assert step.tasks[0].pacing == "5/s, open loop"
 
 
-def test_tasks_that_run_until_the_source_or_another_task_ends() -> None:
+def test_bounds_without_a_number_are_described() -> None:
     both = (task("a", BULK), task("b", LOOPED, warmup_time_period=1.0))
     (step,) = explain(plan(Parallel(both, completed_by="any")))
     assert step.completed_by == "any task"
@@ -88,6 +88,6 @@ def test_tasks_that_run_until_the_source_or_another_task_ends() -> None:
         ),
     ],
 )
-def test_requests(operation: Operation, requests: tuple[str, ...]) -> None:
+def test_requests_are_described(operation: Operation, requests: tuple[str, ...]) -> None:
     (step,) = explain(plan(task("t", operation)))
     assert step.tasks[0].requests == requests

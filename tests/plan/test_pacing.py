@@ -1,4 +1,4 @@
-"""Target rates become intervals."""
+"""Target rates are converted to intervals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PUT = Operation("p", "put-elser", {"model": "x"})
 
 
 def with_plugins(one: Task) -> PlannedTask:
-    """Plans a task with these plug-ins."""
+    """Plans a task of a track with the plug-ins above."""
     return build_plan(track(one), None, SETTINGS, PlanContext(plugins=PLUGINS)).tasks[0]
 
 
@@ -59,11 +59,13 @@ def with_plugins(one: Task) -> PlannedTask:
         (NAP, {"target_throughput": Rate(2, "ops")}, Deterministic(0.5)),
     ],
 )
-def test_pacings(operation: Operation, fields: dict[str, Any], pacing: TaskPacing) -> None:
+def test_the_pacing_follows_from_rates_intervals_and_schedules(
+    operation: Operation, fields: dict[str, Any], pacing: TaskPacing
+) -> None:
     assert planned(task("t", operation, **fields)).pacing == pacing
 
 
-def test_open_loop_is_for_tasks_with_a_rate() -> None:
+def test_only_tasks_with_a_rate_run_in_an_open_loop() -> None:
     settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True, spin_us=50))
     subject = track(task("a", target_throughput=Rate(5)), task("b"))
     built = build_plan(subject, None, settings, PlanContext())
@@ -72,7 +74,7 @@ def test_open_loop_is_for_tasks_with_a_rate() -> None:
     assert not any(one.open_loop for one in plan(task("a", target_throughput=Rate(5))).tasks)
 
 
-def test_tasks_with_python_schedulers_cannot_run_open_loop() -> None:
+def test_tasks_with_python_schedulers_cannot_run_in_an_open_loop() -> None:
     settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
     context = PlanContext(plugins=PluginNames(schedulers=frozenset({"daily"})))
     with pytest.raises(TrackError) as caught:
@@ -83,7 +85,7 @@ def test_tasks_with_python_schedulers_cannot_run_open_loop() -> None:
     )
 
 
-def test_the_unit_must_be_that_of_the_work() -> None:
+def test_a_rate_must_be_in_the_unit_of_the_operations_work() -> None:
     assert refused(task("t", SEARCH, target_throughput=Rate(5, "docs"))) == (
         't.target-throughput is in docs/s, but operation "find" counts ops; write ops/s',
     )
@@ -93,28 +95,28 @@ def test_the_unit_must_be_that_of_the_work() -> None:
     )
 
 
-def test_a_schedule_must_be_known() -> None:
+def test_an_unknown_schedule_is_rejected() -> None:
     assert refused(task("t", schedule="poison")) == (
         't.schedule is "poison", but must be deterministic, poisson, uniform or a scheduler of a plug-in'
         ' (did you mean "poisson"?)',
     )
 
 
-def test_a_rate_may_be_too_low_for_a_bulk() -> None:
+def test_a_rate_that_is_too_low_for_a_bulk_is_rejected() -> None:
     (problem,) = refused(task("t", BULK, target_throughput=Rate(1e-9, "docs")))
     assert problem.startswith("t.target-throughput is too low for this operation")
 
 
-def test_rates_in_documents() -> None:
+def test_rates_in_the_units_of_plug_ins_are_converted() -> None:
     paced = with_plugins(task("a", LINES, target_throughput=Rate(1000.0, "docs")))
     assert (paced.pacing, paced.unit) == (Deterministic(0.5), "docs")
     pages = with_plugins(task("b", PUT, target_throughput=Rate(10.0, "pages")))
-    # The number of pages of an operation is only known to its runner.
+    # Only the runner knows how many pages an operation has.
     assert (pages.pacing, pages.unit) == (PythonScheduler(), "pages")
     assert with_plugins(task("c", PUT, target_throughput=Rate(10.0))).pacing == Deterministic(0.1)
 
 
-def test_a_source_runs_ahead_of_its_rate_by_about_a_second() -> None:
+def test_a_source_runs_about_a_second_ahead() -> None:
     assert with_plugins(task("a", SUPPLIED_SEARCH, target_throughput=Rate(1000.0))).work == PythonSource(64)
     assert with_plugins(
         task("b", SUPPLIED_SEARCH, target_throughput=Rate(40.0), clients=4)
@@ -122,6 +124,6 @@ def test_a_source_runs_ahead_of_its_rate_by_about_a_second() -> None:
     assert with_plugins(task("c", SUPPLIED_SEARCH, target_interval=60.0)).work == PythonSource(2)
 
 
-def test_schedulers_of_plugins() -> None:
+def test_tasks_use_the_schedulers_of_plugins() -> None:
     assert with_plugins(task("a", schedule="daily")).pacing == PythonScheduler()
     assert with_plugins(task("a", schedule="daily", target_throughput=Rate(5.0))).pacing == PythonScheduler()

@@ -1,4 +1,4 @@
-"""Tasks whose operations, parameters or pace come from plug-ins."""
+"""Tasks whose operations, parameters or pacing come from plug-ins."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def refused(*schedule: Task | Parallel) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_a_source_supplies_native_operations() -> None:
+def test_a_source_supplies_operations_that_the_driver_runs() -> None:
     search, bulk = planned(task("a", SUPPLIED_SEARCH)), planned(task("b", LINES))
     assert (search.work, search.unit, bulk.work, bulk.unit) == (
         PythonSource(64),
@@ -48,13 +48,13 @@ def test_a_source_supplies_native_operations() -> None:
     assert planned(task("c", SUPPLIED_SEARCH, iterations=3)).bound == Iterations(0, 3)
 
 
-def test_runners_of_plugins_also_replace_built_in_types() -> None:
+def test_runners_of_plugins_replace_built_in_types() -> None:
     assert planned(task("a", PUT)).work == PythonRunner()
     assert planned(task("b", Operation("r", "refresh"))).work == PythonRunner()
     assert planned(task("c", Operation("r", "put-elser", {"param-source": "words"}))).work == PythonRunner()
 
 
-def test_the_built_in_bulk_source_can_be_named() -> None:
+def test_the_built_in_bulk_source_can_be_specified() -> None:
     reader = Operation("x", "bulk", {"param-source": "file-reader", "bulk-size": 10})
     assert isinstance(planned(task("a", reader)).work, BulkWork)
     assert refused(task("b", Operation("y", "search", {"param-source": "file-reader", "body": {}}))) == (
@@ -76,6 +76,6 @@ def test_unregistered_names_are_problems() -> None:
     )
 
 
-def test_sources_of_operations_that_are_not_scheduled_may_be_missing() -> None:
+def test_sources_of_unscheduled_operations_may_be_missing() -> None:
     subject = replace(track(task("t")), operations=(Operation("x", "search", {"param-source": "gone"}),))
     assert build_plan(subject, None, SETTINGS, CONTEXT).tasks

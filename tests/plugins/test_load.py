@@ -1,4 +1,4 @@
-"""Loading and registering the Python code of a track."""
+"""The Python code of a track is loaded and registered."""
 
 import logging
 import sys
@@ -29,7 +29,7 @@ def refusal(root):
     return caught.value
 
 
-def test_modules_below_the_track_find_each_other_in_every_way(tmp_path):
+def test_modules_in_the_track_folder_can_import_each_other_in_every_way(tmp_path):
     root = write_track(
         tmp_path,
         {
@@ -63,7 +63,7 @@ def test_modules_below_the_track_find_each_other_in_every_way(tmp_path):
         assert builtins.pacenote_test_saw == "tour.alone"
 
 
-def test_a_module_is_executed_once_so_that_its_state_is_shared(tmp_path):
+def test_a_module_is_executed_once_and_its_state_is_shared(tmp_path):
     files = {"track.py": "import tour.state\n" + EMPTY, "state.py": "import tour.count\ntour.count.N += 1"}
     root = write_track(tmp_path, {**files, "count.py": "N = 0"})
     with load_plugins(root / "track.py"):
@@ -81,7 +81,7 @@ def test_an_installed_rally_is_neither_used_nor_changed(tmp_path, monkeypatch):
     assert sys.modules.pop("esrally") is theirs
 
 
-def test_a_module_of_the_same_name_is_replaced_and_restored(tmp_path, monkeypatch):
+def test_an_installed_module_with_the_same_name_is_replaced_and_restored(tmp_path, monkeypatch):
     theirs = types.ModuleType("tour")
     monkeypatch.setitem(sys.modules, "tour", theirs)
     root = write_track(tmp_path, {"track.py": "from .part import NAME\n" + EMPTY, "part.py": "NAME = 1"})
@@ -90,7 +90,7 @@ def test_a_module_of_the_same_name_is_replaced_and_restored(tmp_path, monkeypatc
     assert sys.modules.pop("tour") is theirs
 
 
-def test_packages_that_the_track_depends_on_are_found(tmp_path, tmp_path_factory):
+def test_dependencies_of_the_track_can_be_imported(tmp_path, tmp_path_factory):
     libraries = tmp_path_factory.mktemp("libraries")
     (libraries / "rarely_used_name.py").write_text("VALUE = 1")
     root = write_track(tmp_path, {"track.py": "import rarely_used_name\n" + EMPTY})
@@ -117,12 +117,12 @@ def test_code_that_cannot_be_loaded_is_reported_with_its_line(tmp_path, text, ex
     assert expected in refusal(root).message
 
 
-def test_a_missing_package_comes_with_a_hint(tmp_path):
+def test_the_error_about_a_missing_package_has_a_hint(tmp_path):
     root = write_track(tmp_path, {"track.py": "import no_such_module_x\n" + EMPTY})
     assert "dependencies" in refusal(root).hint
 
 
-def test_a_module_that_is_not_provided_comes_with_a_hint_to_the_list(tmp_path):
+def test_the_error_about_a_module_that_is_not_provided_names_the_list(tmp_path):
     root = write_track(tmp_path, {"track.py": "from esrally import metrics\n" + EMPTY})
     assert "docs/plugins.md" in refusal(root).hint
 
@@ -140,13 +140,13 @@ REGISTRATIONS = [
 
 
 @pytest.mark.parametrize(("call", "expected"), REGISTRATIONS)
-def test_invalid_registrations_are_refused_with_a_message(tmp_path, call, expected):
+def test_invalid_registrations_are_rejected_with_an_error_message(tmp_path, call, expected):
     text = f"class Some: ...\nasync def run(es, params): ...\ndef register(registry):\n    registry.{call}\n"
     message = refusal(write_track(tmp_path, {"track.py": text})).message
     assert f"track.py:4: {expected}" in message
 
 
-def test_the_planner_gets_the_registered_names(tmp_path):
+def test_the_planner_receives_the_registered_names(tmp_path):
     text = """
         from esrally.driver.runner import Retry, Runner
 
@@ -174,7 +174,7 @@ def test_the_planner_gets_the_registered_names(tmp_path):
     assert (names.param_sources, names.schedulers) == ({"source"}, {"scheduler"})
 
 
-def test_log_records_of_plug_ins_are_not_printed(tmp_path, capfd):
+def test_log_messages_of_plug_ins_are_not_printed(tmp_path, capfd):
     text = "import logging\nlogging.getLogger(__name__).warning('psst')\n" + EMPTY
     root_logger = logging.getLogger()
     before, root_logger.handlers[:] = root_logger.handlers[:], []

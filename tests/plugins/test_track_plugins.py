@@ -1,4 +1,4 @@
-"""Track processors, validators, and the objects that they change."""
+"""Track processors and validators, and the objects that they receive."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def processed(root: Path, challenge: str = "first"):
         return plugins.after_load(track, challenge)
 
 
-def test_a_track_without_changes_is_converted_back_unchanged(tmp_path):
+def test_an_unmodified_track_is_converted_back_unchanged(tmp_path):
     track = loaded_track(track_with(tmp_path, "def register(registry): ...\n"))
     back = to_model(to_rally(track, "first"), track)
     assert back == track
@@ -73,7 +73,7 @@ def test_a_track_without_changes_is_converted_back_unchanged(tmp_path):
     assert fill is back.challenge("second").schedule[0].operation
 
 
-def test_objects_look_like_those_of_rally(tmp_path):
+def test_objects_have_rallys_attributes(tmp_path):
     track = to_rally(loaded_track(track_with(tmp_path, "def register(registry): ...\n")), "first")
     assert (track.selected_challenge.name, track.default_challenge.name) == ("first", "second")
     assert track.selected_challenge_or_default is track.find_challenge("first")
@@ -96,7 +96,7 @@ def test_objects_look_like_those_of_rally(tmp_path):
     assert "number_of_documents = [7]" in repr(plain)
 
 
-def test_changes_of_processors_reach_the_model(tmp_path):
+def test_changes_made_by_processors_are_applied_to_the_model(tmp_path):
     text = """
         import copy
         from esrally.track import (
@@ -218,7 +218,7 @@ FETCHING = """
     """
 
 
-def test_processors_fetch_and_unpack_through_the_race(tmp_path):
+def test_processors_download_and_unpack_with_the_tools_of_the_race(tmp_path):
     fetched = []
 
     def download(url, path, size):
@@ -258,7 +258,7 @@ def test_a_processor_that_raises_is_reported_with_its_line(tmp_path):
         processed(track_with(tmp_path, text))
 
 
-def test_a_track_that_processors_made_invalid_is_refused(tmp_path):
+def test_a_track_that_a_processor_made_invalid_is_rejected(tmp_path):
     text = """
         class Processor:
             def on_after_load_track(self, track):
@@ -292,7 +292,7 @@ VALIDATING = """
         ({"size": 1}, "the validator check of track \"tour\" failed: track.py:7: KeyError: 'needed'"),
     ],
 )
-def test_validators_reject_parameters_with_a_message(tmp_path, params, message):
+def test_validators_reject_parameters_with_an_error_message(tmp_path, params, message):
     track = loaded_track(track_with(tmp_path, VALIDATING))
     with open_plugins(track) as plugins:
         plugins.validate("first", {"needed": 1})

@@ -1,4 +1,4 @@
-"""Tracks with Python, written into a folder."""
+"""Helpers that write tracks with Python code to a folder."""
 
 import json
 import textwrap
@@ -13,7 +13,7 @@ from pacenote.track.source import open_track
 
 
 def write_track(folder: Path, files: Mapping[str, str], document: Mapping[str, Any] | None = None) -> Path:
-    """Writes a track folder named `tour` with Python files and a `track.json`, by default with one task."""
+    """Writes a track folder `tour` with these files and a `track.json`, by default with one task."""
     root = folder / "tour"
     for name, text in files.items():
         path = root / name
@@ -25,5 +25,5 @@ def write_track(folder: Path, files: Mapping[str, str], document: Mapping[str, A
 
 
 def loaded_track(root: Path, **params: Any) -> Track:
-    """Loads the track in a folder."""
+    """Loads the track from a folder."""
     return load_track(open_track(root), params, RenderOptions(now=0.0))

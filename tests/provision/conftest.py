@@ -1,4 +1,4 @@
-"""Real sockets and processes without an engine: a small Maven repository, and a script instead of Java."""
+"""Fixtures that need no engine: a scripted Maven repository, and a Python script in place of Java."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def server() -> Iterator[ScriptedServer]:
 
 
 def jar(name: str, content: bytes) -> MavenArtifact:
-    """An artifact whose lock entry matches `content`."""
+    """Returns an artifact whose lock entry matches `content`."""
     return MavenArtifact("org.example", name, "1.0", hashlib.sha256(content).hexdigest(), len(content))
 
 
-# The last argument selects the behaviour of this stand-in for Java. It reads requests itself, since importing
-# `http.server` would take most of its start-up.
+# This script runs in place of Java; its last argument selects its behaviour. It reads requests itself because
+# importing `http.server` would take up most of its startup time.
 _ENGINE = """\
 import json, os, signal, socket, sys
 mode, config = sys.argv[-1], json.load(open(sys.argv[-2]))
@@ -73,7 +73,7 @@ while True:
 
 @dataclass
 class FakeEngine:
-    """A distribution that is a Python script; `mode` selects its behaviour."""
+    """A distribution whose engine is a Python script; `mode` selects the script's behaviour."""
 
     mode: str = "healthy"
     name: str = "fake"
@@ -117,7 +117,7 @@ class FakeEngine:
 
 
 def write_fake_java(home: Path) -> JavaRuntime:
-    """A Java home whose `java` is the script above, run by the Python of the tests."""
+    """Writes a Java home whose `java` runs the script above with the interpreter that runs the tests."""
     script = home / "engine.py"
     (home / "bin").mkdir(parents=True)
     script.write_text(_ENGINE)

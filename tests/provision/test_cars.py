@@ -1,4 +1,4 @@
-"""Cars compose from left to right; unknown names and invalid values are reported."""
+"""Cars are combined from left to right; unknown names and invalid values are reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pacenote.errors import UsageError
 from pacenote.provision.cars import CARS, compose_car
 
 
-def test_the_default_car_uses_g1_and_1g() -> None:
+def test_the_default_car_uses_g1_and_a_heap_of_1g() -> None:
     car = compose_car([])
     assert (car.name, car.heap_size) == ("defaults", "1g")
     assert "-XX:+UseG1GC" in car.jvm_options
@@ -19,7 +19,7 @@ def test_the_cars_of_rally_exist() -> None:
     assert names <= set(CARS)
 
 
-def test_later_cars_override_earlier_ones_and_params_come_last() -> None:
+def test_later_cars_override_earlier_ones_and_car_params_override_all() -> None:
     assert compose_car(["1gheap", "4gheap"]).heap_size == "4g"
     assert compose_car(["4gheap", "ea"]).heap_size == "4g"
     params = {
@@ -32,17 +32,17 @@ def test_later_cars_override_earlier_ones_and_params_come_last() -> None:
     assert car.jvm_options == ("-XX:+PreserveFramePointer", "-XX:+UseZGC")
 
 
-def test_nested_settings_get_their_full_names() -> None:
+def test_nested_settings_are_flattened_to_their_full_names() -> None:
     settings = {"http": {"port": 9201, "x": {"y": [1]}}, "cluster.routing.a": 1}
     car = compose_car([], {"additional_cluster_settings": settings})
     assert car.settings == {"http.port": 9201, "http.x.y": [1], "cluster.routing.a": 1}
 
 
-def test_another_collector_replaces_g1() -> None:
+def test_a_different_collector_replaces_g1() -> None:
     assert compose_car(["parallelgc"]).jvm_options == ("-XX:+UseParallelGC",)
 
 
-def test_an_unknown_car_is_named_with_a_close_match() -> None:
+def test_the_error_about_an_unknown_car_suggests_a_similar_name() -> None:
     with pytest.raises(UsageError, match="unknown car '4gheep'") as caught:
         compose_car(["4gheep"])
     assert "4gheap" in caught.value.hint
@@ -68,6 +68,6 @@ def test_an_unknown_car_is_named_with_a_close_match() -> None:
         ({"additional_java_settings": ["-Xmx4g"]}, "-Xmx4g"),
     ],
 )
-def test_invalid_params_are_named(params: dict[str, object], message: str) -> None:
+def test_invalid_car_params_are_named(params: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         compose_car(["defaults"], params)

@@ -1,4 +1,4 @@
-"""Only abandoned files are removed."""
+"""Only temporary files that were abandoned are removed."""
 
 from __future__ import annotations
 

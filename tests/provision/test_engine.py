@@ -1,4 +1,4 @@
-"""Causes that prevent the start of an engine are reported before anything is downloaded or created."""
+"""Problems that prevent an engine from starting are reported before anything is downloaded or created."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .conftest import jar
 @pytest.fixture
 def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineRequest:
     def no_download(*_: object, **__: object) -> None:
-        pytest.fail("something was looked up or downloaded")
+        pytest.fail("an artifact was looked up or downloaded")
 
     monkeypatch.setattr("pacenote.provision.maven.MavenRepository", no_download)
     monkeypatch.setattr(engine_module, "resolve_lock", no_download)
-    # As an ordinary user, so that nothing is created outside the test's folder even if root runs the test.
+    # With `root=False`, nothing is created outside the test's folder even if root runs the test.
     monkeypatch.setattr(engine_module, "create_layout", partial(create_layout, root=False))
     monkeypatch.setattr(engine_module, "plan_layout", partial(plan_layout, root=False))
     car = Car(heap_size="128m")
@@ -55,7 +55,7 @@ def test_a_valid_request_passes_and_creates_nothing(request_: EngineRequest, tmp
         ({"offline": True}, r"jars of opensearch 3\.3\.0 are missing in .*\.jar, .* more"),
     ],
 )
-def test_an_invalid_request_is_refused_before_any_folder_is_created(
+def test_an_invalid_request_is_rejected_before_any_folder_is_created(
     request_: EngineRequest, tmp_path: Path, change: dict[str, object], words: str
 ) -> None:
     with pytest.raises(PacenoteError, match=words) as caught:

@@ -1,4 +1,4 @@
-"""Lock files of the package are complete, and damaged ones are named."""
+"""The packaged lock files are complete, and damaged lock files are named."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def test_the_default_version_has_a_complete_lock_file(packaged: EngineLock) -> N
     assert names[log4j, "log4j-core"] == names[log4j, "log4j-api"]
 
 
-def test_modules_do_not_repeat_jars_of_lib_or_their_parents(packaged: EngineLock) -> None:
+def test_modules_do_not_repeat_jars_from_lib_or_their_parent_modules(packaged: EngineLock) -> None:
     own = {module.name: {(jar.group, jar.name) for jar in module.artifacts} for module in packaged.modules}
     lib = {(jar.group, jar.name) for jar in packaged.lib}
     for module in packaged.modules:
         assert own[module.name].isdisjoint(lib.union(*(own[name] for name in module.extends)))
 
 
-def test_a_lock_survives_writing_and_reading(packaged: EngineLock, tmp_path: Path) -> None:
+def test_a_lock_is_unchanged_after_writing_and_reading(packaged: EngineLock, tmp_path: Path) -> None:
     assert parse_lock(format_lock(packaged), "x") == packaged
     other = EngineLock("other", "1.0", packaged.lib, packaged.modules)
     save_lock(other, tmp_path / "locks")
@@ -64,7 +64,7 @@ def test_a_damaged_lock_file_is_named(packaged: EngineLock, old: str, new: str) 
     assert "delete it" in caught.value.hint
 
 
-def test_default_versions_have_lock_files(tmp_path: Path) -> None:
+def test_the_locks_of_default_versions_have_required_modules_and_checksums(tmp_path: Path) -> None:
     for name in ("opensearch", "elasticsearch"):
         distribution = find_distribution(name, "")
         lock = find_lock(name, distribution.default_version, tmp_path)

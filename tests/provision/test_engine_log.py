@@ -1,4 +1,4 @@
-"""The cause of an exit is found in the logs of engines."""
+"""The reason why an engine exited is found in its log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHECK = """[2026][ERROR][o.e.b.Bootstrap] node validation exception
         ("one\ntwo\n", "two", ""),
     ],
 )
-def test_known_problems_give_a_line_and_a_hint(text: str, line: str, hint: str) -> None:
+def test_known_problems_are_reported_with_a_line_and_a_hint(text: str, line: str, hint: str) -> None:
     assert line in " | ".join(cause_lines(text))
     assert hint in hint_for(text)
     assert bool(hint) == bool(hint_for(text))

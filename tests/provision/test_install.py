@@ -1,4 +1,4 @@
-"""An engine is assembled once and reused."""
+"""An engine is assembled once and then reused."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_an_engine_is_assembled_once(lock: EngineLock, tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "installs").iterdir()] == [folder.name]
 
 
-def test_a_folder_without_its_marker_is_replaced(lock: EngineLock, tmp_path: Path) -> None:
+def test_a_folder_without_a_marker_is_replaced(lock: EngineLock, tmp_path: Path) -> None:
     folder = build(lock, tmp_path)
     (folder / MARKER).unlink()
     (folder / "lib" / "core-1.0.jar").unlink()
     assert (build(lock, tmp_path) / "lib" / "core-1.0.jar").exists()
 
 
-def test_jars_are_copied_where_links_fail(
+def test_jars_are_copied_if_they_cannot_be_linked(
     lock: EngineLock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_links(*_: object) -> None:
@@ -71,7 +71,7 @@ def test_a_missing_jar_leaves_no_files(lock: EngineLock, tmp_path: Path) -> None
     assert not list((tmp_path / "installs").iterdir())
 
 
-def test_locale_jars_provide_word_boundaries_only(lock: EngineLock, tmp_path: Path) -> None:
+def test_locale_jars_provide_only_word_boundaries(lock: EngineLock, tmp_path: Path) -> None:
     services = "META-INF/services/java.text.spi."
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:

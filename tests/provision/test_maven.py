@@ -1,4 +1,4 @@
-"""Jars of a Maven repository are downloaded, verified and cached."""
+"""Jars are downloaded from a Maven repository, verified and cached."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_cached_artifacts_are_not_downloaded_again(server: ScriptedServer, tmp_p
     assert len(server.requests) == 1
 
 
-def test_a_cached_file_of_another_size_is_downloaded_again(server: ScriptedServer, tmp_path: Path) -> None:
+def test_a_cached_file_with_a_wrong_size_is_downloaded_again(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"content")
     artifact.path_in(tmp_path).parent.mkdir()
@@ -63,7 +63,7 @@ def test_a_cached_file_of_another_size_is_downloaded_again(server: ScriptedServe
     assert artifact.path_in(tmp_path).read_bytes() == b"content"
 
 
-def test_a_busy_repository_is_retried(server: ScriptedServer, tmp_path: Path) -> None:
+def test_downloads_from_a_busy_repository_are_retried(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"busy", 503)
     server.put(path_of(artifact), b"busy", 503)
@@ -73,7 +73,7 @@ def test_a_busy_repository_is_retried(server: ScriptedServer, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("announced", ["7", "3"])
-def test_a_truncated_body_is_retried_and_counted_once(
+def test_a_download_with_a_truncated_body_is_retried_and_counted_once(
     server: ScriptedServer, tmp_path: Path, announced: str
 ) -> None:
     artifact = jar("a", b"content")
@@ -100,7 +100,7 @@ def test_a_repository_that_stays_busy_is_reported(server: ScriptedServer, tmp_pa
     assert server.count(path_of(artifact)) == 4
 
 
-def test_a_wrong_checksum_is_refused_and_leaves_no_file(server: ScriptedServer, tmp_path: Path) -> None:
+def test_a_file_with_a_wrong_checksum_is_rejected_and_removed(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"CONTENT")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 has the wrong checksum"):
@@ -122,7 +122,7 @@ def test_a_new_artifact_is_verified_against_the_published_sha1(
         fetch_artifacts([MavenArtifact("org.example", "b", "1.0")], tmp_path, mirror=server.url)
 
 
-def test_a_missing_artifact_is_not_retried(server: ScriptedServer, tmp_path: Path) -> None:
+def test_the_download_of_a_missing_artifact_is_not_retried(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 is not in the Maven repository"):
         fetch_artifacts([artifact], tmp_path, mirror=server.url, options=FAST)
@@ -134,7 +134,9 @@ def test_an_unreachable_repository_is_reported_with_the_artifact(tmp_path: Path)
         fetch_artifacts([jar("a", b"x")], tmp_path, mirror="http://127.0.0.1:1", options=FAST)
 
 
-def test_credentials_of_a_mirror_are_sent_and_never_shown(server: ScriptedServer, tmp_path: Path) -> None:
+def test_the_credentials_for_a_mirror_are_sent_but_never_shown(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
     artifact = jar("a", b"content")
     mirror = server.url.replace("//", "//bob:s3cret@")
     with pytest.raises(EngineError) as caught:
@@ -159,7 +161,7 @@ def test_a_full_disk_is_reported(
     assert not remaining_files(tmp_path)
 
 
-def test_the_path_follows_from_the_coordinates() -> None:
+def test_the_path_is_derived_from_the_coordinates() -> None:
     assert MavenArtifact("a.b", "c", "1").repository_path == "a/b/c/1/c-1.jar"
 
 
@@ -173,7 +175,7 @@ def test_concurrent_races_download_an_artifact_once(server: ScriptedServer, tmp_
     assert server.count(path_of(artifact)) == 1
 
 
-def test_an_artifact_without_a_published_checksum_is_refused(server: ScriptedServer, tmp_path: Path) -> None:
+def test_an_artifact_without_a_published_checksum_is_rejected(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = MavenArtifact("org.example", "a", "1.0")
     server.put(path_of(artifact), b"content")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 has no checksum in the Maven repository"):
@@ -181,7 +183,7 @@ def test_an_artifact_without_a_published_checksum_is_refused(server: ScriptedSer
     assert not artifact.path_in(tmp_path).exists()
 
 
-def test_a_failed_artifact_cancels_the_others(server: ScriptedServer, tmp_path: Path) -> None:
+def test_a_failed_download_cancels_the_others(server: ScriptedServer, tmp_path: Path) -> None:
     missing = [jar(f"a{n}", b"content") for n in range(40)]
     with pytest.raises(EngineError, match="is not in the Maven repository"):
         fetch_artifacts(missing, tmp_path, mirror=server.url, options=FAST)

@@ -1,4 +1,4 @@
-"""A node is started, supervised and always stopped. The engine is a Python script."""
+"""A node is started, supervised and always stopped; in these tests, the engine is a Python script."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_exception_stops_the_node(
     assert nothing_left(layout)
 
 
-def test_ctrl_c_during_the_start_leaves_no_process_and_files(
+def test_ctrl_c_during_startup_leaves_no_process_or_files(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     def interrupt(label: str, done: int, total: int) -> None:
@@ -94,7 +94,7 @@ def test_a_node_that_ignores_sigterm_is_killed(
     assert nothing_left(layout)
 
 
-def test_a_node_that_ends_during_the_start_is_reported_with_the_cause(
+def test_a_node_that_ends_during_startup_is_reported_with_the_cause(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
@@ -118,7 +118,7 @@ def test_a_node_that_is_not_healthy_in_time_is_reported(
     assert nothing_left(layout)
 
 
-def test_the_start_fails_after_three_ports_in_use(
+def test_startup_fails_after_three_attempts_on_ports_in_use(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
@@ -137,7 +137,7 @@ def test_a_configured_port_in_use_is_not_retried(
     assert log.read_text().count("engine says port") == 1
 
 
-def test_a_port_in_use_is_replaced(
+def test_a_free_port_is_chosen_if_the_first_is_in_use(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -149,7 +149,7 @@ def test_a_port_in_use_is_replaced(
     assert not given
 
 
-def test_another_engine_at_the_port_is_detected(
+def test_another_engine_on_the_port_is_detected(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with start_node(spec, fake("healthy"), layout, tmp_path / "first") as first:
@@ -185,7 +185,7 @@ def test_the_exit_reason_names_the_signal(
         assert "killed by SIGKILL" in (node.exit_reason() or "")
 
 
-def test_too_much_heap_is_refused_before_the_start(
+def test_too_large_a_heap_is_rejected_before_startup(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     with pytest.raises(EngineError, match="too little memory"):
@@ -219,7 +219,7 @@ def test_a_link_in_the_config_is_not_written_through(
     assert nothing_left(layout)
 
 
-def test_the_config_is_written_before_the_nodes_user_may_write_there(
+def test_the_config_is_written_before_the_nodes_user_can_write_to_its_folder(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[list[str]] = []

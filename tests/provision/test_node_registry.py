@@ -1,4 +1,4 @@
-"""Nodes of dead owners are killed and removed; other nodes are not touched."""
+"""Nodes whose owners are dead are killed and removed; other nodes are not touched."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_orphan_is_killed_and_its_files_removed(layout: EngineLayout, sleeper
 
 
 @pytest.mark.parametrize("change", ["started", "boot"])
-def test_a_process_with_a_reused_number_is_not_killed(
+def test_a_process_with_a_reused_pid_is_not_killed(
     layout: EngineLayout, sleeper: ProcessIdentity, change: str
 ) -> None:
     other = replace(sleeper, started=1) if change == "started" else replace(sleeper, boot="another boot")
@@ -77,7 +77,7 @@ def test_a_node_with_a_running_owner_is_not_touched(
     assert not list(layout.registry.iterdir())
 
 
-def test_an_owner_without_a_lock_counts_as_dead(layout: EngineLayout) -> None:
+def test_an_owner_that_does_not_hold_the_lock_counts_as_dead(layout: EngineLayout) -> None:
     entry = add_entry(layout, current_process(), None)
     assert cleanup_orphans(layout) == ("n",)
     assert not entry.folder.exists()

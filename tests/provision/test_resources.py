@@ -1,4 +1,4 @@
-"""Too little memory or disk space is reported before the start."""
+"""Too little memory or disk space is reported before an engine starts."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_heap_sizes_are_parsed() -> None:
             parse_heap(wrong)
 
 
-def test_available_memory_is_the_estimate_of_the_kernel(tmp_path: Path) -> None:
+def test_available_memory_is_the_kernels_estimate(tmp_path: Path) -> None:
     assert available_memory(write(tmp_path, MEMINFO)) == 4 * GIB
     assert available_memory(tmp_path / "nothing") is None
 
 
-def test_limits_of_parent_cgroups_apply_without_page_cache(tmp_path: Path) -> None:
+def test_limits_of_parent_cgroups_apply_to_memory_without_the_page_cache(tmp_path: Path) -> None:
     files = MEMINFO | {
         "proc/self/cgroup": "0::/outer/inner\n",
         "sys/fs/cgroup/outer/inner/memory.max": "max\n",
@@ -50,7 +50,7 @@ def test_limits_of_parent_cgroups_apply_without_page_cache(tmp_path: Path) -> No
     assert available_memory(write(tmp_path, files)) == GIB + GIB // 2
 
 
-def test_limits_of_cgroups_v1_apply(tmp_path: Path) -> None:
+def test_limits_of_version_1_cgroups_apply(tmp_path: Path) -> None:
     files = MEMINFO | {
         "proc/self/cgroup": "5:memory:/docker/x\n3:cpu:/docker/x\n",
         "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{GIB}\n",
@@ -59,7 +59,7 @@ def test_limits_of_cgroups_v1_apply(tmp_path: Path) -> None:
     assert available_memory(write(tmp_path, files)) == GIB * 3 // 4
 
 
-def test_messages_name_what_is_needed_and_available(tmp_path: Path) -> None:
+def test_error_messages_contain_the_required_and_the_available_amount(tmp_path: Path) -> None:
     check_memory(GIB, None)
     check_memory(GIB, 2 * GIB)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Lock files of new versions are made from a Maven repository."""
+"""Lock files for new versions are created from a Maven repository."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TwoModules(FakeEngine):
 
 
 def publish(server: ScriptedServer, name: str, needs: tuple[str, ...] = (), content: bytes = b"") -> None:
-    """Publishes a jar with its checksum and its POM; `needs` are dependencies as `name:version`."""
+    """Publishes a jar with its checksum and POM; `needs` lists its dependencies as `name:version`."""
     name, _, version = name.partition(":")
     dependencies = "".join(
         f"<dependency><groupId>g</groupId><artifactId>{need.partition(':')[0]}</artifactId>"
@@ -91,6 +91,6 @@ def test_a_new_version_is_resolved_and_downloaded(server: ScriptedServer, tmp_pa
     assert parse_lock(format_lock(lock), "x") == lock
 
 
-def test_a_missing_version_is_named(server: ScriptedServer, tmp_path: Path) -> None:
+def test_the_error_about_a_missing_version_names_it(server: ScriptedServer, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"g:core:9\.9 cannot be resolved"):
         resolve_lock(TwoModules(), "9.9", LockSource(tmp_path, server.url))

@@ -1,4 +1,4 @@
-"""Races of tracks with Python against a small server that keeps the requests it receives."""
+"""Helpers that race tracks with Python code against a small server that records its requests."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class ReceivedRequest:
 
 @dataclass
 class Server:
-    """Answers like an engine, unless `answer(line, body)` returns a document, text or (status, document)."""
+    """Responds like an engine, unless `answer(line, body)` returns a document, text or (status, document)."""
 
     answer: Callable[[str, str], Any] = lambda _line, _body: None
     received: list[ReceivedRequest] = field(default_factory=list)
     address: str = ""
 
     def lines(self, pattern: str) -> list[str]:
-        """The lines of the requests that match a pattern of what the track sends."""
+        """Returns the request lines that match a pattern."""
         return [request.line for request in self.received if re.search(pattern, request.line)]
 
     def bodies(self, line: str) -> list[str]:
-        """The bodies of the requests with this line."""
+        """Returns the bodies of the requests with this request line."""
         return [request.body for request in self.received if request.line == line]
 
     def respond(self, request: HttpRequest) -> HttpResponse:
@@ -71,7 +71,7 @@ def serving(answer: Callable[[str, str], Any] = lambda _line, _body: None) -> It
 
 
 class Listener:
-    """Keeps the warnings."""
+    """Records warnings and ignores all other calls."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
@@ -85,7 +85,7 @@ class Listener:
 
 @dataclass(frozen=True)
 class RaceOutcome:
-    """Result of a race."""
+    """The record and the warnings of a race."""
 
     record: RaceRecord
     warnings: list[str]
@@ -94,7 +94,7 @@ class RaceOutcome:
         return next(task for task in self.record.tasks if task.task == name)
 
     def reason(self, name: str) -> str:
-        """Why a task failed, which it did for one reason."""
+        """Returns the reason why a task failed; the task must have exactly one."""
         (error,) = self.task(name).errors
         return f"{error.error_class}: {error.reason}"
 
@@ -106,7 +106,7 @@ def race_track(
     address: str,
     **options: Any,
 ) -> RaceOutcome:
-    """Races a track with these Python files (or `track.py` alone) and this document (or schedule)."""
+    """Races a track that has these Python files (or only `track.py`) and this document (or schedule)."""
     given = document if isinstance(document, dict) else {"schedule": list(document)}
     root = write_track(folder, {"track.py": files} if isinstance(files, str) else files, given)
     request = RaceRequest(

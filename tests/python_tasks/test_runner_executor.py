@@ -1,4 +1,4 @@
-"""Runners in races: every form, what they return and raise, and the client they receive."""
+"""Runners of every form in races: their results, their exceptions and the client that they receive."""
 
 import json
 import os
@@ -64,7 +64,7 @@ FORMS = """
 
     async def threaded(es, params):
         thread = await asyncio.to_thread(threading.current_thread)
-        # A daemon thread: if it hangs, the process can still end.
+        # In a daemon thread, so the process can end even if it hangs.
         return {"daemon": int(thread.daemon)}
 
     def register(registry):
@@ -76,7 +76,7 @@ FORMS = """
     """
 
 
-def test_runners_of_every_form(tmp_path):
+def test_runners_of_every_form_are_run(tmp_path):
     names = ["nothing", "false", "pair", "managed", "everywhere", "ending", "threaded"]
     schedule = [{"operation": name} for name in names]
     schedule.insert(3, {"operation": "mapping", "iterations": 2, "warmup-iterations": 1})
@@ -206,7 +206,7 @@ def test_failures_of_runners_are_reported_with_their_reasons(tmp_path):
     assert (raced.task("again").accounting.succeeded, raced.task("again").error_rate) == (1, 0.0)
 
 
-def test_a_cancellation_inside_a_runner_is_a_failure_of_the_runner(tmp_path):
+def test_a_cancellation_inside_a_runner_is_reported_as_its_failure(tmp_path):
     with serving() as server:
         raced = race_track(tmp_path, FAILURES, [{"operation": "cancelled"}], server.address)
     assert raced.reason("cancelled") == "plugin: track.py:51: CancelledError"

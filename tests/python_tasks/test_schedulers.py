@@ -1,4 +1,4 @@
-"""Schedulers of all three generations in races."""
+"""Schedulers with each of Rally's three interfaces, in races."""
 
 import pytest
 
@@ -99,7 +99,7 @@ def test_simple_schedulers_decide_when_operations_are_due(tmp_path):
     assert not any(task.errors for task in raced.record.tasks)
     for task in raced.record.tasks:
         assert task.paced
-        # The first is due after one interval of 10 ms, the fifth after five.
+        # The first operation is due after one interval of 10 ms, the fifth after five.
         assert task.duration_s >= 0.05
     assert raced.task("Simple").accounting.operations == 10
 
@@ -114,14 +114,14 @@ def test_a_scheduler_may_end_its_task(tmp_path):
 
 
 @pytest.mark.parametrize("spacing", ["deterministic", "poisson", "uniform"])
-def test_rates_count_the_work_that_runners_report(tmp_path, spacing):
+def test_rates_refer_to_the_work_that_runners_report(tmp_path, spacing):
     operation = {"operation-type": "run", "param-source": "growing"}
     task = {"name": "paced", "operation": operation, "schedule": spacing, "target-throughput": "500 docs/s"}
     with serving() as server:
         raced = race_track(tmp_path, SCHEDULERS, [{**task, "iterations": 6}], server.address)
     paced = raced.task("paced")
     assert (paced.errors, paced.work.done, paced.unit, paced.paced) == ((), 60, "docs", True)
-    # The first is sent immediately, each of the others 20 ms (10 documents) later, exactly or on average.
+    # The first operation is sent immediately; the others follow at (mean) intervals of 20 ms.
     assert paced.duration_s >= (0.1 if spacing == "deterministic" else 0.02)
 
 

@@ -1,4 +1,4 @@
-"""Parameter sources in races: every form, and what happens when one fails."""
+"""Parameter sources of every form in races, including ones that fail."""
 
 import json
 
@@ -103,7 +103,7 @@ def test_sources_of_every_form_are_called_until_they_end(tmp_path):
     assert sorted(lines[9:12]) == ["None-1", "None-2", "None-3"]
     assert lines[12:18] == ["0of1-1", "0of1-1", "0of1-2", "0of1-3", "0of1-4", "0of1-5"]
     assert lines[18:21] == ["tour-t-function", "tour-t-function", "base"]
-    # The source is created when its step begins, after an earlier task has stored its result.
+    # The source is created when its step begins, after the previous task has stored its result.
     assert [line for line in lines[21:] if line != "x"] == ["None-3"]
     assert raced.task("five").accounting.normal == 4
     assert raced.task("shared").accounting.operations == 3
@@ -228,7 +228,7 @@ BULKS = """
     """
 
 
-def test_bulks_of_every_form_are_sent_alike(tmp_path):
+def test_bulks_of_every_form_produce_the_same_request(tmp_path):
     schedule = [{"name": "bulks", "operation": {"operation-type": "bulk", "param-source": "bodies"}}]
     with serving() as server:
         raced = race_track(tmp_path, BULKS, schedule, server.address)
@@ -271,7 +271,7 @@ CHANGING = """
         def partition(self, index, total):
             return self
         def params(self):
-            # Changes what it returned before, and reads what the runner has done.
+            # Changes the dictionary that it returned before, and reads the runner's results.
             self.inner["n"] += 1
             if self.inner["n"] == self.last:
                 raise ValueError("nothing left")
@@ -291,7 +291,7 @@ CHANGING = """
     """
 
 
-def test_a_source_may_change_what_it_returned_before(tmp_path):
+def test_a_source_may_modify_the_dictionary_that_it_returned_before(tmp_path):
     operation = {"operation-type": "run", "param-source": "changing"}
     schedule = [
         {"name": "five", "operation": operation, "iterations": 5},
@@ -301,7 +301,7 @@ def test_a_source_may_change_what_it_returned_before(tmp_path):
         raced = race_track(tmp_path, CHANGING, schedule, server.address)
     values = raced.task("five").values
     assert (values["unchanged"].min, values["seen"].max) == (1, 4)
-    # The third operation failed; the two before it count.
+    # The third operation failed; the first two are counted.
     failing = raced.task("failing").accounting
     assert (failing.succeeded, failing.failed) == (2, 1)
 

@@ -1,4 +1,4 @@
-"""Finding, downloading, unpacking, counting and generating the data of a race, with real files."""
+"""The data of a race is found, downloaded, unpacked, counted or generated, with real files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.file_server import FileServer, file_server
 
 
 class Folder:
-    """A track with one data file, and a home."""
+    """A track with one data file, and Pacenote's home folder."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.track = tmp_path / "tiny"
@@ -104,18 +104,18 @@ def test_an_archive_is_unpacked_once(folder: Folder, ending: str, packed) -> Non
     archive.write_bytes(packed(lines(25)))
     documents = {"source-file": "notes.json.bz2", "document-count": 25}
     assert single(folder.prepare(documents)) == ("declared", folder.data / "notes.json", 25)
-    archive.write_bytes(b"no archive any more")
+    archive.write_bytes(b"no longer an archive")
     assert single(folder.prepare(documents))[2] == 25
 
 
-def test_the_folder_of_the_track_is_searched_first(folder: Folder) -> None:
+def test_the_tracks_own_folder_is_searched_first(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     (folder.track / "notes.json").write_bytes(lines(7))
     assert single(folder.prepare({"source-file": "notes.json"})) == ("as-is", folder.track / "notes.json", 7)
 
 
-def test_archives_of_the_same_name_are_distinguished(folder: Folder) -> None:
-    # An earlier track has a corpus of the same name.
+def test_archives_with_the_same_name_are_distinguished(folder: Folder) -> None:
+    # Left by another track whose corpus has the same name.
     (folder.data / "notes.json").write_bytes(lines(7))
     (folder.track / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
     assert single(folder.prepare({"source-file": "notes.json.gz"}))[2] == 25
@@ -125,14 +125,14 @@ def test_archives_of_the_same_name_are_distinguished(folder: Folder) -> None:
         assert single(folder.prepare({"source-file": f"{name}/n.json.gz"}))[2] == count
 
 
-def test_a_file_that_is_indexed_into_several_indices_counts_once(folder: Folder) -> None:
+def test_a_file_that_is_indexed_into_several_indices_is_counted_once(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     documents = {"source-file": "notes.json", "document-count": 25}
     folder.more = [documents | {"target-index": "copies"}]
     assert single(folder.prepare(documents | {"target-index": "notes"}))[2] == 25
 
 
-def test_another_number_of_documents_is_refused_unless_used_as_is(folder: Folder) -> None:
+def test_a_wrong_number_of_documents_is_rejected_unless_used_as_is(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     documents = {"source-file": "notes.json", "document-count": 1_000}
     with pytest.raises(
@@ -144,7 +144,7 @@ def test_another_number_of_documents_is_refused_unless_used_as_is(folder: Folder
 
 
 @pytest.mark.parametrize(("key", "size"), [("uncompressed-bytes", 190), ("compressed-bytes", 80)])
-def test_another_size_is_refused_unless_used_as_is_and_nothing_is_deleted(
+def test_a_wrong_size_is_rejected_unless_used_as_is_and_nothing_is_deleted(
     folder: Folder, key: str, size: int
 ) -> None:
     name = "notes.json.gz" if key == "compressed-bytes" else "notes.json"
@@ -189,14 +189,14 @@ def test_a_missing_file_is_downloaded_once(folder: Folder, server: FileServer) -
     assert [request.target for request in server.requests] == ["/notes/notes.json.gz"]
 
 
-def test_a_source_url_is_the_url_of_the_file(folder: Folder, server: FileServer) -> None:
+def test_a_source_url_is_used_unchanged(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
     documents = {"source-file": "notes.json", "document-count": 25, "source-url": f"{server.url}/there/other"}
     assert single(folder.prepare(documents))[1] == folder.data / "notes.json"
     assert [request.target for request in server.requests] == ["/there/other"]
 
 
-def test_the_checksum_of_google_storage_is_verified(folder: Folder, server: FileServer) -> None:
+def test_the_checksum_from_google_cloud_storage_is_verified(folder: Folder, server: FileServer) -> None:
     server.content = b"123456789\n"
     server.headers = {"x-goog-hash": "crc32c=AAAAAA=="}
     with pytest.raises(CorpusError, match=r"wrong checksum: crc32c [0-9a-f]{8} instead of 00000000"):
@@ -221,7 +221,7 @@ def test_a_mirror_is_tried_before_the_base_url(folder: Folder, server: FileServe
     assert [request.target for request in server.requests] == ["/m/notes/notes.json"]
 
 
-def test_offline_names_the_folder_for_the_file(folder: Folder, server: FileServer) -> None:
+def test_the_error_when_offline_names_the_folder_for_the_file(folder: Folder, server: FileServer) -> None:
     documents = {"source-file": "notes.json.bz2", "document-count": 25, "base-url": server.url}
     message = r"notes\.json\.bz2 of corpus 'notes' is missing, and --offline forbids downloading it"
     with pytest.raises(CorpusError, match=message) as caught:
@@ -230,7 +230,7 @@ def test_offline_names_the_folder_for_the_file(folder: Folder, server: FileServe
     assert server.requests == []
 
 
-def test_a_failed_download_names_the_alternatives(folder: Folder, server: FileServer) -> None:
+def test_the_error_about_a_failed_download_names_the_alternatives(folder: Folder, server: FileServer) -> None:
     server.has = lambda path: False
     with pytest.raises(
         CorpusError, match=r"corpus 'notes': notes\.json cannot .*: HTTP status 404"
@@ -239,7 +239,7 @@ def test_a_failed_download_names_the_alternatives(folder: Folder, server: FileSe
     assert str(folder.data) in caught.value.hint
 
 
-def test_a_track_with_a_generator_downloads_only_on_request(folder: Folder, server: FileServer) -> None:
+def test_a_corpus_with_a_generator_is_downloaded_only_on_request(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
     folder.generator = {"name": "http_logs", "documents": 700}
     documents = {"source-file": "documents-181998.json", "document-count": 25, "base-url": server.url}
@@ -274,14 +274,14 @@ def test_test_mode_uses_the_beginning_of_the_full_file(folder: Folder, ending: s
     origin, path, count = single(folder.prepare(documents, test_mode=True))
     assert (origin, path.name, count) == ("excerpt", "notes-1k.json", 1_000)
     assert path.read_bytes() == lines(1_000)
-    # The excerpt must not be mistaken for the small file that the track's authors publish.
+    # The excerpt must not be confused with the small file that the track's authors publish.
     assert path.parent.parent == folder.data
     assert single(folder.prepare(documents, test_mode=True))[1] == path
     (folder.data / "notes-1k.json").write_bytes(lines(1_000))
     assert single(folder.prepare(documents, test_mode=True))[0] == "declared"
 
 
-def test_test_mode_writes_no_file_next_to_a_file_of_the_user(folder: Folder, tmp_path: Path) -> None:
+def test_test_mode_writes_no_file_next_to_the_users_own_file(folder: Folder, tmp_path: Path) -> None:
     file = tmp_path / "first-steps" / "notes.json"
     file.parent.mkdir()
     file.write_bytes(b"".join(b'{"index": {}}\n{"n": %d}\n' % number for number in range(1_500)))
@@ -299,7 +299,7 @@ def test_test_mode_reports_a_damaged_full_file(folder: Folder) -> None:
         folder.prepare({"source-file": "notes.json.gz", "document-count": 1_500}, test_mode=True)
 
 
-def test_documents_with_action_lines_have_two_lines_each(folder: Folder) -> None:
+def test_a_document_with_an_action_line_occupies_two_lines(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(50))
     documents = {"source-file": "notes.json", "document-count": 25, "includes-action-and-meta-data": True}
     assert single(folder.prepare(documents))[2] == 25
@@ -322,7 +322,7 @@ def test_a_damaged_archive_is_named_and_leaves_no_files(folder: Folder, damaged:
     assert left == ["notes.json.gz"]
 
 
-def test_a_corpus_without_a_generator_is_refused(tmp_path: Path, folder: Folder) -> None:
+def test_generating_a_corpus_without_a_generator_is_an_error(tmp_path: Path, folder: Folder) -> None:
     with pytest.raises(CorpusError, match="no generator for 'poems'"):
         generate("poems", 5, 1, tmp_path, lambda *_: None)
     with pytest.raises(CorpusError, match="corpus 'notes' cannot be generated"):

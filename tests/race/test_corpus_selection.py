@@ -1,4 +1,4 @@
-"""How many documents of a corpus are generated."""
+"""The number of documents that are generated for each file of a corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of acknowledged documents against counted ones."""
+"""The numbers of acknowledged and counted documents are compared."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def engine(counts: dict[str, int]):
 DELETE = ("delete-index", Sleep(0))
 
 
-def test_a_task_that_sent_everything_is_checked_index_by_index():
+def test_a_task_without_rejections_is_checked_index_by_index():
     work = bulk(file("a", 10), file("b", 20), file("a", 5))
     found = check_documents(plan(DELETE, ("bulk", work)), [result(1, 35)], engine({"a": 15, "b": 19}))
     assert found == DocumentChecks((DocumentCheck("a", 15, 15), DocumentCheck("b", 20, 19)))
@@ -97,13 +97,13 @@ def test_a_task_with_rejections_is_checked_as_a_whole():
 
 
 @pytest.mark.parametrize("deletion", ["delete-index", "delete-data-stream"])
-def test_lost_documents_are_reported_for_whatever_was_deleted_first(deletion):
+def test_lost_documents_are_reported_if_the_target_was_deleted_first(deletion):
     tasks = plan((deletion, Sleep(0)), ("bulk", bulk(file("a", 10))))
     (check,) = check_documents(tasks, [result(1, 10)], engine({"a": 9})).checks
     assert (check.acknowledged, check.counted, check.difference_expected) == (10, 9, "")
 
 
-def test_a_deletion_after_the_documents_does_not_empty_the_index():
+def test_a_difference_is_expected_if_the_index_is_deleted_only_after_indexing():
     tasks = plan(("bulk", bulk(file("a", 10))), ("delete-data-stream", Sleep(0)))
     (check,) = check_documents(tasks, [result(0, 10)], engine({"a": 9})).checks
     assert check.difference_expected
@@ -127,7 +127,7 @@ def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
     assert check_documents(both, [result(1, 10)], engine({})) == DocumentChecks()
 
 
-def test_documents_under_repeated_ids_need_not_be_counted():
+def test_documents_with_repeated_ids_may_be_missing():
     def with_ids(probability: float, *, looped: bool = False) -> BulkWork:
         conflicts = ConflictSettings(IdOrder.SEQUENTIAL, probability, OnConflict.INDEX, 0.0)
         files = (BulkFile("/a.json", 10, ActionWithId("a")),)
@@ -156,7 +156,7 @@ def test_documents_under_repeated_ids_need_not_be_counted():
         (("wait-for-transform", PythonRunner()), False),
     ],
 )
-def test_plug_in_code_may_write_documents_that_the_plan_does_not_show(other, may_write):
+def test_a_difference_is_expected_if_plug_in_code_may_write_documents(other, may_write):
     tasks = plan(DELETE, ("bulk", bulk(file("a", 5))), other)
     (check,) = check_documents(tasks, [result(1, 5)], engine({"a": 9})).checks
     assert ("plug-in" in check.difference_expected) is may_write

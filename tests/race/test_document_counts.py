@@ -1,4 +1,4 @@
-"""Counting documents after a race."""
+"""Documents are counted after a race."""
 
 from pacenote.errors import EngineError
 from pacenote.race.document_counts import count_documents

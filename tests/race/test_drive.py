@@ -1,4 +1,4 @@
-"""Driving a plan with the real core against a real socket."""
+"""A plan is run by the real driver against a real server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from support.http_server import HttpRequest, HttpResponse, http_server
 
 
 def slow(request: HttpRequest) -> HttpResponse:
-    """An empty object after 5 ms."""
+    """Responds with an empty object after 5 ms."""
     time.sleep(0.005)
     return HttpResponse(body=b"{}")
 
@@ -47,7 +47,7 @@ def port() -> Iterator[int]:
 
 
 class Listener:
-    """Records its calls; raises signals at the first progress report."""
+    """Records the calls it receives, and raises signals at the first progress report."""
 
     def __init__(self, *at_progress: signal.Signals) -> None:
         self.tasks: list[str] = []
@@ -116,11 +116,11 @@ def test_results_are_reported_and_stored_when_tasks_end(port: int, folder: RaceF
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_ctrl_c_and_a_closed_terminal_stop_the_race_and_keep_results(
+def test_ctrl_c_or_closing_the_terminal_stops_the_race_and_keeps_the_results(
     port: int, folder: RaceFolder, number: signal.Signals
 ) -> None:
     listener = Listener(number)
-    # A test run under nohup ignores SIGHUP.
+    # SIGHUP is ignored when the tests run under nohup.
     before = signal.signal(number, signal.SIG_DFL)
     try:
         driven = drive(plan(port, 10_000_000), folder, None, listener)
@@ -154,7 +154,7 @@ def test_an_ignored_sighup_stays_ignored() -> None:
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Limits every file of this process to 1 KiB."""
+    """Limits every file that this process writes to 1 KiB."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
     try:
@@ -164,10 +164,10 @@ def full_disk() -> Iterator[None]:
 
 
 def test_a_full_disk_ends_the_race_and_every_finished_task_is_reported(port: int, folder: RaceFolder) -> None:
-    # Only the files of the core hit the limit: Python's journal of task results is not written.
+    # Only the core's files reach the limit, because Python's journal of task results is not written.
     folder.append = lambda result: None  # type: ignore[method-assign]
     with full_disk():
-        # The core writes the end of every task until its buffers are full too.
+        # The core records the end of each task until its buffers are full as well.
         driven = drive(plan(port, *[1] * 40, 10_000_000), folder, None, Listener())
     assert driven.error.startswith(f"cannot record to {folder.path}")
     assert "File too large" in driven.error
@@ -178,7 +178,7 @@ def test_a_full_disk_ends_the_race_and_every_finished_task_is_reported(port: int
 
 
 def test_ctrl_c_at_any_moment_loses_no_result(port: int, folder: RaceFolder) -> None:
-    # A race of about 40 ms, interrupted after different delays: before, at and after its end.
+    # The race takes about 40 ms; the delays interrupt it before, at and after its end.
     for delay_ms in range(0, 90, 6):
         struck = threading.Timer(delay_ms / 1000, signal.raise_signal, (signal.SIGINT,))
         before = signal.signal(signal.SIGINT, lambda *_: None)
@@ -195,7 +195,7 @@ def test_a_dead_engine_ends_the_race(port: int, folder: RaceFolder) -> None:
     assert (driven.aborted, driven.error) == ("node n died: exit code 3", "node n died: exit code 3")
 
 
-def test_a_plan_that_the_core_refuses_is_a_driver_error(port: int, folder: RaceFolder) -> None:
+def test_a_plan_that_the_core_rejects_is_a_driver_error(port: int, folder: RaceFolder) -> None:
     wrong = plan(port, 1).replace('"http"', '"https"').replace('"ca_file":null', '"ca_file":"/nowhere"')
     with pytest.raises(DriverError, match=r"^/nowhere: No such file"):
         drive(wrong, folder, None, Listener())

@@ -1,4 +1,4 @@
-"""The environment of the load driver's host."""
+"""Information about the host on which the driver runs."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_physical_cores_are_counted():
     assert parse_physical_cores(ARM) is None
 
 
-def test_memory_is_read_in_bytes():
+def test_memory_is_converted_to_bytes():
     assert parse_memory("MemTotal:        2048 kB\nMemFree: 1 kB\n") == 2 * 1024 * 1024
     assert parse_memory("MemFree: 1 kB\n") is None
 

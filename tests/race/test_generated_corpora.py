@@ -9,7 +9,7 @@ import pytest
 from pacenote.race.generated_corpora import generate
 
 
-def test_a_corpus_is_generated_once_and_again_if_it_is_damaged(tmp_path: Path) -> None:
+def test_a_corpus_is_generated_once_unless_it_is_damaged(tmp_path: Path) -> None:
     labels: list[str] = []
 
     def progress(label: str, done: int, total: int) -> None:
@@ -27,7 +27,7 @@ def test_a_corpus_is_generated_once_and_again_if_it_is_damaged(tmp_path: Path) -
     (tmp_path / "thesis.partial").write_bytes(b"")
     generate("http_logs", 700, 1, tmp_path, progress)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == first
-    # The folder belongs to the user: only Pacenote's own partial files are removed.
+    # The folder belongs to the user, so only Pacenote's own partial files are removed.
     assert [path.name for path in tmp_path.glob("*.partial")] == ["thesis.partial"]
 
 

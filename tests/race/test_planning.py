@@ -1,4 +1,4 @@
-"""The check that a challenge does not only search on a new engine."""
+"""A challenge that only searches is rejected on a new engine, which has no indices."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_operations_that_may_create_indices_allow_searches(first: str) -> None:
 
 
 @pytest.mark.parametrize("search", ["search", "paginated-search", "scroll-search", "composite-agg"])
-def test_searches_alone_are_refused_on_a_new_engine(search: str) -> None:
+def test_a_challenge_that_only_searches_is_rejected_on_a_new_engine(search: str) -> None:
     with pytest.raises(UsageError, match="challenge 'c' searches indices that a new engine does not have"):
         check("refresh", search)
     check("refresh", search, pipeline="benchmark-only")
 
 
-def test_a_plugin_may_create_indices_and_other_operations_need_none() -> None:
+def test_searches_are_allowed_after_a_plugin_and_other_operations_need_no_indices() -> None:
     check("fill", "search", plugins=PLUGIN)
     check("refresh", "cluster-health")

@@ -23,7 +23,7 @@ def track(folder: Path, code: str, *dependencies: str) -> Track:
 
 
 def test_a_package_that_cannot_be_installed_is_reported_and_left_out(tmp_path: Path) -> None:
-    """Two of the public tracks depend on archives that are not always available."""
+    """Two of the public tracks depend on archives that are sometimes unavailable."""
     warnings: list[str] = []
     dependent = track(tmp_path, "def register(registry): pass", "no-such-a==1", "no-such-b==2")
     with track_plugins(dependent, tmp_path, offline=True, warn=warnings.append) as plugins:
@@ -32,7 +32,7 @@ def test_a_package_that_cannot_be_installed_is_reported_and_left_out(tmp_path: P
     assert ["no-such-b" in line for line in warnings[1:]] == [False, True]
 
 
-def test_code_that_imports_a_missing_package_fails_with_its_name(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_package_names_it(tmp_path: Path) -> None:
     dependent = track(tmp_path, "import no_such_a", "no-such-a==1")
     with (
         pytest.raises(TrackError, match=r"track\.py.*no_such_a"),
@@ -41,7 +41,7 @@ def test_code_that_imports_a_missing_package_fails_with_its_name(tmp_path: Path)
         pass
 
 
-def test_a_track_without_python_code_does_not_import_the_code_for_plug_ins(tmp_path: Path) -> None:
+def test_a_track_without_python_code_does_not_import_plug_in_support(tmp_path: Path) -> None:
     task = {"operation": {"operation-type": "raw-request", "path": "/"}}
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}), "utf-8")
     program = (

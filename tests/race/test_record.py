@@ -1,4 +1,4 @@
-"""The connection to the cluster in the race record."""
+"""The race record describes the connection to the cluster."""
 
 from __future__ import annotations
 

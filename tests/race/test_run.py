@@ -1,4 +1,4 @@
-"""Complete races without an engine: a small server answers like one."""
+"""Complete races against a small server that responds like an engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.http_server import HttpRequest, HttpResponse, http_server, json_res
 
 
 class Engine:
-    """Answers like an OpenSearch."""
+    """Responds like OpenSearch."""
 
     version: Mapping[str, str] = OPENSEARCH
     address: str
@@ -46,7 +46,7 @@ def address(engine: Engine) -> str:
 
 
 class Listener:
-    """Records its calls."""
+    """Records the calls it receives."""
 
     def __init__(self) -> None:
         self.received: list[str] = []
@@ -98,18 +98,18 @@ def state(record: RaceRecord) -> str:
     return record.verdict.state
 
 
-def test_a_race_is_reported_stored_and_given_a_verdict(tmp_path: Path, address: str) -> None:
+def test_a_race_is_reported_and_stored_and_has_a_verdict(tmp_path: Path, address: str) -> None:
     listener = Listener()
     record = race(existing(tmp_path, address, {"path": "/one"}, {"path": "/two"}), listener)
     assert listener.received == ["started", "task0", "task1", f"finished {state(record)}"]
-    # On a busy host the race is suspect.
+    # On a busy host, the race is suspect.
     assert state(record) in {"valid", "suspect"}
     assert (record.complete, record.challenge, record.car) == (True, None, ("external",))
     assert record.cluster.version == "3.3.0"
     assert RaceStore(tmp_path / "home").load("r") == record
 
 
-def test_some_tasks_of_a_track_from_a_repository(tmp_path: Path, address: str) -> None:
+def test_selected_tasks_of_a_track_from_a_repository_are_raced(tmp_path: Path, address: str) -> None:
     upstream = tmp_path / "upstream"
     upstream.mkdir()
     operations = ({"path": "/"}, {"path": "/_cat"}, {"path": "/x", "run-on-serverless": False})
@@ -140,7 +140,7 @@ def commit(root: Path) -> None:
 
 @pytest.fixture
 def branches(tmp_path: Path) -> Path:
-    """A repository with a track on master and another one on 8.11."""
+    """A repository with one track on the branch `master` and a different one on `8.11`."""
     root = tmp_path / "upstream"
     root.mkdir()
     git("init", "--quiet", "--initial-branch=8.11", at=root)
@@ -169,7 +169,7 @@ def test_the_version_of_the_cluster_selects_the_branch(
     options |= {"challenge": "none", "pipeline": "benchmark-only", "target_hosts": (engine.address,)}
     with pytest.raises(
         TrackError, match=f'track "{name}" has no challenge'
-    ):  # the track is found, its challenge is not
+    ):  # The track is found, but has no such challenge.
         race(request(tmp_path, **options), Listener())
 
 
@@ -181,7 +181,7 @@ def test_data_is_downloaded_for_the_selected_branch(tmp_path: Path, branches: Pa
         prefetch_corpora(request(tmp_path, **options), lambda *_: None)
 
 
-def test_failures_void_the_race(tmp_path: Path, address: str) -> None:
+def test_failed_requests_void_the_race(tmp_path: Path, address: str) -> None:
     record = race(existing(tmp_path, address, {"path": "/missing"}), Listener())
     assert record.complete
     assert record.verdict.state == "void"
@@ -204,7 +204,7 @@ def test_no_secret_is_written_to_disk(tmp_path: Path, address: str) -> None:
         assert b"hunter33" not in text, path
 
 
-def test_impossible_requests_are_refused_before_anything_is_created(tmp_path: Path) -> None:
+def test_invalid_race_requests_are_rejected_before_anything_is_created(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="4gheapp"):
         race(request(tmp_path, track="http_logs", car=("4gheapp",)), Listener())
     with pytest.raises((UsageError, EngineError), match="opensearch"):
@@ -218,7 +218,7 @@ def test_impossible_requests_are_refused_before_anything_is_created(tmp_path: Pa
     assert not (tmp_path / "home" / "corpora").exists()
 
 
-def test_searching_a_new_engine_is_refused(tmp_path: Path) -> None:
+def test_searching_a_new_engine_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a new engine does not have"):
         race(request(tmp_path, track="http_logs", challenge="query-only"), Listener())
 
@@ -233,7 +233,7 @@ def test_offline_downloads_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "home" / "corpora").exists()
 
 
-def test_a_cluster_that_does_not_answer_leaves_no_race(tmp_path: Path) -> None:
+def test_no_race_is_stored_if_the_cluster_does_not_respond(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
         race(existing(tmp_path, "127.0.0.1:1", {"path": "/"}), Listener())
     assert not (tmp_path / "home" / "races").exists()

@@ -1,4 +1,4 @@
-"""A race from the command line against a server with known responses, without a terminal."""
+"""A race started from the command line, without a terminal, against a server with known responses."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from support.secure import engine
 def test_a_failed_race_is_reported_with_its_reason_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two clients send three requests each, all refused, then three each that succeed.
+    """Two clients send three requests each, all of which are rejected, then three each that succeed.
 
-    Expected: an error rate of 100 % with its reason in the report and in the record, six requests at the
-    server for six failures, exit code 3, and the complete report on standard output, which is not a terminal.
+    Expected: an error rate of 100 % and its reason in the report and the record, six failures for the six
+    requests that the server received, exit code 3, and the complete report on standard output.
     """
     monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
     full = {"error": {"type": "rejected_execution", "reason": "the queue is full"}}

@@ -22,7 +22,7 @@ TASK = "GET /task"
 
 
 class GrowingEngine:
-    """An engine whose counters have grown by 1,000 ms and two collections once the task has run."""
+    """An engine that reports 1,000 ms more indexing and two more collections once the task has run."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -54,7 +54,7 @@ def race_task(
     monkeypatch: pytest.MonkeyPatch,
     *options: str,
 ) -> int:
-    """Races a track with one request, and returns the exit code."""
+    """Races a track with one request; returns the exit code."""
     monkeypatch.setenv("PACENOTE_HOME", str(folder / "home"))
     schedule = [{"name": "task", "operation": {"operation-type": "raw-request", "path": "/task"}}]
     (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
@@ -70,7 +70,7 @@ def record(engine: GrowingEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def requests_of(device: type[TelemetryDevice]) -> tuple[list[str], list[str]]:
-    """The requests that a device sends when it is started and when it is stopped."""
+    """Returns the requests that a device sends when it is started and when it is stopped."""
     lines: list[str] = []
 
     def get(target: str) -> Mapping[str, Any]:
@@ -99,14 +99,14 @@ def test_every_device_reads_the_cluster_before_and_after_the_tasks(
 
 
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (404, 3)])
-def test_devices_are_closed_however_a_race_ends(
+def test_devices_are_closed_even_if_the_race_is_aborted(
     status: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
 
     class Watching(TelemetryDevice):
         name = "watching"
-        description = "Notes its calls."
+        description = "Records the calls it receives."
 
         def start(self) -> None:
             calls.append("start")

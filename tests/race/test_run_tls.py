@@ -1,4 +1,4 @@
-"""Races against clusters behind TLS, credentials and proxies, from the command line to the race record."""
+"""Races with TLS, credentials and proxies, from the command line to the race record."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def secure() -> Iterator[HttpServer]:
 def run_race(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., RaceOutcome]:
-    """Races a search; returns the exit code, standard error and the record if there is one."""
+    """Runs a race with one search; returns the exit code, standard error and the record, or {}."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "pacenote_client_options"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -54,12 +54,12 @@ def searches(running: HttpServer) -> list[dict[str, str]]:
     return [request.headers for request in running.requests if "/_search" in request.line]
 
 
-def test_a_race_with_a_certificate_authority_and_credentials(
+def test_a_race_uses_the_certificate_authority_and_credentials(
     run_race: Callable[..., RaceOutcome], secure: HttpServer
 ) -> None:
     secure.requests.clear()
     code, err, record = run_race(f"https://{secure.address}", f"{CREDENTIALS},ca_certs:{CA}")
-    # On a busy host the race is suspect, for reasons other than TLS.
+    # On a busy host, the race is suspect for reasons other than TLS.
     assert code == 0, err
     assert record["verdict"]["state"] in {"valid", "suspect"}
     assert {headers["authorization"] for headers in searches(secure)} == {ME}
@@ -80,7 +80,7 @@ def test_an_unknown_certificate_authority_is_an_error(
     assert "hint: give the certificate of its authority as --client-options=ca_certs:FILE" in err
 
 
-def test_unverified_certificates_are_warned_about_and_recorded(
+def test_unverified_certificates_cause_a_warning_and_are_recorded(
     run_race: Callable[..., RaceOutcome], secure: HttpServer
 ) -> None:
     code, err, record = run_race(secure.address, f"{CREDENTIALS},use_ssl:true,verify_certs:false")
@@ -89,7 +89,7 @@ def test_unverified_certificates_are_warned_about_and_recorded(
     assert record["client"]["certificates_verified"] is False
 
 
-def test_ssl_assert_hostname_sets_the_name_in_the_certificate(
+def test_ssl_assert_hostname_sets_the_expected_name_in_the_certificate(
     run_race: Callable[..., RaceOutcome], secure: HttpServer
 ) -> None:
     options = f"{CREDENTIALS},ca_certs:{CA},ssl_assert_hostname"
@@ -105,7 +105,7 @@ def test_a_client_certificate_is_sent(run_race: Callable[..., RaceOutcome]) -> N
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_race_through_a_proxy(
+def test_a_race_goes_through_a_proxy(
     scheme: str, run_race: Callable[..., RaceOutcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with engine("server.pem" if scheme == "https" else None) as far, proxy(far, ME) as between:

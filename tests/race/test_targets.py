@@ -1,4 +1,4 @@
-"""Where requests are sent and with which headers, in races against real servers."""
+"""The hosts and headers of requests, in races against real servers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Listener:
 def raced(
     tmp_path: Path, client: ClientOptions, *hosts: str, **more: Any
 ) -> tuple[RaceRecord, list[str], str]:
-    """Races one task with four clients; returns the record, the warnings and the content of all files."""
+    """Runs a race with one task of four clients; returns the record, the warnings and all files' contents."""
     folder = tmp_path / "tiny"
     folder.mkdir()
     kind = "everywhere" if "additional_clusters" in more else "raw-request"
@@ -94,7 +94,7 @@ def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_
     with engine(None, authorization=ME) as one, engine(None, authorization=ME) as two:
         record, warnings, contents = raced(tmp_path, client, one.address, two.address)
         assert (record.tasks[0].error_rate, warnings) == (0.0, [])
-        # Clients are distributed over the hosts.
+        # The clients are distributed across the hosts.
         assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
         assert {request.headers["x-key"] for request in one.requests + two.requests} == {"sesame-sesame"}
         hosts = (f"http://{one.address}", f"http://{two.address}")
@@ -105,7 +105,7 @@ def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_
 
 
 @pytest.mark.skipif(not _speaks_ipv6(), reason="this machine has no IPv6 loopback")
-def test_ipv6_addresses(tmp_path: Path) -> None:
+def test_hosts_may_have_ipv6_addresses(tmp_path: Path) -> None:
     with engine(None, host="::1") as running:
         record, _, _ = raced(tmp_path, ClientOptions(), running.address)
         assert (record.tasks[0].error_rate, running.count("GET /hit")) == (0.0, 16)

@@ -1,4 +1,7 @@
-"""Four renderers show the same data. `UPDATE_GOLDEN=1` rewrites the expected files; review the diff."""
+"""The four renderers show the same data.
+
+`UPDATE_GOLDEN=1` rewrites the golden files; review their diff.
+"""
 
 import csv
 import io
@@ -67,7 +70,7 @@ def test_all_renderers_show_the_same_data():
         assert [note.label, note.task, note.text, "", "", "", ""] in table
 
 
-def test_cells_cannot_break_a_markdown_table():
+def test_special_characters_in_cells_do_not_break_a_markdown_table():
     lines = pipe_table(
         ["Metric", "Task", "Value", "Unit"], [["a|b", "c\nd", "1", "\\"]], "right"
     ).splitlines()
@@ -84,7 +87,7 @@ def test_cells_cannot_break_a_markdown_table():
         ("center", ":-----:", [" Value ", "  12.5 ", "   1   ", " 0.125 "]),
     ],
 )
-def test_numbers_are_aligned_by_the_option(align, rule, cells):
+def test_numbers_are_aligned_as_the_option_says(align, rule, cells):
     rows = [["m", "t", value, "u"] for value in ("12.5", "1", "0.125")]
     table = pipe_table(["Metric", "Task", "Value", "Unit"], rows, align)
     column = [line.split("|")[3] for line in table.splitlines()]
@@ -112,9 +115,9 @@ def test_numbers_have_six_digits_and_no_exponent(value, text):
     assert format_value(value) == text
 
 
-def test_markup_in_a_name_is_text():
+def test_markup_in_a_name_is_shown_as_text():
     assert "[bold]" in on_terminal(report_with_special_characters())
 
 
-def test_without_marks_the_table_has_rallys_four_columns():
+def test_without_marked_values_the_table_has_rallys_four_columns():
     assert "interval" not in render_markdown(build_report(record(tasks=(task(),)))).split("\n\n")[1]

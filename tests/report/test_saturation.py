@@ -1,4 +1,4 @@
-"""The result of a saturation as Markdown."""
+"""The result of `saturate`, rendered as Markdown."""
 
 from dataclasses import replace
 

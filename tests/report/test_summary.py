@@ -1,4 +1,4 @@
-"""The rows of the summary: Rally's names and order, Pacenote's definitions."""
+"""The rows of the summary have Rally's names and order, and Pacenote's definitions."""
 
 from dataclasses import fields, replace
 
@@ -25,7 +25,7 @@ def notes(report, label):
     return [(note.task, note.text) for note in report.notes if note.label == label]
 
 
-def test_notable_connections_to_the_cluster_are_reported():
+def test_unusual_connection_settings_are_reported():
     def client_notes(**client):
         return [text for _, text in notes(build_report(record(client=RecordedClient(**client))), "Client")]
 
@@ -48,7 +48,7 @@ def test_rows_without_a_value_are_left_out_but_zeros_are_not():
     assert value(report, "Total Young Gen GC time") == 0.0
 
 
-def test_all_rows_in_rallys_order():
+def test_all_rows_are_in_rallys_order():
     report = build_report(record(system=SystemMetrics(), tasks=()), "all")
     assert metrics(report)[:10] == [
         "Cumulative indexing time of primary shards",
@@ -99,14 +99,14 @@ def test_rows_that_pacenote_does_not_measure_never_have_a_value():
     assert not any(metric.startswith(unmeasured) for metric in metrics(build_report(race)))
 
 
-def test_engine_values_have_the_units_of_rally():
+def test_engine_values_have_rallys_units():
     report = build_report(record())
     assert value(report, "Cumulative indexing time of primary shards") == 1.5
     assert value(report, "Total Young Gen GC time") == 0.512
     assert value(report, "Store size") == 3.0
 
 
-def test_task_rows_of_an_unpaced_task_have_no_latency():
+def test_an_unpaced_task_has_no_latency_rows():
     assert metrics(build_report(record()), "search") == [
         "Min Throughput",
         "Mean Throughput",
@@ -123,7 +123,7 @@ def test_task_rows_of_an_unpaced_task_have_no_latency():
     ]
 
 
-def test_a_throughput_of_less_than_a_second_is_marked():
+def test_a_throughput_measured_for_less_than_a_second_is_marked():
     report = build_report(record(tasks=(task("quick", window_s=0.15), task("long", window_s=1.0))))
     marked = {(row.task, row.metric) for row in report.rows if row.mark == "†"}
     assert marked == {("quick", f"{which} Throughput") for which in ("Min", "Mean", "Median", "Max")}
@@ -136,7 +136,7 @@ def test_a_paced_task_has_latency_and_lateness():
     assert found[-3:] == ["50th percentile lateness", "99th percentile lateness", "work done"]
 
 
-def test_percentiles_follow_the_sample_count_and_can_be_forced():
+def test_the_percentiles_depend_on_the_number_of_samples_unless_all_are_requested():
     race = record(tasks=(task(service_time=times(20)),))
     found = [metric for metric in metrics(build_report(race), "search") if "percentile" in metric]
     assert found == [f"{q}th percentile service time" for q in (50, 90, 100)]
@@ -154,7 +154,7 @@ def test_unsupported_percentiles_are_marked_with_their_interval():
     assert not build_report(record(tasks=(task(),))).has_marks
 
 
-def test_the_largest_value_is_never_marked():
+def test_the_maximum_is_never_marked():
     few = replace(times(5), percentiles=tuple(replace(one, supported=False) for one in times(5).percentiles))
     report = build_report(record(tasks=(task(service_time=few),)))
     assert [row.metric for row in report.rows if row.mark] == ["50th percentile service time"]
@@ -163,7 +163,7 @@ def test_the_largest_value_is_never_marked():
 @pytest.mark.parametrize(
     ("rate", "shown"), [(0.0, 0.0), (0.12345, 12.35), (0.00001, 0.001), (0.99999, 99.999), (1.0, 100.0)]
 )
-def test_the_error_rate_never_rounds_errors_away(rate, shown):
+def test_rounding_the_error_rate_never_hides_errors(rate, shown):
     report = build_report(record(tasks=(task(error_rate=rate),)))
     assert value(report, "error rate", "search") == pytest.approx(shown)
 
@@ -182,14 +182,14 @@ def test_unreported_tasks_appear_only_with_errors():
     assert metrics(report, "force-merge") != []
 
 
-def test_work_of_bulk_tasks_is_named_documents():
+def test_the_work_of_bulk_tasks_is_reported_in_documents():
     report = build_report(record())
     assert value(report, "documents indexed", "index-append") == 740_000
     assert value(report, "documents failed", "index-append") == 12
     assert value(report, "work done", "search") == 50_000
 
 
-def test_operations_of_a_composite_have_rows_of_their_own():
+def test_sub_operations_of_a_composite_have_their_own_rows():
     parts = (part("open-pit"), part("query", service_time=times(4, p50=7.0), error_rate=0.25))
     report = build_report(record(tasks=(task("mixed", parts=parts),)))
     shown = [row.task for row in report.rows if row.task.startswith("mixed")]
@@ -233,7 +233,7 @@ def test_only_the_most_frequent_errors_are_shown():
     assert texts[-1] == "2 more kinds of error, 3 in total"
 
 
-def test_texts_of_the_engine_cannot_control_a_terminal():
+def test_control_characters_from_the_engine_do_not_reach_the_terminal():
     error = FailureGroup("http-status", "\x1b[2Jgone\x07 " + "x" * 1000, None, 1, 0.0, 0.0)
     ((_, text),) = notes(build_report(record(tasks=(task(errors=(error,)),))), "Error")
     assert "\x1b" not in text
@@ -299,7 +299,7 @@ def test_a_steady_task_has_no_note(steady):
     assert not notes(build_report(record(tasks=(task(steady=steady),))), "Steady state")
 
 
-def test_samples_that_were_not_stored_are_reported_unless_storing_is_off():
+def test_samples_that_were_not_stored_are_reported_unless_storing_is_turned_off():
     some = task(samples=SamplesKept(kept=20_000_000, left_out=5_000, from_s=312.4))
     assert notes(build_report(record(tasks=(some,))), "Samples") == [
         ("search", "5,000 samples were not stored, starting at 312 s")
@@ -322,7 +322,7 @@ def test_the_origin_of_the_data_is_reported():
     ]
 
 
-def test_a_change_of_the_wall_clock_is_reported():
+def test_a_change_to_the_wall_clock_is_reported():
     race = record(driver={"clock": {"steps": [{"at_s": 12.5, "by_s": -3600.0}]}})
     (text,) = [note.text for note in build_report(race).notes if note.label == "Clock"]
     assert text.startswith("the wall clock was changed by -3.6e+03 s at 12.5 s")
@@ -343,6 +343,6 @@ def test_a_race_without_results_has_a_report():
     assert report.verdict.reasons == ("the race has not finished",)
 
 
-def test_paced_tasks_explain_lateness():
+def test_lateness_is_explained_if_a_task_is_paced():
     assert any("Lateness is" in text for text in build_report(record(tasks=(paced(),))).footnotes)
     assert not any("Lateness is" in text for text in build_report(record(tasks=(task(),))).footnotes)

@@ -1,4 +1,4 @@
-"""The fit recovers the scalability law from throughput that follows it."""
+"""The fit recovers the parameters of the scalability law from throughput that follows it."""
 
 import random
 import subprocess
@@ -48,7 +48,7 @@ def test_noise_widens_the_intervals_which_contain_the_true_values() -> None:
     assert fit.contention.low < 0.05 < fit.contention.high
     assert fit.coherency.low < 0.002 < fit.coherency.high
     assert fit.coherency.high > fit.coherency.low
-    assert fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1) == fit, "the same seed gives another result"
+    assert fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1) == fit, "the same seed gives a different result"
 
 
 def test_the_fit_agrees_with_the_normal_equations_solved_by_gaussian_elimination() -> None:
@@ -74,7 +74,7 @@ def test_the_fit_agrees_with_the_normal_equations_solved_by_gaussian_elimination
 
 
 def test_the_throughput_of_one_client_is_never_infinite() -> None:
-    """A fit with an infinite rate of one client would be closer, but has no meaning."""
+    """An infinite throughput for one client would fit more closely, but is meaningless."""
     rates = {1: 5.0, 2: 900.0, 4: 1700.0, 8: 3000.0, 16: 2500.0, 32: 2000.0}
     fit = fit_usl({clients: [rate] for clients, rate in rates.items()}, seed=7)
     assert fit is not None
@@ -95,18 +95,18 @@ def test_superlinear_throughput_does_not_give_negative_contention() -> None:
     assert (fit.contention.value, fit.coherency.value) == (0, 0)
 
 
-def test_too_few_levels_and_throughputs_of_zero_are_not_fitted() -> None:
+def test_nothing_is_fitted_to_too_few_levels_or_zero_throughput() -> None:
     assert fit_usl({clients: [100.0] for clients in (1, 2, 4, 8, 16)}, seed=1) is None
     assert fit_usl({**measured(1000, 0.1, 0, 0), 2: [0.0]}, seed=1) is None
 
 
-def test_levels_double_up_to_the_highest() -> None:
+def test_the_number_of_clients_doubles_up_to_the_maximum() -> None:
     assert powers_of_two(1) == (1,)
     assert powers_of_two(48) == (1, 2, 4, 8, 16, 32, 48)
 
 
-def test_scipy_is_imported_only_for_the_fit() -> None:
-    """Its import and its threads must not disturb the measurements before the fit."""
+def test_numpy_is_imported_only_for_the_fit() -> None:
+    """Importing it and running its threads must not disturb the measurements before the fit."""
     program = "import sys, pacenote.cli.saturate, pacenote.lab.saturate; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""Race folders of earlier versions can still be read and reported.
+"""Race folders written by earlier versions can still be read and reported.
 
 `earlier/race.json` is the record of a real race of http_logs with OpenSearch 3.3.0, written by commit eda047b
 and reduced to two of its tasks.
@@ -24,7 +24,7 @@ def store(tmp_path):
     return RaceStore(tmp_path)
 
 
-def test_an_earlier_race_is_reported_with_its_figures(store):
+def test_an_earlier_race_is_reported_with_its_stored_values(store):
     written = {task["task"]: task for task in json.loads(EARLIER.read_text("utf-8"))["tasks"]}
     rows = {(row.metric, row.task): row.value for row in build_report(store.load("latest")).rows}
     bulks, searches = written["index-append"], written["default"]
@@ -39,7 +39,7 @@ def test_an_earlier_race_is_reported_with_its_figures(store):
     assert rows["documents counted", "logs-181998"] == 548
 
 
-def test_the_record_of_an_earlier_race_is_complete(store):
+def test_the_record_of_an_earlier_race_is_read_in_full(store):
     record = store.load(RACE_ID)
     assert record.complete
     assert record.verdict is not None

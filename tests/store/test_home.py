@@ -1,4 +1,4 @@
-"""The home folder."""
+"""The location of the home folder."""
 
 from pacenote.store.home import default_home
 

@@ -1,4 +1,4 @@
-"""Race folders: written atomically, and readable even if the race was killed or the disk was full."""
+"""Race folders are written atomically, and are readable even if the race was killed or the disk was full."""
 
 import errno
 import json
@@ -35,7 +35,7 @@ def test_a_killed_race_is_readable_up_to_its_last_task(store):
     assert "the race has not finished" in found.verdict.reasons
 
 
-def test_a_task_in_both_record_and_journal_counts_once(store):
+def test_a_task_in_both_record_and_journal_is_counted_once(store):
     folder = store.create(unfinished())
     folder.append(bulk())
     folder.append(paced())
@@ -45,7 +45,7 @@ def test_a_task_in_both_record_and_journal_counts_once(store):
     assert found.interrupted
 
 
-def test_a_damaged_line_in_the_middle_is_an_error(store):
+def test_a_damaged_line_before_the_last_is_an_error(store):
     folder = store.create(unfinished())
     folder.journal.write_bytes(b"{nonsense\n")
     folder.append(bulk())
@@ -53,7 +53,7 @@ def test_a_damaged_line_in_the_middle_is_an_error(store):
         store.load("race-1")
 
 
-def test_a_complete_race_ignores_a_remaining_journal(store):
+def test_the_journal_of_a_complete_race_is_ignored(store):
     folder = store.create(unfinished())
     folder.write(record())
     folder.journal.write_bytes(b"{nonsense\n")
@@ -71,7 +71,7 @@ def test_a_complete_race_ignores_a_remaining_journal(store):
         (b'{"format": 99}', "race has format 99"),
     ],
 )
-def test_a_damaged_record_is_an_error_that_names_the_file(store, content, message):
+def test_the_error_about_a_damaged_record_names_the_file(store, content, message):
     store.create(unfinished()).race_json.write_bytes(content)
     with pytest.raises(StoreError, match=message) as caught:
         store.load("race-1")
@@ -83,7 +83,7 @@ def test_a_folder_without_a_record_is_an_error(tmp_path):
         RaceFolder(tmp_path).read()
 
 
-def test_a_full_disk_keeps_the_stored_results(store, monkeypatch):
+def test_stored_results_survive_a_full_disk(store, monkeypatch):
     folder = store.create(unfinished())
     folder.append(bulk())
 

@@ -1,4 +1,4 @@
-"""The race index agrees with the folders, even if it is damaged or several processes use it."""
+"""The race index matches the race folders, even if it is damaged or several processes use it."""
 
 import multiprocessing
 import shutil
@@ -54,7 +54,7 @@ def test_races_are_filtered(store):
     assert ids(store, benchmark_name="nightly") == ["d"]
 
 
-def test_the_limit_counts_only_matches(store):
+def test_the_limit_applies_to_matching_races_only(store):
     store.create(record("old", user_tags={"disk": "ssd"}))
     for number in range(3):
         store.create(record(f"new-{number}", timestamp=record().timestamp.replace(year=2027)))
@@ -91,7 +91,7 @@ def test_a_damaged_index_is_rebuilt(store, damage):
         assert database.execute("SELECT count(*) FROM races").fetchone() == (2,)
 
 
-def test_an_index_of_another_version_is_rebuilt(store):
+def test_an_index_of_a_different_version_is_rebuilt(store):
     fill(store, "a")
     with sqlite3.connect(store.races / "index.sqlite") as database:
         database.execute("CREATE TABLE races (id TEXT, colour TEXT)")
@@ -99,13 +99,13 @@ def test_an_index_of_another_version_is_rebuilt(store):
     assert ids(store) == ["a"]
 
 
-def test_an_index_that_cannot_be_written_is_built_in_memory(store):
+def test_the_index_is_built_in_memory_if_it_cannot_be_written(store):
     fill(store, "a")
     (store.races / "index.sqlite").mkdir()
     assert ids(store) == ["a"]
 
 
-def test_the_index_is_private(store):
+def test_the_index_is_accessible_only_to_its_owner(store):
     fill(store, "a")
     ids(store)
     assert (store.races / "index.sqlite").stat().st_mode & 0o077 == 0

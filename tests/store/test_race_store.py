@@ -1,4 +1,4 @@
-"""All races of a home: creating, finding and listing them."""
+"""The races in a home folder are created, found and listed."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ def test_a_race_is_stored_and_loaded(store):
     assert sorted(path.name for path in folder.path.iterdir()) == ["artifacts", "race.json"]
 
 
-def test_folders_and_files_are_private(store):
+def test_folders_and_files_are_accessible_only_to_their_owner(store):
     folder = store.create(unfinished())
     folder.append(bulk())
     folder.write_plan("{}")
@@ -41,7 +41,7 @@ def test_folders_and_files_are_private(store):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_an_id_that_exists_is_refused(store):
+def test_an_existing_id_is_rejected(store):
     store.create(unfinished())
     with pytest.raises(StoreError, match="race 'race-1' already exists") as caught:
         store.create(unfinished())
@@ -49,7 +49,7 @@ def test_an_id_that_exists_is_refused(store):
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "latest", "-x", "a b", "x" * 129, "ä"])
-def test_an_invalid_id_is_refused(store, name):
+def test_an_invalid_id_is_rejected(store, name):
     assert not is_race_id(name)
     with pytest.raises(StoreError, match="is not a valid race id"):
         store.create(unfinished(race_id=name))
@@ -68,7 +68,7 @@ def test_a_race_is_found_by_a_unique_prefix(store):
         store.load("../races/xyz")
 
 
-def test_latest_is_the_newest(store):
+def test_latest_is_the_newest_race(store):
     with pytest.raises(StoreError, match="there are no races"):
         store.load("latest")
     for name, year in (("old", 2024), ("new", 2026), ("middle", 2025)):
@@ -98,7 +98,7 @@ def test_listing_creates_no_folders(store):
     assert not store.home.exists()
 
 
-def test_running_races_are_listed(store):
+def test_unfinished_races_are_listed(store):
     store.create(unfinished())
     (found,) = store.list(RaceFilter())
     assert (found.state, found.verdict) == ("unfinished", "void")

@@ -1,4 +1,4 @@
-"""Running several telemetry devices."""
+"""Telemetry devices are started, stopped and closed, and their readings are combined."""
 
 import pytest
 
@@ -33,12 +33,12 @@ def read_all(*devices: TelemetryDevice) -> TelemetryResult:
     return telemetry.stop()
 
 
-def test_a_system_metric_without_a_field_is_refused():
+def test_a_system_metric_without_a_field_is_rejected():
     with pytest.raises(ValueError, match=r"^SystemMetrics has no field swap_size: put it into `values`"):
         DeviceReading(system={"swap_size": 1, "store_size": 2})
 
 
-def test_a_value_read_by_two_devices_is_reported_and_the_first_one_is_used():
+def test_a_value_read_by_two_devices_is_reported_and_the_first_reading_is_used():
     first = DeviceReading({"store_size": 1}, {"node.a.uptime": 10})
     second = DeviceReading({"store_size": 2, "segment_count": 3}, {"node.a.uptime": 20, "node.a.load": 4})
     result = read_all(device("first", first), device("second", second))
@@ -50,7 +50,7 @@ def test_a_value_read_by_two_devices_is_reported_and_the_first_one_is_used():
     )
 
 
-def test_values_that_the_record_cannot_store_are_left_out_and_named():
+def test_values_that_the_record_cannot_store_are_left_out_and_reported():
     system = {"store_size": "12", "merge_time": float("nan"), "segment_count": 3}
     values = {"load": float("inf"), "when": object(), "uptime": 4}
     result = read_all(device("odd", DeviceReading(system, values)))
@@ -64,7 +64,7 @@ def test_values_that_the_record_cannot_store_are_left_out_and_named():
     )
 
 
-def test_every_device_is_closed_once_even_if_another_one_fails():
+def test_every_device_is_closed_once_even_if_another_fails():
     closed = []
 
     class Closing(TelemetryDevice):
@@ -75,7 +75,7 @@ def test_every_device_is_closed_once_even_if_another_one_fails():
             raise EngineError("no permission")
 
         def stop(self) -> DeviceReading:
-            raise AssertionError("a device that was not started is not stopped")
+            raise AssertionError("stop() must not be called on a device that was not started")
 
         def close(self) -> None:
             closed.append(self)

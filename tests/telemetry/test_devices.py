@@ -1,4 +1,4 @@
-"""The table of telemetry devices."""
+"""The table of telemetry devices is complete."""
 
 import importlib
 import pkgutil
@@ -17,11 +17,11 @@ def test_every_device_of_the_package_is_in_the_table():
         for value in vars(importlib.import_module(module.name)).values()
         if isinstance(value, type) and issubclass(value, TelemetryDevice) and value is not TelemetryDevice
     }
-    assert len(defined) >= 3, "the guard found hardly any device"
+    assert len(defined) >= 3, "the search for devices found too few"
     assert set(DEVICES) == defined
 
 
-def test_devices_differ_in_their_names():
+def test_device_names_are_unique():
     names = [device.name for device in DEVICES]
     assert len(set(names)) == len(names)
 

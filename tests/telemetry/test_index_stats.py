@@ -16,11 +16,11 @@ DOCUMENTED = re.findall(
     (ROOT / "docs" / "measuring.md").read_text("utf-8"),
     re.MULTILINE,
 )
-"""Key, group and field of the engine's API, kind and shards of each figure of the page on measuring."""
+"""The key, the API's group and field, the kind and the shards of each figure in docs/measuring.md."""
 
 
 def shard(*, primary=True, **counts):
-    """One copy of a shard; `counts` are of indexing, merges, store, flush and segments."""
+    """Returns one shard copy; `counts` may contain indexing, merges, store, flush and segments."""
     indexing, merges, store, flush = (
         counts.get(name, 0) for name in ("indexing", "merges", "store", "flush")
     )
@@ -41,7 +41,7 @@ def shard(*, primary=True, **counts):
 
 
 def reply(failed=0, **indices):
-    """Indices by name (`_` for `-`): lists of shards, each a list of copies."""
+    """Returns a statistics reply; each index is a list of shards, and each shard a list of its copies."""
     return {
         "_shards": {"failed": failed},
         "indices": {
@@ -61,7 +61,7 @@ def read_stats(before, after):
     return devices.stop()
 
 
-def test_counters_are_differences_of_primary_shards():
+def test_counters_are_differences_summed_over_primary_shards():
     before = reply(logs=[[shard(indexing=100, merges=1)], [shard(indexing=50)]])
     after = reply(
         logs=[
@@ -78,20 +78,20 @@ def test_counters_are_differences_of_primary_shards():
     assert system.segment_count == 6
 
 
-def test_sizes_include_replicas_and_are_those_at_the_end():
+def test_sizes_are_read_at_the_end_and_include_replicas():
     after = reply(logs=[[shard(store=10), shard(primary=False, store=11)]])
     system = read_stats(reply(), after).system
     assert system.store_size == 21
     assert system.translog_size == 110
 
 
-def test_a_value_that_the_engine_does_not_report_is_missing_and_not_zero():
+def test_a_value_that_the_engine_does_not_report_is_missing_instead_of_zero():
     result = read_stats(reply(), reply(logs=[[shard()]]))
     assert result.system.dataset_size is None
     assert result.errors == ()
 
 
-def test_the_page_on_measuring_has_every_figure_of_the_index_statistics():
+def test_the_page_on_measuring_lists_every_figure_of_the_index_statistics():
     keys = {key for key, *_ in DOCUMENTED}
     times = {f"{key}_per_shard" for key in keys if key.endswith("_time")}
     metrics = {field.name for field in fields(SystemMetrics) if "_gc_" not in field.name}
@@ -99,7 +99,7 @@ def test_the_page_on_measuring_has_every_figure_of_the_index_statistics():
 
 
 @pytest.mark.parametrize(("key", "group", "name", "kind", "shards"), DOCUMENTED)
-def test_a_figure_is_read_as_the_page_on_measuring_says(key, group, name, kind, shards):
+def test_each_figure_is_read_as_the_page_on_measuring_says(key, group, name, kind, shards):
     def copy(primary, value):
         return {"routing": {"primary": primary}, group: {name: value}}
 
@@ -115,7 +115,7 @@ def test_an_index_created_during_the_race_counts_in_full():
     assert read_stats(before, after).system.total_time == 700
 
 
-def test_counters_that_went_down_are_missing_with_a_reason():
+def test_counters_that_decreased_are_missing_with_a_reason():
     result = read_stats(
         reply(logs=[[shard(indexing=500, flush=1)]]), reply(logs=[[shard(indexing=20, flush=3)]])
     )

@@ -1,4 +1,4 @@
-"""Garbage collections during the race, for the names of all collectors."""
+"""Garbage collections during the race, with the names that each collector uses."""
 
 import re
 from dataclasses import fields
@@ -10,7 +10,7 @@ from shape.sources import ROOT
 
 
 def node(name="node-0", uptime=1000, **collectors):
-    """Collectors by name (`_` for a blank): count and milliseconds."""
+    """Returns a node's reply; each collector (`_` for a space) has a count and milliseconds."""
     return {
         "name": name,
         "jvm": {
@@ -35,7 +35,7 @@ def read_stats(before, after):
     return devices.stop()
 
 
-def test_collections_are_differences_over_all_nodes():
+def test_gc_counts_are_differences_summed_over_all_nodes():
     result = read_stats(
         {"a": node(young=(5, 50), old=(1, 100)), "b": node("node-1", young=(1, 10), old=(0, 0))},
         {
@@ -51,7 +51,7 @@ def test_collections_are_differences_over_all_nodes():
     assert result.errors == ()
 
 
-def test_collector_names_of_g1_are_recognized():
+def test_the_collector_names_of_g1_are_recognized():
     result = read_stats(
         {"a": node(G1_Young_Generation=(1, 1), G1_Old_Generation=(0, 0), G1_Concurrent_GC=(2, 2))},
         {
@@ -78,7 +78,7 @@ def test_the_generations_of_zgc_are_added_up():
     assert system.young_gc_count is None
 
 
-def test_a_restarted_node_makes_totals_missing():
+def test_totals_are_missing_if_a_node_restarted():
     result = read_stats({"a": node(uptime=5000, young=(5, 50))}, {"a": node(uptime=100, young=(1, 5))})
     assert result.system.young_gc_count is None
     assert result.errors == (
@@ -86,7 +86,7 @@ def test_a_restarted_node_makes_totals_missing():
     )
 
 
-def test_nodes_that_join_or_leave_make_totals_missing():
+def test_totals_are_missing_if_nodes_joined_or_left():
     result = read_stats({"a": node(young=(5, 50))}, {"b": node("node-1", young=(1, 5))})
     assert result.system.young_gc_count is None
     assert [error.split(": ")[1] for error in result.errors] == [
@@ -95,7 +95,7 @@ def test_nodes_that_join_or_leave_make_totals_missing():
     ]
 
 
-def test_the_page_on_measuring_has_every_figure_of_the_collectors():
+def test_the_page_on_measuring_lists_every_figure_of_the_collectors():
     page = (ROOT / "docs" / "measuring.md").read_text("utf-8")
     rows = re.findall(r"^\| Total .* GC time, count \| `(\w+)`, `(\w+)` \|", page, re.MULTILINE)
     documented = {key for row in rows for key in row}

@@ -1,4 +1,4 @@
-"""Builders of tracks: a valid track as a dictionary, and a folder that contains it."""
+"""Helpers that create a valid track, as a dictionary or in a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = RenderOptions(now=1_700_000_000.0)
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """A small valid track; keyword arguments replace its root keys, with underscores instead of dashes."""
+    """Returns a small valid track; keyword arguments replace its keys, with underscores instead of dashes."""
     base: dict[str, Any] = {
         "version": 2,
         "indices": [{"name": "books"}],
@@ -33,7 +33,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def folder(root: Path, files: dict[str, str]) -> TrackSource:
-    """Writes a track folder with these files."""
+    """Writes a track folder that contains these files."""
     root.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         path = root / name
@@ -43,12 +43,12 @@ def folder(root: Path, files: dict[str, str]) -> TrackSource:
 
 
 def load(root: Path, **changes: Any) -> Track:
-    """Loads the small track with changes."""
+    """Loads the small track with these changes."""
     return load_track(folder(root, {"track.json": json.dumps(document(**changes), indent=1)}), {}, NOW)
 
 
 def problems(root: Path, **changes: Any) -> list[str]:
-    """Returns the problems of an invalid small track."""
+    """Returns the problems of the small track with changes that make it invalid."""
     with pytest.raises(TrackError) as caught:
         load(root, **changes)
     return list(caught.value.problems)

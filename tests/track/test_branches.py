@@ -1,4 +1,4 @@
-"""The branch of a track repository that matches an engine."""
+"""The branch of a track repository that matches an engine's version."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ BRANCHES = (
         ("8.12", None),
     ],
 )
-def test_the_best_branch(version: str, branch: str | None) -> None:
+def test_the_best_branch_is_selected_for_a_version(version: str, branch: str | None) -> None:
     assert best_branch(BRANCHES, version) == branch
 
 
-def test_main_is_used_without_master() -> None:
+def test_main_is_used_if_there_is_no_master() -> None:
     assert best_branch(("main", "8"), "") == "main"
     assert best_branch(("main", "8.1.1"), "9.0.0") == "main"
     assert best_branch(("main", "8.1.1"), "7.0.0") is None
     assert best_branch(("other",), "") is None
 
 
-def test_variants_go_from_exact_to_general() -> None:
+def test_version_variants_are_ordered_from_exact_to_general() -> None:
     assert version_variants("8.01.2-SNAPSHOT") == ("8.1.2-SNAPSHOT", "8.1.2", "8.1", "8")
     assert version_variants("8.1") == ()

@@ -1,4 +1,4 @@
-"""Packages for plug-ins, installed by the real pip from a wheel that the test builds."""
+"""The real pip installs packages for plug-ins from a wheel that the test builds."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_offline_installs_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("requirement", ["--pre", " "])
-def test_options_of_pip_are_not_packages(tmp_path: Path, requirement: str) -> None:
+def test_pip_options_are_not_accepted_as_packages(tmp_path: Path, requirement: str) -> None:
     with pytest.raises(TrackError, match="is not a package"):
         install_dependencies([requirement], tmp_path, False)
 
 
-def test_each_list_has_its_folder(tmp_path: Path) -> None:
+def test_each_list_of_packages_has_its_own_folder(tmp_path: Path) -> None:
     assert dependency_folder(["a", "b"], tmp_path) == dependency_folder(["b", "a"], tmp_path)
     assert dependency_folder(["a"], tmp_path) != dependency_folder(["a", "b"], tmp_path)

@@ -1,4 +1,4 @@
-"""Filters select the tasks that are kept."""
+"""Filters determine which tasks are kept."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_tasks_are_filtered(
     assert names(track) == ["a", ["b", "c"], "d: odd"]
 
 
-def test_a_removed_task_completes_no_step(tmp_path: Path) -> None:
+def test_a_removed_task_does_not_complete_its_parallel_element(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=SCHEDULE)
     (with_c,) = filter_tasks(track, ("c",), ()).challenges[0].schedule
     (without_c,) = filter_tasks(track, ("b",), ()).challenges[0].schedule

@@ -1,4 +1,4 @@
-"""Fragments are included, and the origin of each line is known."""
+"""Fragments are included, and each line can be traced to its file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def text_of(root: Path, files: dict[str, str]) -> str:
     return assemble(source, source.file).text
 
 
-def test_fragments_are_sorted_and_joined_by_comma_and_line_break(tmp_path: Path) -> None:
+def test_fragments_are_sorted_and_joined_with_commas_and_line_breaks(tmp_path: Path) -> None:
     files = {
         "track.json": f"[{collect('ops/*.json')}]",
         "ops/b.json": "2",
@@ -32,7 +32,7 @@ def test_fragments_are_sorted_and_joined_by_comma_and_line_break(tmp_path: Path)
     assert text_of(tmp_path, files) == "[1,\n2]"
 
 
-def test_fragments_collect_relative_to_their_own_folder(tmp_path: Path) -> None:
+def test_patterns_in_fragments_are_relative_to_the_fragments_folder(tmp_path: Path) -> None:
     files = {
         "track.json": collect("deep/a.json"),
         "deep/a.json": f"<{collect('parts/*.json')}>",
@@ -42,11 +42,11 @@ def test_fragments_collect_relative_to_their_own_folder(tmp_path: Path) -> None:
     assert text_of(tmp_path, files) == "<shared>"
 
 
-def test_no_match_inserts_nothing(tmp_path: Path) -> None:
+def test_a_pattern_without_matches_inserts_nothing(tmp_path: Path) -> None:
     assert text_of(tmp_path, {"track.json": f"[{collect('none/*.json')}]"}) == "[]"
 
 
-def test_benchmark_collect_is_the_same(tmp_path: Path) -> None:
+def test_benchmark_collect_works_like_rally_collect(tmp_path: Path) -> None:
     files = {"track.json": '{{   benchmark.collect(parts="a.json")  }}', "a.json": "x"}
     assert text_of(tmp_path, files) == "x"
 
@@ -59,28 +59,28 @@ def test_benchmark_collect_is_the_same(tmp_path: Path) -> None:
         '{{- rally.collect(parts="a.json") }}',
     ],
 )
-def test_other_spellings_are_left_to_the_macro(tmp_path: Path, other: str) -> None:
+def test_other_spellings_are_left_for_the_macro(tmp_path: Path, other: str) -> None:
     assert text_of(tmp_path, {"track.json": other, "a.json": "x"}) == other
 
 
-def test_folders_may_have_names_that_look_like_patterns(tmp_path: Path) -> None:
+def test_names_of_folders_may_look_like_patterns(tmp_path: Path) -> None:
     files = {"track.json": collect("[a]/*.json") + collect("x[1]/p.json"), "a/p.json": "p", "x1/p.json": "q"}
     assert text_of(tmp_path / "my[1]track", files) == "pq"
 
 
-def test_two_collects_on_one_line(tmp_path: Path) -> None:
+def test_two_collects_on_one_line_are_both_replaced(tmp_path: Path) -> None:
     files = {"track.json": f"{collect('a.json')}-{collect('a.json')}", "a.json": "x"}
     assert text_of(tmp_path, files) == "x-x"
 
 
-def test_a_fragment_that_collects_itself_is_refused(tmp_path: Path) -> None:
+def test_a_fragment_that_collects_itself_is_rejected(tmp_path: Path) -> None:
     files = {"track.json": collect("a.json"), "a.json": collect("b.json"), "b.json": collect("*.json")}
     with pytest.raises(TrackError) as caught:
         text_of(tmp_path, files)
     assert "track.json collects a.json collects b.json collects a.json" in caught.value.message
 
 
-def test_the_origin_of_every_line_is_known(tmp_path: Path) -> None:
+def test_every_line_can_be_traced_to_its_file(tmp_path: Path) -> None:
     source = folder(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""Lines of key paths in JSON text."""
+"""Key paths are located by line in JSON text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = """{
 }"""
 
 
-def test_lines_of_every_path() -> None:
+def test_the_line_of_every_path_is_found() -> None:
     json.loads(TEXT)
     lines = line_numbers(TEXT)
     assert lines == {
@@ -28,7 +28,7 @@ def test_lines_of_every_path() -> None:
     }  # fmt: skip
 
 
-def test_a_missing_key_is_shown_where_its_object_begins() -> None:
+def test_a_missing_key_is_located_at_the_beginning_of_its_object() -> None:
     lines = line_numbers(TEXT)
     assert nearest_line(lines, ("a", 0, "missing", "deeper")) == 3
     assert nearest_line(lines, ("nothing",)) == 1
@@ -37,5 +37,5 @@ def test_a_missing_key_is_shown_where_its_object_begins() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"), [(1, "> 1 | a\n  2 | b"), (2, "  1 | a\n> 2 | b\n  3 | c"), (3, "  2 | b\n> 3 | c")]
 )
-def test_excerpts(line: int, expected: str) -> None:
+def test_an_excerpt_marks_the_line(line: int, expected: str) -> None:
     assert excerpt("a\nb\nc", line, around=1) == expected

@@ -1,4 +1,4 @@
-"""Loading complete tracks: plug-ins, secrets, and problems that planning finds."""
+"""Complete tracks are loaded, including plug-ins; errors have a location and contain no secrets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from track.builders import NOW, document, folder, load, problems
 SETTINGS = PlanSettings(race_id="r", seed=1, hosts=())
 
 
-def test_a_plugin_is_named_and_its_dependencies_kept(tmp_path: Path) -> None:
+def test_a_track_has_its_plugin_and_dependencies(tmp_path: Path) -> None:
     assert load(tmp_path).plugin is None
     (tmp_path / "track.py").write_text("def register(registry): pass")
     track = load(tmp_path, dependencies=["numpy", "pytrec_eval==0.5"])
@@ -23,7 +23,7 @@ def test_a_plugin_is_named_and_its_dependencies_kept(tmp_path: Path) -> None:
     assert track.dependencies == ("numpy", "pytrec_eval==0.5")
 
 
-def test_a_plugin_for_another_tool_is_refused(tmp_path: Path) -> None:
+def test_a_plugin_for_a_different_tool_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "workload.py").write_text("def register(registry): pass")
     (reported,) = problems(tmp_path)
     assert (
@@ -32,7 +32,7 @@ def test_a_plugin_for_another_tool_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
+def test_five_mistakes_are_reported_as_five_problems(tmp_path: Path) -> None:
     reported = problems(
         tmp_path,
         version=1,
@@ -72,7 +72,7 @@ def test_an_excerpt_contains_no_secret(tmp_path: Path) -> None:
     assert caught.value.__suppress_context__
 
 
-def test_problems_of_planning_have_a_place_and_contain_no_secret(tmp_path: Path) -> None:
+def test_problems_found_during_planning_have_a_location_and_contain_no_secret(tmp_path: Path) -> None:
     operation = {"name": "read", "operation-type": "search", "body": {}, "headers": "{{ secret_x }}"}
     source = folder(tmp_path, {"track.json": json.dumps(document(operations=[operation]), indent=1)})
     track = load_track(source, {"secret_x": "hunter2"}, NOW)
@@ -84,7 +84,7 @@ def test_problems_of_planning_have_a_place_and_contain_no_secret(tmp_path: Path)
     )
 
 
-def test_an_unknown_type_has_its_place_task_and_hint(tmp_path: Path) -> None:
+def test_an_unknown_type_is_reported_with_location_task_and_hint(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=[{"name": "mine", "operation": "esqll"}])
     with pytest.raises(TrackError) as caught:
         build_plan(track, None, SETTINGS, PlanContext())

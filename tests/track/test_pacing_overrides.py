@@ -1,4 +1,4 @@
-"""Command line options replace the schedules of a track."""
+"""Command-line options replace the schedules of a track."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def paced(one: Task, pacing: PacingOptions) -> Task:
     return only
 
 
-def test_every_built_in_schedule_is_one_of_the_driver() -> None:
+def test_the_driver_supports_every_built_in_schedule() -> None:
     assert set(BUILT_IN_SCHEDULES) == {pace.kind for pace in (Deterministic, Poisson, Uniform)}
     assert get_args(Arrivals) == BUILT_IN_SCHEDULES
 
@@ -48,7 +48,7 @@ def test_arrivals_replace_built_in_schedules_of_tasks_with_a_rate() -> None:
         ({"warmup_iterations": 0, "iterations": 1}, {"clients": 16, "warmup_iterations": 0, "iterations": 1}),
     ],
 )
-def test_max_connections_sets_clients_and_keeps_the_length(
+def test_max_connections_sets_the_clients_and_keeps_the_number_of_operations(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     assert paced(task("t", **RATE, **before), WIDE) == task("t", **RATE, **after)

@@ -1,4 +1,4 @@
-"""Lists and dictionaries on the command line are parsed as in Rally."""
+"""Lists and dictionaries on the command line are parsed as they are in Rally."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pacenote.track.params import parse_dict, parse_list
         ("params.json", {"from": "file"}),
     ],
 )
-def test_dictionaries(text: str, expected: dict[str, Any]) -> None:
+def test_dictionaries_are_parsed(text: str, expected: dict[str, Any]) -> None:
     assert parse_dict(text, "--track-params", lambda _: '{"from": "file"}') == expected
 
 
@@ -45,7 +45,7 @@ def test_dictionaries(text: str, expected: dict[str, Any]) -> None:
         ("f.json", [1]),
     ],
 )
-def test_lists(text: str, expected: list[Any]) -> None:
+def test_lists_are_parsed(text: str, expected: list[Any]) -> None:
     assert parse_list(text, "--include-tasks", lambda _: "[1]") == expected
 
 
@@ -57,7 +57,7 @@ def test_lists(text: str, expected: list[Any]) -> None:
         (b"[" * 100_000, "is nested too deeply"),
     ],
 )
-def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, message: str) -> None:
+def test_files_that_cannot_be_read_are_reported(tmp_path: Path, content: bytes | None, message: str) -> None:
     file = tmp_path / "x.json"
     if content is not None:
         file.write_bytes(content)
@@ -76,17 +76,17 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, messag
         ("x.json", "--track-params is [1], but must be an object"),
     ],
 )
-def test_text_that_is_not_a_dictionary(text: str, message: str) -> None:
+def test_text_that_is_not_a_dictionary_is_rejected(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_dict(text, "--track-params", lambda _: "[1]")
     assert caught.value.message == message
 
 
-def test_text_that_is_not_a_list() -> None:
+def test_text_that_is_not_a_list_is_rejected() -> None:
     with pytest.raises(UsageError, match="--hosts is 3, but must be a list"):
         parse_list("x.json", "--hosts", lambda _: "3")
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         parse_dict(str(tmp_path / "none.json"), "--track-params")

@@ -1,4 +1,4 @@
-"""The model of a track, and every rule that a track can break, with its message and its line."""
+"""The parsed model of a track, and the message and line for every rule that a track can violate."""
 
 from __future__ import annotations
 
@@ -190,12 +190,14 @@ PARALLEL_RULES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "expected"), ROOT_RULES + CORPUS_RULES + CHALLENGE_RULES)
-def test_rules_of_a_track(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
+def test_violated_rules_of_a_track_are_reported(
+    tmp_path: Path, changes: dict[str, Any], expected: str
+) -> None:
     assert any(expected in problem for problem in problems(tmp_path, **changes))
 
 
 @pytest.mark.parametrize(("keys", "expected"), TASK_RULES)
-def test_rules_of_a_task(tmp_path: Path, keys: dict[str, Any], expected: str) -> None:
+def test_violated_rules_of_a_task_are_reported(tmp_path: Path, keys: dict[str, Any], expected: str) -> None:
     found = problems(tmp_path, schedule=[{"operation": "read", **keys}])
     assert len(found) == 1
     assert expected in found[0]
@@ -203,7 +205,9 @@ def test_rules_of_a_task(tmp_path: Path, keys: dict[str, Any], expected: str) ->
 
 
 @pytest.mark.parametrize(("element", "expected"), PARALLEL_RULES)
-def test_rules_of_a_parallel_element(tmp_path: Path, element: dict[str, Any], expected: str) -> None:
+def test_violated_rules_of_a_parallel_element_are_reported(
+    tmp_path: Path, element: dict[str, Any], expected: str
+) -> None:
     assert expected in problems(tmp_path, schedule=[element])[0]
 
 
@@ -212,14 +216,14 @@ def test_task_names_are_unique_within_a_challenge(tmp_path: Path) -> None:
     assert found[0].startswith('schedule[1].parallel.tasks[0] is the second task "read" of the challenge')
 
 
-def test_both_challenges_and_a_schedule(tmp_path: Path) -> None:
+def test_challenges_and_a_schedule_cannot_be_combined(tmp_path: Path) -> None:
     track = {**document(), "challenges": [challenge()]}
     source = folder(tmp_path, {"track.json": json.dumps(track)})
     with pytest.raises(TrackError, match="but has challenges and schedule"):
         load_track(source, {}, NOW)
 
 
-def test_five_mistakes_are_five_problems_with_their_lines_and_fragments(tmp_path: Path) -> None:
+def test_five_mistakes_are_reported_with_their_lines_and_fragments(tmp_path: Path) -> None:
     files = {
         "track.json": '{"version": 1,\n"operations": [\n{{ rally.collect(parts="o.json") }}\n],\n'
         '"schedule": [\n{"operation": "a", "clients": {{ clients }}},\n{"operation": "a",\n'
@@ -245,12 +249,12 @@ def test_a_track_must_be_an_object(tmp_path: Path) -> None:
         load_track(folder(tmp_path, {"track.json": "[1]"}), {}, NOW)
 
 
-def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
+def test_numbers_that_json_lacks_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match=r"rendered track\.json contains NaN, which is not a JSON number"):
         load_track(folder(tmp_path, {"track.json": '{"a": NaN}'}), {}, NOW)
 
 
-def test_the_whole_model(tmp_path: Path) -> None:
+def test_a_track_is_parsed_into_its_model(tmp_path: Path) -> None:
     track = load(tmp_path, description="d", meta={"m": 1}, dependencies=[], **{"#COMMENT": "carried"})
     assert (track.name, track.root, track.description) == (tmp_path.name, tmp_path, "d")
     assert track.params["#COMMENT"] == "carried"
@@ -262,7 +266,7 @@ def test_the_whole_model(tmp_path: Path) -> None:
     assert (task.name, task.clients, task.operation.type) == ("read", 1, "search")
 
 
-def test_challenges_merge_the_parameters_of_the_track(tmp_path: Path) -> None:
+def test_parameters_of_a_challenge_are_merged_with_those_of_the_track(tmp_path: Path) -> None:
     track = load(
         tmp_path,
         parameters={"a": 1, "b": 1},
@@ -275,7 +279,7 @@ def test_challenges_merge_the_parameters_of_the_track(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["challenge", "test_procedure", "test-procedure"])
-def test_a_lone_challenge_is_the_default(tmp_path: Path, key: str) -> None:
+def test_the_only_challenge_is_the_default(tmp_path: Path, key: str) -> None:
     track = load(tmp_path, schedule=None, **{key: challenge(default=False)})
     assert track.default_challenge.name == "c"
 
@@ -309,12 +313,12 @@ def test_tasks_inherit_the_bounds_of_their_parallel_element(tmp_path: Path) -> N
         (None, None), (False, None), ("", None), ("0 docs/s", None),
     ],
 )  # fmt: skip
-def test_target_rates(tmp_path: Path, value: Any, expected: Rate | None) -> None:
+def test_target_rates_are_parsed(tmp_path: Path, value: Any, expected: Rate | None) -> None:
     track = load(tmp_path, schedule=[{"operation": "read", "target-throughput": value}])
     assert next(track.default_challenge.tasks()).target_throughput == expected
 
 
-def test_operations_by_name_inline_and_by_type(tmp_path: Path) -> None:
+def test_operations_are_given_by_name_inline_or_by_type(tmp_path: Path) -> None:
     inline = {"operation-type": "sleep", "duration": 1}
     track = load(tmp_path, schedule=[{"operation": "read"}, {"operation": inline}, {"operation": "refresh"}])
     found = [
@@ -327,7 +331,7 @@ def test_operations_by_name_inline_and_by_type(tmp_path: Path) -> None:
     ]
 
 
-def test_documents_inherit_from_their_corpus_and_may_override(tmp_path: Path) -> None:
+def test_documents_inherit_settings_from_their_corpus_or_override_them(tmp_path: Path) -> None:
     files = (
         {"source-file": "a.json.bz2"},
         {"source-file": "b.json", "base-url": "other", "target-index": "b", "compressed-bytes": 3},
@@ -342,7 +346,7 @@ def test_documents_inherit_from_their_corpus_and_may_override(tmp_path: Path) ->
     assert (third.target_index, third.includes_action_and_meta_data) == (None, True)
 
 
-def test_bodies_and_templates(tmp_path: Path) -> None:
+def test_bodies_and_templates_are_read_from_files(tmp_path: Path) -> None:
     files = {
         "track.json": json.dumps(
             document(
@@ -385,14 +389,14 @@ def test_bodies_and_templates(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_bodies(tmp_path: Path, body: str, expected: str) -> None:
+def test_invalid_bodies_are_reported(tmp_path: Path, body: str, expected: str) -> None:
     track = json.dumps(document(indices=[{"name": "i", "body": "i.json"}]))
     with pytest.raises(TrackError) as caught:
         load_track(folder(tmp_path, {"track.json": track, "i.json": body}), {}, NOW)
     assert expected in caught.value.problems[0]
 
 
-def test_a_template_path_that_leads_nowhere(tmp_path: Path) -> None:
+def test_a_template_path_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     template = {"name": "t", "template": "t.json", "template-path": "a.b"}
     files = {"track.json": json.dumps(document(component_templates=[template])), "t.json": '{"a": 1}'}
     with pytest.raises(
@@ -401,7 +405,7 @@ def test_a_template_path_that_leads_nowhere(tmp_path: Path) -> None:
         load_track(folder(tmp_path, files), {}, NOW)
 
 
-def test_infinite_numbers_in_the_text(tmp_path: Path) -> None:
+def test_numbers_that_overflow_to_infinity_are_reported(tmp_path: Path) -> None:
     text = json.dumps(document(schedule=[{"operation": "read", "time-period": 7654321}]))
     source = folder(tmp_path, {"track.json": text.replace("7654321", "1e999")})
     with pytest.raises(TrackError) as caught:
@@ -411,7 +415,7 @@ def test_infinite_numbers_in_the_text(tmp_path: Path) -> None:
     )
 
 
-def test_numbers_of_too_many_digits(tmp_path: Path) -> None:
+def test_numbers_with_too_many_digits_are_reported(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": '{"a": ' + "9" * 5000 + "}"})
     with pytest.raises(TrackError, match=r"rendered track\.json contains a number that is too long"):
         load_track(source, {}, NOW)

@@ -1,4 +1,4 @@
-"""Rendering with Rally's globals, filters and helpers, and errors that name the fragment."""
+"""Templates are rendered with Rally's globals, filters and helpers; errors name the fragment."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def render(root: Path, text: str, params: dict[str, Any] | None = None, **files:
         ('{% import "benchmark.helpers" as benchmark %}{{ benchmark.collect(parts="ops/a.json")}}', {}, "A"),
     ],
 )
-def test_rendering(tmp_path: Path, text: str, params: dict[str, Any], expected: str) -> None:
+def test_templates_are_rendered(tmp_path: Path, text: str, params: dict[str, Any], expected: str) -> None:
     assert render(tmp_path, text, params, ops__a="A", ops__b="B") == expected
 
 
@@ -58,18 +58,18 @@ def test_rendering(tmp_path: Path, text: str, params: dict[str, Any], expected: 
         ('"a", off', '{"z": 0, "a": false}'),
     ],
 )
-def test_exists_set_param(tmp_path: Path, call: str, expected: str) -> None:
+def test_exists_set_param_adds_a_parameter_that_is_set(tmp_path: Path, call: str, expected: str) -> None:
     text = IMPORT + '{"z": 0' + "{{ rally.exists_set_param(" + call + ") }}}"
     rendered = render(tmp_path, text, {"x": 1, "off": False})
     assert rendered.replace("\n", " ").replace(",  ", ", ") == expected
 
 
-def test_variables_of_one_fragment_are_read_in_another(tmp_path: Path) -> None:
+def test_variables_set_in_one_fragment_can_be_read_in_the_next(tmp_path: Path) -> None:
     text = IMPORT + '{{ rally.collect(parts="ops/*.json") }}'
     assert render(tmp_path, text, ops__a="{% set size = 5 %}a", ops__b="{{ size }}") == "a,\n5"
 
 
-def test_bodies_have_parameters_and_helpers_but_no_now_no_filters_no_files(tmp_path: Path) -> None:
+def test_bodies_can_use_parameters_and_helpers_but_not_now_filters_or_files(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": "", "part.json": "p", "body.json": ""})
     renderer = Renderer(source, {"shards": 3}, NOW)
 
@@ -110,7 +110,7 @@ def test_errors_name_the_fragment_and_its_line(
     assert reason in caught.value.message
 
 
-def test_date_filters_take_dates_times_and_text() -> None:
+def test_date_filters_accept_dates_timestamps_and_text() -> None:
     day = datetime(2020, 1, 31, tzinfo=UTC)
     assert days_ago(datetime(2020, 1, 1), day) == 30
     assert days_ago("2020-01-01", "2020-01-03", "%Y-%m-%d") == 2
@@ -128,7 +128,7 @@ TRACK = """
 """
 
 
-def test_parameters_read_anywhere_are_used(tmp_path: Path) -> None:
+def test_parameters_read_in_any_file_count_as_used(tmp_path: Path) -> None:
     files = {
         "track.json": TRACK,
         "body.json": '{"settings": {"shards": {{ shards | default(1) }}}}',
@@ -139,7 +139,7 @@ def test_parameters_read_anywhere_are_used(tmp_path: Path) -> None:
     assert track.indices[0].body == {"settings": {"shards": 2}}
 
 
-def test_unused_parameters_are_refused_with_near_names(tmp_path: Path) -> None:
+def test_unused_parameters_are_rejected_with_similar_names(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": TRACK, "body.json": "{}", "more.json": ""})
     with pytest.raises(TrackError) as caught:
         load_track(source, {"bulksize": 1, "zebra": 2}, NOW)
@@ -151,7 +151,7 @@ def test_unused_parameters_are_refused_with_near_names(tmp_path: Path) -> None:
     load_track(source, {"bulksize": 1}, RenderOptions(now=0.0, ignore_unused=True))
 
 
-def test_names_of_template_variables_cannot_be_parameters(tmp_path: Path) -> None:
+def test_parameters_cannot_have_the_names_of_template_variables(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": json.dumps(document())})
     with pytest.raises(TrackError) as caught:
         load_track(source, {"now": 3, "build_flavor": "x"}, RenderOptions(now=0.0, ignore_unused=True))
@@ -161,7 +161,7 @@ def test_names_of_template_variables_cannot_be_parameters(tmp_path: Path) -> Non
     )
 
 
-def test_invalid_rendered_json_shows_the_line_and_the_fragment(tmp_path: Path) -> None:
+def test_the_error_about_invalid_rendered_json_shows_the_line_and_the_fragment(tmp_path: Path) -> None:
     files = {
         "track.json": '{\n"operations": [{{ rally.collect(parts="ops/*.json") }}]\n}',
         "ops/a.json": '{\n"name": "first"\n}',
@@ -177,6 +177,6 @@ def test_invalid_rendered_json_shows_the_line_and_the_fragment(tmp_path: Path) -
     assert "\n" not in message
 
 
-def test_the_assembled_text_of_a_track_is_what_is_rendered(tmp_path: Path) -> None:
+def test_the_assembled_text_of_a_track_is_rendered(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": json.dumps({"a": 1})})
     assert Renderer(source, {}, NOW).track(assemble(source, source.file)) == '{"a": 1}'

@@ -1,4 +1,4 @@
-"""Track repositories, created by the test and cloned with git."""
+"""Track repositories that the tests create and clone with git."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def commit(root: Path, name: str = "books", **changes: object) -> str:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with a track on master, another state of it on 8.11, and a tag."""
+    """A repository with a track on the branch `master`, an earlier state of it on `8.11`, and a tag."""
     root = tmp_path_factory.mktemp("template")
     git("init", "--quiet", "--initial-branch=master", at=root)
     commit(root, description="for 8.11")
@@ -56,7 +56,7 @@ def repository(upstream: Path, tmp_path: Path) -> GitRepository:
 
 @pytest.fixture(scope="module")
 def shared(template: Path, tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
-    """A repository for tests that only read from it."""
+    """A repository for tests that do not change it."""
     return open_repository("mine", {"mine": template.as_uri()}, tmp_path_factory.mktemp("home"))
 
 
@@ -84,7 +84,7 @@ def change_upstream(upstream: Path, tmp_path: Path, text: str) -> None:
         ("", "v5.6", "v5.6", "for 8.11"),
     ],
 )
-def test_the_revision_that_fits(
+def test_the_best_revision_is_checked_out(
     shared: GitRepository, version: str, revision: str | None, label: str, text: str
 ) -> None:
     checkout = shared.checkout(version, revision)
@@ -94,7 +94,7 @@ def test_the_revision_that_fits(
     assert checkout.notes == ()
 
 
-def test_a_commit_can_be_named(shared: GitRepository) -> None:
+def test_a_commit_can_be_specified(shared: GitRepository) -> None:
     newest = shared.checkout().revision
     assert shared.checkout("8.11.0", newest[:10]).revision == newest
 
@@ -134,13 +134,13 @@ def test_a_users_own_branch_is_found(repository: GitRepository) -> None:
     assert described(repository.checkout("7.17.5")) == "for 8.11"
 
 
-def test_a_repository_that_is_only_local(template: Path, tmp_path: Path) -> None:
+def test_a_repository_without_a_url_can_be_used(template: Path, tmp_path: Path) -> None:
     (tmp_path / "home" / "tracks").mkdir(parents=True)
     git("clone", "--quiet", str(template), str(tmp_path / "home" / "tracks" / "own"))
     assert described(open_repository("own", {}, tmp_path / "home").checkout()) == "for the newest"
 
 
-def test_files_that_python_writes_are_not_changes(repository: GitRepository) -> None:
+def test_files_written_by_python_do_not_count_as_changes(repository: GitRepository) -> None:
     checkout = repository.checkout()
     (checkout.root / "books" / "__pycache__").mkdir()
     (checkout.root / "books" / "__pycache__" / "track.pyc").touch()
@@ -158,7 +158,7 @@ def test_an_incomplete_checkout_is_created_again(repository: GitRepository) -> N
     assert not begun.exists()
 
 
-def test_a_folder_in_the_place_of_a_checkout_is_not_touched(repository: GitRepository) -> None:
+def test_a_folder_in_place_of_a_checkout_is_not_touched(repository: GitRepository) -> None:
     root = repository.checkout().root
     (root / ".git").unlink()
     with pytest.raises(TrackError, match="cannot be checked out: it is not a git work tree"):
@@ -166,7 +166,7 @@ def test_a_folder_in_the_place_of_a_checkout_is_not_touched(repository: GitRepos
     assert (root / "books").is_dir()
 
 
-def test_one_process_waits_for_another(repository: GitRepository) -> None:
+def test_a_process_waits_while_another_uses_the_repository(repository: GitRepository) -> None:
     root = repository.checkout().root
     with (root.parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -214,7 +214,7 @@ def test_a_repository_that_cannot_be_cloned_is_reported(shared: GitRepository, t
         shared.checkout("", "^HEAD")
 
 
-def test_a_clone_that_is_damaged(repository: GitRepository) -> None:
+def test_a_damaged_clone_is_reported(repository: GitRepository) -> None:
     repository.checkout()
     shutil.rmtree(repository.clone / ".git" / "refs")
     with pytest.raises(
@@ -224,14 +224,14 @@ def test_a_clone_that_is_damaged(repository: GitRepository) -> None:
     assert f"check {repository.clone};" in caught.value.hint
 
 
-def test_a_home_folder_that_cannot_be_created(upstream: Path, tmp_path: Path) -> None:
+def test_a_home_folder_that_cannot_be_created_is_reported(upstream: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     repository = open_repository(str(upstream), {}, tmp_path / "file")
     with pytest.raises(TrackError, match=r"cannot be kept in .*/file: Not a directory"):
         repository.checkout()
 
 
-def test_the_reason_is_reported_without_advice(tmp_path: Path) -> None:
+def test_gits_reason_is_reported_without_its_advice(tmp_path: Path) -> None:
     with pytest.raises(TrackError) as caught:
         open_repository((tmp_path / "gone").as_uri(), {}, tmp_path).checkout()
     assert caught.value.message.endswith(
@@ -239,14 +239,14 @@ def test_the_reason_is_reported_without_advice(tmp_path: Path) -> None:
     )
 
 
-def test_repositories_are_reached_over_ssh(tmp_path: Path) -> None:
+def test_repositories_may_have_ssh_addresses(tmp_path: Path) -> None:
     repository = open_repository("me@git.example.org:team/tracks.git", {}, tmp_path)
     assert repository.url == "me@git.example.org:team/tracks.git"
     assert repository.name.startswith("tracks-")
 
 
 @pytest.mark.parametrize("named", ["..", "a b", "-x", "", "git@-oProxyCommand=x:y", "ext::sh -c x"])
-def test_names_stay_below_the_home(tmp_path: Path, named: str) -> None:
+def test_invalid_names_are_rejected_and_clones_stay_in_the_home_folder(tmp_path: Path, named: str) -> None:
     if named == "..":
         assert open_repository(named, {}, tmp_path).clone.parent == tmp_path / "tracks"
         return
@@ -254,7 +254,7 @@ def test_names_stay_below_the_home(tmp_path: Path, named: str) -> None:
         open_repository(named, {}, tmp_path)
 
 
-def test_a_password_is_left_to_git(tmp_path: Path) -> None:
+def test_a_password_in_a_url_is_rejected_and_not_shown(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         open_repository("https://me:hunter2@example.org/tracks", {}, tmp_path)
     assert "hunter2" not in caught.value.message + caught.value.hint
@@ -271,7 +271,7 @@ def test_user_names_in_urls_are_not_shown(tmp_path: Path) -> None:
     assert "hunter2" not in str(progress_lines) + caught.value.message + caught.value.hint
 
 
-def test_a_malformed_url(tmp_path: Path) -> None:
+def test_a_malformed_url_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the URL of a track repository is malformed: Invalid IPv6 URL"):
         open_repository("http://[", {}, tmp_path)
 
@@ -299,7 +299,7 @@ def test_a_track_is_prepared_from_a_repository(upstream: Path, tmp_path: Path) -
         prepare_track(TrackRequest(**{**_fields(request), "track": "bok"}))
 
 
-def test_bundled_tracks_come_first_unless_a_repository_is_named(upstream: Path, tmp_path: Path) -> None:
+def test_a_bundled_track_takes_precedence_over_the_default_repository(upstream: Path, tmp_path: Path) -> None:
     urls = {"default": str(upstream)}
     bundled = locate_track(TrackRequest(home=tmp_path, track="http_logs", repository_urls=urls))
     assert bundled.revision is None
@@ -309,7 +309,7 @@ def test_bundled_tracks_come_first_unless_a_repository_is_named(upstream: Path, 
     assert other.revision == git("rev-parse", "master", at=upstream)
 
 
-def test_a_revision_is_one_of_the_repository(upstream: Path, tmp_path: Path) -> None:
+def test_with_a_revision_the_track_comes_from_the_repository(upstream: Path, tmp_path: Path) -> None:
     git("clone", "--quiet", str(upstream), str(tmp_path / "work"))
     commit(tmp_path / "work", "http_logs")
     urls = {"default": str(tmp_path / "work")}

@@ -1,4 +1,4 @@
-"""Tasks that a serverless cluster does not allow are removed."""
+"""Tasks that cannot run on a serverless cluster are removed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ SCHEDULE = [
         (True, ["health", "merge", "search", "raw", "mine", "allowed"]),
     ],
 )
-def test_what_is_not_allowed_is_left_out(tmp_path: Path, operator: bool, kept: list[str]) -> None:
+def test_tasks_that_serverless_does_not_allow_are_left_out(
+    tmp_path: Path, operator: bool, kept: list[str]
+) -> None:
     track = load(tmp_path, schedule=SCHEDULE)
     cut = for_serverless(track, operator=operator)
     assert [task.name for task in cut.challenges[0].tasks()] == kept

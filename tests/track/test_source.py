@@ -1,4 +1,4 @@
-"""Finding tracks by name and by path."""
+"""Tracks are found by name and by path."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_a_bundled_track_is_found_by_name() -> None:
     assert "http_logs" in BUNDLED_TRACKS.names()
 
 
-def test_an_unknown_name_suggests_near_ones() -> None:
+def test_the_error_about_an_unknown_name_suggests_similar_ones() -> None:
     with pytest.raises(TrackError) as caught:
         find_track("http_log")
     assert 'there is no track "http_log" (did you mean "http_logs"?)' in caught.value.message
     assert "--track-path" in caught.value.hint
 
 
-def test_names_of_several_parts(tmp_path: Path) -> None:
+def test_names_may_have_several_parts(tmp_path: Path) -> None:
     (tmp_path / "elastic" / "logs").mkdir(parents=True)
     (tmp_path / "elastic" / "logs" / "track.json").write_text("{}")
     repository = FolderRepository(tmp_path)
@@ -32,7 +32,7 @@ def test_names_of_several_parts(tmp_path: Path) -> None:
     assert find_track("elastic/logs", (repository,)).name == "elastic/logs"
 
 
-def test_a_name_cannot_leave_the_repository(tmp_path: Path) -> None:
+def test_a_name_cannot_lead_out_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "track.json").write_text("{}")
@@ -49,7 +49,7 @@ def test_a_path_is_a_folder_or_a_json_file(tmp_path: Path) -> None:
     assert open_track(tmp_path / "mine.json").root == tmp_path
 
 
-def test_workload_json_is_an_entry_file_too(tmp_path: Path) -> None:
+def test_workload_json_can_also_be_the_entry_file(tmp_path: Path) -> None:
     (tmp_path / "workload.json").write_text("{}")
     assert open_track(tmp_path).file.name == "workload.json"
 
@@ -62,7 +62,7 @@ def test_workload_json_is_an_entry_file_too(tmp_path: Path) -> None:
         ("notes.txt", "is not a track"),
     ],
 )
-def test_a_path_without_a_track(tmp_path: Path, name: str, text: str) -> None:
+def test_a_path_without_a_track_is_reported(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(TrackError) as caught:
@@ -72,12 +72,12 @@ def test_a_path_without_a_track(tmp_path: Path, name: str, text: str) -> None:
     assert caught.value.hint
 
 
-def test_bytes_that_are_not_text(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8_are_reported(tmp_path: Path) -> None:
     (tmp_path / "track.json").write_bytes(b'{"a": "\xff"}')
     with pytest.raises(TrackError, match="not UTF-8 text: byte 7"):
         read_text(tmp_path / "track.json")
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match="No such file"):
         read_text(tmp_path / "track.json")

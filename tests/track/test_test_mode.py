@@ -1,4 +1,4 @@
-"""A track in test mode: little data, short tasks, no waiting."""
+"""In test mode, a track has little data, short tasks and no pauses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_generator_creates_only_the_documents_that_are_used(tmp_path: Path) ->
     assert generator.documents == 1010
 
 
-def test_iterations_are_one_per_client(tmp_path: Path) -> None:
+def test_a_task_has_one_iteration_per_client(tmp_path: Path) -> None:
     short = task(tmp_path, iterations=1000, warmup_iterations=500, clients=8)
     assert (short.iterations, short.warmup_iterations, short.clients) == (1, 1, 8)
     assert (short.params["iterations"], short.params["warmup-iterations"]) == (1, 1)
@@ -92,7 +92,7 @@ def test_target_rates_are_removed(tmp_path: Path, target: dict[str, Any], lifted
     assert "target-interval" not in plain.params
 
 
-def test_a_scheduler_of_a_plugin_keeps_a_rate_to_divide_by(tmp_path: Path) -> None:
+def test_a_task_with_a_scheduler_of_a_plugin_keeps_a_target_rate(tmp_path: Path) -> None:
     custom = task(tmp_path, target_throughput="10 docs/s", schedule="mine")
     assert custom.target_throughput == Rate(float(sys.maxsize), "docs")
     assert task(tmp_path, schedule="mine").target_throughput is None

@@ -1,4 +1,4 @@
-"""Misspelled keys of tasks."""
+"""Misspelled keys of tasks are reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from track.builders import load
         ({"client": 8, "schedule": "of-a-plug-in"}, None),
     ],
 )
-def test_misspelled_keys_are_reported_and_keys_of_plug_ins_are_not(
+def test_misspelled_keys_are_reported_but_keys_for_plug_ins_are_not(
     tmp_path: Path, keys: dict[str, Any], meant: str | None
 ) -> None:
     reported = misspelled_keys(load(tmp_path, schedule=[{"operation": "read", **keys}]))

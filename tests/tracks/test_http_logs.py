@@ -1,4 +1,4 @@
-"""The bundled track http_logs: both of its corpora, and its challenges."""
+"""The bundled track http_logs, with both of its corpora and all of its challenges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def http_logs(**params: Any) -> Track:
     return load_track(find_track("http_logs"), params, RenderOptions(now=0.0))
 
 
-def test_seven_indices_with_a_generator() -> None:
+def test_the_generated_corpus_has_seven_indices() -> None:
     track = http_logs(docs=500_000)
     assert len(track.indices) == len(track.corpora[0].documents) == 7
     assert {index.name for index in track.indices} == {doc.target_index for doc in track.corpora[0].documents}
@@ -25,7 +25,7 @@ def test_seven_indices_with_a_generator() -> None:
     assert sum(count or 0 for count in track.corpora[0].declared_counts()) == 500_000
 
 
-def test_a_corpus_in_a_single_file_has_an_index_of_its_own() -> None:
+def test_a_corpus_in_a_single_file_has_its_own_index() -> None:
     track = http_logs(corpus_file="./mine.json.gz")
     (index,), (documents,) = track.indices, track.corpora[0].documents
     assert not index.name.startswith("logs-")
@@ -40,7 +40,7 @@ def test_a_corpus_in_a_single_file_has_an_index_of_its_own() -> None:
     ("name", "tasks"),
     [("append-no-conflicts", 16), ("append-no-conflicts-index-only", 8), ("query-only", 8)],
 )
-def test_challenges(name: str, tasks: int) -> None:
+def test_challenges_have_the_expected_number_of_tasks(name: str, tasks: int) -> None:
     track = http_logs()
     assert len(list(track.challenge(name).tasks())) == tasks
     assert track.default_challenge.name == "append-no-conflicts"
@@ -60,6 +60,6 @@ def test_all_settings_are_parameters() -> None:
     assert '"gte": 5' in str(tasks["range"].operation.params).replace("'", '"')
 
 
-def test_enough_samples_for_a_supported_99th_percentile() -> None:
+def test_fast_queries_have_enough_samples_for_the_99th_percentile() -> None:
     cheap = [task for task in http_logs().challenge("query-only").tasks() if (task.iterations or 0) >= 368]
     assert [task.name for task in cheap] == ["default", "term", "range", "200s-in-range", "400s-in-range"]

@@ -1,4 +1,4 @@
-"""The parts of a node of Elasticsearch."""
+"""The files that Pacenote writes for an Elasticsearch node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pacenote.provision.distributions.elasticsearch import Elasticsearch
 from pacenote.provision.engine_lock import find_lock
 
 
-def test_modules_get_the_permissions_they_need() -> None:
+def test_modules_have_only_the_permissions_they_need() -> None:
     lock = find_lock("elasticsearch", "7.17.28", Path("/nowhere"))
     assert lock is not None
     files = {module.name: Elasticsearch().module_files("7.17.28", module) for module in lock.modules}

@@ -1,4 +1,4 @@
-"""The parts of a node of OpenSearch."""
+"""The files and options that Pacenote creates for an OpenSearch node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRuntime
 
 
-def test_configuration_and_options_of_opensearch() -> None:
+def test_the_configuration_and_options_are_created() -> None:
     distribution = find_distribution("opensearch", "3.3.0")
     paths = NodePaths(*(Path("/", name) for name in ("home", "config", "data", "logs", "tmp")))
     module = EngineModule("m", "a.M", ("x", "y"), ())

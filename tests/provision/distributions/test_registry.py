@@ -1,4 +1,4 @@
-"""Distributions are found by name and version."""
+"""Distributions are looked up by name and version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pacenote.provision.engine_lock import find_lock
 EACH = pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 
 
-def test_unsupported_distributions_are_named_with_a_hint() -> None:
+def test_unsupported_distributions_are_rejected_with_a_hint() -> None:
     with pytest.raises(
         EngineError, match=r"elasticsearch 8\.17\.0 cannot be started .* opensearch 3\.x"
     ) as caught:
@@ -58,7 +58,9 @@ def test_every_distribution_has_a_test(distribution: Distribution) -> None:
 
 
 @EACH
-def test_the_default_version_has_a_packaged_lock(distribution: Distribution, tmp_path: Path) -> None:
+def test_the_default_version_has_a_packaged_lock_with_the_required_modules(
+    distribution: Distribution, tmp_path: Path
+) -> None:
     lock = find_lock(distribution.name, distribution.default_version, tmp_path)
     assert lock is not None
     assert (lock.distribution, lock.version) == (distribution.name, distribution.default_version)
