@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from pacenote.errors import TrackError
 from pacenote.model.engine import EngineInfo
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
 from pacenote.model.work import CallSequence, Request
-from pacenote.operations.base import CompileContext, CompiledOperation, PreparedFile
+from pacenote.operations.base import CompileContext, CompiledOperation, DataFile
 from pacenote.operations.compile import compile_operation
 from pacenote.operations.registry import resolve_type
 
@@ -43,7 +43,7 @@ def context(in_track: Track | None = None, **fields: Any) -> CompileContext:
     """Returns a compile context in which every data file has 7 documents."""
     return CompileContext(
         in_track or track(),
-        lambda file: PreparedFile(PurePath("/d", file.corpus.name, file.documents.document_file), 7),
+        lambda file: DataFile(Path("/d", file.corpus.name, file.documents.document_file), 7),
         **fields,
     )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.track import Operation, Parallel
 from pacenote.model.work import ActionLine, BulkFile, BulkWork
-from pacenote.operations.base import PreparedFile
+from pacenote.operations.base import DataFile
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.document import OnError
 from plan.planning import BULK, NAP, SETTINGS, plan, planned, refused, task, track
@@ -28,7 +28,7 @@ def test_a_task_is_planned_with_all_its_settings() -> None:
 
 def test_prepared_files_are_used() -> None:
     context = PlanContext(
-        lambda file: PreparedFile(PurePath("/data", file.corpus.name, file.documents.document_file), 42)
+        lambda file: DataFile(Path("/data", file.corpus.name, file.documents.document_file), 42)
     )
     work = build_plan(track(task("t", BULK)), "c", SETTINGS, context).tasks[0].work
     assert isinstance(work, BulkWork)

@@ -21,7 +21,7 @@ REMOVED = {
     "Book": "Recorder",
     "bridge_waker": "bridge_stop_notify",
     "Bulk": "BulkWork",
-    "BulkAction": "ActionLineOrigin",
+    "BulkAction": "PlannedActionLines",
     "came_out": "on_outcome",
     "cancel_operation": "withdraw_admitted",
     "ClientDocuments": "ClientPartition",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pacenote.model.driver_health import THREAD_CPU_SHARE
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.saturation import Objective, Probe, ProbeOutcome
-from pacenote.model.verdict import LATENESS_SHARE
+from pacenote.model.verdict import excessive_lateness
 
 MIN_COMPLETED_SHARE = 0.99
 """A rate passes only if at least this share of the operations that were due was done in the window."""
@@ -110,12 +110,5 @@ def _driver_limits(result: TaskResult, busiest: float) -> Iterator[str]:
     """A message for each sign that the driver could not keep up."""
     if busiest > THREAD_CPU_SHARE:
         yield f"a driver thread was busy {busiest * 100:.0f} % of the time"
-    late, service = result.lateness, result.service_time
-    if late is None or service is None:
-        return
-    for q in (50.0, 99.0):
-        lateness, time = late.at(q), service.at(q)
-        if lateness is None or time is None or not (lateness.supported and time.supported):
-            continue
-        if lateness.ms > LATENESS_SHARE * time.ms:
-            yield f"p{q:g} lateness of the driver is {lateness.ms:.4g} ms"
+    for late, _ in excessive_lateness(result):
+        yield f"p{late.q:g} lateness of the driver is {late.ms:.4g} ms"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pacenote.model import driver_health
 from pacenote.model.race_record import RaceRecord, Verdict
-from pacenote.model.result import TaskResult
+from pacenote.model.result import Percentile, TaskResult
 
 LATENESS_SHARE = 0.10
 """Highest acceptable lateness of a paced task as a share of its service time, compared at each percentile of
@@ -108,16 +108,22 @@ def _lost_samples(task: TaskResult) -> Iterator[str]:
         )
 
 
-def _late(task: TaskResult) -> Iterator[str]:
-    if not task.paced or task.lateness is None or task.service_time is None:
+def excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percentile]]:
+    """Yields the percentiles of lateness above the limit, each with that of the service time."""
+    if task.lateness is None or task.service_time is None:
         return
     for q in _COMPARED:
-        late, typical = task.lateness.at(q), task.service_time.at(q)
-        if late is None or typical is None or not (late.supported and typical.supported):
+        late, service = task.lateness.at(q), task.service_time.at(q)
+        if late is None or service is None or not (late.supported and service.supported):
             continue
-        if late.ms > LATENESS_SHARE * typical.ms:
-            yield (
-                f"task '{task.task}': p{q:g} lateness {late.ms:.4g} ms is more than "
-                f"{LATENESS_SHARE * 100:.0f} % of the p{q:g} service time {typical.ms:.4g} ms: "
-                "requests were sent later than they were due"
-            )
+        if late.ms > LATENESS_SHARE * service.ms:
+            yield late, service
+
+
+def _late(task: TaskResult) -> Iterator[str]:
+    for late, service in excessive_lateness(task) if task.paced else ():
+        yield (
+            f"task '{task.task}': p{late.q:g} lateness {late.ms:.4g} ms is more than "
+            f"{LATENESS_SHARE * 100:.0f} % of the p{late.q:g} service time {service.ms:.4g} ms: "
+            "requests were sent later than they were due"
+        )

@@ -219,7 +219,7 @@ class ActionWithId:
     """The index the document goes to."""
 
 
-ActionLineOrigin = ActionInFile | ActionLine | ActionWithId
+PlannedActionLines = ActionInFile | ActionLine | ActionWithId
 """Where the action lines of a file come from."""
 
 
@@ -231,7 +231,7 @@ class BulkFile:
     """Absolute path of the file."""
     documents: int
     """Number of documents, which must be exactly that of the file."""
-    action: ActionLineOrigin
+    action: PlannedActionLines
     """How the action lines of the documents are created."""
     corpus: int = 0
     """Position of the corpus among the corpora of the bulk, from 0."""

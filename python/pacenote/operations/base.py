@@ -16,7 +16,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Protocol
 
 from pacenote.model.engine import EngineInfo
@@ -41,29 +41,29 @@ class ServerlessStatus(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedFile:
-    """An unpacked data file."""
+class DataFile:
+    """An unpacked data file, ready to be read."""
 
-    path: PurePath
+    path: Path
     """The absolute path of the file."""
 
     documents: int
-    """The number of documents in the file."""
+    """The number of documents, counted in the file."""
 
 
 class DataFileLookup(Protocol):
     """Finds the prepared data of a corpus."""
 
-    def __call__(self, file: CorpusFile) -> PreparedFile:
+    def __call__(self, file: CorpusFile) -> DataFile:
         """Returns the unpacked file."""
 
 
-def declared_data_file(file: CorpusFile) -> PreparedFile:
+def declared_data_file(file: CorpusFile) -> DataFile:
     """Returns the file as the track declares it, for a plan that is not run; an undeclared count is 0."""
     corpus, documents = file.corpus, file.documents
     count = corpus.declared_counts()[corpus.documents.index(documents)]
-    folder = PurePath() if documents.is_local else PurePath(corpus.name)
-    return PreparedFile(folder / documents.document_file, count or 0)
+    folder = Path() if documents.is_local else Path(corpus.name)
+    return DataFile(folder / documents.document_file, count or 0)
 
 
 @dataclass(frozen=True, slots=True)

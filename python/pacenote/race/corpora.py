@@ -14,7 +14,7 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_record import CorpusOrigin, RecordedCorpus
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Corpus, CorpusFile, Documents, Track
-from pacenote.operations.base import PreparedFile
+from pacenote.operations.base import DataFile
 from pacenote.plan.corpora import SourceFiles, no_source_files, required_files
 from pacenote.race.corpus_selection import (
     download_location,
@@ -22,7 +22,7 @@ from pacenote.race.corpus_selection import (
     generated_document_counts,
     is_excerpt,
 )
-from pacenote.race.data_files import DataDirs, DataFile, open_data_file, write_excerpt
+from pacenote.race.data_files import DataDirs, open_data_file, write_excerpt
 from pacenote.race.data_folder import call_core, exclusive_folder, path_inside
 from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated
 
@@ -39,10 +39,9 @@ class PreparedCorpora:
     files: Mapping[tuple[str, str], DataFile] = field(default_factory=dict)
     """Data files by name of the corpus and name of the source file."""
 
-    def data_file(self, file: CorpusFile) -> PreparedFile:
+    def data_file(self, file: CorpusFile) -> DataFile:
         """The prepared data file of a corpus; implements `DataFileLookup` for the planner."""
-        found = self.files[file.corpus.name, file.documents.source_file]
-        return PreparedFile(found.path, found.documents)
+        return self.files[file.corpus.name, file.documents.source_file]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,23 +17,13 @@ from pacenote.errors import CorpusError
 from pacenote.fetch.disk import check_free_space
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
+from pacenote.operations.base import DataFile
 from pacenote.race.data_folder import atomic_file, call_core, exclusive_folder
 
 AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"
 
 _STREAMABLE = (".gz", ".bz2")
 """Archives whose first documents can be read without unpacking the rest."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """An unpacked data file, ready to be read."""
-
-    path: Path
-    """Absolute path of the file."""
-
-    documents: int
-    """Number of documents, counted in the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from pacenote.model.track import CorpusFile, Documents
 from pacenote.model.work import (
     ActionInFile,
     ActionLine,
-    ActionLineOrigin,
     ActionWithId,
     BulkFile,
     BulkWork,
@@ -25,6 +24,7 @@ from pacenote.model.work import (
     IngestLimit,
     IngestShare,
     OnConflict,
+    PlannedActionLines,
 )
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.corpus_files import select_files
@@ -157,7 +157,7 @@ def _files(
     return tuple(files)
 
 
-def _action(documents: Documents) -> ActionLineOrigin:
+def _action(documents: Documents) -> PlannedActionLines:
     if documents.includes_action_and_meta_data:
         return ActionInFile()
     if documents.target_data_stream:
