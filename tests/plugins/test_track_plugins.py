@@ -59,8 +59,7 @@ def track_with(folder: Path, text: str, document=None) -> Path:
 
 def processed(root: Path, challenge: str = "first"):
     track = loaded_track(root)
-    with open_plugins(track) as plugins:
-        assert plugins is not None
+    with open_plugins(track.plugin) as plugins:
         return plugins.after_load(track, challenge)
 
 
@@ -177,8 +176,7 @@ PREPARING = """
 
 def prepare(root: Path, data: Path, tools: DataTools | None = None):
     track, reports = loaded_track(root), []
-    with open_plugins(track) as plugins:
-        assert plugins is not None
+    with open_plugins(track.plugin) as plugins:
         plugins.after_load(track, "first")
         plugins.prepare(data, tools or DataTools(), lambda *progress: reports.append(progress))
     return reports
@@ -294,7 +292,7 @@ VALIDATING = """
 )
 def test_validators_reject_parameters_with_an_error_message(tmp_path, params, message):
     track = loaded_track(track_with(tmp_path, VALIDATING))
-    with open_plugins(track) as plugins:
+    with open_plugins(track.plugin) as plugins:
         plugins.validate("first", {"needed": 1})
         plugins.validate("second", params)
         with pytest.raises(TrackError) as caught:
@@ -320,6 +318,6 @@ def test_data_is_prepared_for_sources_that_read_corpora(tmp_path, source, reads)
         tmp_path, text, {**DOCUMENT, "challenges": [{"name": "a", "schedule": [{"operation": operation}]}]}
     )
     track = loaded_track(root)
-    with open_plugins(track) as plugins:
+    with open_plugins(track.plugin) as plugins:
         (task,) = track.challenge("a").tasks()
         assert len(plugins.source_files(task, track)) == reads

@@ -142,18 +142,13 @@ class TrackPlugins:
 
 
 @contextlib.contextmanager
-def open_plugins(
-    track: model.Track, libraries: Sequence[Path] = ()
-) -> Generator[TrackPlugins | None, None, None]:
-    """Loads the plug-ins of a track for the block; yields None without plug-ins.
+def open_plugins(file: Path, libraries: Sequence[Path] = ()) -> Generator[TrackPlugins, None, None]:
+    """Loads the plug-ins of a track from its `track.py` for the block.
 
     `libraries` are the folders of its packages. Raises `TrackError` with file and line if a plug-in cannot be
     loaded.
     """
-    if track.plugin is None:
-        yield None
-        return
-    with load_plugins(track.plugin, libraries) as plugins:
+    with load_plugins(file, libraries) as plugins:
         yield TrackPlugins(plugins)
 
 

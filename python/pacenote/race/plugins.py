@@ -51,7 +51,7 @@ def track_plugins(
     from pacenote.plugins.track_plugins import open_plugins
 
     warn(f"running the Python code of track {quoted(track.name)} with your permissions: {track.plugin}")
-    with open_plugins(track, _install_packages(track.dependencies, home, offline, warn)) as plugins:
+    with open_plugins(track.plugin, _install_packages(track.dependencies, home, offline, warn)) as plugins:
         yield plugins
 
 
