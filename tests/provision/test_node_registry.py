@@ -94,7 +94,7 @@ def test_a_preserved_folder_is_not_removed(layout: EngineLayout) -> None:
 def test_a_lock_without_an_entry_is_removed(layout: EngineLayout) -> None:
     layout.registry.mkdir()
     (layout.registry / "n.lock").touch()
-    (layout.registry / ".n.json.part").touch()
+    (layout.registry / ".n.json.7.part").touch()
     assert cleanup_orphans(layout) == ()
     assert not list(layout.registry.iterdir())
 

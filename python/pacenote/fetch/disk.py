@@ -1,8 +1,10 @@
-"""Free disk space, and errors for files that cannot be written."""
+"""Free disk space, atomic writes, and errors for files that cannot be written."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -23,6 +25,23 @@ def check_free_space(folder: Path, needed: int, what: str) -> None:
             f"no room for {what}: it needs {needs}, but {folder} has only {has} free",
             hint="free some space, or set PACENOTE_HOME to a folder on another disk",
         )
+
+
+def replace_text(target: Path, text: str) -> None:
+    """Creates a file or replaces its content, atomically; creates its folder, too.
+
+    Raises DiskError and leaves the old content. A process that is killed may leave `.NAME.*.part`.
+    """
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, "utf-8")
+        part.replace(target)
+    except OSError as failure:
+        raise disk_error(failure, target) from failure
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def disk_error(failure: OSError, path: Path) -> DiskError:

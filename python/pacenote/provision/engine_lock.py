@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import EngineError
-from pacenote.fetch.disk import disk_error
+from pacenote.fetch.disk import replace_text
 from pacenote.provision.maven import MavenArtifact
 
 # They become names of folders and files, and must not lead to other folders.
@@ -91,15 +90,7 @@ def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | Non
 def save_lock(lock: EngineLock, folder: Path) -> Path:
     """Writes a lock file into `folder` atomically. Raises DiskError when it cannot be written."""
     target = folder / lock_file_name(lock.distribution, lock.version)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part.write_text(format_lock(lock), "utf-8")
-        part.replace(target)
-    except OSError as failure:
-        raise disk_error(failure, target) from failure
-    finally:
-        part.unlink(missing_ok=True)
+    replace_text(target, format_lock(lock))
     return target
 
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.fetch.disk import disk_error
+from pacenote.fetch.disk import disk_error, replace_text
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.process import ProcessIdentity, kill_process, process_identity
 
@@ -87,20 +87,13 @@ def lock_node(layout: EngineLayout, entry: NodeEntry) -> NodeLock:
 
 def register(layout: EngineLayout, entry: NodeEntry) -> None:
     """Writes or replaces a node's entry atomically. Raises DiskError when it cannot be written."""
-    target = entry.file(layout)
-    part = target.with_name(f".{target.name}.part")
     document = {
         "id": entry.id,
         "folder": str(entry.folder),
         "owner": asdict(entry.owner),
         "process": asdict(entry.process) if entry.process else None,
     }
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(document), "utf-8")
-        part.replace(target)
-    except OSError as failure:
-        raise disk_error(failure, target) from failure
+    replace_text(entry.file(layout), json.dumps(document))
 
 
 def unregister(layout: EngineLayout, entry: NodeEntry, lock: NodeLock | None) -> None:
@@ -158,7 +151,8 @@ def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
             remove_node_dir(layout, entry.folder)
         # A damaged entry does not name the process, which the kernel has already killed.
         file.unlink(missing_ok=True)
-        file.with_name(f".{file.name}.part").unlink(missing_ok=True)
+        for partial in layout.registry.glob(f".{file.name}.*.part"):
+            partial.unlink(missing_ok=True)
         return entry is not None
     finally:
         lock.release()
