@@ -73,7 +73,7 @@ class Driver:
         """Returns the progress of the race: a JSON object with `step`, `steps`, `elapsed_s` and `tasks`."""
 
     def bridge(self) -> PythonBridge | None:
-        """Returns the connection to the Python code of the race; None if the plan needs no Python."""
+        """Returns the connection to the Python code of the race, or None if the plan needs no Python."""
 
     def stop(self, abandon: bool) -> None:
         """Stops the race: no further operation begins; those in flight finish, or are dropped
@@ -118,7 +118,7 @@ class ClientId:
         """Index of the client among the task's clients."""
 
     def __eq__(self, value: object, /) -> bool:
-        """Whether both ids refer to the same client."""
+        """Returns whether both ids refer to the same client."""
 
     def __hash__(self) -> int:
         """Returns the hash of task and client."""
@@ -230,7 +230,7 @@ class RunnerFailure:
 
     @property
     def status(self) -> int | None:
-        """HTTP status, None if there was none."""
+        """HTTP status, or None if there was none."""
 
 @final
 class RunnerResult:
@@ -305,7 +305,7 @@ class OperationEnded:
 
     @property
     def error(self) -> str:
-        """Error class and reason of a failure, empty for a success."""
+        """Error class and reason of a failure, or empty for a success."""
 
     @property
     def seconds_since_start(self) -> float:
@@ -385,11 +385,11 @@ class OperationExecuted:
 
     @property
     def took_ms(self) -> int | None:
-        """Milliseconds that the engine reports as `took`, None if it reports none."""
+        """Milliseconds that the engine reports as `took`, or None if it reports none."""
 
     @property
     def failure(self) -> RunnerFailure | None:
-        """Why the operation failed, None for a success."""
+        """Why the operation failed, or None for a success."""
 
 @final
 class RaceEnded:
@@ -487,7 +487,7 @@ def count_lines(file: _Path) -> int:
 def recover_series(folder: _Path) -> int | None:
     """Completes `series.parquet` of a race whose process was killed.
 
-    Returns the number of its rows, None if there is no journal. Raises CoreError.
+    Returns the number of its rows, or None if there is no journal. Raises CoreError.
     """
 
 def crc32c(file: _Path) -> int:

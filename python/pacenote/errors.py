@@ -12,8 +12,8 @@
     ├── VoidRace              3  the race finished, but its numbers must not be used
     └── Interrupted         130  the user stopped the race; results so far are kept
 
-A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither contains
-secrets.
+A message is one line that states what is wrong and where (file, line, key). The hint states what to do.
+Neither contains secrets.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class UsageError(PacenoteError):
 
 
 class TrackError(PacenoteError):
-    """The track cannot be read, rendered or understood; `problems` are all problems, each with
-    its location.
+    """The track cannot be read, rendered or understood. `problems` lists all problems, each with its
+    location.
     """
 
     def __init__(self, message: str, *, problems: tuple[str, ...] = (), hint: str = "") -> None:

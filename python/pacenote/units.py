@@ -1,4 +1,4 @@
-"""Quantities and their formatting, in one module so that all reports agree.
+"""Quantities and their formatting, in one module so that all reports use the same format.
 
 Seconds, bytes and counts are plain numbers in the model; this module converts text to quantities and back.
 """
@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 OPS = "ops"
-"""The unit of work that counts operations; operations name the other units, such as `docs`."""
+"""The unit of work that counts operations; each operation defines its other units, such as `docs`."""
 
 BYTES = "byte"
 """The unit of work of operations that copy data."""
@@ -29,9 +29,9 @@ class Rate:
 
     @classmethod
     def parse(cls, text: str) -> Rate:
-        """Reads `N unit/s`, for example `10 docs/s`.
+        """Parses `N unit/s`, for example `10 docs/s`.
 
-        Raises `ValueError` when the text has another form.
+        Raises `ValueError` if the text has a different form.
         """
         match = _RATE.fullmatch(text)
         if match is None:
@@ -43,7 +43,7 @@ class Rate:
 
 
 def format_bytes(count: float) -> str:
-    """Writes bytes with a binary unit: 512 B, 1.5 KiB, 2.0 GiB."""
+    """Formats bytes with a binary unit: 512 B, 1.5 KiB, 2.0 GiB."""
     if abs(count) < 1024:
         return f"{count:.0f} B"
     for unit in ("KiB", "MiB", "GiB"):
@@ -54,8 +54,8 @@ def format_bytes(count: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Writes a duration in seconds with a suitable unit: 250 µs, 12.5 ms, 3.2 s, 2 min 5 s."""
-    # Rounded first, so that 999.7 ms becomes 1 s and not 1e+03 ms.
+    """Formats a duration in seconds with a suitable unit: 250 µs, 12.5 ms, 3.2 s, 2 min 5 s."""
+    # The value is rounded first so that 999.7 ms becomes 1 s and not 1e+03 ms.
     seconds = seconds if seconds >= 60 else float(f"{seconds:.3g}")
     if seconds >= 60:
         minutes, rest = divmod(round(seconds), 60)
@@ -68,20 +68,21 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_number(value: float) -> str:
-    """Writes a number with at least five digits and without an exponent: 0.92976, 70,730, 1,234,567."""
+    """Formats a number with at least five significant digits and without an exponent: 0.92976, 70,730,
+    1,234,567."""
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.5g}"
 
 
 def format_count(count: int, one: str, many: str = "") -> str:
-    """Writes a count with its noun: 1 document, 1,000,000 documents. `many` defaults to `one` with an s."""
+    """Formats a count with its noun: 1 document, 1,000,000 documents. `many` defaults to `one` with an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def split_by_weight(total: int, weights: tuple[int, ...]) -> tuple[int, ...]:
     """Splits `total` into whole parts in proportion to `weights`, by the largest remainder method.
 
-    Ties go to the earlier part, and every part gets at least one if there are enough for all. The generators
-    of `crates/corpus` use the same rule, so that they write as many documents as are declared.
+    Ties go to the earlier part, and every part is at least one if `total` is large enough. The generators in
+    `crates/corpus` use the same rule, so they write as many documents as are declared.
     """
     whole = sum(weights)
     if whole == 0:

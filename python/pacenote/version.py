@@ -7,7 +7,7 @@ from importlib import metadata
 
 
 def pacenote_version() -> str | None:
-    """The version of the installed package; None if Pacenote runs from its sources."""
+    """Returns the version of the installed package, or None if Pacenote runs from its sources."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version("pacenote")
     return None

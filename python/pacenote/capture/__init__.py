@@ -1,8 +1,8 @@
 """Creating a track from the indices or data streams of a live cluster.
 
-`create` lists the steps: `sources` describes what is captured, `readers` reads its documents page by page,
-`raw_documents` finds them in a response byte for byte, `dump` writes them to data files and can resume,
-`track_files` renders the text files of the track.
+`create` runs the steps: `sources` describes what is captured, `readers` reads its documents page by page,
+`raw_documents` extracts them from a response byte for byte, `dump` writes them to data files and can resume,
+and `track_files` renders the text files of the track.
 
 Parsing and checking tracks belong to `track`. Only `cli` uses this package.
 """

@@ -48,10 +48,10 @@ class CaptureRequest:
 def create_track(
     request: CaptureRequest, rest: RestClient, progress: ProgressCallback, warn: Callable[[str], None]
 ) -> Path:
-    """Creates a track and returns its folder; continues a capture that was aborted.
+    """Creates a track and returns its folder. Continues a capture that was aborted.
 
-    Raises UsageError for unknown names and for a track that exists, EngineError if the cluster fails,
-    StoreError if files cannot be written.
+    Raises UsageError for unknown names and for a track that already exists, EngineError if the cluster fails,
+    and StoreError if files cannot be written.
     """
     if (request.folder / "track.json").exists():
         raise UsageError(
@@ -79,7 +79,7 @@ def create_track(
 
 @contextmanager
 def _exclusive_folder(folder: Path) -> Iterator[None]:
-    """Creates the folder of the track and keeps other captures from writing to it. Raises UsageError."""
+    """Creates the folder of the track and prevents other captures from writing to it. Raises UsageError."""
     with store_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder, os.O_RDONLY)
@@ -114,9 +114,9 @@ def _find_sources(request: CaptureRequest, rest: RestClient) -> Sequence[Capture
 
 
 def _expected_health(rest: RestClient, sources: Sequence[CaptureSource]) -> str:
-    """The health that new indices can reach: `yellow` if replicas of the sources have no node."""
+    """Returns the health that new indices can reach: `yellow` if replicas of the sources have no node."""
     # One request per source: the names of hundreds of sources do not fit into a URL.
     replies = (rest.exchange("GET", f"/_cluster/health/{url_path(source.name)}") for source in sources)
-    # A user who may read documents may not have the privilege to read the health.
+    # A user who may read documents does not necessarily have the privilege to read the health.
     bodies = (reply.body for reply in replies if reply.ok and isinstance(reply.body, dict))
     return "yellow" if any(health.get("status") == "yellow" for health in bodies) else "green"

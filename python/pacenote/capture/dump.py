@@ -1,4 +1,4 @@
-"""Writes documents of a cluster to compressed data files; resumes after an abort."""
+"""Writes the documents of a cluster to compressed data files, and resumes after an abort."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXCERPT_DOCUMENTS = 1000
 """Number of documents in the file for test mode."""
 
 _MAX_ATTEMPTS = 3
-"""Number of times that a source is read from the beginning because its point in time has expired."""
+"""Maximum number of times that a source is read from the beginning because its point in time has expired."""
 
 _BLOCK = 900_000
 """Bytes of a bzip2 block. Blocks that are compressed in parallel form one valid archive."""
@@ -88,7 +88,7 @@ class CaptureJournal:
             self._states = {}
 
     def state(self, source: CaptureSource) -> _SourceProgress:
-        """The progress of a source, which starts from the beginning if its identity has changed."""
+        """Returns the progress of a source, which starts from the beginning if its identity has changed."""
         stored = self._states.get(source.name)
         return stored if stored and stored.identity == source.identity else self.reset(source)
 
@@ -111,7 +111,7 @@ class CaptureJournal:
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turns OSError inside the block into a StoreError that names the file."""
+    """Converts an OSError inside the block to a StoreError with the file."""
     try:
         yield
     except OSError as error:
@@ -130,7 +130,7 @@ def dump(
 ) -> DumpedFile:
     """Writes the documents of a source, except those that an earlier capture has written.
 
-    Raises EngineError if they cannot be read, StoreError if they cannot be written; written documents are
+    Raises EngineError if they cannot be read, and StoreError if they cannot be written. Written documents are
     kept.
     """
     file = folder / f"{source.name}-documents.json"

@@ -1,4 +1,4 @@
-"""The documents of a search response, byte for byte.
+"""Extracts the documents of a search response, byte for byte.
 
 Numbers such as 1.10 or 1e400 would change if documents were parsed and written again.
 
@@ -26,7 +26,7 @@ class _Member(NamedTuple):
 
 
 def raw_sources(text: str) -> list[str | None]:
-    """Returns the text of `_source` of every hit in a search response; None for a hit without one.
+    """Returns the text of `_source` of every hit in a search response, or None for a hit without one.
 
     `text` must be valid JSON with an object `hits` that holds a list `hits`.
     """
@@ -52,12 +52,12 @@ def ndjson_line(source: str) -> bytes:
 
 
 def _value_start(text: str, position: int, key: str) -> int:
-    """The position of the value of a key, in the object at `position`."""
+    """Returns the position of the value of a key, in the object at `position`."""
     return next(member.start for member in _members(text, position, key) if member.key == key)
 
 
 def _members(text: str, position: int, last: str | None = None) -> Iterator[_Member]:
-    """The members of the object at `position`, up to the key `last`, whose value is not scanned."""
+    """Yields the members of the object at `position`, up to the key `last`, whose value is not scanned."""
     position = _skip_whitespace(text, position + 1)
     while text[position] != "}":
         key, position = _scan_value(text, position)
@@ -72,7 +72,7 @@ def _members(text: str, position: int, last: str | None = None) -> Iterator[_Mem
 
 
 def _skip_comma(text: str, position: int) -> int:
-    """The position after whitespace and an optional comma."""
+    """Returns the position after whitespace and an optional comma."""
     position = _skip_whitespace(text, position)
     return _skip_whitespace(text, position + 1) if text[position] == "," else position
 

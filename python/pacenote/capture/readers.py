@@ -1,6 +1,6 @@
 """Reading all documents of an index page by page, from a point in time if the engine supports it.
 
-Reading from a point in time can be resumed; reading by scroll, for older engines, cannot.
+Reading from a point in time can be resumed. Scrolling, which older engines need, cannot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pacenote.errors import EngineError
 from pacenote.net.rest import RestClient, RestResponse
 
 KEEP_ALIVE = "15m"
-"""Time for which the engine keeps a point in time between two pages; an aborted run must resume sooner."""
+"""Time for which the engine keeps a point in time after a page; an aborted run must be resumed within it."""
 
 _MAX_ATTEMPTS = 6
 _RETRY_DELAY_S = 0.5
@@ -29,7 +29,7 @@ class Hit:
     """A document of a page."""
 
     source: str | None
-    """Text of the document as the engine sent it; None if the index does not store documents."""
+    """Text of the document as the engine sent it, or None if the index does not store documents."""
 
     sort: tuple[Any, ...] = ()
     """Sort values, from which `search_after` continues."""
@@ -61,7 +61,7 @@ class ReadCursor:
     """Position of the target."""
 
     pit_id: str = ""
-    """Id of the point in time; empty to open a new one."""
+    """Id of the point in time; if it is empty, a new one is opened."""
 
     after: tuple[Any, ...] = ()
     """Sort values of the last hit; empty for the first page."""
@@ -85,16 +85,19 @@ class DocumentReader(Protocol):
     """Whether reading can continue from a cursor of an earlier run."""
 
     def pages(self, source: CaptureSource, cursor: ReadCursor) -> Iterator[Page]:
-        """The pages starting at a cursor.
+        """Returns the pages starting at a cursor.
 
-        Raises PointInTimeExpired if the cursor is no longer valid, EngineError if the cluster fails.
+        Raises PointInTimeExpired if the cursor is no longer valid, and EngineError if the cluster fails.
         """
 
 
 def choose_reader(
     rest: RestClient, info: ClusterInfo, sample: CaptureSource, batch_size: int
 ) -> DocumentReader:
-    """The best reader that the cluster supports, with `batch_size` documents per page. Raises EngineError."""
+    """Returns the best reader that the cluster supports, with `batch_size` documents per page.
+
+    Raises EngineError.
+    """
     reader = PointInTimeReader(rest, info, batch_size)
     return reader if reader.supported(sample.indices[0].name) else ScrollReader(rest, batch_size)
 
@@ -111,14 +114,14 @@ class PointInTimeReader:
         self._batch_size = batch_size
 
     def supported(self, index: str) -> bool:
-        """Whether the cluster can open a point in time. Raises EngineError if it does not answer."""
+        """Returns whether the cluster can open a point in time. Raises EngineError if it does not answer."""
         reply = self._open(ReadTarget(index))
         if reply.ok:
             self._close(self._id(reply))
         return reply.ok
 
     def pages(self, source: CaptureSource, cursor: ReadCursor) -> Iterator[Page]:
-        """The pages starting at a cursor. Raises PointInTimeExpired and EngineError."""
+        """Yields the pages starting at a cursor. Raises PointInTimeExpired and EngineError."""
         targets = self._targets(source)
         for position in range(cursor.target, len(targets)):
             target = targets[position]
@@ -138,7 +141,9 @@ class PointInTimeReader:
             yield Page((), cursor)
 
     def _targets(self, source: CaptureSource) -> list[ReadTarget]:
-        """Shards, if the engine cannot sort by `_shard_doc`: `_doc` is unique only within a shard."""
+        """Returns the indices, or their shards if the engine cannot sort by `_shard_doc` (`_doc` is unique
+        only within a shard).
+        """
         if not self._by_shard:
             return [ReadTarget(index.name) for index in source.indices]
         return [
@@ -161,7 +166,7 @@ class PointInTimeReader:
         if _expired(reply):
             raise PointInTimeExpired
         hits = _hits(target.index, reply)
-        # The engine may return another id with each page.
+        # The engine may return a different id with each page.
         pit_id = str(reply.body.get("pit_id", cursor.pit_id))
         return Page(hits, ReadCursor(cursor.target, pit_id, hits[-1].sort if hits else ()))
 
@@ -204,7 +209,7 @@ class ScrollReader:
         source: CaptureSource,
         cursor: ReadCursor,  # noqa: ARG002  # reads from the beginning
     ) -> Iterator[Page]:
-        """All pages. Raises EngineError."""
+        """Yields all pages. Raises EngineError."""
         for position, index in enumerate(index.name for index in source.indices):
             read = 0
             body = {"size": self._batch_size, "sort": ["_doc"], "query": {"match_all": {}}}
@@ -222,7 +227,7 @@ class ScrollReader:
             finally:
                 self._rest.exchange("DELETE", "/_search/scroll", {"scroll_id": scroll})
             if read != total:
-                # A repeated request, perhaps to another host, does not return a lost page again.
+                # A lost page is not returned again by a repeated request, which may go to a different host.
                 raise EngineError(
                     f"received only {read:,} of {total:,} documents of {index}",
                     hint="try again with one host",
@@ -230,7 +235,7 @@ class ScrollReader:
 
 
 def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
-    """The hits of a page. Raises EngineError if the page is incomplete."""
+    """Returns the hits of a page. Raises EngineError if the page is incomplete."""
     if not reply.ok or not isinstance(reply.body, dict):
         raise _failed(f"the documents of {index}", reply)
     shards = reply.body.get("_shards", {})
@@ -245,7 +250,9 @@ def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
 
 
 def _expired(reply: RestResponse) -> bool:
-    """Whether the error or a shard failure reports a missing point in time; ignores the text of documents."""
+    """Returns whether the error or a shard failure reports a missing point in time; ignores the text of
+    documents.
+    """
     if not isinstance(reply.body, dict):
         return False
     errors = reply.body.get("error"), reply.body.get("_shards", {}).get("failures")

@@ -58,7 +58,7 @@ class CaptureSource:
     """Number of documents when the source was described."""
 
     identity: str = ""
-    """UUIDs of the indices, which identify them among indices of the same name."""
+    """UUIDs of the indices, which distinguish them from other indices of the same name."""
 
     @property
     def is_stream(self) -> bool:
@@ -67,24 +67,24 @@ class CaptureSource:
 
     @property
     def pipelines(self) -> tuple[str, ...]:
-        """Ingest pipelines of its documents, which a track does not contain."""
+        """The ingest pipelines of its documents. A track does not contain them."""
         names = (self.settings.get(key) for key in ("default_pipeline", "final_pipeline"))
         return tuple(str(name) for name in names if name and name != "_none")
 
 
 def url_path(name: str) -> str:
-    """A name or pattern, escaped for the path of a URL."""
+    """Returns a name or pattern, escaped for the path of a URL."""
     return quote(name, safe="*,")
 
 
 def find_indices(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSource, ...]:
-    """The indices that match, sorted by name; `*` does not match hidden indices.
+    """Returns the indices that match, sorted by name; `*` does not match hidden indices.
 
-    Raises UsageError if a pattern matches nothing, EngineError if the cluster does not answer.
+    Raises UsageError if a pattern matches nothing, and EngineError if the cluster does not respond.
     """
     sources: dict[str, CaptureSource] = {}
     for pattern in patterns:
-        # Closed indices cannot be read; the engine rejects a closed index that is named.
+        # Closed indices cannot be read; the engine rejects a closed index that is requested by name.
         reply = rest.exchange("GET", f"/{url_path(pattern)}", None, {"expand_wildcards": "open,hidden"})
         if reply.status != 404 and not reply.ok:
             raise EngineError(f"indices {pattern} cannot be read: HTTP status {reply.status}")
@@ -101,7 +101,7 @@ def find_indices(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSour
 
 
 def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSource, ...]:
-    """The data streams that match, sorted by name. Raises what `find_indices` raises."""
+    """Returns the data streams that match, sorted by name. Raises the same errors as `find_indices`."""
     sources: dict[str, CaptureSource] = {}
     for pattern in patterns:
         reply = rest.exchange("GET", f"/_data_stream/{url_path(pattern)}")
@@ -135,7 +135,7 @@ def _stream(rest: RestClient, described: Mapping[str, Any]) -> CaptureSource:
     _check_name(described["name"])
     # The path contains the name of the stream: the names of hundreds of indices do not fit into a URL.
     backing = rest.get(f"/{url_path(described['name'])}")
-    # The last index is the one that is written to, with the current mappings and settings.
+    # The last index is the write index, with the current mappings and settings.
     newest = backing[names[-1]]
     mappings = {key: value for key, value in newest["mappings"].items() if key != "_data_stream_timestamp"}
     return CaptureSource(
@@ -154,7 +154,8 @@ def _settings(described: Mapping[str, Any], without: Sequence[str]) -> JsonObjec
     kept = {key: value for key, value in settings.items() if key not in without}
     allocation = kept.get("routing", {}).get("allocation", {})
     if _NODE_FILTERS & allocation.keys():
-        # Node names of this cluster and tiers of Elasticsearch would leave shards unassigned elsewhere.
+        # On a different cluster, filters by node name or by Elasticsearch's tiers would leave shards
+        # unassigned.
         allocation = {key: value for key, value in allocation.items() if key not in _NODE_FILTERS}
         routing = {**kept.pop("routing"), "allocation": allocation}
         kept |= {"routing": left} if (left := {key: value for key, value in routing.items() if value}) else {}
@@ -180,7 +181,7 @@ def _count(rest: RestClient, name: str) -> int:
 
 
 def capture_warnings(sources: Sequence[CaptureSource]) -> Iterator[str]:
-    """Warnings about sources that a track cannot represent completely."""
+    """Yields warnings about sources that a track cannot represent completely."""
     for source in sources:
         for pipeline in source.pipelines:
             yield (

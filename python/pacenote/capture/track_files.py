@@ -105,10 +105,10 @@ _OPERATIONS = """\
 def track_files(
     name: str, sources: Sequence[CaptureSource], dumped: Mapping[str, DumpedFile], health: str
 ) -> Mapping[str, str]:
-    """All text files of the track by path below its folder.
+    """Returns the track's text files, keyed by their path relative to its folder.
 
-    `dumped` has the data file of each source with documents, by name of the source; `health` is the
-    health that a cluster of the same size can reach.
+    `dumped` contains the data file of each source with documents, by source name. `health` is the health that
+    a cluster of the same size can reach.
     """
     files = {_body_file(source): _body(source) for source in sources}
     return {
@@ -154,7 +154,7 @@ def _corpus(source: CaptureSource, dumped: DumpedFile) -> Mapping[str, Any]:
 
 
 def _body_file(source: CaptureSource) -> str:
-    """A path in a separate folder, because an index may be named `track` or `notes-documents`."""
+    """Returns a path in a separate folder, because an index may be named `track` or `notes-documents`."""
     return f"{'templates' if source.is_stream else 'indices'}/{source.name}.json"
 
 
@@ -175,7 +175,7 @@ def _body(source: CaptureSource) -> str:
 
 
 def _templated(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings, with markers in place of those that are parameters of the track."""
+    """Returns the settings, with markers in place of those that are parameters of the track."""
     return {key: f"\0{key}" if key in _TEMPLATED else value for key, value in settings.items()}
 
 
@@ -196,7 +196,7 @@ def _challenge(sources: Sequence[CaptureSource], health: str, *, indexes: bool) 
 
 
 def literal(text: str) -> str:
-    """Escapes a text for Jinja, because scripts in mappings may look like templates."""
+    """Escapes text for Jinja, because scripts in mappings may look like templates."""
     return re.sub(r"\{([{%#])", r"{{ '{\1' }}", text)
 
 

@@ -89,7 +89,10 @@ class ClientOptionsByCluster:
     """Whether the user has named the clusters."""
 
     def for_clusters(self, clusters: Collection[str]) -> dict[str, ClientOptions]:
-        """The options of each cluster of `--target-hosts`. Raises UsageError if they name other clusters."""
+        """Returns the options of each cluster of `--target-hosts`.
+
+        Raises UsageError if they name other clusters.
+        """
         if not self.clusters:
             return dict.fromkeys(clusters, ClientOptions())
         if set(self.clusters) != set(clusters):
@@ -104,7 +107,10 @@ class ClientOptionsByCluster:
 
 
 def client_options(text: str) -> ClientOptionsByCluster:
-    """The options of the command line and of the environment. Raises UsageError that names the source."""
+    """Returns the options of the command line and of the environment.
+
+    Raises UsageError that names the source.
+    """
     flag, flag_named = _by_cluster(text, OPTION)
     variable, variable_named = _by_cluster(os.environ.get(VARIABLE, ""), VARIABLE)
     return ClientOptionsByCluster(
@@ -117,7 +123,7 @@ def client_options(text: str) -> ClientOptionsByCluster:
 
 
 def _by_cluster(text: str, origin: str) -> tuple[dict[str, dict[str, Any]], bool]:
-    """Options by cluster under their main names, and whether the user has named the clusters."""
+    """Returns the options by cluster under their main names, and whether the user has named the clusters."""
     given = parse_dict(text, origin, texts=_TEXTS)
     named = isinstance(given.get(DEFAULT_CLUSTER), Mapping)
     if not given:
@@ -189,16 +195,16 @@ class _OptionReader:
     """Names of the options that the command line gives; the others are from the environment."""
 
     def origin(self, *names: str) -> str:
-        """The source of these options: the command line, the environment, or both."""
+        """Returns the source of these options: the command line, the environment, or both."""
         origins = (OPTION if name in self.flags else VARIABLE for name in names if name in self.given)
         return " and ".join(sorted(set(origins)))
 
     def wrong(self, name: str, what: str, hint: str = "") -> UsageError:
-        """The error for an option, or for a part of it."""
+        """Returns the error for an option, or for a part of it."""
         return UsageError(f"{self.origin(name.partition('.')[0])}: {name} {what}", hint=hint)
 
     def flag(self, name: str) -> bool | None:
-        """A boolean; None if it is not given."""
+        """Returns a boolean, or None if it is not given."""
         value = self.given.get(name)
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
@@ -207,19 +213,23 @@ class _OptionReader:
         return value
 
     def text(self, name: str) -> str | None:
-        """A string that is valid in a header, from a file if it is `@FILE`; None if it is not given."""
+        """Returns a string that is valid in a header, read from a file for `@FILE`, or None if it is not
+        given.
+        """
         value = self.given.get(name)
         return None if value is None else self.visible(name, value)
 
     def visible(self, name: str, value: object) -> str:
-        """A value as text that is valid in a header."""
+        """Returns a value as text that is valid in a header."""
         text = self.from_file(name, value)
         if not _VISIBLE.fullmatch(text):
             raise self.wrong(name, "is empty or contains characters that are invalid in a header")
         return text
 
     def from_file(self, name: str, value: object) -> str:
-        """A value as text; `@FILE` is the content of a file, `@@…` a string that begins with `@`."""
+        """Returns a value as text: the content of a file for `@FILE`, and a string that begins with `@` for
+        `@@…`.
+        """
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.wrong(name, "must be a string")
         text = str(value)
@@ -239,14 +249,14 @@ class _OptionReader:
             ) from None
 
     def timeout(self) -> float:
-        """The timeout in seconds."""
+        """Returns the timeout in seconds."""
         seconds = self.given.get("timeout", 60)
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9:
             raise self.wrong("timeout", "must be a number of seconds above 0")
         return float(seconds)
 
     def tls(self) -> TlsOptions:
-        """The TLS options; files are read when the cluster is opened."""
+        """Returns the TLS options; the files are read when the cluster is opened."""
         if "client_key" in self.given and "client_cert" not in self.given:
             raise self.wrong("client_key", "needs client_cert")
         verify = self.flag("verify_certs") is not False
@@ -262,7 +272,7 @@ class _OptionReader:
         )
 
     def file(self, name: str) -> str | None:
-        """The absolute path of a file."""
+        """Returns the absolute path of a file."""
         value = self.given.get(name)
         if value is None:
             return None
@@ -271,7 +281,7 @@ class _OptionReader:
         return str(Path(os.path.expanduser(value)).absolute())  # noqa: PTH111
 
     def authorization(self) -> str | None:
-        """The value of the Authorization header; None without credentials."""
+        """Returns the value of the Authorization header, or None without credentials."""
         user, password = "basic_auth_user" in self.given, "basic_auth_password" in self.given
         if user != password:
             raise UsageError(
@@ -292,13 +302,13 @@ class _OptionReader:
         return f"Bearer {self.text('bearer_auth')}" if kinds else None
 
     def api_key(self) -> str:
-        """An API key as it is sent: base64 of id and secret; the option may also be `id:secret`."""
+        """Returns an API key as it is sent, base64 of id and secret, also if the option is `id:secret`."""
         if isinstance(self.given["api_key"], str) and ":" not in (text := self.text("api_key") or ""):
             return text
         return _base64(*self.pair("api_key"))
 
     def pair(self, name: str) -> tuple[str, str]:
-        """Two strings, given as `a:b` or as a list."""
+        """Returns two strings, given as `a:b` or as a list."""
         value = self.given[name]
         if isinstance(value, list):
             parts = [self.from_file(name, part) for part in value]
@@ -309,7 +319,7 @@ class _OptionReader:
         return parts[0], parts[1]
 
     def headers(self) -> Headers:
-        """Additional headers."""
+        """Returns additional headers."""
         given = self.given.get("headers") or {}
         if not isinstance(given, Mapping):
             raise self.wrong("headers", "must be an object", 'in JSON: {"headers": {"x-team": "a"}}')
@@ -327,7 +337,7 @@ class _OptionReader:
                 raise self.wrong(name, f"is not available: {why}", instead)
 
     def remarks(self) -> tuple[str, ...]:
-        """Warnings about options that ask for retries."""
+        """Returns warnings about options that request retries."""
         given = [
             name for name in _RETRIES if self.given.get(name) not in (None, False, 0, "false", [], (), "")
         ]

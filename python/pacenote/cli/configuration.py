@@ -162,7 +162,7 @@ _WITHOUT_MEANING = {("meta", "config.version")}
 
 
 def rally_folder() -> Path:
-    """The folder of Rally's files: `.rally` in `RALLY_HOME` or in the home of the user."""
+    """Returns Rally's folder: `.rally` in `RALLY_HOME` or in the user's home."""
     return Path(os.environ.get("RALLY_HOME") or Path.home()) / ".rally"
 
 

@@ -75,13 +75,13 @@ class Console:
         self._err.write("".join(traceback.format_exception(error)))
 
     def rich_results(self) -> RichConsole:
-        """A rich console that writes to standard output."""
+        """Returns a rich console that writes to standard output."""
         from rich.console import Console as RichConsole
 
         return RichConsole(file=cast(TextIO, self._out), highlight=False, soft_wrap=False)
 
     def rich_progress(self) -> RichConsole:
-        """A rich console that writes to standard error."""
+        """Returns a rich console that writes to standard error."""
         from rich.console import Console as RichConsole
 
         return RichConsole(file=cast(TextIO, self._err), highlight=False)
@@ -101,8 +101,8 @@ class Console:
 class _SafeStream(io.TextIOBase):
     """A stream whose writes never fail: after the first failure, all output is dropped.
 
-    `failure` is the reason why output was lost, empty if none was lost or if the reader has closed the pipe.
-    Without a stream (`>&-`) all output is lost.
+    `failure` is the reason why output was lost. It is empty if none was lost, or if the reader has closed the
+    pipe. Without a stream (`>&-`) all output is lost.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -119,13 +119,13 @@ class _SafeStream(io.TextIOBase):
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def isatty(self) -> bool:
-        """Whether the stream is a terminal."""
+        """Returns whether the stream is a terminal."""
         with contextlib.suppress(OSError, ValueError):
             return self._stream is not None and self._stream.isatty()
         return False
 
     def fileno(self) -> int:
-        """The file descriptor of the stream. Raises OSError if there is none."""
+        """Returns the file descriptor of the stream. Raises OSError if there is none."""
         if self._stream is None:
             raise io.UnsupportedOperation("fileno")
         return self._stream.fileno()

@@ -9,7 +9,7 @@ from pacenote.plan.explain import ClientDescription, StepDescription, TaskDescri
 
 
 def dry_run_text(steps: Sequence[StepDescription]) -> str:
-    """Every step with its tasks, their requests, and the clients that run them."""
+    """Returns a text that lists every step with its tasks, their requests, and the clients that run them."""
     lines = (line for number, step in enumerate(steps, 1) for line in _step(number, step))
     return "".join(f"{printable(line)}\n" for line in lines)
 

@@ -14,9 +14,10 @@ PIPELINES = {
 
 
 def selected_engine(distribution: str | None, version: str | None) -> dict[str, Any]:
-    """The engine by field of the request: a missing option follows from the other; empty without both.
+    """Returns the engine by field of the request.
 
-    Raises UsageError for an unknown distribution.
+    An option that is missing follows from the other one; the result is empty if both are. Raises UsageError
+    for an unknown distribution.
     """
     if not distribution and not version:
         return {}
@@ -28,7 +29,7 @@ def selected_engine(distribution: str | None, version: str | None) -> dict[str, 
 
 
 def jdk(text: str) -> int | Literal["bundled"]:
-    """`--runtime-jdk`: a major version or `bundled`. Raises UsageError."""
+    """Returns `--runtime-jdk`: a major version or `bundled`. Raises UsageError."""
     if text == "bundled":
         return "bundled"
     if not text.isdigit():

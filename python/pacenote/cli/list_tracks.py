@@ -19,8 +19,9 @@ _COLUMNS = ("Name", "Documents", "Compressed", "Uncompressed", "Default Challeng
 
 
 def list_tracks(options: argparse.Namespace, console: Console) -> str:
-    """The list as text or JSON; only a repository that the options name is updated. Raises UsageError,
-    TrackError.
+    """Returns the list as text or JSON. Only a repository that the options specify is updated.
+
+    Raises UsageError and TrackError.
     """
     home = default_home()
     by_name: dict[str, TrackSummary] = {}

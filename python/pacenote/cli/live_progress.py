@@ -64,7 +64,7 @@ class LiveListener:
 
 
 def progress_table(progress: RaceProgress) -> Table:
-    """The running tasks, one row each."""
+    """Returns the running tasks, one row each."""
     title = f"step {progress.step} of {progress.steps}, {format_seconds(round(progress.elapsed_s))}"
     table = Table(title=Text(title), title_justify="left", show_edge=False, pad_edge=False)
     for column in ("Task", "", "Rate", "p50", "p99", "Errors", "Left"):

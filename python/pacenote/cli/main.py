@@ -109,7 +109,7 @@ def _configure(parser: Parser, command: str, arguments: Sequence[str], console: 
 
 
 def _value_of(option: str, arguments: Sequence[str]) -> str | None:
-    """The value of an option that is needed before all options are parsed."""
+    """Returns the value of an option that is needed before all options are parsed."""
     for number, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name == option:
@@ -160,7 +160,7 @@ def _report_error(error: BaseException, console: Console, *, debug: bool) -> int
 
 
 def _location(error: BaseException) -> str:
-    """File and line of Pacenote's code that raised the error, relative to the installation."""
+    """Returns the file and line of Pacenote's code that raised the error, relative to the installation."""
     package = Path(__file__).parents[1]
     location = "an unknown location"
     trace = error.__traceback__

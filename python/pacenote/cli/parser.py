@@ -37,11 +37,11 @@ class Parser(argparse.ArgumentParser):
         return self.parse_args(arguments)
 
     def has_option(self, name: str) -> bool:
-        """Whether the command has the option."""
+        """Returns whether the command has the option."""
         return name in self._option_string_actions
 
     def option_names(self) -> list[str]:
-        """Names of all options, without their dashes."""
+        """Returns the names of all options, without their dashes."""
         return [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
 
     def configure(self, name: str, value: object, origin: str) -> None:
@@ -114,7 +114,7 @@ class _Flag(argparse.Action):
 
 
 def similar(name: str, known: Iterable[str]) -> str:
-    """`did you mean …?` with the most similar names; empty if none is similar."""
+    """Returns `did you mean …?` with the most similar names, or an empty string if none is similar."""
     import difflib
 
     matches = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
@@ -124,7 +124,10 @@ def similar(name: str, known: Iterable[str]) -> str:
 def validate_choice(
     value: str, option: str, known: Collection[str], unavailable: Collection[str] = ()
 ) -> str:
-    """The value if it is known. Raises UsageError, with another message for values that only Rally has."""
+    """Returns the value if it is known.
+
+    Raises UsageError, with a different message for values that only Rally has.
+    """
     if value in known:
         return value
     if value in unavailable:

@@ -12,7 +12,7 @@ from pacenote.model.race_listener import RaceListener
 
 @contextmanager
 def progress_listener(console: Console) -> Generator[RaceListener, None, None]:
-    """The listener for the kind of console; the terminal is restored at the end of the block."""
+    """Yields the listener for the kind of console, and restores the terminal at the end of the block."""
     if console.quiet or not console.shows_progress_on_terminal:
         yield PlainListener(console)
         return

@@ -26,7 +26,10 @@ class ProgressEstimator:
         self._started: dict[str, tuple[float, int]] = {}
 
     def describe(self, label: str, done: int, total: int) -> str:
-        """Share, rate and remaining time of a job; work before the first call is not part of the rate."""
+        """Returns the share, rate and remaining time of a job.
+
+        The rate does not include work done before the first call.
+        """
         now = self._clock()
         started_at, initial = self._started.setdefault(label, (now, done))
         if now - started_at < _MEASURED_S or done <= initial:
@@ -46,14 +49,16 @@ def _rate_text(label: str, rate: float) -> str:
 
 
 def share_done(done: int, total: int) -> str:
-    """The part of the work that is done: a percentage, or the number itself if the total is not known (0)."""
+    """Returns the amount of work that is done: a percentage, or the number itself if the total is not known
+    (0).
+    """
     if total <= 0:
         return f"{done:,}" if done else "…"
     return "done" if done >= total else f"{done * 100 // total} %"
 
 
 def race_line(record: RaceRecord) -> str:
-    """The line that announces a race."""
+    """Returns the line that announces a race."""
     engine = " ".join(part for part in (record.cluster.distribution, record.cluster.version) if part)
     challenge = f", challenge '{record.challenge}'" if record.challenge else ""
     on = f" on {engine}" if engine else ""
@@ -61,7 +66,7 @@ def race_line(record: RaceRecord) -> str:
 
 
 def progress_line(task: TaskProgress) -> str:
-    """The line about a running task."""
+    """Returns the line about a running task."""
     parts = [f"{task.rate:,.0f} {task.unit}/s"]
     if task.p50_ms is not None:
         parts.append(f"p50 {format_seconds(task.p50_ms / 1e3)}")
@@ -79,7 +84,7 @@ def progress_line(task: TaskProgress) -> str:
 
 
 def result_line(result: TaskResult) -> str:
-    """The line about a finished task."""
+    """Returns the line about a finished task."""
     parts = [f"{format_seconds(result.duration_s)}"]
     if result.throughput:
         parts.append(f"{format_number(result.throughput.mean)} {result.unit}/s")

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _interrupted(request: RaceRequest) -> Interrupted:
-    """The error for a race that was stopped outside its measured part."""
+    """Returns the error for a race that was stopped outside its measured part."""
     from pacenote.store.race_store import RaceStore
 
     stored = (RaceStore(request.home).races / request.race_id).exists()
@@ -108,7 +108,10 @@ def _interrupted(request: RaceRequest) -> Interrupted:
 
 
 def build_request(options: argparse.Namespace) -> RaceRequest:
-    """The race that the options describe. Raises UsageError for options that contradict each other."""
+    """Returns the race that the options describe.
+
+    Raises UsageError for options that contradict each other.
+    """
     # Imports SQLite, which would delay --help.
     from pacenote.store.race_store import LATEST, RaceStore, is_race_id
 
@@ -151,7 +154,10 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
 
 
 def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]:
-    """The existing clusters, each with its client options, by field of the request. Raises UsageError."""
+    """Returns the existing clusters, each with its client options, by field of the request.
+
+    Raises UsageError.
+    """
     hosts = options.target_hosts
     clients = options.client_options.for_clusters(hosts or (values.DEFAULT_CLUSTER,))
     if pipeline != "benchmark-only" and clients[values.DEFAULT_CLUSTER].use_ssl:
@@ -171,7 +177,7 @@ def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str
 
 
 def options_without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
-    """A warning for each option that was given and has no effect."""
+    """Yields a warning for each option that was given and has no effect."""
     for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
         if getattr(options, name):
             yield f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only"
@@ -188,7 +194,7 @@ def options_without_effect(options: argparse.Namespace, request: RaceRequest) ->
 
 
 def _pipeline(options: argparse.Namespace) -> Pipeline:
-    """The pipeline. Target hosts without options of an engine mean an existing cluster.
+    """Returns the pipeline. Target hosts without engine options mean an existing cluster.
 
     Rally guesses it from the version. Raises UsageError.
     """
@@ -207,7 +213,7 @@ def _pipeline(options: argparse.Namespace) -> Pipeline:
 
 
 def _pacing(options: argparse.Namespace) -> PacingOptions:
-    """How tasks with a target rate are paced. Raises UsageError."""
+    """Returns how tasks with a target rate are paced. Raises UsageError."""
     if options.max_connections is not None and not options.open_loop:
         raise UsageError(
             "--max-connections needs --open-loop",
@@ -222,7 +228,7 @@ def _pacing(options: argparse.Namespace) -> PacingOptions:
 
 
 def _engine_fields(options: argparse.Namespace) -> dict[str, Any]:
-    """The engine to install, by field of the request; options that were not given are left out."""
+    """Returns the engine to install, by field of the request; options that were not given are left out."""
     given = {
         **selected_engine(options.distribution, options.distribution_version),
         "car": tuple(str(name) for name in parse_list(options.car or "", "--car")),

@@ -107,7 +107,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def build_request(options: argparse.Namespace) -> SaturationRequest:
-    """The search that the options describe. Raises UsageError for options that contradict each other."""
+    """Returns the search that the options describe.
+
+    Raises UsageError for options that contradict each other.
+    """
     from pacenote.lab.rate_search import RateRange
     from pacenote.lab.saturate import SaturationRequest
     from pacenote.model.saturation import Objective, parse_latency_limits

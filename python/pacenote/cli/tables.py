@@ -9,7 +9,7 @@ from pacenote.model.printable import single_line
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with a header line; control characters, which track files may contain, are removed."""
+    """Returns a table with a header line, without the control characters that track files may contain."""
     cells = [list(headers), *([single_line(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(headers))]
     cells.insert(1, ["-" * width for width in widths])
@@ -17,5 +17,5 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def json_text(value: object) -> str:
-    """Indented JSON that ends in a newline."""
+    """Returns indented JSON that ends in a newline."""
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

@@ -66,7 +66,7 @@ def add_flavor_options(parser: Parser) -> None:
 
 
 def track_fields(options: argparse.Namespace) -> dict[str, Any]:
-    """The values of the options above by field of a race or track request.
+    """Returns the values of the options above by field of a race or track request.
 
     Leaves out options that the command does not have. Raises UsageError for options that exclude each other.
     """
@@ -83,7 +83,7 @@ def track_fields(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def track_request(options: argparse.Namespace) -> TrackRequest:
-    """The track that the options select. Raises UsageError for options that exclude each other."""
+    """Returns the track that the options select. Raises UsageError for options that exclude each other."""
     return TrackRequest(home=default_home(), **track_fields(options))
 
 

@@ -19,7 +19,8 @@ _SECOND_US = 1_000_000
 
 
 def hosts(text: str) -> dict[str, tuple[str, ...]]:
-    """`--target-hosts` by cluster: `host:port,…` or a JSON list for the cluster `default`, or a JSON object.
+    """Parses `--target-hosts` by cluster: `host:port,…` or a JSON list for the cluster `default`, or a JSON
+    object.
 
     Raises UsageError. Messages never show a host, which may contain a password.
     """
@@ -44,7 +45,7 @@ def _host_list(listed: object) -> list[object]:
 
 
 def _host(given: object) -> str:
-    """A host as text, also from an object as in Rally's JSON files."""
+    """Returns a host as text, also from an object as in Rally's JSON files."""
     if isinstance(given, str):
         return given
     if not isinstance(given, dict) or not isinstance(given.get("host"), str):
@@ -63,13 +64,13 @@ def _host(given: object) -> str:
 
 
 def tags(text: str) -> dict[str, str]:
-    """`--user-tags`: strings by name. Raises UsageError."""
+    """Parses `--user-tags`: strings by name. Raises UsageError."""
     given = parse_dict(text, "--user-tags")
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
 
 
 def share(text: str) -> float:
-    """A percentage, with or without `%`, as a share of 1. Raises UsageError."""
+    """Converts a percentage, with or without `%`, to a fraction. Raises UsageError."""
     try:
         percent = float(text.strip().removesuffix("%"))
     except ValueError:
@@ -80,7 +81,7 @@ def share(text: str) -> float:
 
 
 def day(text: str) -> date:
-    """A date in Rally's form, `yyyyMMdd`. Raises UsageError."""
+    """Parses a date in Rally's format, `yyyyMMdd`. Raises UsageError."""
     try:
         return datetime.strptime(text, "%Y%m%d").date()
     except ValueError:
@@ -90,7 +91,7 @@ def day(text: str) -> date:
 
 
 def moment(text: str) -> datetime:
-    """A time in Rally's form, `yyyy-MM-dd HH:mm:ss`, in UTC. Raises UsageError."""
+    """Parses a time in Rally's format, `yyyy-MM-dd HH:mm:ss`, in UTC. Raises UsageError."""
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     except ValueError:
@@ -100,7 +101,7 @@ def moment(text: str) -> datetime:
 
 
 def mirrors(text: str) -> tuple[str, ...]:
-    """`--corpus-mirror`: a list of `URL` or `PREFIX=URL`. Raises UsageError."""
+    """Parses `--corpus-mirror`: a list of `URL` or `PREFIX=URL`. Raises UsageError."""
     found = tuple(str(mirror) for mirror in parse_list(text, "--corpus-mirror"))
     for mirror in found:
         schemes = ("http://", "https://", "s3://", "gs://")
@@ -114,14 +115,14 @@ def mirrors(text: str) -> tuple[str, ...]:
 
 
 def seed(text: str) -> int:
-    """A seed: a 64-bit whole number, not negative. Raises UsageError."""
+    """Parses a seed: a 64-bit whole number that is not negative. Raises UsageError."""
     if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_SEED:
         raise UsageError(f"--seed must be a whole number from 0 to 2^64 - 1, not '{text}'")
     return int(text)
 
 
 def count(text: str) -> int:
-    """A whole number that is not negative. Raises ValueError, for which argparse has a message."""
+    """Parses a whole number that is not negative. Raises ValueError, for which argparse has a message."""
     number = int(text)
     if number < 0:
         raise ValueError(text)
@@ -129,7 +130,7 @@ def count(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number above 0. Raises ValueError, for which argparse has a message."""
+    """Parses a whole number above 0. Raises ValueError, for which argparse has a message."""
     number = int(text)
     if number < 1:
         raise ValueError(text)
@@ -137,7 +138,10 @@ def positive(text: str) -> int:
 
 
 def microseconds(text: str) -> int:
-    """Microseconds, at most a second. Raises ValueError, for which argparse has a message."""
+    """Parses a number of microseconds, at most a second.
+
+    Raises ValueError, for which argparse has a message.
+    """
     number = count(text)
     if number > _SECOND_US:
         raise ValueError(text)
@@ -145,7 +149,7 @@ def microseconds(text: str) -> int:
 
 
 def above_zero(text: str) -> float:
-    """A number above 0. Raises ArgumentTypeError, so that the message names the option."""
+    """Parses a number above 0. Raises ArgumentTypeError, so that the message names the option."""
     try:
         number = float(text)
     except ValueError:
@@ -156,7 +160,7 @@ def above_zero(text: str) -> float:
 
 
 def path(text: str) -> Path:
-    """A path with `~` expanded, which shells do not expand after `=`."""
+    """Parses a path and expands `~`, which shells do not expand after `=`."""
     return Path(os.path.expanduser(text))  # noqa: PTH111  # Path.expanduser raises for unknown users
 
 

@@ -1,6 +1,5 @@
-"""The cluster under test as a race sees it, and what it reports about itself.
+"""The cluster under test as a race uses it, and the information that it reports.
 
-`cluster.py` has the two kinds, an existing cluster and one that Pacenote starts; `info.py` reads name,
-version and nodes. `provision` installs and starts engines. Used by `race`, `capture`
-and `cli`.
+`cluster.py` defines both kinds, an existing cluster and one that Pacenote starts; `info.py` reads the name,
+version and nodes. `provision` installs and starts engines. Used by `race`, `capture` and `cli`.
 """

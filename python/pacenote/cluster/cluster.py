@@ -32,13 +32,14 @@ class Cluster(Protocol):
 
     @property
     def startup_s(self) -> float | None:
-        """Seconds from the spawn of the node until it was healthy; None if Pacenote did not start it."""
+        """Seconds from the spawn of the node's process until the node was healthy, or None if Pacenote did
+        not start it."""
 
     def info(self) -> ClusterInfo:
-        """What the cluster reports about itself. Raises EngineError when it does not answer."""
+        """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
 
     def rest(self) -> RestClient:
-        """A client for control traffic."""
+        """Returns a client for control traffic."""
 
     def stop(self) -> None:
         """Stops the cluster if Pacenote started it; otherwise closes connections. May be called again."""
@@ -60,7 +61,7 @@ class ExistingCluster:
         self._rest = RestClient(hosts, timeout_s, client_config)
 
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about TLS options and proxies of the connections, one sentence each."""
+        """Returns warnings about TLS options and proxies of the connections, one sentence each."""
         tls, found = self.client_config.tls, list[str]()
         if tls != TlsOptions() and all(host.scheme == "http" for host in self.hosts):
             found.append(
@@ -79,11 +80,11 @@ class ExistingCluster:
         return tuple(found)
 
     def info(self) -> ClusterInfo:
-        """What the cluster reports about itself. Raises EngineError when it does not answer."""
+        """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
         return read_info(self._rest)
 
     def rest(self) -> RestClient:
-        """A client for control traffic."""
+        """Returns a client for control traffic."""
         return self._rest
 
     def stop(self) -> None:
@@ -100,7 +101,7 @@ class ExistingCluster:
 
 
 class EmbeddedCluster:
-    """A cluster of one node that Pacenote started. Made by `start_cluster`."""
+    """A cluster of one node that Pacenote started. Created by `start_cluster`."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -110,11 +111,11 @@ class EmbeddedCluster:
         self._rest = RestClient(self.hosts)
 
     def info(self) -> ClusterInfo:
-        """What the cluster reports about itself. Raises EngineError when it does not answer."""
+        """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
         return read_info(self._rest)
 
     def rest(self) -> RestClient:
-        """A client for control traffic."""
+        """Returns a client for control traffic."""
         return self._rest
 
     def stop(self) -> None:
@@ -134,10 +135,10 @@ class EmbeddedCluster:
 def existing_cluster(
     target_hosts: str | Sequence[str], client: ClientOptions = ClientOptions(), timeout_s: float = 10.0
 ) -> ExistingCluster:
-    """An existing cluster; no request is sent yet. `timeout_s` is the timeout of control traffic.
+    """Returns an existing cluster without sending a request.
 
-    Raises UsageError for an address that is not a host, for credentials in both places, and for
-    certificate files that cannot be used.
+    `timeout_s` is the timeout of control traffic, in seconds. Raises UsageError for an address that is not a
+    host, for credentials in both arguments, and for certificate files that cannot be used.
     """
     parsed = parse_hosts(target_hosts, tls=client.use_ssl)
     if parsed.authorization and client.authorization:
@@ -153,7 +154,7 @@ def existing_cluster(
 
 
 def start_cluster(request: EngineRequest, progress: ProgressCallback = no_progress) -> EmbeddedCluster:
-    """Starts an engine for a race. The caller must stop it, preferably using `with`. Raises as
-    `start_engine`.
+    """Starts an engine for a race. The caller must stop it, preferably using `with`. Raises the same errors
+    as `start_engine`.
     """
     return EmbeddedCluster(start_engine(request, progress))

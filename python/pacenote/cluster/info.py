@@ -1,4 +1,4 @@
-"""What a cluster reports about itself: read once before a race, and stored in the race record."""
+"""Information that a cluster reports: read once before a race, and stored in the race record."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class NodeInfo:
     name: str
     """`node.name`."""
     host: str
-    """The host name or address it reports."""
+    """The host name or address that it reports."""
     os: str
     """Name of the operating system."""
     jvm_version: str
-    """Version of Java."""
+    """Java version."""
     jvm_vendor: str
     """Vendor of the JVM."""
     heap_max_bytes: int
-    """Heap size in bytes; 0 where it is not reported."""
+    """Heap size in bytes; 0 if it is not reported."""
     cpus: int
-    """Processors that the node uses; 0 where it is not reported."""
+    """Number of processors that the node uses; 0 if it is not reported."""
     plugins: tuple[str, ...]
     """Names of the plugins, sorted."""
     modules: tuple[str, ...]
@@ -44,22 +44,24 @@ class ClusterInfo:
     version: str
     """Version of the engine."""
     build_hash: str
-    """Commit of the build; empty where it is not reported."""
+    """Commit of the build; empty if it is not reported."""
     flavor: str
     """Flavor or type of the build, such as `default`, `serverless` or `tar`."""
     cluster_name: str
     """`cluster.name`."""
     nodes: tuple[NodeInfo, ...]
-    """The nodes by name; empty where the cluster does not show them (serverless, or missing privileges)."""
+    """The nodes, sorted by name; empty if the cluster does not show them (serverless, or missing
+    privileges)."""
 
     @property
     def engine(self) -> EngineInfo:
-        """The engine, with its differences to other engines."""
+        """The engine, with its differences from other engines."""
         return EngineInfo(self.distribution, self.version, self.flavor)
 
 
 def read_info(client: RestClient) -> ClusterInfo:
-    """Reads what a cluster reports. Raises EngineError if it does not answer or is not a supported engine."""
+    """Reads the information that a cluster reports. Raises EngineError if it does not respond or is not
+    supported."""
     root = client.get("/")
     if not isinstance(root, dict) or not isinstance(root.get("version"), dict):
         address = client.hosts[0].address

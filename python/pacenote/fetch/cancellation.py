@@ -26,7 +26,7 @@ class Cancellation:
         return self._event.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Waits for `seconds` or until `cancel` is called; returns whether it was called."""
+        """Waits for `seconds` or until `cancel` is called, and returns whether it was called."""
         return self._event.wait(seconds)
 
     def cancel(self) -> None:
@@ -43,7 +43,7 @@ class Cancellation:
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[Cancellation]:
-        """A scope that can be cancelled separately, and is cancelled together with this one."""
+        """Opens a scope that can be cancelled separately, and is cancelled together with this one."""
         inner = Cancellation()
         with self._lock:
             self._scopes.add(inner)

@@ -45,7 +45,7 @@ def replace_text(target: Path, text: str) -> None:
 
 
 def disk_error(failure: OSError, path: Path) -> DiskError:
-    """The error for a file that cannot be written."""
+    """Returns the error for a file that cannot be written."""
     if failure.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskError(
             f"no space left on the disk for {path}",

@@ -1,4 +1,4 @@
-"""Downloads files, each from the first source that has it, and verifies them before they get their names."""
+"""Downloads each file from the first source that has it, and verifies it before giving it its final name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ChecksumMismatch(ContentMismatch):
 
 
 SourceError = TransientError | RequestRejected | ContentMismatch | MissingCredentials
-"""Why a source does not have a file."""
+"""An error that prevented a download from one source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Download:
     sources: tuple[RemoteFile, ...]
     """Sources of the file, in the order in which they are tried."""
     size: int | None = None
-    """The expected size in bytes; None if it is not known."""
+    """The expected size in bytes, or None if it is not known."""
     digest: Digest | None = None
     """The expected checksum; a checksum that the server declares is verified as well."""
     crc32c: Callable[[Path], int] | None = None
-    """Computes the CRC-32C of a file; without it, a declared CRC-32C is not verified."""
+    """Computes the CRC-32C of a file; if it is None, a declared CRC-32C is not verified."""
     public: bool = False
     """Whether every user may read the file, whatever the umask."""
     hint: str = "check the network"
@@ -85,9 +85,9 @@ def download_file(
 ) -> RemoteFile:
     """Downloads a file and returns the source it came from.
 
-    An interrupted download of the same version is continued. The file gets its name after size and checksum
-    are verified and it is synced to disk. Raises NotAvailable with the error from every source, DiskError if
-    the file cannot be written.
+    An interrupted download of the same version is continued. The file gets its final name once its size and
+    checksum are verified and it is synced to disk. Raises NotAvailable with the error from every source, or
+    DiskError if the file cannot be written.
     """
     job = _Job(ConnectionPools(options.connections), Cancellation(), options)
     try:
@@ -104,7 +104,7 @@ def download_files(
 ) -> None:
     """Downloads several files in parallel, reporting their bytes together under `label`.
 
-    Raises as `download_file`, for the first file that fails; the others are cancelled.
+    Raises the same errors as `download_file` for the first file that fails, and cancels the others.
     """
     sizes = [download.size for download in downloads]
     # The total is known only if every size is known.
@@ -118,7 +118,7 @@ def download_files(
         for future in done:
             future.result()
     finally:
-        # After a failure and on Ctrl-C, servers and queued downloads are not waited for.
+        # After a failure or Ctrl-C, this does not wait for servers or for queued downloads.
         job.cancellation.cancel()
         pool.shutdown(wait=True, cancel_futures=True)
         job.pools.close()

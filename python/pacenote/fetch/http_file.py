@@ -1,4 +1,4 @@
-"""Range requests for a remote file, and the properties of the whole file according to response headers."""
+"""Range requests for a remote file, and the properties of the whole file from the response headers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TransientError(Exception):
 
 
 class RequestRejected(Exception):
-    """The server refuses the request, or its response cannot be used; a retry would not help."""
+    """The server rejects the request, or its response cannot be used; a retry would not help."""
 
     def __init__(self, status: int, reason: str = "") -> None:
         super().__init__(reason or f"HTTP status {status}")
@@ -50,7 +50,7 @@ class RequestRejected(Exception):
 
 
 class FileChanged(Exception):
-    """The server has another version of the file than the one that the download began with."""
+    """The file on the server is no longer the version that the download began with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +65,19 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """Properties of a file according to the headers of a response."""
+    """The properties of a file from the headers of a response."""
 
     size: int | None
-    """Size of the whole file in bytes; None if the server does not report it."""
+    """Size of the whole file in bytes, or None if the server does not report it."""
     validator: str
-    """Value for `If-Range`: a strong entity tag or a modification time; empty without either."""
+    """Value for `If-Range`: a strong entity tag or a modification time, or empty if there is neither."""
     ranges: bool
-    """Whether the server supports ranges of the file, and distinguishes versions of it."""
+    """Whether the server supports ranges of the file and distinguishes its versions."""
     digest: Digest | None = None
     """The checksum that the server declares, if any."""
 
     def is_same(self, other: FileVersion) -> bool:
-        """Whether two responses belong to the same version of the file according to their headers."""
+        """Returns whether the headers of two responses describe the same version of the file."""
         mine = self.size, self.validator, self.ranges
         return mine == (other.size, other.validator, other.ranges)
 
@@ -103,10 +103,11 @@ class HttpFile:
         self._pool = pools.get(url.scheme or "https", url.host or "")
 
     def get(self, first: int = 0, last: int | None = None, validator: str = "") -> RangeResponse:
-        """Requests the bytes from `first` to `last` (None: the end) of the version that `validator` names.
+        """Requests the bytes from `first` to `last` (None: the end) of the version that `validator`
+        identifies.
 
         A server without ranges, or with another version, sends the whole file, as `version` shows. Raises
-        TransientError, RequestRejected, or FileChanged when the file is shorter than `first`.
+        TransientError, RequestRejected, or FileChanged if the file is shorter than `first`.
         """
         import urllib3
 
@@ -168,7 +169,7 @@ def _read_version(status: int, headers: Mapping[str, str], first: int) -> FileVe
 def _check_content_encoding(url: str, headers: Mapping[str, str]) -> None:
     """Raises RequestRejected for a body that the server compressed: it is not the file.
 
-    Many servers declare the compression of an archive itself in this header; such a body is the file.
+    Many servers declare the archive's own compression in this header; such a body is the file.
     """
     encoding = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
     if encoding not in ("", "identity") and not url.endswith(_ARCHIVE_SUFFIXES.get(encoding, ("?",))):
@@ -178,24 +179,24 @@ def _check_content_encoding(url: str, headers: Mapping[str, str]) -> None:
 
 
 def _validator(headers: Mapping[str, str]) -> str:
-    """The value for `If-Range`: a strong entity tag, else the time of the last modification."""
+    """Returns the value for `If-Range`: a strong entity tag, otherwise the time of the last modification."""
     tag = headers.get("etag", "").strip()
     return tag if tag.startswith('"') else headers.get("last-modified", "").strip()
 
 
 def _declared_digest(headers: Mapping[str, str]) -> Digest | None:
-    """The checksum of the whole file, even if the body is only a range of it.
+    """Returns the checksum of the whole file, even if the body is only a range of it.
 
     From `Repr-Digest` (RFC 9530), its predecessor `Digest` (RFC 3230), and `X-Goog-Hash`.
     """
     names = ["repr-digest", "digest"]
-    # Google's checksum is that of the stored file, which the service may have decompressed.
+    # Google's checksum is that of the stored file, which the service may have decompressed for the response.
     stored = headers.get("x-goog-stored-content-encoding", "identity")
     if stored == headers.get("content-encoding", "identity"):
         names.append("x-goog-hash")
     joined = ",".join(headers.get(name, "") for name in names)
     values = dict(entry.strip().partition("=")[::2] for entry in joined.split(","))
-    # `Repr-Digest` puts values in colons, the others do not.
+    # `Repr-Digest` encloses values in colons, the other headers do not.
     digests = {name.lower(): value.strip(":") for name, value in values.items()}
     for name, algorithm in _DIGEST_ALGORITHMS.items():
         if name in digests:

@@ -1,7 +1,7 @@
 """A file that is being downloaded, and its state file, so that an interrupted download can be continued.
 
-Both are hidden files in the folder of the target. Their names contain a hash of the URL, so that data of two
-servers are never mixed.
+Both are hidden files in the folder of the target. Their names contain a hash of the URL, so data from two
+servers is never mixed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class FileSegment:
     start: int
     """Offset of the first byte."""
     end: int | None
-    """Offset after the last byte; None if the size of the file is not known."""
+    """Offset after the last byte, or None if the size of the file is not known."""
     position: int
     """Offset of the next byte to download."""
 
     @property
     def complete(self) -> bool:
-        """Whether all bytes of the segment are downloaded."""
+        """Whether all bytes of the segment have been downloaded."""
         return self.position == self.end
 
 
@@ -61,7 +61,8 @@ class PartialFile:
 
     @property
     def resumable(self) -> bool:
-        """Whether a later download can continue this one: size and version of the file are known."""
+        """Whether a later download can continue this one, because the size and version of the file are
+        known."""
         version = self.version
         return version is not None and version.size is not None and bool(version.validator and version.ranges)
 
@@ -88,7 +89,7 @@ class PartialFile:
         """Starts from the beginning. Raises OSError."""
         self.close()
         self._state_path.unlink(missing_ok=True)
-        # A new file of the same name: a thread may still be writing to the old one.
+        # This must be a new file, because a thread may still be writing to the old one.
         self.path.unlink(missing_ok=True)
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         self.version, self.segments = version, list(segments)
@@ -109,7 +110,7 @@ class PartialFile:
             self.save()
 
     def restart(self, segment: FileSegment) -> int:
-        """Discards the downloaded bytes of a segment; returns their number."""
+        """Discards the downloaded bytes of a segment and returns their number."""
         discarded = segment.position - segment.start
         segment.position = segment.start
         return discarded
@@ -154,7 +155,7 @@ class PartialFile:
         os.fchmod(self._descriptor, 0o644)
 
     def close(self) -> None:
-        """Closes the file, and keeps it only if a later download can continue it."""
+        """Closes the file. Keeps it only if a later download can continue it."""
         if self._close_descriptor() and not self.resumable:
             self._remove()
 

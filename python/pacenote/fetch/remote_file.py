@@ -1,4 +1,4 @@
-"""Sources of a file: URLs, buckets and mirrors of them."""
+"""The sources of a file: URLs, buckets and their mirrors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pacenote.errors import UsageError
 from pacenote.net.url import parse_url
 
 _SIGNED_URL_S = 12 * 3600
-"""Seconds that a signed URL is valid: longer than any download."""
+"""Seconds for which a signed URL is valid: longer than any download."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class RemoteFile:
     display_url: str
     """The location without credentials and query, for messages."""
     url: str = field(repr=False)
-    """The URL that is requested; it may hold a secret."""
+    """The URL to request; it may contain a secret."""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Headers of the request; they may hold credentials."""
+    """Headers of the request; they may contain credentials."""
     bucket: str = ""
-    """The bucket of an object of S3; empty for other files."""
+    """The bucket of an S3 object; empty for other files."""
     key: str = ""
-    """The key of an object of S3; empty for other files."""
+    """The key of an S3 object; empty for other files."""
 
 
 class MissingCredentials(Exception):
@@ -42,9 +42,9 @@ def remote_files(
     mirrors: Sequence[str] = (),
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[RemoteFile, ...]:
-    """The sources of file `name` of a corpus, in the order in which they are tried: mirrors come first.
+    """Returns the sources of the file `name` of a corpus in the order in which they are tried, mirrors first.
 
-    A mirror is `URL`, which replaces scheme and host of every base URL, or `PREFIX=URL`, which replaces a
+    A mirror is `URL`, which replaces the scheme and host of every base URL, or `PREFIX=URL`, which replaces a
     prefix of base URLs. Raises UsageError for a location that is not a valid URL.
     """
     mirrored = [mirror for text in mirrors if (mirror := _mirrored(text, base_url, corpus))]
@@ -57,7 +57,7 @@ def remote_files(
 
 
 def _mirrored(mirror: str, base_url: str | None, corpus: str) -> str | None:
-    """The base URL at a mirror; None when the mirror does not serve it."""
+    """Returns the base URL at a mirror, or None when the mirror does not serve it."""
     prefix, equals, url = mirror.partition("=")
     # A URL without a prefix may also contain an equals sign.
     if equals and "://" in url:
@@ -70,11 +70,11 @@ def _mirrored(mirror: str, base_url: str | None, corpus: str) -> str | None:
 
 
 def resolve(location: str, environment: Mapping[str, str] = os.environ) -> RemoteFile:
-    """The file at a location: an http(s) URL, `s3://bucket/key` or `gs://bucket/key`.
+    """Returns the file at a location: an http(s) URL, `s3://bucket/key` or `gs://bucket/key`.
 
-    Buckets are read over HTTPS without credentials; those of Google with the token in GOOGLE_AUTH_TOKEN if it
-    is set. AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and STORAGE_EMULATOR_HOST name other services with the same
-    API. Raises UsageError for any other location.
+    Buckets are read over HTTPS without credentials, except that Google's are read with the token in
+    GOOGLE_AUTH_TOKEN if it is set. AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and STORAGE_EMULATOR_HOST select
+    other services with the same API. Raises UsageError for any other location.
     """
     scheme, _, rest = location.partition("://")
     if scheme in ("s3", "gs"):
@@ -95,7 +95,7 @@ def resolve(location: str, environment: Mapping[str, str] = os.environ) -> Remot
 def _at_s3(file: RemoteFile, environment: Mapping[str, str]) -> RemoteFile:
     path = quote(file.key, safe="/")
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
-    # The wildcard certificate covers one level of names, so not a bucket with a dot in its name.
+    # The wildcard certificate covers only one level of names, so it does not cover a bucket name with a dot.
     if endpoint or "." in file.bucket:
         url = f"{(endpoint or 'https://s3.amazonaws.com').rstrip('/')}/{file.bucket}/{path}"
     else:
@@ -112,7 +112,7 @@ def _at_google(file: RemoteFile, environment: Mapping[str, str]) -> RemoteFile:
 
 
 def presign(file: RemoteFile) -> RemoteFile:
-    """An object of S3 with a URL signed by the credentials of the AWS configuration.
+    """Returns an S3 object with a URL that is signed with the credentials of the AWS configuration.
 
     Raises MissingCredentials if boto3, which reads that configuration, is not installed or finds no
     credentials.

@@ -1,4 +1,4 @@
-"""Repeats requests after temporary failures, and reads small files with such requests."""
+"""Repeats requests after temporary failures, and reads small files with such retries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def with_retries(policy: DownloadRetryPolicy, cancellation: Cancellation, request: Callable[[], T]) -> T:
-    """The result of a request that is repeated up to `policy.first_attempts` times.
+    """Returns the result of a request, which is attempted up to `policy.first_attempts` times.
 
     Raises the last TransientError; other errors are not retried.
     """
@@ -31,7 +31,7 @@ def with_retries(policy: DownloadRetryPolicy, cancellation: Cancellation, reques
 
 
 def read_text(file: HttpFile, policy: DownloadRetryPolicy, cancellation: Cancellation) -> str | None:
-    """The text of a small file; None if the server does not have it.
+    """Returns the text of a small file, or None if the server does not have it.
 
     Raises TransientError and RequestRejected.
     """

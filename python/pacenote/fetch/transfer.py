@@ -1,4 +1,5 @@
-"""The transfer of one file from one server: in parallel segments if it is large, and resumable."""
+"""The transfer of one file from one server. It is resumable, and large files are transferred in parallel
+segments."""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ from pacenote.net.failures import describe_failure
 
 _CHUNK_BYTES = 1 << 16
 _MAX_VERSIONS = 3
-"""Number of times that a transfer starts again because the file changed on the server."""
+"""Maximum number of times that a transfer starts because the file keeps changing on the server."""
 
 
 class SizeMismatch(TransientError):
-    """The server announces a size other than the expected one, as a proxy that truncates files does."""
+    """The server announces a size other than the expected one, for example because a proxy truncates
+    files."""
 
 
 class Transfer:
@@ -36,16 +38,16 @@ class Transfer:
     def run(
         self, size: int | None, check_space: Callable[[int], None], cancellation: Cancellation
     ) -> FileVersion:
-        """Downloads the whole file; returns its version.
+        """Downloads the whole file and returns its version.
 
         `size` is the expected size in bytes (None: any size). `check_space` is called before anything is
-        written, with the number of bytes to write; it raises if the disk does not have enough space. Raises
-        TransientError if retries did not help, RequestRejected and OSError; downloaded bytes are kept.
+        written, with the number of bytes to write; it raises an error if the disk does not have enough space.
+        Raises TransientError if retries did not help, RequestRejected and OSError. Downloaded bytes are kept.
         """
         resumed = self._partial.resume()
         previous = self._partial.version
         if previous is not None and size not in (None, previous.size):
-            # The partial file has another size than the expected one, so it belongs to another version.
+            # The size of the partial file is not the expected one, so it belongs to a different version.
             resumed = False
         for _ in range(_MAX_VERSIONS):
             try:
@@ -120,7 +122,7 @@ class Transfer:
             for future in done:
                 future.result()
         finally:
-            # Also after Ctrl-C, so that the program does not wait for servers.
+            # This also runs after Ctrl-C, so that the program does not wait for servers.
             cancellation.cancel()
             pool.shutdown(wait=True, cancel_futures=True)
 

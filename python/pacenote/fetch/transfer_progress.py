@@ -16,7 +16,7 @@ ByteCallback = Callable[[int, int], None]
 
 
 class ProgressMeter:
-    """Counts the bytes of all threads of a transfer, and reports them at most ten times a second."""
+    """Counts the bytes of all threads of a transfer, and reports the sum at most ten times a second."""
 
     def __init__(self, report: ByteCallback) -> None:
         self._report = report
@@ -57,7 +57,7 @@ class BatchProgress:
     """Adds up the progress of several files. Calls the callback from one thread at a time."""
 
     def __init__(self, label: str, total: int, callback: ProgressCallback) -> None:
-        """`total` is in bytes; 0 if the size of a file is not known."""
+        """Creates a batch. `total` is in bytes; it is 0 if the size of a file is not known."""
         self._label = label
         self._total = total
         self._callback = callback

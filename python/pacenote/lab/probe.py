@@ -23,18 +23,20 @@ MAX_WINDOW_S = 300.0
 
 
 def window_s(objective: Objective, rate: float, shortest_s: float) -> float:
-    """The seconds to measure at a rate, so that the limited percentiles have the samples they need."""
+    """Returns the seconds to measure at a rate, which give the limited percentiles the samples they need."""
     operations = max(MIN_OPERATIONS, MARGIN * objective.samples_needed())
     return max(shortest_s, min(MAX_WINDOW_S, operations / rate))
 
 
 def lowest_rate(objective: Objective, shortest_s: float) -> float:
-    """The rate below which no probe has the samples that the limited percentiles need."""
+    """Returns the rate below which no probe has the samples that the limited percentiles need."""
     return MARGIN * objective.samples_needed() / max(shortest_s, MAX_WINDOW_S)
 
 
 def work_per_operation(result: TaskResult) -> float:
-    """Work of one operation in the task's unit, including failed work; 1 if nothing was done."""
+    """Returns the work of one operation in the task's unit, including failed work, or 1 if no work was
+    done.
+    """
     operations = result.accounting.succeeded + result.accounting.failed
     work = result.work.done + result.work.failed
     return work / operations if operations and work else 1.0
@@ -43,7 +45,8 @@ def work_per_operation(result: TaskResult) -> float:
 def evaluate_probe(
     number: int, rate: float, result: TaskResult, objective: Objective, busiest: float
 ) -> Probe:
-    """The probe of `rate` operations per second; `busiest` is the CPU share of the busiest driver thread.
+    """Returns the probe of `rate` operations per second; `busiest` is the CPU share of the busiest driver
+    thread.
 
     A driver that cannot keep up increases latency and decreases throughput but never improves them, so that
     it voids only a failed probe.
@@ -70,7 +73,10 @@ def evaluate_probe(
 
 
 def _achieved(result: TaskResult) -> float:
-    """Operations per second answered in the window; failures count, as they have a limit of their own."""
+    """Returns the operations answered per second of the window.
+
+    Failures count, as they have a separate limit.
+    """
     if result.throughput is None or result.work.done == 0:
         return 0.0
     failed = result.work.failed / result.work.done
@@ -78,7 +84,7 @@ def _achieved(result: TaskResult) -> float:
 
 
 def _engine_limits(achieved: float, result: TaskResult, objective: Objective) -> Iterator[str]:
-    """A message for each limit that the engine has exceeded."""
+    """Yields a message for each limit that the engine has exceeded."""
     if result.error_rate > objective.error_rate:
         yield f"error rate {result.error_rate * 100:.3g} %"
     # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
@@ -107,7 +113,7 @@ def _exceeded(percentile: Percentile | None, q: float, limit_ms: float) -> Itera
 
 
 def _driver_limits(result: TaskResult, busiest: float) -> Iterator[str]:
-    """A message for each sign that the driver could not keep up."""
+    """Yields a message for each sign that the driver could not keep up."""
     if busiest > THREAD_CPU_SHARE:
         yield f"a driver thread was busy {busiest * 100:.0f} % of the time"
     for late, _ in excessive_lateness(result):

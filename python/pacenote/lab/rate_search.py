@@ -52,14 +52,14 @@ class RateBracket:
     """The rates between which the limit lies, in operations per second."""
 
     stable: float | None
-    """Highest rate of which all trials passed; None without such a rate."""
+    """Highest rate of which all trials passed, or None without such a rate."""
 
     unstable: float | None
-    """Lowest rate above it of which all trials failed; None without such a rate."""
+    """Lowest rate above it of which all trials failed, or None without such a rate."""
 
 
 def next_rate(trials: Sequence[RateTrial], within: RateRange) -> float | None:
-    """The rate to try next; None when the search is over."""
+    """Returns the rate to try next, or None if the search is over."""
     if not trials:
         return within.start
     bracket = find_bracket(trials)
@@ -80,7 +80,7 @@ def next_rate(trials: Sequence[RateTrial], within: RateRange) -> float | None:
 
 
 def find_bracket(trials: Sequence[RateTrial]) -> RateBracket:
-    """The bracket according to the trials so far."""
+    """Returns the bracket according to the trials so far."""
     failed = [rate for rate in _rates(trials) if not any(_outcomes(trials, rate))]
     passed = [rate for rate in _rates(trials) if all(_outcomes(trials, rate))]
     # If a lower rate always failed, this rate passed by chance.
@@ -100,7 +100,9 @@ def _lower(trials: Sequence[RateTrial], within: RateRange) -> float | None:
 
 
 def _bisect(trials: Sequence[RateTrial], low: float, high: float, precision: float) -> float | None:
-    """The middle of the lowest gap between trials that is wider than `precision`; None without such a gap."""
+    """Returns the middle of the lowest gap between trials that is wider than `precision`, or None without
+    such a gap.
+    """
     rates = [low, *(rate for rate in _rates(trials) if low < rate < high), high]
     for below, above in itertools.pairwise(rates):
         if above > below * (1 + precision):

@@ -218,7 +218,7 @@ class _Search:
         return notes
 
     def _prepare(self) -> DriveResult | None:
-        """Drives the challenge up to the task, as the track declares it; None if the task is the first."""
+        """Drives the challenge up to the task, as the track declares it, or None if the task is the first."""
         plan = self._context.plan
         steps = plan.steps[: self._position]
         if not steps:
@@ -312,7 +312,7 @@ class _Search:
 
 
 def _find(challenge: Challenge, name: str | None) -> _ScheduledTask:
-    """The task with this name, or the last task if `name` is None. Raises UsageError."""
+    """Returns the task with this name, or the last task if `name` is None. Raises UsageError."""
     tasks: dict[str, _ScheduledTask] = {}
     for position, element in enumerate(challenge.schedule):
         for task in element.tasks if isinstance(element, Parallel) else (element,):
@@ -328,7 +328,10 @@ def _find(challenge: Challenge, name: str | None) -> _ScheduledTask:
 
 
 def _supported_range(request: SaturationRequest) -> RateRange:
-    """The range without rates that are too slow for the objective's percentiles. Raises UsageError."""
+    """Returns the range without rates that are too slow for the objective's percentiles.
+
+    Raises UsageError.
+    """
     within = request.within
     lowest = max(within.lowest, lowest_rate(request.objective, request.window_s))
     if lowest > within.highest:
@@ -349,12 +352,12 @@ def _check_native(plan: Plan, task: Task) -> None:
 
 
 def _sends_files(plan: Plan, task: Task) -> bool:
-    """Whether a task sends data files, which end before a search has ended."""
+    """Returns whether a task sends data files, which end before a search has ended."""
     return any(isinstance(planned.work, BulkWork) for planned in plan.tasks if planned.name == task.name)
 
 
 def _looped(task: Task) -> Task:
-    """The task with its data sent repeatedly."""
+    """Returns the task with its data sent repeatedly."""
     operation = dataclasses.replace(task.operation, params={**task.operation.params, "looped": True})
     return dataclasses.replace(task, operation=operation)
 
@@ -380,7 +383,7 @@ def _unpaced(task: Task, clients: int, timing: _Timing) -> Task:
 
 
 def _with_task(challenge: Challenge, scheduled: _ScheduledTask) -> Challenge:
-    """The challenge with the scheduled task replaced."""
+    """Returns the challenge with the scheduled task replaced."""
     position, task = scheduled.position, scheduled.task
     element = challenge.schedule[position]
     if isinstance(element, Parallel):
@@ -394,7 +397,7 @@ def _with_task(challenge: Challenge, scheduled: _ScheduledTask) -> Challenge:
 
 
 def _task_alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
-    """The plan with one step, in which all clients run the task."""
+    """Returns the plan with one step, in which all clients run the task."""
     index = next(index for index, planned in enumerate(plan.tasks) if planned.name == task.name)
     planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop)
     rows = tuple(ClientAllocation(client, (TaskAllocation(index, client),)) for client in range(task.clients))

@@ -20,7 +20,7 @@ class TlsOptions:
     """The client certificate; None means that none is sent."""
 
     client_key: str | None = None
-    """The private key of the client certificate; None if it is in `client_cert`."""
+    """The private key of the client certificate, or None if it is in `client_cert`."""
 
     verify: bool = True
     """Whether the certificates of hosts are verified."""

@@ -66,7 +66,9 @@ class EngineApi:
     """The first version in which a force-merge can return before it is complete."""
 
     index_modes_since: tuple[int, int] | None = (8, 0)
-    """The first version with the settings `index.mode` and `index.mapping.source.mode`; None without them."""
+    """The first version with the settings `index.mode` and `index.mapping.source.mode`, or None without
+    them.
+    """
 
     shard_doc_since: tuple[int, int] = (0, 0)
     """The first version in which searches can sort by `_shard_doc`."""
@@ -77,7 +79,7 @@ class EngineApi:
     """
 
     def close_body(self, point_in_time: str) -> dict[str, object]:
-        """The body of a request that closes a point in time, given by its id."""
+        """Returns the body of a request that closes a point in time, given by its id."""
         return {self.point_in_time_id: [point_in_time] if self.closes_points_in_time else point_in_time}
 
 
@@ -105,7 +107,7 @@ ENGINE_APIS: Mapping[str, EngineApi] = {
 
 
 def engine_of_version(version: str) -> str:
-    """The name of the engine that a version belongs to: OpenSearch has the major versions 1 to 3, and
+    """Returns the name of the engine that a version belongs to: OpenSearch has the major versions 1 to 3, and
     Elasticsearch 5 and above.
     """
     major = version.partition(".")[0]
@@ -113,7 +115,9 @@ def engine_of_version(version: str) -> str:
 
 
 def reported_engine(version: Mapping[str, object]) -> str:
-    """The name of an engine from the `version` object of its reply to `GET /`; Elasticsearch reports none."""
+    """Returns the name of an engine from the `version` object of its reply to `GET /`; Elasticsearch reports
+    none.
+    """
     return str(version.get("distribution") or ELASTICSEARCH)
 
 
@@ -122,10 +126,10 @@ class EngineInfo:
     """Facts about the engine under test that are known before the race."""
 
     distribution: str = ""
-    """`elasticsearch` or `opensearch`, empty if unknown."""
+    """`elasticsearch` or `opensearch`, or empty if unknown."""
 
     version: str = ""
-    """The version of the engine, empty if unknown."""
+    """The version of the engine, or empty if unknown."""
 
     flavor: str = "default"
     """The build flavor of the engine."""
@@ -165,7 +169,7 @@ class EngineInfo:
         return self._has(self.api.shard_doc_since)
 
     def _has(self, since: tuple[int, int]) -> bool:
-        """Whether its version is `since` or later, or unknown, since new versions are more common."""
+        """Returns whether its version is `since` or later, or unknown, since new versions are more common."""
         return self._minor_version == (0, 0) or self._minor_version >= since
 
     @property

@@ -41,7 +41,7 @@ class FieldReader:
         self.problems.add(self.path if key is None else (*self.path, key), text)
 
     def has(self, key: str) -> bool:
-        """Whether the key is present with a value other than null."""
+        """Returns whether the key is present with a value other than null."""
         return self.data.get(key) is not None
 
     def required(self, key: str) -> Any:
@@ -125,7 +125,7 @@ class FieldReader:
         return self._wrong(key, value, "a string or a list of strings", ())
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        """Returns a JSON object, empty if the key is missing."""
+        """Returns a JSON object, or an empty one if the key is missing."""
         value = self.data.get(key)
         if value is None:
             return _EMPTY

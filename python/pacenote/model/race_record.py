@@ -46,7 +46,7 @@ class RecordedTrack:
     """The name of the track."""
 
     revision: str | None = None
-    """The git revision of its repository, None if it is not from a repository."""
+    """The git revision of its repository, or None if it is not from a repository."""
 
     params: Mapping[str, object] = field(default_factory=dict)
     """Track parameters from the user, with secrets redacted."""
@@ -137,10 +137,10 @@ class RecordedClient:
     """Whether connections were encrypted."""
 
     certificates_verified: bool | None = None
-    """Whether certificates were verified; None without TLS."""
+    """Whether certificates were verified, or None without TLS."""
 
     host_names_verified: bool | None = None
-    """Whether host names were verified; None without TLS."""
+    """Whether host names were verified, or None without TLS."""
 
     client_certificate: bool = False
     """Whether the driver sent a client certificate."""
@@ -175,7 +175,7 @@ class RecordedCorpus:
     """Names of the unpacked files."""
 
     seed: int | None = None
-    """Seed of the generator, None for a corpus that was not generated."""
+    """Seed of the generator, or None for a corpus that was not generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +186,10 @@ class DocumentCheck:
     """The name of the index."""
 
     acknowledged: int | None
-    """New documents that the engine acknowledged, None if they cannot be attributed."""
+    """New documents that the engine acknowledged, or None if they cannot be attributed."""
 
     counted: int | None
-    """Documents that the engine counted after the race, None if they could not be counted."""
+    """Documents that the engine counted after the race, or None if they could not be counted."""
 
     difference_expected: str = ""
     """Why the two may differ, for example because the track updates documents; if empty, a difference
@@ -236,7 +236,7 @@ class RaceRecord:
     """The track."""
 
     challenge: str | None = None
-    """The name of the challenge, None if the track has a bare schedule instead."""
+    """The name of the challenge, or None if the track has a bare schedule instead."""
 
     pipeline: str = "benchmark-only"
     """Rally's pipeline."""
@@ -299,7 +299,7 @@ class RaceRecord:
     """Whether the results may be used."""
 
     aborted: str = ""
-    """What ended the race early, empty if it was not aborted."""
+    """What ended the race early, or empty if it was not aborted."""
 
     interrupted: bool = False
     """Whether the user interrupted the race."""

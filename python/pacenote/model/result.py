@@ -41,9 +41,9 @@ class Percentile:
     ms: float
     """Value of the percentile in milliseconds."""
     low_ms: float | None
-    """Lower bound of the interval in milliseconds; None if there are too few values."""
+    """Lower bound of the interval in milliseconds, or None if there are too few values."""
     high_ms: float | None
-    """Upper bound of the interval in milliseconds; None if there are too few values."""
+    """Upper bound of the interval in milliseconds, or None if there are too few values."""
     supported: bool
     """Whether there are enough values for a confidence interval. If not, the percentile must be marked where
     it is shown, and must not affect decisions.
@@ -66,7 +66,7 @@ class DurationSummary:
     """The percentiles that the driver computed, in ascending order."""
 
     def at(self, q: float) -> Percentile | None:
-        """Returns the percentile `q` (0 to 100), None if the driver did not compute it."""
+        """Returns the percentile `q` (0 to 100), or None if the driver did not compute it."""
         # The driver computes `q` from a share, so 99.9 may have a rounding error.
         return next((found for found in self.percentiles if math.isclose(found.q, q, rel_tol=1e-9)), None)
 
@@ -118,7 +118,7 @@ class FailureGroup:
     reason: str
     """The engine's error type and the reason of the first failure."""
     status: int | None
-    """HTTP status, None if there was none."""
+    """HTTP status, or None if there was none."""
     count: int
     """Failed operations; for a bulk, rejected documents."""
     first_s: float
@@ -185,13 +185,13 @@ class Steadiness:
     state: SteadyState = "unknown"
     """The label of the task."""
     since_s: float | None = None
-    """When the last relevant change ended, in seconds since the task began; None if the task
+    """When the last relevant change ended, in seconds since the task began, or None if the task
     never settled.
     """
     changes: tuple[LevelChange, ...] = ()
     """Changes in chronological order; empty for a steady task."""
     by: SteadinessMetric | None = None
-    """The metric that determined the label, None if no metric could be judged."""
+    """The metric that determined the label, or None if no metric could be judged."""
     smallest_share: float | None = None
     """The smallest permanent change of level halfway through the task that would be detected, as a share."""
 
@@ -207,7 +207,7 @@ class SamplesKept:
     lost: int = 0
     """Samples dropped because the disk was too slow."""
     from_s: float | None = None
-    """End of the first operation whose sample is not in the file, in seconds since the task began; None if
+    """End of the first operation whose sample is not in the file, in seconds since the task began, or None if
     all samples are in it.
     """
 
@@ -251,15 +251,15 @@ class TaskResult:
     paced: bool
     """Whether the task has a schedule, by target rate or scheduler."""
     throughput: Throughput | None
-    """Throughput; None if no work was done in the measured window."""
+    """Throughput, or None if no work was done in the measured window."""
     service_time: DurationSummary | None
     """Service time of successes."""
     latency: DurationSummary | None
-    """Latency of successes; None without a schedule, where latency equals service time."""
+    """Latency of successes, or None without a schedule, where latency equals service time."""
     processing_time: DurationSummary | None
     """Processing time of successes."""
     lateness: DurationSummary | None
-    """Lateness of all operations; None without a schedule."""
+    """Lateness of all operations, or None without a schedule."""
     failed_service_time: DurationSummary | None
     """Service time of failures, which no other distribution contains."""
     accounting: OperationTotals
@@ -318,7 +318,7 @@ class TaskProgress:
     warming_up: bool
     """Whether the task is still warming up."""
     done_share: float | None
-    """Share of the task that is done, from 0 to 1; None if unknown."""
+    """Share of the task that is done, from 0 to 1, or None if unknown."""
     rate: float
     """Work per second in the last full second."""
     p50_ms: float | None
@@ -330,7 +330,7 @@ class TaskProgress:
     errors: int
     """Operations failed so far."""
     eta_s: float | None
-    """Estimated seconds until the end of the task at its current pace; None if unknown."""
+    """Estimated seconds until the end of the task at its current pace, or None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class Probe:
     """Why it did not pass, one message each."""
 
     def at(self, q: float) -> Percentile | None:
-        """Returns the latency at percentile `q` (0 to 100), None if it was not computed."""
+        """Returns the latency at percentile `q` (0 to 100), or None if it was not computed."""
         return next((found for found in self.latency if math.isclose(found.q, q, rel_tol=1e-9)), None)
 
 
@@ -146,10 +146,10 @@ class UslFit:
     """Kappa of the law: the cost of coherency."""
 
     peak_clients: Estimate | None
-    """Clients at the peak; None unless kappa is clearly above 0, because otherwise no peak was observed."""
+    """Clients at the peak, or None if kappa is not clearly above 0, because no peak was observed then."""
 
     peak_rate: Estimate | None
-    """Work per second at the peak; None if `peak_clients` is None."""
+    """Work per second at the peak, or None if `peak_clients` is None."""
 
     residual: float
     """Root of the mean squared relative deviation of the levels' means."""
@@ -205,7 +205,7 @@ class SaturationResult:
     """Measurements of the closed loop."""
 
     fit: UslFit | None = None
-    """The fitted scalability law, None without enough levels."""
+    """The fitted scalability law, or None without enough levels."""
 
     notes: tuple[str, ...] = ()
     """Notes about the search, one sentence each."""

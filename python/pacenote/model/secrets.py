@@ -22,7 +22,7 @@ _ELLIPSIS = "..."
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of a parameter is secret; for a dotted key, the last part decides."""
+    """Returns whether the value of a parameter is secret. For a dotted key, the last part determines it."""
     name = key.rpartition(".")[2].lower().replace("-", "_")
     if name.startswith("secret_") or any(word in name for word in _SECRET_WORDS):
         return True

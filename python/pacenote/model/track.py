@@ -38,7 +38,7 @@ class Index:
     """The name of the index."""
 
     body: JsonObject | None = None
-    """Settings and mappings, None if the track names no file."""
+    """Settings and mappings, or None if the track names no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Documents:
 
     @property
     def archive(self) -> str | None:
-        """The name of the archive, None if the source file is not an archive."""
+        """The name of the archive, or None if the source file is not an archive."""
         return self.source_file if self.document_file != self.source_file else None
 
     @property
@@ -181,7 +181,7 @@ class Corpus:
     """Metadata of the corpus."""
 
     generator: CorpusGenerator | None = None
-    """How to generate it, None if it can only be downloaded."""
+    """How to generate it, or None if it can only be downloaded."""
 
     params: JsonObject = field(default_factory=dict)
     """All keys, unchanged from the track."""
@@ -269,7 +269,7 @@ class Task:
     """Whether a failed operation never ends the race (`ignore-response-error-level: non-fatal`)."""
 
     run_on_serverless: bool | None = None
-    """Whether it runs on serverless clusters; None if neither the task nor its operation specifies it."""
+    """Whether it runs on serverless clusters, or None if neither the task nor its operation specifies it."""
 
     meta: JsonObject = field(default_factory=dict)
     """Metadata of the task."""
@@ -305,7 +305,7 @@ class Parallel:
     """The task whose end ends all others, or `ANY_TASK`."""
 
     name: str = ""
-    """The name of the element, empty if it has none."""
+    """The name of the element, or empty if it has none."""
 
     key_path: KeyPath = field(default=(), compare=False)
     """Key path of the element in the rendered track, for messages."""
@@ -402,7 +402,7 @@ class Track:
     """Requirements of its plug-in, in pip's format."""
 
     plugin: Path | None = None
-    """The file of its plug-in, None if it has none."""
+    """The file of its plug-in, or None if it has none."""
 
     meta: JsonObject = field(default_factory=dict)
     """Metadata of the track."""
@@ -445,7 +445,7 @@ class Track:
         return (*(index.name for index in self.indices), *(stream.name for stream in self.data_streams))
 
     def sole_target(self) -> str | None:
-        """Returns the only index, or else the only data stream; None if there is no such single target."""
+        """Returns the only index, or else the only data stream, or None if there is no such single target."""
         for names in (self.indices, self.data_streams):
             if len(names) == 1:
                 return names[0].name

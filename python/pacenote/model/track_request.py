@@ -20,10 +20,10 @@ class TrackRequest:
     """Pacenote's home folder."""
 
     track: str | None = None
-    """The name of the track; None with `track_path`."""
+    """The name of the track, or None with `track_path`."""
 
     track_path: Path | None = None
-    """The path of the track; None with `track`."""
+    """The path of the track, or None with `track`."""
 
     track_repository: str | None = None
     """The repository of the track; None means the bundled tracks first, then the repository `default`."""

@@ -1,4 +1,4 @@
-"""Plain descriptions of network failures, without class names and memory addresses of the HTTP library."""
+"""Plain descriptions of network failures, without the HTTP library's class names and memory addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from urllib3.exceptions import ProxyError
 
 PROXY_CREDENTIALS_HINT = "give the proxy's credentials in its URL: http://user:password@host:port"
-"""The next step when a proxy answers with status 407."""
+"""The next step if a proxy responds with status 407."""
 
 _CA_HINT = "give the certificate of its authority as --client-options=ca_certs:FILE, or verify_certs:false"
 _NAME_HINT = (
@@ -24,7 +24,7 @@ _REJECTING_ALERTS = (
     *("unknown ca", "bad certificate", "certificate expired", "certificate revoked"),
     *("certificate unknown", "unsupported certificate", "access denied"),
 )
-"""TLS alerts of a server that does not accept the client's certificate, as OpenSSL names them."""
+"""TLS alerts from a server that does not accept the client's certificate, in OpenSSL's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,9 @@ def _reason(failure: BaseException) -> str:
 
 
 def _tunnel_reason(failure: ProxyError) -> str:
-    """The response of a proxy that refused to open a tunnel; empty for other failures."""
+    """Returns the response of a proxy that refused to open a tunnel, or an empty string for other
+    failures.
+    """
     _, mark, answer = str(failure.original_error).partition("Tunnel connection failed: ")
     return f"the proxy refused to open a tunnel: {answer}" if mark else ""
 
@@ -89,7 +91,7 @@ def _root_reason(failure: BaseException) -> str:
 
 
 def _tls_failure(failure: BaseException) -> FailureDescription | None:
-    """Why a TLS handshake failed; None for other failures."""
+    """Returns the reason why a TLS handshake failed, or None for other failures."""
     error = next((each for each in _causes(failure) if isinstance(each, ssl.SSLError)), None)
     if error is None:
         return None
@@ -116,7 +118,7 @@ def _tls_failure(failure: BaseException) -> FailureDescription | None:
 
 
 def _rejected_certificate(error: ssl.SSLCertVerificationError) -> FailureDescription:
-    """Why the client rejected the certificate of a host."""
+    """Returns the reason why the client rejected the certificate of a host."""
     reason = (error.verify_message or "it cannot be verified").rstrip(".")
     if "ismatch" in reason:
         # OpenSSL's message is "Hostname mismatch, certificate is not valid for 'es'".
@@ -130,7 +132,7 @@ def _rejected_certificate(error: ssl.SSLCertVerificationError) -> FailureDescrip
 
 
 def _causes(failure: BaseException) -> Iterator[BaseException]:
-    """An error and all errors that caused it; libraries wrap them as arguments and as causes."""
+    """Yields an error and all errors that caused it, which libraries store as arguments and as causes."""
     waiting, seen = [failure], set[int]()
     while waiting:
         error = waiting.pop()

@@ -43,7 +43,7 @@ class ParsedHosts:
     """The value of `--target-hosts`."""
 
     hosts: tuple[HttpHost, ...]
-    """The hosts in the order given, each once; at least one."""
+    """The hosts in the given order, each once; at least one."""
     authorization: str | None = field(default=None, repr=False)
     """The value of the Authorization header for credentials in the URLs; secret. None without credentials."""
 
@@ -52,7 +52,7 @@ def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -
     """Parses `--target-hosts` (`host:port,host2:port/path`, URLs, `[::1]:9200`).
 
     The default scheme is http, or https if `tls` is true; a scheme that contradicts `tls` is an error. The
-    default port is 9200, and 443 for an https URL. Raises UsageError that names the invalid entry.
+    default port is 9200, and 443 for an https URL. Raises UsageError with the invalid entry.
     """
     text = target_hosts.split(",") if isinstance(target_hosts, str) else list(target_hosts)
     entries = [entry.strip() for entry in text if entry.strip()]

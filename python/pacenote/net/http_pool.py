@@ -19,9 +19,9 @@ class ClientConfig:
     """Headers and TLS settings of an HTTP client."""
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Headers of every request, with names in lower case; they may hold credentials."""
+    """Headers of every request, with names in lower case; they may contain credentials."""
     tls: TlsOptions = TlsOptions()
-    """The accepted certificates and the presented one."""
+    """The certificates to accept and the one to present."""
 
     @property
     def has_credentials(self) -> bool:
@@ -40,9 +40,9 @@ class ConnectionPools:
         self._pools: dict[tuple[str, str, int | None], PoolManager] = {}
 
     def get(self, scheme: str, host: str, port: int | None = None) -> PoolManager:
-        """The pool of a host, opened at the first call.
+        """Returns the pool of a host, which the first call opens.
 
-        Raises UsageError when a certificate file cannot be used, or a proxy is not a URL.
+        Raises UsageError if a certificate file cannot be used, or if a proxy is not a URL.
         """
         key = scheme, host, port
         with self._lock:
@@ -66,7 +66,7 @@ class ConnectionPools:
             if not (tls.verify and tls.verify_host):
                 options["assert_hostname"] = False
             if not tls.verify:
-                # Pacenote warns once, when the race starts; the library would repeat it with each request.
+                # Pacenote warns once, when the race starts; the library would warn for each request.
                 urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         proxy = proxy_for(scheme, host, port)
         if proxy is None:

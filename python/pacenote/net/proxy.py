@@ -11,7 +11,7 @@ from pacenote.net.url import host_and_port, is_loopback, parse_url
 
 @dataclass(frozen=True, slots=True)
 class HttpProxy:
-    """An HTTP proxy of the environment."""
+    """An HTTP proxy that the environment specifies."""
 
     scheme: str
     """`http` or `https`: the scheme of connections to the proxy itself."""
@@ -27,12 +27,12 @@ class HttpProxy:
 
 
 def proxy_for(scheme: str, host: str, port: int | None = None) -> HttpProxy | None:
-    """The proxy that the environment names for a host; None without a proxy.
+    """Returns the proxy that the environment specifies for a host, or None if there is none.
 
     Reads `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`, also in upper case; `no_proxy` holds names,
-    domain suffixes, addresses, networks such as `10.0.0.0/8`, or `*`. Loopback is never reached through a
-    proxy, since it would mean the proxy's own host. Raises UsageError for a proxy that is not
-    an http or https URL.
+    domain suffixes, addresses, networks such as `10.0.0.0/8`, or `*`. Loopback addresses never go through a
+    proxy, because they would refer to the proxy's own host. Raises UsageError if the proxy is not an http or
+    https URL.
     """
     if is_loopback(host):
         return None
@@ -47,7 +47,7 @@ def proxy_for(scheme: str, host: str, port: int | None = None) -> HttpProxy | No
 
 
 def _in_networks(host: str, no_proxy: str) -> bool:
-    """Whether an address is in one of the networks that `no_proxy` lists."""
+    """Returns whether an address is in one of the networks that `no_proxy` lists."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

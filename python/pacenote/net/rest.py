@@ -29,7 +29,7 @@ class RestResponse:
     status: int
     """The HTTP status."""
     body: Any
-    """The body: parsed if it is JSON, otherwise text; None when it is empty."""
+    """The body: parsed if it is JSON, otherwise text, or None when it is empty."""
     data: bytes = field(default=b"", repr=False)
     """The body as it was received, without its content encoding."""
 
@@ -45,7 +45,7 @@ class RestClient:
     def __init__(
         self, hosts: Sequence[HttpHost], timeout_s: float = 10.0, config: ClientConfig = ClientConfig()
     ) -> None:
-        """`timeout_s` is the limit for connecting, and for each read of a response."""
+        """Creates a client. `timeout_s` limits, in seconds, connecting and each read of a response."""
         self.hosts = tuple(hosts)
         self._timeout_s = timeout_s
         self._config = config
@@ -53,14 +53,14 @@ class RestClient:
         self._pools = ConnectionPools(_CONNECTIONS, config)
 
     def get(self, path: str, params: Params | None = None) -> Any:
-        """The parsed response to a GET. Raises as `request`."""
+        """Sends a GET request and returns the parsed response. Raises the same errors as `request`."""
         return self.request("GET", path, None, params)
 
     def request(self, method: str, path: str, body: object = None, params: Params | None = None) -> Any:
-        """The parsed response. Text and bytes are sent unchanged, any other `body` as JSON.
+        """Sends a request and returns the parsed response.
 
-        Raises EngineError naming the hosts when none can be reached, or path, status and reason when the
-        status is not 2xx.
+        Text and bytes are sent unchanged, any other `body` as JSON. Raises EngineError with the hosts if none
+        can be reached, or with path, status and reason if the status is not 2xx.
         """
         response = self.exchange(method, path, body, params)
         if response.ok:
@@ -75,7 +75,7 @@ class RestClient:
     def exchange(
         self, method: str, path: str, body: object = None, params: Params | None = None
     ) -> RestResponse:
-        """Like `request`, but returns the response whatever its status."""
+        """Sends a request like `request`, but returns the response whatever its status."""
         failures: list[_HostUnreachable] = []
         for host in self.hosts:
             try:
@@ -167,7 +167,7 @@ def _decode(data: bytes) -> Any:
 
 
 def _reason(body: Any) -> str:
-    """The reason of an error in one line, from any form of error body."""
+    """Returns the reason of an error in one line, from any form of error body."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("reason") or error.get("type") or json.dumps(error)

@@ -12,11 +12,14 @@ _CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
 
 def tls_context(tls: TlsOptions) -> ssl.SSLContext:
-    """The context for connections to hosts. Raises UsageError naming the option and the unusable file."""
+    """Returns the context for connections to hosts.
+
+    Raises UsageError with the option and the unusable file.
+    """
     if tls.ca_file:
         _read_pem("ca_certs", tls.ca_file, _CERTIFICATE)
     try:
-        # The certificates of the system are not needed without verification, and reading them takes time.
+        # Without verification, the system's certificates are not needed, and reading them takes time.
         context = (
             ssl.create_default_context(cafile=tls.ca_file)
             if tls.verify
@@ -38,10 +41,10 @@ def tls_context(tls: TlsOptions) -> ssl.SSLContext:
 
 
 def proxy_context(tls: TlsOptions) -> ssl.SSLContext:
-    """The context for connections to a proxy, with the same rules as in the driver.
+    """Returns the context for connections to a proxy, with the same rules as in the driver.
 
-    The proxy's certificate is always verified, against the authorities of the system and `ca_file`, and no
-    client certificate is presented. Raises as `tls_context`.
+    The proxy's certificate is always verified, against the system's authorities and those in `ca_file`, and
+    no client certificate is presented. Raises the same errors as `tls_context`.
     """
     context = tls_context(TlsOptions(ca_file=tls.ca_file))
     if tls.ca_file:

@@ -1,4 +1,4 @@
-"""Parses URLs given by users, and separates their credentials so that the rest can be shown."""
+"""Parses URLs that users specify, and separates their credentials so that the rest can be shown."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class ParsedUrl:
 def parse_url(url: str, setting: str) -> ParsedUrl:
     """Parses an http(s) URL.
 
-    `setting` names the source of the URL in messages. Raises UsageError when it is not an http or
-    https URL; the message does not repeat it, since it may hold a secret.
+    `setting` is the source of the URL in messages. Raises UsageError if the text is not an http or https URL.
+    The message does not repeat it, because it may contain a secret.
     """
     try:
         parts = urlsplit(url)
@@ -53,18 +53,20 @@ def parse_url(url: str, setting: str) -> ParsedUrl:
 
 
 def basic_auth_header(user: str, password: str) -> str:
-    """The value of the Authorization header for HTTP basic authentication."""
+    """Returns the value of the Authorization header for HTTP basic authentication."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
 
 
 def host_and_port(host: str, port: int | None) -> str:
-    """`host:port` as in a URL, with brackets around an IPv6 address; only the host without a port."""
+    """Returns `host:port` as in a URL, with brackets around an IPv6 address, or only the host if there is no
+    port.
+    """
     name = f"[{host}]" if ":" in host else host
     return name if port is None else f"{name}:{port}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address means this machine."""
+    """Returns whether a host name or address refers to this machine."""
     if host.lower() == "localhost" or host.lower().endswith(".localhost"):
         return True
     try:

@@ -89,7 +89,7 @@ class CompileContext:
     """Whether the parameters come from a parameter source, so that defaults of the track do not apply."""
 
     captures: frozenset[str] | None = None
-    """Names of values that operations of a composite operation capture for others; None outside of one."""
+    """Names of values that operations of a composite operation capture for others, or None outside of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,9 @@ class OperationType:
 
 
 def include_in_reporting(operation_type: OperationType | None, params: Mapping[str, Any]) -> bool:
-    """Whether a report shows the operation if nothing failed; the type is None for one of a plug-in."""
+    """Returns whether a report shows the operation if nothing failed; the type is None for one of a
+    plug-in.
+    """
     default = operation_type is None or not operation_type.admin
     value = params.get("include-in-reporting", default)
     return value if isinstance(value, bool) else str(value).lower() == "true"

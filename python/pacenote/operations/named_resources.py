@@ -54,5 +54,5 @@ def allowing_wildcards(common: CommonParams, requests: Iterable[Request]) -> tup
 
 
 def has_wildcard(names: str) -> bool:
-    """Whether names joined by commas contain a wildcard."""
+    """Returns whether names joined by commas contain a wildcard."""
     return any("*" in name or name == "_all" for name in names.split(","))

@@ -30,7 +30,7 @@ def known_types() -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def find_type(name: str) -> OperationType | None:
-    """Returns the operation type with this name, None if there is none."""
+    """Returns the operation type with this name, or None if there is none."""
     module = name.replace("-", "_")
     if not module.isidentifier() or importlib.util.find_spec(f"{_PACKAGE}.{module}") is None:
         return None

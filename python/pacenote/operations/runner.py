@@ -98,7 +98,7 @@ class BuiltinResult:
     """Whether the client's task is complete (only types with `completes_task`)."""
 
     reason: str = ""
-    """Why the operation did not succeed, empty if it did."""
+    """Why the operation did not succeed, or empty if it did."""
 
 
 class Runner(Protocol):

@@ -30,7 +30,7 @@ _FIXED_BY_POINT_IN_TIME = ("routing", "preference")
 
 
 def search_target(params: FieldReader, context: CompileContext) -> str | None:
-    """Returns what to search: `index`, `data-stream`, or the only target of the track; None on a problem.
+    """Returns what to search: `index`, `data-stream`, or the only target of the track, or None on a problem.
 
     In supplied parameters, null means all indices.
     """

@@ -25,7 +25,7 @@ class EncodedOperation:
     """The JSON document of the operation."""
 
     body: bytes | None = None
-    """The body of a bulk, which is not part of the document; None for other operations."""
+    """The body of a bulk, which is not part of the document, or None for other operations."""
 
     weight: int = 1
     """The work of the operation, in `unit`."""

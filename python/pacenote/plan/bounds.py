@@ -28,7 +28,7 @@ def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
 
 
 def ends_on_its_own(bound: TaskBound, compiled: CompiledOperation) -> bool:
-    """Whether a task ends even if no other task completes its step."""
+    """Returns whether a task ends even if no other task completes its step."""
     return compiled.ends_task or isinstance(bound, Iterations) or bound.measured_s is not None
 
 

@@ -49,7 +49,7 @@ class TargetProxy:
     port: int
     """TCP port."""
     authorization: str | None = None
-    """Value of the header `proxy-authorization`, None for no header. Secret."""
+    """Value of the header `proxy-authorization`, or None for no header. Secret."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ still be valid when they are sent.
 
 
 def target_interval_s(task: Task, compiled: CompiledOperation) -> float | None:
-    """Returns the seconds between two operations over all clients of a task, None without a target rate.
+    """Returns the seconds between two operations over all clients of a task, or None without a target rate.
 
     A rate in the unit of the operation is divided by its weight; any other rate counts operations.
     """
@@ -64,7 +64,9 @@ def plan_pacing(
 
 
 def is_open_loop(pacing: TaskPacing, task: Task, problems: Problems) -> bool:
-    """Whether a task runs in an open loop if the user requests it; only tasks with a target rate do."""
+    """Returns whether a task runs in an open loop if the user requests it; only tasks with a target rate
+    do.
+    """
     if isinstance(pacing, PythonScheduler):
         text = "cannot run in an open loop: Python schedules each of its clients; omit --open-loop, "
         problems.add((*task.key_path, "schedule"), text + "or exclude the task (--exclude-tasks)")
@@ -72,7 +74,9 @@ def is_open_loop(pacing: TaskPacing, task: Task, problems: Problems) -> bool:
 
 
 def weight_known_at_runtime(task: Task, compiled: CompiledOperation) -> bool:
-    """Whether the target rate counts work whose amount per operation is only known to Python at run time."""
+    """Returns whether the target rate counts work whose amount per operation is only known to Python at run
+    time.
+    """
     rate = task.target_throughput
     if rate is None or rate.unit == OPS or rate.unit != compiled.unit:
         return False
@@ -99,7 +103,7 @@ def declared_bulk_size(operation: Operation) -> int:
 
 
 def _rate_problem(task: Task, compiled: CompiledOperation) -> str:
-    """Returns the problem of the target rate for this operation, empty if there is none."""
+    """Returns the problem of the target rate for this operation, or an empty string if there is none."""
     rate, unit = task.target_throughput, compiled.unit
     if rate is not None and rate.unit not in (unit, OPS):
         accepted = f"{unit}/s" if unit == OPS else f"{unit}/s, or {OPS}/s to count requests"

@@ -27,7 +27,7 @@ _BULK_QUEUE_DEPTH = 4
 class UnknownOperation(TrackError):
     """An operation names a type or parameter source that neither Pacenote nor the plug-ins of the track have.
 
-    `key_path` is the path of the key within the operation, empty for the operation as a whole.
+    `key_path` is the path of the key within the operation, or empty for the operation as a whole.
     """
 
     def __init__(self, message: str, key_path: KeyPath = (), *, hint: str = "") -> None:
@@ -68,7 +68,9 @@ def resolve_operation(
 
 
 def _param_source(operation: Operation, plugins: PluginNames) -> str:
-    """Returns the name of the parameter source, empty if the parameters of the track are used."""
+    """Returns the name of the parameter source, or an empty string if the parameters of the track are
+    used.
+    """
     source = operation.params.get(_PARAM_SOURCE)
     if source is None:
         return ""

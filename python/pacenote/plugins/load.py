@@ -97,7 +97,7 @@ def _importable(root: Path, libraries: Sequence[Path]) -> Generator[None, None, 
 
 
 def _below(module: object, folder: Path) -> bool:
-    """Whether a module was loaded from a folder."""
+    """Returns whether a module was loaded from a folder."""
     files = [getattr(module, "__file__", None), *_search_path(module)]
     prefix = os.path.join(folder, "")  # noqa: PTH118  # A text prefix, not a path.
     return any(isinstance(file, str) and file.startswith(prefix) for file in files)

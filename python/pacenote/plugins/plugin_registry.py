@@ -86,7 +86,7 @@ class PluginRegistry:
 
 
 def completes_task(runner: Any) -> bool:
-    """Whether a runner, or the one that it wraps, reports when its task is complete."""
+    """Returns whether a runner, or the one that it wraps, reports when its task is complete."""
     inner = innermost(runner)
     return _declares(inner, "completed") and _declares(inner, "percent_completed")
 

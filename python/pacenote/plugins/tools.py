@@ -18,7 +18,7 @@ class DataTools:
     """Functions that the race provides."""
 
     download: Callable[[str, str, int | None], object] = _unavailable
-    """Downloads a URL to a path; the third argument is the size in bytes, None if unknown."""
+    """Downloads a URL to a path; the third argument is the size in bytes, or None if unknown."""
 
     unpack: Callable[[Path, Path], object] = _unavailable
     """Unpacks an archive to the path of its data file, in the same folder."""

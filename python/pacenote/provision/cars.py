@@ -129,7 +129,7 @@ def _from_params(params: Mapping[str, object]) -> Car:
 
 
 def _flatten(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Settings by their full names: `{"http": {"port": 1}}` and `http.port` mean the same."""
+    """Returns settings by their full names: `{"http": {"port": 1}}` and `http.port` are equivalent."""
     flat: dict[str, object] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):

@@ -50,9 +50,9 @@ class EngineRequest:
     car: Car = field(default_factory=lambda: compose_car(()))
     """The configuration of the node."""
     runtime_jdk: str | None = None
-    """The value of --runtime-jdk; None when it is not given."""
+    """The value of --runtime-jdk, or None when it is not given."""
     maven_mirror: str | None = field(default=None, repr=False)
-    """The URL of a Maven repository, which may hold credentials; None for the default one."""
+    """The URL of a Maven repository, which may hold credentials, or None for the default one."""
     node_name: str = "rally-node-0"
     """`node.name`."""
     cluster_name: str = "rally-benchmark"
@@ -135,7 +135,7 @@ def _install(request: EngineRequest, layout: EngineLayout, progress: ProgressCal
 def _java(
     request: EngineRequest, distribution: Distribution, layout: EngineLayout, progress: ProgressCallback
 ) -> JavaRuntime:
-    """The Java runtime for an engine, downloaded if necessary."""
+    """Returns the Java runtime for an engine, downloaded if necessary."""
     supported = distribution.java_range(_version(request, distribution))
     try:
         return find_java(request.runtime_jdk, supported, progress=progress)
@@ -157,7 +157,9 @@ def _check_java(request: EngineRequest, distribution: Distribution, layout: Engi
 
 
 def _available_majors(request: EngineRequest, supported: JavaRange, layout: EngineLayout) -> list[int]:
-    """Major versions that the engine supports and --runtime-jdk allows, and that are or can be downloaded."""
+    """Returns major versions that the engine supports and `--runtime-jdk` allows, and that are or can be
+    downloaded.
+    """
     return [
         major
         for major in downloadable_majors(supported)
@@ -171,9 +173,10 @@ def _check_memory(request: EngineRequest) -> None:
 
 
 def _find_lock(request: EngineRequest, distribution: Distribution, layout: EngineLayout) -> EngineLock | None:
-    """The lock; None if it has to be resolved. With `offline` it exists, and all its jars are cached.
+    """Returns the lock, or None if it has to be resolved.
 
-    Raises EngineError for files that `offline` forbids downloading.
+    With `offline`, it exists and all its jars are cached. Raises EngineError for files that `offline` forbids
+    downloading.
     """
     version = _version(request, distribution)
     lock = find_lock(distribution.name, version, layout.locks)
@@ -197,7 +200,7 @@ def _find_lock(request: EngineRequest, distribution: Distribution, layout: Engin
 
 
 def absent_modules(distribution: Distribution, lock: EngineLock) -> tuple[str, ...]:
-    """The modules of the distribution that the repository lacks in this version."""
+    """Returns the modules of the distribution that the repository lacks in this version."""
     present = {module.name for module in lock.modules}
     return tuple(
         each.folder for each in distribution.module_definitions(lock.version) if each.folder not in present

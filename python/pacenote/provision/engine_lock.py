@@ -53,22 +53,22 @@ class EngineLock:
     """Jars that replace the locale data that a trimmed Java runtime lacks."""
 
     def artifacts(self) -> tuple[MavenArtifact, ...]:
-        """All jars, each once."""
+        """Returns all jars, each once."""
         own = (jar for module in self.modules for jar in module.artifacts)
         return tuple(dict.fromkeys((*self.lib, *self.locale, *own)))
 
     def digest(self) -> str:
-        """A short hash of the lock file."""
+        """Returns a short hash of the lock file."""
         return hashlib.sha256(format_lock(self).encode()).hexdigest()[:12]
 
 
 def lock_file_name(distribution: str, version: str) -> str:
-    """The file name of a lock."""
+    """Returns the file name of a lock."""
     return f"{distribution}-{version}.json"
 
 
 def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | None:
-    """The lock file of the package, otherwise the one created earlier in `folder`, or None.
+    """Returns the lock file of the package, otherwise the one created earlier in `folder`, or None.
 
     Raises EngineError if the file in `folder` cannot be read.
     """
@@ -95,7 +95,7 @@ def save_lock(lock: EngineLock, folder: Path) -> Path:
 
 
 def format_lock(lock: EngineLock) -> str:
-    """The JSON text of a lock file: one jar per line, so that diffs between versions are readable."""
+    """Returns the JSON text of a lock file: one jar per line, so that diffs between versions are readable."""
     modules = [
         {
             "name": module.name,

@@ -47,7 +47,10 @@ _ERROR = re.compile(r"\b[\w.]*(Exception|Error)\b|\bERROR\b|\bFATAL\b|^Error|\bf
 
 
 def read_tail(log: Path, start: int = 0) -> str:
-    """Up to 256 KiB from the end of a log, but not before byte `start`; empty if it cannot be read."""
+    """Returns up to 256 KiB from the end of a log, but nothing before byte `start`.
+
+    The result is empty if the log cannot be read.
+    """
     try:
         with log.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -58,7 +61,7 @@ def read_tail(log: Path, start: int = 0) -> str:
 
 
 def cause_lines(text: str) -> tuple[str, ...]:
-    """Up to two lines that show why the engine ended.
+    """Returns up to two lines that show why the engine ended.
 
     The line of a known problem, otherwise the last error and the last cause, otherwise the last line.
     """
@@ -75,12 +78,12 @@ def cause_lines(text: str) -> tuple[str, ...]:
 
 
 def hint_for(text: str) -> str:
-    """The next step for a known problem in a log; empty when there is none."""
+    """Returns the next step for a known problem in a log, or an empty string if there is none."""
     return next((hint for problem, hint in _KNOWN_PROBLEMS if problem in text), "")
 
 
 def describe_exit(code: int) -> str:
-    """How a process ended: `exit code 1` or `killed by SIGKILL`."""
+    """Returns how a process ended: `exit code 1` or `killed by SIGKILL`."""
     if code >= 0:
         return f"exit code {code}"
     try:

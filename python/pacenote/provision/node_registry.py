@@ -34,10 +34,10 @@ class NodeEntry:
     owner: ProcessIdentity
     """The process that started the node."""
     process: ProcessIdentity | None
-    """The process of the node; None until it is started."""
+    """The process of the node, or None until it is started."""
 
     def file(self, layout: EngineLayout) -> Path:
-        """The file of the entry."""
+        """Returns the file of the entry."""
         return layout.registry / f"{self.id}.json"
 
 
@@ -60,7 +60,10 @@ class NodeLock:
 
 
 def current_process() -> ProcessIdentity:
-    """The identity of this process, the owner of nodes. Raises EngineError on a system without /proc."""
+    """Returns the identity of this process, the owner of nodes.
+
+    Raises EngineError on a system without /proc.
+    """
     identity = process_identity(os.getpid())
     if identity is None:
         raise EngineError(
@@ -109,7 +112,9 @@ def _lock_file(layout: EngineLayout, node_id: str) -> Path:
 
 
 def _acquire(file: Path, operation: int) -> NodeLock | None:
-    """Takes a lock; None if the file was removed while this process waited, which makes the lock invalid."""
+    """Takes a lock, or None if the file was removed while this process waited, which makes the lock
+    invalid.
+    """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, operation)

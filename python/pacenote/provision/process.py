@@ -37,7 +37,7 @@ class ProcessIdentity:
 
 
 def process_identity(pid: int) -> ProcessIdentity | None:
-    """The identity of the process with this id; None if it does not exist or is a zombie."""
+    """Returns the identity of the process with this id, or None if it does not exist or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
@@ -49,7 +49,7 @@ def process_identity(pid: int) -> ProcessIdentity | None:
 
 
 def is_running(process: ProcessIdentity) -> bool:
-    """Whether this process still runs."""
+    """Returns whether this process is still running."""
     return process_identity(process.pid) == process
 
 
@@ -91,7 +91,7 @@ class ChildCommand:
     output: int
     """File descriptor for standard output and standard error."""
     user: NodeUser | None
-    """The user it runs as; None for the current one."""
+    """The user it runs as, or None for the current one."""
 
 
 class ChildProcess:
@@ -117,7 +117,7 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code, or the negative number of the signal that killed it; None while it runs."""
+        """The exit code, or the negative number of the signal that killed it, or None while it runs."""
         return self._process.returncode if self._process is not None and self._ended.is_set() else None
 
     def wait(self, timeout_s: float) -> bool:
@@ -210,7 +210,7 @@ def _spawn(command: ChildCommand) -> subprocess.Popen[bytes]:
 
 
 def _die_with_parent() -> Callable[[], None]:
-    """A function that makes the kernel kill the calling process when this process ends."""
+    """Returns a function that makes the kernel kill its calling process when this process ends."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
     parent = os.getpid()

@@ -36,7 +36,7 @@ _CGROUP_V1 = _CgroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "tot
 
 
 def parse_heap(text: str) -> int:
-    """Bytes of a heap size such as `1g`, `512m` or `2gb`. Raises UsageError for any other text."""
+    """Converts a heap size such as `1g`, `512m` or `2gb` to bytes. Raises UsageError for any other text."""
     match = re.fullmatch(r"(\d+)\s*([kmg]?)b?", text.strip().lower())
     size = int(match[1]) * _UNITS[match[2]] if match else 0
     if size < 128 * MIB:
@@ -47,7 +47,7 @@ def parse_heap(text: str) -> int:
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes of memory that a new process can use; None if the system does not report it.
+    """Returns the bytes of memory that a new process can use, or None if the system does not report it.
 
     It is the estimate of the kernel, or less if a control group has a limit. `root` is the folder that
     holds `proc` and `sys`.
@@ -81,7 +81,7 @@ def _cgroup_memory(root: Path) -> list[int | None]:
 
 
 def _headroom(group: Path, files: _CgroupFiles) -> int | None:
-    """Bytes that a group may still use; None without a limit."""
+    """Returns the bytes that a group may still use, or None if there is no limit."""
     limit, usage = _read(group / files.limit).strip(), _read(group / files.usage).strip()
     if not limit.isdigit() or not usage.isdigit():
         return None

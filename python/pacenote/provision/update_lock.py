@@ -29,7 +29,7 @@ class LockSource:
     cache_dir: Path
     """The cache of jars."""
     mirror: str | None = None
-    """The URL of a Maven repository; None for the default one."""
+    """The URL of a Maven repository, or None for the default one."""
 
 
 def resolve_lock(
@@ -84,7 +84,8 @@ def resolve_lock(
 
 
 def plugin_class(jar: Path) -> str:
-    """The plugin class of a module: the top-level `*ModulePlugin` of its jar, otherwise its `*Plugin`.
+    """Returns the plugin class of a module: the top-level `*ModulePlugin` of its jar, otherwise its
+    `*Plugin`.
 
     Raises EngineError when there is none, or more than one.
     """
@@ -115,7 +116,7 @@ class _Resolver:
         )
 
     def jars(self, roots: tuple[RootArtifact, ...]) -> tuple[MavenArtifact, ...]:
-        """The root artifacts with their dependencies.
+        """Returns the root artifacts with their dependencies.
 
         Each root is resolved separately: in jgo, the versions that one root pins affect the others.
         """
@@ -131,7 +132,9 @@ class _Resolver:
         return tuple(sorted(found.values(), key=lambda jar: jar.file_name))
 
     def module(self, definition: ModuleDefinition) -> list[MavenArtifact]:
-        """A module's own jar and then its dependencies; empty if this version has no such module."""
+        """Returns a module's own jar and then its dependencies, or an empty list if this version has no such
+        module.
+        """
         own = MavenArtifact(definition.group, definition.name, self._version)
         if not definition.required and not self._repository.exists(
             own.repository_path.removesuffix(".jar") + ".pom"

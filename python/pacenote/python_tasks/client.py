@@ -208,7 +208,7 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
 
     @property
     def distribution_version(self) -> str | None:
-        """The version of the engine, None if unknown."""
+        """The version of the engine, or None if unknown."""
         return self.pacenote_engine.version or None
 
     @property

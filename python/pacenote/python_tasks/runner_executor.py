@@ -95,6 +95,6 @@ class RunnerExecutor:
 
 
 def _is_cancelled() -> bool:
-    """Whether the operation is cancelled, not only something that its runner has awaited."""
+    """Returns whether the operation is cancelled, not only something that its runner has awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -60,7 +60,7 @@ class _RunnerState:
     """Parameters of all operations, if they are constant."""
 
     operations_left: int | None = None
-    """Number of further operations with the constant parameters, None if not limited."""
+    """Number of further operations with the constant parameters, or None if not limited."""
 
     query: RunOperation | None = None
     """The driver's query that has not been started."""
@@ -255,7 +255,7 @@ class PythonRuntime:
 
 
 def _take_params(state: _RunnerState) -> Mapping[str, Any] | None:
-    """Removes and returns the parameters of the next operation, None if there are none yet."""
+    """Removes and returns the parameters of the next operation, or None if there are none yet."""
     if state.constant_params is not None and not state.exhausted:
         if state.operations_left is not None:
             state.operations_left -= 1

@@ -25,10 +25,10 @@ class Scheduler(Protocol):
     """Decides when the next operation of one client is due. Times are in seconds."""
 
     def before_request(self, now: float) -> None:
-        """Called when an operation is about to begin."""
+        """Handles an operation that is about to begin."""
 
     def after_request(self, now: float, weight: int, unit: str, request_meta_data: Any) -> None:
-        """Called when an operation has ended; failed operations have done no work."""
+        """Handles an operation that has ended; failed operations have done no work."""
 
     def next(self, current: float) -> float:
         """Returns the time at which the operation after the one at `current` is due; 0 means immediately."""

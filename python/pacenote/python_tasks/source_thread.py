@@ -83,10 +83,10 @@ class SourceState:
     """The parameter source, partitioned for the client."""
 
     scheduler: Scheduler | None
-    """Determines when operations are due; None if the driver determines it."""
+    """Determines when operations are due, or None if the driver determines it."""
 
     max_operations: int | None
-    """Maximum number of operations that the source supplies, None if not limited."""
+    """Maximum number of operations that the source supplies, or None if not limited."""
 
     supplied: int = 0
     """Number of operations that the source has supplied."""
@@ -353,5 +353,5 @@ class SourceThread:
 
 
 def _may_supply(state: SourceState) -> bool:
-    """Whether the source is called without waiting for a scheduler."""
+    """Returns whether the source is called without waiting for a scheduler."""
     return not state.ended and state.scheduler is None and (state.task.queued or state.task.has_runner)

@@ -78,7 +78,7 @@ def partition(source: Any, client: int, clients: int) -> Any:
 
 
 def is_endless(source: Any) -> bool:
-    """Whether a source is endless, according to its `infinite`, or to the `size` of older sources."""
+    """Returns whether a source is endless, according to its `infinite`, or to the `size` of older sources."""
     infinite = getattr(source, "infinite", None)
     if infinite is not None:
         return bool(infinite)

@@ -38,7 +38,7 @@ class PythonTask:
     """Number of warm-up operations of each client."""
 
     max_operations: int | None = None
-    """Total number of operations of each client, None if the task is not bound by iterations."""
+    """Total number of operations of each client, or None if the task is not bound by iterations."""
 
     single_operation: bool = False
     """Whether an endless source supplies only one operation after the warm-up."""

@@ -40,7 +40,7 @@ class PreparedCorpora:
     """Data files by name of the corpus and name of the source file."""
 
     def data_file(self, file: CorpusFile) -> DataFile:
-        """The prepared data file of a corpus; implements `DataFileLookup` for the planner."""
+        """Returns the prepared data file of a corpus. Implements `DataFileLookup` for the planner."""
         return self.files[file.corpus.name, file.documents.source_file]
 
 
@@ -108,7 +108,7 @@ class CorpusNotAvailable(CorpusError):
 
 
 def crc32c(file: Path) -> int:
-    """The CRC-32C of a file. Raises CorpusError."""
+    """Returns the CRC-32C of a file. Raises CorpusError."""
     return call_core(lambda: _core.crc32c(str(file)))
 
 
@@ -122,7 +122,7 @@ class _CorpusPreparer:
         self._progress = progress
 
     def prepare(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> _CorpusFiles:
-        """The files of a corpus, from the source that `--corpus` selects.
+        """Returns the files of a corpus, from the source that `--corpus` selects.
 
         Without that option, the declared files are used if they are available; otherwise they are generated
         if the track declares a generator. In test mode, a small file that is not available is written as an
@@ -190,7 +190,9 @@ class _CorpusPreparer:
         return "excerpt" if any(file.excerpt for file in located) else "declared"
 
     def _can_generate_instead(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:
-        """Whether a corpus that is not available is generated although `--corpus` does not request it."""
+        """Returns whether a corpus that is not available is generated although `--corpus` does not request
+        it.
+        """
         return corpus.generator is not None or (
             any(map(is_excerpt, wanted)) and corpus.name in _core.generators()
         )

@@ -21,19 +21,19 @@ class DownloadLocation:
     """The published location of a data file."""
 
     base_url: str | None
-    """URL of the folder; None if the track declares none."""
+    """URL of the folder, or None if the track declares none."""
 
     file_name: str
     """Name of the file in that folder."""
 
 
 def is_excerpt(documents: Documents) -> bool:
-    """Whether test mode has replaced the declared file by a small one (`-1k`)."""
+    """Returns whether test mode has replaced the declared file by a small one (`-1k`)."""
     return bool(documents.source_file != documents.params.get("source-file", documents.source_file))
 
 
 def full_file(documents: Documents) -> Documents:
-    """The file that the track declares, even if test mode has replaced it by a small one."""
+    """Returns the file that the track declares, even if test mode has replaced it by a small one."""
     if not is_excerpt(documents):
         return documents
     return dataclasses.replace(
@@ -46,7 +46,7 @@ def full_file(documents: Documents) -> Documents:
 
 
 def download_location(documents: Documents) -> DownloadLocation:
-    """The published location of a data file.
+    """Returns the published location of a data file.
 
     `source-url`, a parameter of OpenSearch Benchmark, is the URL of the file itself.
     """
@@ -60,7 +60,7 @@ def download_location(documents: Documents) -> DownloadLocation:
 def generated_document_counts(
     corpus: Corpus, files: Sequence[Documents], limit: int | None
 ) -> Mapping[str, int]:
-    """The number of documents to generate, by name of the unpacked file.
+    """Returns the number of documents to generate, by name of the unpacked file.
 
     The counts keep the declared proportions and add up to at most `limit` (None:
     `MAX_GENERATED_DOCUMENTS`), with at least one document per file. If the track declares the number of
@@ -80,7 +80,7 @@ def generated_document_counts(
 
 
 def _generator_counts(corpus: Corpus, limit: int | None) -> Mapping[str, int]:
-    """The counts of all files, including those that no task needs.
+    """Returns the counts of all files, including those that no task needs.
 
     The content of a file therefore does not depend on the other files that are generated.
     """

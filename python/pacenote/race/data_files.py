@@ -37,7 +37,9 @@ class DataDirs:
     """Folders of the user; they are only read, and searched before the cache."""
 
     def find(self, documents: Documents) -> Path | None:
-        """The absolute path of the unpacked file or of an archive of it; None if neither exists."""
+        """Returns the absolute path of the unpacked file or of an archive of it, or None if neither
+        exists.
+        """
         name = documents.document_file
         archives = (name + suffix for suffix in ARCHIVE_SUFFIXES)
         names = dict.fromkeys([name, documents.source_file, *archives])
@@ -49,7 +51,7 @@ class DataDirs:
 def open_data_file(
     path: Path, documents: Documents, dirs: DataDirs, progress: ProgressCallback, *, checked: bool
 ) -> DataFile:
-    """The data file at `path`, unpacked if it is an archive, and counted.
+    """Returns the data file at `path`, unpacked if it is an archive, and counted.
 
     With `checked`, its size and number of documents must be those that the track declares; a file that
     differs is not deleted. Raises CorpusError for a file that differs, a damaged archive or a full disk.
@@ -71,7 +73,7 @@ def open_data_file(
 
 
 def write_excerpt(path: Path, documents: Documents, dirs: DataDirs, progress: ProgressCallback) -> Path:
-    """A file in the cache with the first documents of the file or archive at `path`, for test mode.
+    """Returns a file in the cache with the first documents of the file or archive at `path`, for test mode.
 
     An existing excerpt is reused. Raises CorpusError.
     """
@@ -114,7 +116,7 @@ def _lines_per_document(documents: Documents) -> int:
 
 
 def _fingerprint(path: Path) -> str:
-    """A string that differs between files of the same name, and between versions of a file."""
+    """Returns a string that differs between files of the same name, and between versions of a file."""
     status = path.stat()
     identity = f"{path}\n{status.st_size}\n{status.st_mtime_ns}"
     return hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -127,7 +129,10 @@ def _unpack(
     progress: ProgressCallback,
     max_bytes: int | None = None,
 ) -> Path:
-    """The unpacked file of an archive, which is unpacked once. Raises CorpusError above `max_bytes`."""
+    """Returns the unpacked file of an archive, which is unpacked once.
+
+    Raises CorpusError above `max_bytes`.
+    """
     # An archive of the user is unpacked to a separate folder in the cache, because other archives may have
     # the same name.
     in_cache = Path(os.path.normpath(archive)).is_relative_to(dirs.cache.absolute())

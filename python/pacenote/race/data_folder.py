@@ -42,7 +42,7 @@ def exclusive_folder(folder: Path, names: Sequence[str] | None = None) -> Genera
 
 @contextmanager
 def atomic_file(target: Path) -> Iterator[IO[bytes]]:
-    """A file that gets its name only when it is complete and on disk. Raises CorpusError."""
+    """Opens a file that gets its name only when it is complete and on disk. Raises CorpusError."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor, partial = tempfile.mkstemp(".partial", f"{target.name}.", target.parent)
@@ -62,7 +62,7 @@ def atomic_file(target: Path) -> Iterator[IO[bytes]]:
 
 
 def path_inside(folder: Path, name: str, corpus: str) -> Path:
-    """The path of `name` below `folder`. Raises CorpusError if it would be outside."""
+    """Returns the path of `name` below `folder`. Raises CorpusError if it would be outside."""
     path = Path(os.path.normpath(folder / name))
     if path == folder or not path.is_relative_to(folder):
         raise CorpusError(f"corpus '{corpus}': {name} would be written outside {folder}")
@@ -70,7 +70,7 @@ def path_inside(folder: Path, name: str, corpus: str) -> Path:
 
 
 def write_error(path: Path, error: OSError) -> CorpusError:
-    """The error for a data file or folder that cannot be written."""
+    """Returns the error for a data file or folder that cannot be written."""
     hint = "free some space, or set PACENOTE_HOME to a writable folder"
     return CorpusError(f"cannot write {path}: {error.strerror}", hint=hint)
 

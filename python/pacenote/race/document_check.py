@@ -82,7 +82,7 @@ def _merge(groups: Iterable[_Acknowledged]) -> list[_Acknowledged]:
 
 
 def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknowledged]:
-    """Acknowledged documents, per file if they are known per file, otherwise per bulk task."""
+    """Yields the acknowledged documents, per file if they are known per file, otherwise per bulk task."""
     by_name = {result.task: result for result in results}
     for task in plan.tasks:
         result = by_name.get(task.name)
@@ -105,7 +105,7 @@ def _sent_everything(work: BulkWork, result: TaskResult) -> bool:
 
 
 def _index(file: BulkFile) -> str | None:
-    """The index that a file is sent to; None if action lines in the file name the indices."""
+    """Returns the index that a file is sent to, or None if action lines in the file name the indices."""
     if isinstance(file.action, ActionInFile):
         return None
     if isinstance(file.action, ActionLine):
@@ -115,7 +115,7 @@ def _index(file: BulkFile) -> str | None:
 
 
 def _repeated_ids(plan: Plan) -> dict[str, str]:
-    """Indices that receive documents under ids that were used before → the reason."""
+    """Returns the indices that receive documents under ids that were used before, each with the reason."""
     tasks: dict[str, list[PlannedTask]] = {}
     for task in plan.tasks:
         if isinstance(task.work, BulkWork) and task.work.conflicts is not None:
@@ -141,7 +141,7 @@ def _repeats_ids(work: TaskWork) -> bool:
 
 
 def _starts_empty(plan: Plan) -> bool:
-    """Whether a task deletes indices before the first task that indexes documents."""
+    """Returns whether a task deletes indices before the first task that indexes documents."""
     types = (find_type(task.operation_type) for task in plan.tasks)
     known = (found for found in types if found is not None)
     first = next((found for found in known if found.deletes_indices or found.indexes_documents), None)
@@ -149,7 +149,7 @@ def _starts_empty(plan: Plan) -> bool:
 
 
 def _may_write_documents(task: PlannedTask) -> bool:
-    """Whether Python code of the track may write documents that the plan does not show."""
+    """Returns whether Python code of the track may write documents that the plan does not show."""
     operation_type = find_type(task.operation_type)
     if operation_type is None:
         return isinstance(task.work, PythonRunner)

@@ -66,7 +66,9 @@ class DriveResult:
 
 
 def handled_signals() -> tuple[signal.Signals, ...]:
-    """The signals of `STOP_SIGNALS` to handle: without SIGHUP if it is ignored, as it is under `nohup`."""
+    """Returns the signals of `STOP_SIGNALS` to handle: without SIGHUP if it is ignored, as it is under
+    `nohup`.
+    """
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return tuple(number for number in STOP_SIGNALS if not (ignored and number is signal.SIGHUP))
 
@@ -81,7 +83,7 @@ def drive(
     """Drives a plan document until it is done, stopped or failed.
 
     `exit_reason` returns why the engine has ended, and None while it runs; without this function, exits of
-    the engine are not detected. `python_tasks` are the tasks that need Python, None without such tasks.
+    the engine are not detected. `python_tasks` are the tasks that need Python, or None without such tasks.
     Raises DriverError if the core cannot start, StoreError if a result cannot be stored; the core has stopped
     before the error is raised.
     """

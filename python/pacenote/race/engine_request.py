@@ -10,7 +10,10 @@ from pacenote.provision.engine import EngineRequest
 
 
 def engine_request(request: RaceRequest, artifacts: Path) -> EngineRequest:
-    """The engine that a race starts; its logs go to `artifacts`. Raises UsageError for an unknown car."""
+    """Returns the engine that a race starts, with its logs in `artifacts`.
+
+    Raises UsageError for an unknown car.
+    """
     provisioned = request.pipeline != "benchmark-only"
     return EngineRequest(
         home=request.home,

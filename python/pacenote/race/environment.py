@@ -35,7 +35,7 @@ _ARM_PARTS = {
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """The name of the CPU from the text of /proc/cpuinfo (x86, POWER, s390x, 64-bit Arm), or None."""
+    """Returns the name of the CPU from the text of /proc/cpuinfo (x86, POWER, s390x, 64-bit Arm), or None."""
     fields = _fields(cpuinfo)
     for key in _NAME_KEYS:
         name = fields.get(key, "")
@@ -48,7 +48,9 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
 
 
 def parse_physical_cores(cpuinfo: str) -> int | None:
-    """The number of physical cores from the text of /proc/cpuinfo; None if it does not list them."""
+    """Returns the number of physical cores from the text of /proc/cpuinfo, or None if it does not list
+    them.
+    """
     cores: set[tuple[str, str]] = set()
     for block in cpuinfo.split("\n\n"):
         fields = _fields(block)
@@ -58,13 +60,15 @@ def parse_physical_cores(cpuinfo: str) -> int | None:
 
 
 def parse_memory(meminfo: str) -> int | None:
-    """The size of the memory in bytes from the text of /proc/meminfo; None if it is missing."""
+    """Returns the size of the memory in bytes from the text of /proc/meminfo, or None if it is missing."""
     found = re.search(r"^MemTotal:\s*(\d+) kB", meminfo, re.MULTILINE)
     return int(found[1]) * 1024 if found else None
 
 
 def parse_load(loadavg: str) -> tuple[float, ...] | None:
-    """The load averages of the last 1, 5 and 15 minutes from /proc/loadavg; None if it is invalid."""
+    """Returns the load averages of the last 1, 5 and 15 minutes from /proc/loadavg, or None if it is
+    invalid.
+    """
     try:
         one, five, fifteen = map(float, loadavg.split()[:3])
     except ValueError:
@@ -73,7 +77,7 @@ def parse_load(loadavg: str) -> tuple[float, ...] | None:
 
 
 def read_environment(proc: Path = Path("/proc")) -> Environment:
-    """The environment of this host. A value that cannot be read is None; never raises."""
+    """Returns the environment of this host. A value that cannot be read is None. Never raises."""
     cpuinfo, meminfo = _read(proc / "cpuinfo"), _read(proc / "meminfo")
     return Environment(
         host_name=platform.node() or None,
@@ -92,7 +96,7 @@ def read_environment(proc: Path = Path("/proc")) -> Environment:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """The values of `key : value` lines by lower-case key; the first line of each key is used."""
+    """Returns the values of `key : value` lines by lower-case key, from the first line of each key."""
     fields: dict[str, str] = {}
     for line in text.splitlines():
         key, colon, value = line.partition(":")
@@ -118,7 +122,7 @@ def _read(path: Path) -> str:
 
 
 def _usable_cores() -> int | None:
-    """The number of cores that this process may run on, which a container or `taskset` may limit."""
+    """Returns the number of cores that this process may run on, which a container or `taskset` may limit."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     return len(os.sched_getaffinity(0))

@@ -88,7 +88,9 @@ def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback)
 
 
 def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> Mapping[str, int] | None:
-    """The number of documents by file name; None if the folder is incomplete or contains another corpus."""
+    """Returns the number of documents by file name, or None if the folder is incomplete or contains another
+    corpus.
+    """
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
         complete = all((folder / file["name"]).stat().st_size == file["bytes"] for file in manifest["files"])
@@ -100,7 +102,7 @@ def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> Mapping[str, int] |
 
 
 def _identity(corpus: GeneratedCorpus) -> Mapping[str, Any]:
-    """The keys of the manifest that identify a corpus."""
+    """Returns the keys of the manifest that identify a corpus."""
     counts = [[file, count] for file, count in corpus.counts.items()]
     return {"generator": corpus.generator, "counts": counts, "seed": corpus.seed}
 

@@ -15,7 +15,7 @@ from pacenote.provision.distributions.registry import default_version
 
 
 def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
-    """The plan of a challenge without its targets, which are not known before the engine runs.
+    """Returns the plan of a challenge without its targets, which are not known before the engine runs.
 
     Raises TrackError with the problems of all tasks.
     """
@@ -32,7 +32,7 @@ def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, con
 
 
 def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInfo:
-    """The engine that the race will start, or the one of the existing cluster.
+    """Returns the engine that the race will start, or the one of the existing cluster.
 
     The planner needs it because some requests differ between engines. Raises EngineError, and UsageError for
     an unknown distribution.
@@ -44,7 +44,7 @@ def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInf
 
 
 def running_engine(cluster: Cluster) -> EngineInfo:
-    """The engine of a running cluster. Raises EngineError."""
+    """Returns the engine of a running cluster. Raises EngineError."""
     return cluster.info().engine
 
 

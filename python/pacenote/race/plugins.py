@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def track_plugins(
     track: Track, home: Path, *, offline: bool, warn: Callable[[str], None]
 ) -> Generator[TrackPlugins | None, None, None]:
-    """The plug-ins of a track, which are unloaded at the end of the block; None without plug-ins.
+    """Yields the plug-ins of a track, which are unloaded at the end of the block, or None if it has none.
 
     Installs the packages that they depend on. Calls `warn` before their code runs, and for packages that
     cannot be installed. Raises TrackError.
@@ -58,7 +58,7 @@ def track_plugins(
 def _install_packages(
     requirements: tuple[str, ...], home: Path, offline: bool, warn: Callable[[str], None]
 ) -> tuple[Path, ...]:
-    """The folders of the installed packages.
+    """Returns the folders of the installed packages.
 
     A package that cannot be installed is skipped, so that tasks that do not need it can run; code that
     imports it fails with the name of the module.
@@ -75,14 +75,17 @@ def _install_packages(
 
 
 def plugin_names(plugins: TrackPlugins | None) -> PluginNames:
-    """The names that plug-ins have registered, for the planner."""
+    """Returns the names that plug-ins have registered, for the planner."""
     return NO_PLUGINS if plugins is None else plugins.names
 
 
 def run_track_processors(
     prepared: PreparedTrack, plugins: TrackPlugins | None, request: RaceRequest
 ) -> PreparedTrack:
-    """The track as changed by its track processors and checked by its validators. Raises TrackError."""
+    """Returns the track as changed by its track processors and checked by its validators.
+
+    Raises TrackError.
+    """
     if plugins is None:
         return prepared
     name = prepared.challenge.name
@@ -92,7 +95,7 @@ def run_track_processors(
 
 
 def source_files(plugins: TrackPlugins | None, track: Track) -> SourceFiles:
-    """A function that returns the data files that the parameter source of a task reads."""
+    """Returns a function that returns the data files that the parameter source of a task reads."""
     return no_source_files if plugins is None else lambda task: plugins.source_files(task, track)
 
 
@@ -120,7 +123,7 @@ def python_tasks_of(
     context: CompileContext,
     warn: Callable[[str], None],
 ) -> PythonTasks | None:
-    """The tasks of a plan that need Python while they run; None if there are none."""
+    """Returns the tasks of a plan that need Python while they run, or None if there are none."""
     if not plan.needs_python:
         return None
     from pacenote.plugins.plugin_registry import PluginRegistry
@@ -169,7 +172,7 @@ def _python_task(index: int, planned: PlannedTask, task: Task, rally_task: Rally
 
 
 def _max_operations(bound: TaskBound) -> int | None:
-    """The number of operations of each client; None if the bound does not determine it."""
+    """Returns the number of operations of each client, or None if the bound does not determine it."""
     if not isinstance(bound, Iterations) or bound.measured == UNTIL_EXHAUSTED:
         return None
     return bound.warmup + bound.measured

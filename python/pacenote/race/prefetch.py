@@ -15,12 +15,12 @@ from pacenote.track.prepare import prepare_track
 
 
 def prefetch_engine(request: RaceRequest, progress: ProgressCallback) -> Path:
-    """The folder of the installed engine. Raises UsageError and EngineError."""
+    """Returns the folder of the installed engine. Raises UsageError and EngineError."""
     return install_engine(engine_request(request, artifacts=request.home), progress).folder
 
 
 def prefetch_corpora(request: RaceRequest, progress: ProgressCallback) -> Mapping[str, list[Path]]:
-    """The data files of the request's challenge by corpus, unpacked and checked.
+    """Returns the data files of the request's challenge by corpus, unpacked and checked.
 
     Raises TrackError, UsageError and CorpusError as a race does.
     """

@@ -29,7 +29,7 @@ _SCHEMES: dict[str, Authentication] = {"basic": "basic", "apikey": "api-key", "b
 
 
 def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: PreparedCorpora) -> RaceRecord:
-    """The record before the engine is started."""
+    """Returns the record before the engine is started."""
     track, challenge = prepared.track, prepared.challenge
     provisioned = request.pipeline != "benchmark-only"
     unreported = [
@@ -56,7 +56,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
 
 
 def with_failure(record: RaceRecord, error: BaseException) -> RaceRecord:
-    """The record of a race that ended outside its measured part, with the reason and the verdict."""
+    """Returns the record of a race that ended outside its measured part, with the reason and the verdict."""
     if isinstance(error, KeyboardInterrupt):
         record = dataclasses.replace(record, interrupted=True)
     else:
@@ -66,17 +66,17 @@ def with_failure(record: RaceRecord, error: BaseException) -> RaceRecord:
 
 
 def with_verdict(record: RaceRecord) -> RaceRecord:
-    """The record with its verdict."""
+    """Returns the record with its verdict."""
     return dataclasses.replace(record, verdict=determine_verdict(record))
 
 
 def recorded_plan(name: str, text: str) -> PlanFile:
-    """The name and the checksum of a stored plan document."""
+    """Returns the name and the checksum of a stored plan document."""
     return PlanFile(name, hashlib.sha256(text.encode()).hexdigest())
 
 
 def recorded_cluster(info: ClusterInfo) -> RecordedCluster:
-    """The cluster in the form of the record; values that it does not report are None."""
+    """Returns the cluster as the record stores it; values that it does not report are None."""
     return RecordedCluster(
         distribution=info.distribution,
         version=info.version or None,
@@ -88,7 +88,9 @@ def recorded_cluster(info: ClusterInfo) -> RecordedCluster:
 
 
 def recorded_client(target: Target) -> RecordedClient:
-    """The client settings that may affect the results, in the form of the record and without secrets."""
+    """Returns the client settings that may affect the results, as the record stores them and without
+    secrets.
+    """
     encrypted = any(host.scheme == "https" for host in target.hosts)
     schemes = [value.partition(" ")[0].lower() for name, value in target.headers if name == "authorization"]
     return RecordedClient(

@@ -102,7 +102,7 @@ class RaceContext:
     """The plug-ins of the track, if it has any."""
 
     def replan(self, challenge: Challenge) -> Plan:
-        """The plan of a changed challenge. Raises TrackError."""
+        """Returns the plan of a changed challenge. Raises TrackError."""
         track = dataclasses.replace(self.prepared.track, challenges=(challenge,))
         return plan_challenge(self.request, track, challenge, self.plan_context)
 
@@ -130,7 +130,7 @@ PlanCheck = Callable[[Challenge, Plan], None]
 
 
 def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
-    """The steps of a race according to the declarations of its track.
+    """Returns the steps of a race according to the declarations of its track.
 
     Raises TrackError, and UsageError for hosts and cars that the race would refuse.
     """
@@ -221,7 +221,10 @@ class _Preparation:
             raise
 
     def _check_engine(self) -> EngineRequest:
-        """The engine to start. Raises UsageError and EngineError if it is known that it cannot start."""
+        """Returns the engine to start.
+
+        Raises UsageError and EngineError if it is known that it cannot start.
+        """
         request = self.request
         folder = RaceFolder(RaceStore(request.home).races / request.race_id)
         engine = engine_request(request, folder.artifacts)
@@ -248,7 +251,7 @@ class _Preparation:
 def _load_track(
     request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]
 ) -> PreparedTrack:
-    """The track as it runs; an existing cluster determines the version and flavor of the engine."""
+    """Returns the track as it runs; an existing cluster determines the version and flavor of the engine."""
     engine = expected_engine(request, existing)
     if engine.is_serverless:
         request = dataclasses.replace(request, build_flavor=SERVERLESS)

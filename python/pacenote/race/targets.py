@@ -17,7 +17,7 @@ _DEFAULT_HOSTS = ("127.0.0.1:9200",)
 
 
 def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
-    """The existing clusters of a race, the one under test first; sends no requests.
+    """Returns the existing clusters of a race, the one under test first. Sends no requests.
 
     The result is empty if the race starts an engine. Raises UsageError for invalid hosts and client options.
     """
@@ -28,7 +28,7 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
 
 
 def check_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
-    """The existing cluster under test; None if the race starts an engine.
+    """Returns the existing cluster under test, or None if the race starts an engine.
 
     Sends a request to each cluster of the race, so that failures are found before the race. Calls `warn` with
     each warning about a connection, such as certificates that are not verified. Raises UsageError as
@@ -45,7 +45,7 @@ def check_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster
 
 
 def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
-    """The plan with its targets: the cluster under test, and the other clusters of the request."""
+    """Returns the plan with its targets: the cluster under test, and the other clusters of the request."""
     others = tuple(
         NamedTarget(other.name, _target(existing_cluster(other.hosts, other.client), other.client))
         for other in request.additional_clusters

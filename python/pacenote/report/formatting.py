@@ -6,7 +6,9 @@ from pacenote.report.rows import SHORT_WINDOW_MARK, Row
 
 
 def format_value(value: float | int | None) -> str:
-    """Six significant digits as in Rally, but never an exponent: `1234567.0` is written as `1234567`."""
+    """Formats a number with six significant digits as in Rally, but never with an exponent: `1234567.0`
+    becomes `1234567`.
+    """
     if value is None:
         return ""
     if isinstance(value, int):
@@ -19,7 +21,7 @@ def format_value(value: float | int | None) -> str:
 
 
 def format_interval(row: Row) -> str:
-    """The mark of a value and its interval; empty for a value without a mark."""
+    """Returns the mark of a value and its interval, or an empty string for a value without a mark."""
     if row.mark in ("", SHORT_WINDOW_MARK):
         return row.mark
     if row.low is None and row.high is None:

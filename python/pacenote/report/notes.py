@@ -22,7 +22,7 @@ _WAITED_SHARE = 0.01
 
 
 def header(record: RaceRecord) -> tuple[Note, ...]:
-    """Notes on the track, the engine and the options of the race; unknown values are omitted."""
+    """Returns notes on the track, the engine and the options of the race; unknown values are omitted."""
     cluster = record.cluster
     engine = " ".join(part for part in (cluster.distribution, cluster.version, cluster.flavor) if part)
     lines = (
@@ -39,7 +39,9 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
 
 
 def notes(record: RaceRecord) -> tuple[Note, ...]:
-    """Warnings, the most frequent errors, how the cluster was reached, the data, and missing telemetry."""
+    """Returns warnings, the most frequent errors, how the cluster was reached, the data, and missing
+    telemetry.
+    """
     lines = [
         *(note for task in record.tasks for note in _task_notes(task, record)),
         *(Note("Client", text) for text in _client_texts(record.client)),
@@ -130,7 +132,9 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
 
 
 def _unsteady_text(task: TaskResult) -> str:
-    """The changes while a task was measured; empty if it was steady or its state is unknown."""
+    """Returns the changes while a task was measured, or an empty string if it was steady or its state is
+    unknown.
+    """
     steady = task.steady
     if steady.by is None or not steady.changes:
         return ""
@@ -149,7 +153,9 @@ def _unsteady_text(task: TaskResult) -> str:
 
 
 def _waited_text(task: TaskResult) -> str:
-    """The operations that were due while no client was free; empty if a closed loop has few of them."""
+    """Returns the operations that were due while no client was free, or an empty string if a closed loop has
+    few of them.
+    """
     waited, operations = task.accounting.waited, task.accounting.operations
     if task.open_loop and waited:
         ceiling = format_count(task.clients, "connection")

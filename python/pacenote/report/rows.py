@@ -38,7 +38,7 @@ class Row:
     """Name of the task or index; empty for a value of the whole race."""
 
     value: float | int | None
-    """The value in `unit`; None without a value."""
+    """The value in `unit`, or None without a value."""
 
     unit: str
     """Unit of the value; empty for a count."""
@@ -50,10 +50,10 @@ class Row:
     """Reference to a footnote: `UNSUPPORTED_MARK`, `SHORT_WINDOW_MARK` or empty."""
 
     low: float | None = None
-    """Lower end of the 95 % interval of a marked value; None if the samples do not give one."""
+    """Lower end of the 95 % interval of a marked value, or None if the samples do not give one."""
 
     high: float | None = None
-    """Upper end of the 95 % interval of a marked value; None if the samples do not give one."""
+    """Upper end of the 95 % interval of a marked value, or None if the samples do not give one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,9 @@ class Report:
 
 
 def note_lines(report: Report) -> list[Note]:
-    """Verdict, reasons, notes and footnotes as lines, in the order in which every renderer prints them."""
+    """Returns verdict, reasons, notes and footnotes as lines, in the order in which every renderer prints
+    them.
+    """
     verdict = [
         Note("Verdict", report.verdict.state),
         *(Note("Reason", text) for text in report.verdict.reasons),

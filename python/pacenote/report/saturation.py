@@ -25,7 +25,7 @@ def render_saturation(found: SaturationResult) -> str:
 
 
 def answer(found: SaturationResult) -> str:
-    """The answer in one line."""
+    """Returns the answer in one line."""
     if found.stable is None and found.unstable is None:
         return "no probe was completed"
     if found.stable is None:

@@ -50,7 +50,7 @@ _HEAP = ("segments", "doc values", "terms", "norms", "points", "stored fields")
 
 
 def build_report(record: RaceRecord, show: ShownRows = "available") -> Report:
-    """The report of a race, which may have been interrupted or still be running."""
+    """Returns the report of a race, which may have been interrupted or may still be running."""
     reported = [task for task in record.tasks if task.task not in record.unreported or task.error_rate > 0]
     rows = [
         *_system_rows(record.system),
@@ -117,7 +117,9 @@ def _task_rows(task: TaskResult) -> Iterator[Row]:
 
 
 def _percent(rate: float) -> float:
-    """Percent with two decimals as in Rally, unless rounding would hide all failures or all successes."""
+    """Returns a percentage with two decimals as in Rally, unless rounding would hide all failures or all
+    successes.
+    """
     percent = rate * 100
     rounded = round(percent, 2)
     hides = rounded <= 0.0 < percent or percent < 100.0 <= rounded

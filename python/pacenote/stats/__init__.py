@@ -1,6 +1,6 @@
-"""Statistics of the results of several measurements: pure functions of numbers.
+"""Statistics over several measurements: pure functions of numbers.
 
-`usl` fits the Universal Scalability Law to throughput by number of clients; `fit_usl` is its entry point.
-Statistics of one race are computed by the Rust core, and what a report shows belongs to `report`. Only `lab`
+`usl` fits the Universal Scalability Law to throughput by number of clients; `fit_usl` is its entry point. The
+Rust core computes the statistics of a single race, and `report` determines what a report shows. Only `lab`
 uses this package.
 """

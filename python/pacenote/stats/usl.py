@@ -2,10 +2,10 @@
 
     X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1))
 
-lambda is the throughput of one client, sigma the share of the work that is serialized (contention), kappa the
-cost of keeping the participants consistent with each other (coherency). With kappa above 0, throughput peaks
-at N = sqrt((1 - sigma) / kappa). Source: N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007,
-chapters 4 to 6.
+lambda is the throughput of one client, sigma the fraction of the work that is serialized (contention), and
+kappa the cost of keeping the participants consistent with each other (coherency). With kappa above 0,
+throughput peaks at N = sqrt((1 - sigma) / kappa). Source: N. J. Gunther, "Guerrilla Capacity Planning",
+Springer 2007, chapters 4 to 6.
 
 N / X is a linear function of 1/lambda, sigma/lambda and kappa/lambda. None of them is negative, so the fit is
 a non-negative least squares problem. The errors of throughput are assumed to be relative. The 95 % intervals
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pacenote.model.saturation import Estimate, UslFit
 
 MIN_LEVELS = 6
-"""Minimum number of concurrency levels that distinguishes contention from coherency."""
+"""Minimum number of concurrency levels that can distinguish contention from coherency."""
 
 RESAMPLES = 1_000
 """Number of bootstrap samples."""
@@ -42,13 +42,13 @@ class _Curve:
     """lambda: work per second of one client."""
 
     contention: float
-    """sigma: share of the work that is serialized."""
+    """sigma: fraction of the work that is serialized."""
 
     coherency: float
     """kappa: cost of consistency between each pair of clients."""
 
     def throughput(self, clients: float) -> float:
-        """Work per second with this number of clients."""
+        """Returns the work per second with this number of clients."""
         queueing = self.contention * (clients - 1)
         return self.alone * clients / (1 + queueing + self.coherency * clients * (clients - 1))
 
@@ -92,8 +92,8 @@ def fit_usl(measured: Mapping[int, Sequence[float]], seed: int) -> UslFit | None
 
 
 def _fit(rates: Mapping[int, float]) -> _Curve:
-    """The curve with the least squared relative deviations of N / X."""
-    # Importing SciPy takes almost a second and starts threads, so it is delayed until after the last
+    """Returns the curve with the least squared relative deviations of N / X."""
+    # Importing SciPy takes almost a second and starts threads, so it is imported only after the last
     # measurement.
     import numpy as np
     from scipy.optimize import nnls
@@ -126,6 +126,6 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def powers_of_two(highest: int) -> tuple[int, ...]:
-    """The levels 1, 2, 4, … below `highest`, and `highest` itself."""
+    """Returns the levels 1, 2, 4, … below `highest`, and `highest` itself."""
     levels = itertools.takewhile(lambda level: level < highest, (2**power for power in itertools.count()))
     return (*levels, highest)

@@ -17,7 +17,7 @@ PRIVATE_FILE = 0o600
 
 
 def store_error(action: str, path: Path, error: OSError) -> StoreError:
-    """The error for a failed file operation: `action` is a verb such as `write`."""
+    """Returns the error for a failed file operation; `action` is a verb such as `write`."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(
             f"cannot {action} {path}: the disk is full", hint="free some space or set PACENOTE_HOME"

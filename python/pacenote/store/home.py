@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def default_home() -> Path:
-    """The folder named by `PACENOTE_HOME`, or `~/.pacenote`."""
+    """Returns the folder named by `PACENOTE_HOME`, or `~/.pacenote`."""
     chosen = os.environ.get("PACENOTE_HOME")
     return Path(chosen).expanduser() if chosen else Path.home() / ".pacenote"

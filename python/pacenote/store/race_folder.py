@@ -87,7 +87,10 @@ class RaceFolder:
         write_atomically(self.plan_json, text.encode())
 
     def read(self) -> RaceRecord:
-        """The record, with all finished tasks if the race is running or was killed. Raises StoreError."""
+        """Returns the record, with all finished tasks if the race is running or was killed.
+
+        Raises StoreError.
+        """
         try:
             record = RaceRecord.from_document(json.loads(self.race_json.read_bytes()))
         except FileNotFoundError:

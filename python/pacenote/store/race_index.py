@@ -123,7 +123,7 @@ class RaceIndex:
 
     @contextlib.contextmanager
     def _updated(self) -> Generator[sqlite3.Connection, None, None]:
-        """An up-to-date index: the file, rebuilt if it is damaged, or one in memory."""
+        """Yields an up-to-date index: the file, rebuilt if it is damaged, or one in memory."""
         database = self._open()
         try:
             yield database
@@ -213,12 +213,14 @@ def _prepare_table(database: sqlite3.Connection) -> None:
 
 
 def _indexed(database: sqlite3.Connection) -> dict[str, str]:
-    """The fingerprints of the races in the index, by id."""
+    """Returns the fingerprints of the races in the index, by id."""
     return dict(database.execute("SELECT id, stamp FROM races"))
 
 
 def _fingerprints(races: Path) -> dict[str, str]:
-    """A string for each race folder, by id; it changes whenever the folder's `race.json` is replaced."""
+    """Returns a string for each race folder, by id, that changes whenever the folder's `race.json` is
+    replaced.
+    """
     fingerprints: dict[str, str] = {}
     with contextlib.suppress(OSError), os.scandir(races) as entries:
         for entry in entries:
@@ -229,7 +231,7 @@ def _fingerprints(races: Path) -> dict[str, str]:
 
 
 def _row(folder: Path) -> tuple[str, ...]:
-    """The values of `_COLUMNS`."""
+    """Returns the values of `_COLUMNS`."""
     try:
         record = RaceRecord.from_document(json.loads((folder / "race.json").read_bytes()))
     except (OSError, ValueError, RecursionError, PacenoteError):
@@ -260,7 +262,7 @@ def _state(record: RaceRecord) -> RaceState:
 
 
 def _query(criteria: RaceFilter) -> tuple[str, list[str]]:
-    """The SQL statement and the values of its parameters."""
+    """Returns the SQL statement and the values of its parameters."""
     conditions: list[str] = []
     values: list[str] = []
     for condition, value in (

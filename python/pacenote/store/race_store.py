@@ -43,7 +43,9 @@ def check_home(home: Path) -> None:
 
 
 def is_race_id(text: str) -> bool:
-    """Whether the text is a valid race id: the name of a folder on every system, and not `latest`."""
+    """Returns whether the text is a valid race id: a folder name that is valid on every system, and not
+    `latest`.
+    """
     return text != LATEST and _ID.fullmatch(text) is not None
 
 
@@ -84,13 +86,13 @@ class RaceStore:
         return folder
 
     def folder(self, reference: str) -> RaceFolder:
-        """The folder of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
+        """Returns the folder of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
         if is_race_id(reference) and (self.races / reference).is_dir():
             return RaceFolder(self.races / reference)
         return RaceFolder(self.races / self._resolve(reference))
 
     def load(self, reference: str) -> RaceRecord:
-        """The record of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
+        """Returns the record of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
         return self.folder(reference).read()
 
     def list(self, criteria: RaceFilter) -> list[RaceSummary]:

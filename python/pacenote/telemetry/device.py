@@ -22,7 +22,7 @@ class ObservedCluster:
     """Reads a path of the cluster."""
 
     startup_s: float | None
-    """Seconds from the spawn of the node until it was healthy; None if Pacenote did not start it."""
+    """Seconds from the spawn of the node until it was healthy, or None if Pacenote did not start it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,9 @@ class TelemetryDevices:
 
 
 def _storable(reading: DeviceReading) -> tuple[DeviceReading, tuple[str, ...]]:
-    """The values of a reading that `race.json` can store and restore, and the problems of the reading."""
+    """Returns the values of a reading that `race.json` can store and restore, and the problems of the
+    reading.
+    """
     problems = list(reading.problems)
     system: dict[str, Any] = {}
     for key, value in reading.system.items():

@@ -36,7 +36,7 @@ class _Counter:
     field: str
 
     def read(self, shard: Mapping[str, Any]) -> int | None:
-        """The value of a shard; None if the engine does not report it."""
+        """Returns the value of a shard, or None if the engine does not report it."""
         value = shard.get(self.group, {}).get(self.field)
         return value if isinstance(value, int) else None
 
@@ -90,7 +90,7 @@ class _Differences:
 
 
 def is_measured(index: str) -> bool:
-    """Whether the statistics include the index: it is not a system index."""
+    """Returns whether the statistics include the index: it is not a system index."""
     if index.startswith(".ds-"):
         return not index.startswith(".ds-.")
     return not index.startswith(".")
@@ -150,7 +150,7 @@ def _primaries(reply: Mapping[str, Any]) -> _Shards:
 
 
 def _copies(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Every shard copy, primaries and replicas."""
+    """Returns every shard copy, primaries and replicas."""
     indices = _indices(reply).values()
     return [copy for index in indices for copies in index["shards"].values() for copy in copies]
 
@@ -170,7 +170,9 @@ def _differences(before: _Shards, after: _Shards, counter: _Counter) -> _Differe
 
 
 def _total(shards: Sequence[Mapping[str, Any]], counter: _Counter) -> int | None:
-    """The sum over shards; None if a shard lacks the value, because an incomplete sum would be misleading."""
+    """Returns the sum over shards, or None if a shard lacks the value, because an incomplete sum would be
+    misleading.
+    """
     values = [value for shard in shards if (value := counter.read(shard)) is not None]
     return sum(values) if len(values) == len(shards) else None
 

@@ -1,4 +1,4 @@
-"""Selects the branch of a track repository for an engine: Rally's rule, based only on names."""
+"""Selects the branch of a track repository for an engine by Rally's rule, which considers only names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NEWEST = ("master", "main")
 
 
 def best_branch(branches: Collection[str], version: str) -> str | None:
-    """Returns the branch for an engine version, None if no branch fits or the version is malformed.
+    """Returns the branch for an engine version, or None if no branch fits or the version is malformed.
 
-    It is the branch of exactly that version, with or without its suffix, of the nearest minor version
-    that is not newer, or of the major version. Without a version, or for one newer than every branch, it is
-    `master`, or `main` if there is no `master`.
+    The branch is the first that exists: that of exactly this version, with or without its suffix; of the
+    nearest minor version that is not newer; of the major version. Without a version, or for one that is newer
+    than every branch, it is `master`, or `main` if there is no `master`.
     """
     if not version or version == SERVERLESS:
         return _newest(branches)

@@ -1,6 +1,6 @@
 """Installs the Python packages of a track's plug-in with pip, into a separate folder.
 
-There is one folder per list of requirements and Python version, so that tracks do not affect each other and
+Each list of requirements and Python version has its own folder, so tracks do not affect each other and
 packages are not installed twice.
 """
 
@@ -27,10 +27,10 @@ def dependency_folder(requirements: Sequence[str], home: Path) -> Path:
 
 
 def install_dependencies(requirements: Sequence[str], home: Path, offline: bool) -> Path:
-    """Installs pip requirements that are not installed yet; returns the folder for `sys.path`.
+    """Installs pip requirements that are not installed yet, and returns the folder for `sys.path`.
 
-    Raises `TrackError` for a malformed requirement, when pip fails, or when packages are missing and
-    `offline` forbids downloads.
+    Raises `TrackError` for a malformed requirement, if pip fails, or if packages are missing and `offline`
+    forbids downloads.
     """
     folder = dependency_folder(requirements, home)
     if folder.is_dir():
@@ -60,7 +60,8 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
 
 def _pip(requirements: Sequence[str], target: Path) -> None:
     quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location")
-    # The packages of this environment do not matter to a separate folder; reading them takes 0.3 s.
+    # This environment's packages do not affect a separate folder, and checking them for conflicts takes 0.3
+    # s.
     command = [sys.executable, "-m", "pip", "install", *quiet, "--no-warn-conflicts"]
     result = subprocess.run(
         [*command, "--target", str(target), *requirements],

@@ -1,4 +1,4 @@
-"""`--include-tasks` and `--exclude-tasks`: which tasks of a track are kept.
+"""Selects the tasks of a track for `--include-tasks` and `--exclude-tasks`.
 
 A filter is the name of a task, `type:` with an operation type, or `tag:` with a tag. A parallel element
 keeps only the tasks that are selected, and is removed if none is selected.
@@ -22,7 +22,7 @@ _KIND_NAMES = {"name": "task", "type": "operation type", "tag": "tag"}
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """One filter of tasks."""
+    """A filter that selects tasks."""
 
     kind: FilterKind
     """What the filter compares: the name of a task, the type of its operation, or its tags."""
@@ -31,7 +31,7 @@ class TaskFilter:
     """The value that matches."""
 
     def matches(self, task: Task) -> bool:
-        """Whether the filter matches a task."""
+        """Returns whether the filter matches a task."""
         return self.value in _values(self.kind, task)
 
 

@@ -14,7 +14,7 @@ _NOT_INHERITED = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
 )
-"""Variables that git sets in hooks; if a hook starts a race, they would select the repository of the hook."""
+"""Variables that git sets in hooks. If a hook starts a race, they would select the hook's repository."""
 
 
 _DEFAULTS = {
@@ -22,7 +22,7 @@ _DEFAULTS = {
     "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
     "GIT_HTTP_LOW_SPEED_TIME": "30",
 }
-"""Environment in which unresponsive hosts and prompts cause an error."""
+"""Environment variables with which unresponsive hosts and prompts cause an error."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _ADVICE = ("warning:", "hint:")
@@ -66,8 +66,8 @@ def strip_credentials(text: str) -> str:
 
 
 def _reason(output: str) -> str:
-    """Returns the line that begins with `fatal:`, and the line before it with the reason of ssh or
-    the host.
+    """Returns the line that begins with `fatal:`, and the line before it, which contains the reason from ssh
+    or the host.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_ADVICE)]

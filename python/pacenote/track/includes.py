@@ -1,11 +1,10 @@
 """Includes the fragments of a track in its text, before Jinja renders it.
 
 `{{ rally.collect(parts="operations/*.json") }}` is replaced by the text of the matching files, sorted by name
-and joined by a comma and a line break; without a match, by an empty string. Fragments may collect others,
-relative to their own folder. The text is replaced before Jinja renders it, so that a variable set in one
-fragment can be read in another, and so that the parameters of fragments are known. Only this exact spelling
-is replaced (double quotes, at least one space inside the braces); the macro of the helpers renders any other
-spelling.
+and joined by a comma and a line break; if no file matches, by an empty string. Fragments may collect others,
+relative to their own folder. This happens before rendering so that one fragment can read a variable that
+another sets, and so that the parameters that fragments read are known. Only this exact spelling is replaced
+(double quotes, at least one space inside the braces); the helpers' macro renders any other spelling.
 """
 
 from __future__ import annotations
@@ -74,7 +73,8 @@ class AssembledText:
         return "".join(segment.text for segment in self.segments)
 
     def origin(self, line: int) -> SourceLocation:
-        """Returns the origin of a line (from 1); if it has several parts, that of the longest part."""
+        """Returns the origin of a line (from 1). If the line has several parts, it is the origin of the
+        longest part."""
         parts = [part for part in self.line_parts() if part.line == line]
         if not parts:
             return SourceLocation(self.segments[0].file, 1)
@@ -93,7 +93,7 @@ class AssembledText:
 def assemble(source: TrackSource, file: Path) -> AssembledText:
     """Assembles a file of the track with all fragments that it collects.
 
-    Raises `TrackError` if a file cannot be read or collects itself.
+    Raises `TrackError` if a file cannot be read, or if it collects itself.
     """
     return AssembledText(tuple(_segments(source, file, ())))
 

@@ -30,7 +30,7 @@ def load_track(source: TrackSource, params: Mapping[str, Any], options: RenderOp
     """Returns the model of a track.
 
     Raises `TrackError`: immediately for text that cannot be rendered or is not JSON, otherwise with all
-    problems of the track and of its parameters together, each with its location.
+    problems of the track and its parameters, each with its location.
     """
     with _redacting(params) as secrets:
         return _load(source, params, options, secrets)
@@ -38,7 +38,7 @@ def load_track(source: TrackSource, params: Mapping[str, Any], options: RenderOp
 
 @contextlib.contextmanager
 def _redacting(params: Mapping[str, Any]) -> Generator[frozenset[str], None, None]:
-    """Redacts the secrets among the parameters in errors."""
+    """Redacts secret parameters in errors, and yields the secrets."""
     secrets = secret_values(params)
     try:
         yield secrets

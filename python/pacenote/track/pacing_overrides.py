@@ -10,9 +10,10 @@ from pacenote.model.track import BUILT_IN_SCHEDULES, Challenge, Parallel, Task, 
 
 
 def apply_pacing_options(track: Track, pacing: PacingOptions) -> Track:
-    """Returns the track with the chosen arrivals, and with `max_connections` clients in open-loop tasks.
+    """Returns the track with the selected arrivals, and with `max_connections` clients for open-loop tasks.
 
-    Iterations count per client: more clients run fewer each, rounded up, so that a task keeps its length.
+    Iterations are per client: with more clients, each runs fewer (rounded up), so the length of a task does
+    not change.
     """
     challenges = tuple(_challenge(challenge, pacing) for challenge in track.challenges)
     return dataclasses.replace(track, challenges=challenges)

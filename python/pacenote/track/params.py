@@ -1,4 +1,4 @@
-"""Reads lists (`a,b`) and dictionaries (`k:v,k2:v2`) of the command line, as Rally does.
+"""Parses lists (`a,b`) and dictionaries (`k:v,k2:v2`) on the command line, as Rally does.
 
 Both may also be inline JSON, or the name of a `.json` file. In the short form, a value in single quotes is a
 string, which may contain commas; any other value is a whole number, a number, true, false, none, or otherwise
@@ -22,7 +22,7 @@ _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
 """An item up to the next comma outside quotes."""
 
 _QUOTED = re.compile(r"^([^':]*:|)'([^']*)'$")
-"""An item of a list that is quoted, as a whole or after its kind (`tag:'a,b'`)."""
+"""A list item that is quoted, either as a whole or after its kind (`tag:'a,b'`)."""
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -32,7 +32,7 @@ def _read_file(name: str) -> str:
 
 
 def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) -> list[Any]:
-    """Reads a list; `option` names it in messages, such as `--include-tasks`.
+    """Parses a list. `option` is its name in messages, such as `--include-tasks`.
 
     Raises `UsageError` if the text is not a list.
     """
@@ -51,7 +51,7 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
 def parse_dict(
     text: str, option: str, read: Callable[[str], str] = _read_file, texts: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Reads a dictionary; `option` names it in messages, such as `--track-params`.
+    """Parses a dictionary. `option` is its name in messages, such as `--track-params`.
 
     Values of keys in `texts` are always strings: `007` can be a password.
 

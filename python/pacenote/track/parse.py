@@ -1,7 +1,7 @@
-"""Parses the JSON of a track into its model; reports all problems with their locations.
+"""Parses the JSON of a track into its model, and reports all problems with their locations.
 
 Rules and names are Rally's. `parse_corpora`, `parse_operations` and `parse_schedule` read their parts of a
-track; this file reads the root, and the indices and templates with their bodies.
+track; this file parses the root, and the indices and templates with their bodies.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Bodies:
         self._render = render
 
     def read(self, item: FieldReader, key: str) -> dict[str, Any] | None:
-        """Returns the body in the file that `key` names, None after recording a problem."""
+        """Returns the body in the file that `key` specifies, or None after recording a problem."""
         name = item.required_text(key)
         if not name:
             return None

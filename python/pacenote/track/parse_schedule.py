@@ -17,7 +17,7 @@ _SINGLE_KEYS = ("challenge", "test_procedure", "test-procedure")
 _LIST_KEYS = ("challenges", "test_procedures", "test-procedures")
 
 _MAX_CLIENTS = 1_000_000
-"""Maximum number of clients: more connections than one host can open. Each client takes memory."""
+"""Maximum number of clients, which is more connections than one host can open. Each client takes memory."""
 
 Operations = Mapping[str, Operation]
 """The named operations of a track by name."""

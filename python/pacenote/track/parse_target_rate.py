@@ -18,7 +18,7 @@ _NO_TARGET = (None, False, 0, "", "0", "none", "None")
 
 
 def parse_target_throughput(item: FieldReader) -> Rate | None:
-    """Reads operations per second, or a string such as `10 docs/s`; 0, false, none and empty mean no
+    """Parses operations per second, or a string such as `10 docs/s`. 0, false, none and empty mean no
     target.
     """
     value = item.data.get("target-throughput")
@@ -41,7 +41,7 @@ def parse_target_throughput(item: FieldReader) -> Rate | None:
 
 
 def parse_target_interval(item: FieldReader) -> float | None:
-    """Reads seconds between two operations over all clients; 0, false, none and empty mean no target."""
+    """Parses the seconds between two operations over all clients. 0, false, none and empty mean no target."""
     value = item.data.get("target-interval")
     if value in _NO_TARGET:
         return None

@@ -30,13 +30,13 @@ class LocatedTrack:
     """Its folder and entry file."""
 
     revision: str | None = None
-    """The revision of its repository, None if it is not from a repository."""
+    """The revision of its repository, or None if it is not from a repository."""
 
     notes: tuple[str, ...] = ()
     """Notes for the user about its origin."""
 
     warnings: tuple[str, ...] = ()
-    """Warnings, such as that the repository cannot be updated."""
+    """Warnings, for example that the repository cannot be updated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class PreparedTrack:
 
 
 def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> LocatedTrack:
-    """Returns the location of the requested track; may clone or update a repository.
+    """Returns the location of the requested track. May clone or update a repository.
 
-    Raises `TrackError` when there is no such track, `UsageError` for a malformed repository.
+    Raises `TrackError` if there is no such track, and `UsageError` for a malformed repository.
     """
     if request.track_path is not None:
         return LocatedTrack(open_track(request.track_path))
@@ -95,7 +95,7 @@ def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda
 
 
 def checkout_repository(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Checkout:
-    """Returns the requested repository at the matching revision. Raises like `locate_track`."""
+    """Returns the requested repository at the matching revision. Raises the same errors as `locate_track`."""
     name = DEFAULT_REPOSITORY if request.track_repository is None else request.track_repository
     repository = open_repository(
         name, request.repository_urls, request.home, offline=request.offline, progress=progress
@@ -106,9 +106,9 @@ def checkout_repository(request: TrackRequest, progress: Callable[[str], None] =
 def load_selected_track(
     request: TrackRequest, progress: Callable[[str], None] = lambda _: None
 ) -> SelectedTrack:
-    """Returns the requested track with only the requested tasks; challenges may be empty.
+    """Returns the requested track with only the requested tasks. Challenges may be empty.
 
-    Raises `TrackError` for problems of the track, and `UsageError` for problems of the request.
+    Raises `TrackError` for problems in the track, and `UsageError` for problems in the request.
     """
     located = locate_track(request, progress)
     track = load_track(located.source, request.track_params, render_options(request))
@@ -123,7 +123,7 @@ def load_selected_track(
 def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> PreparedTrack:
     """Returns the requested track, ready to run, and its challenge.
 
-    Raises like `load_selected_track`, and `UsageError` for a challenge without remaining tasks.
+    Raises the same errors as `load_selected_track`, and `UsageError` if no tasks of the challenge remain.
     """
     selected = load_selected_track(request, progress)
     notes = selected.located.notes

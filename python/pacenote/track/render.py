@@ -1,8 +1,9 @@
 """Renders the text of a track with Jinja2, in the environment that Rally's tracks expect.
 
 Undefined variables are lenient (empty, false). Track parameters are globals; Rally's own globals `now`,
-`glob`, `build_flavor` and `serverless_operator` replace them. Bodies of indices and templates get the
-parameters, the two flavors and the helpers, but neither `now` nor date filters, and cannot include files.
+`glob`, `build_flavor` and `serverless_operator` replace them. The bodies of indices and templates can use the
+parameters, `build_flavor`, `serverless_operator` and the helpers, but neither `now` nor the date filters, and
+cannot include files.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ _HELPERS = """\
 _HELPER_NAMES = ("rally.helpers", "benchmark.helpers")
 _HELPER_FILE = "<helpers>"
 RESERVED_NAMES = frozenset({"now", "glob", "build_flavor", "serverless_operator"})
-"""Variables that Rally sets in templates, so that parameters cannot have these names."""
+"""Variables that Rally sets in templates. Parameters cannot have these names."""
 
 _NOT_PARAMETERS = RESERVED_NAMES | {"rally", "benchmark", *jinja2.defaults.DEFAULT_NAMESPACE}
 
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """The options of rendering besides text and parameters."""
+    """Options for rendering, apart from text and parameters."""
 
     now: float
     """The value of `now` in templates, in seconds since 1970."""
@@ -68,7 +69,8 @@ class _References(NamedTuple):
 
 
 class Renderer:
-    """Renders the files of one track, and keeps their text to determine which parameters they read."""
+    """Renders the files of one track, and keeps their text in order to determine which parameters they
+    read."""
 
     def __init__(self, source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> None:
         self._source = source
@@ -92,7 +94,7 @@ class Renderer:
         return self._render(environment, assemble(self._source, file))
 
     def unused_params(self) -> tuple[str, ...]:
-        """Returns the parameters that no text rendered so far can have read, sorted."""
+        """Returns the parameters, sorted, that no text rendered so far can have read."""
         return tuple(sorted(name for name in set(self._params) - RESERVED_NAMES if not self._reads(name)))
 
     def known_params(self) -> set[str]:
@@ -117,7 +119,7 @@ class Renderer:
         if text not in self._analyzed:
             variables: set[str] = set()
             included: list[str] = []
-            # Rendering reports malformed templates that it reaches; others are ignored.
+            # Rendering reports a malformed template if it reaches it; other malformed templates are ignored.
             with contextlib.suppress(jinja2.TemplateError):
                 tree = _ANALYSIS.parse(text)
                 variables = jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
@@ -182,14 +184,14 @@ def _reason(cause: Exception) -> str:
 
 
 class _ErrorLocation(NamedTuple):
-    """Origin of an error."""
+    """The origin of an error."""
 
     file: Path | None
     line: int
 
 
 def _error_location(cause: Exception) -> _ErrorLocation:
-    """The included file and the line of an error; without a file, it is a line of the assembled text."""
+    """Returns the included file and the line of an error; without a file, the line of the assembled text."""
     if isinstance(cause, jinja2.TemplateSyntaxError):
         return _ErrorLocation(Path(cause.filename) if cause.filename else None, cause.lineno)
     file, line = None, 1

@@ -1,7 +1,7 @@
 """The rendered text of a track: its JSON, and the source file and line of a problem.
 
-Rendering moves lines, so the source of a rendered line has to be searched: it is the nearest line at or above
-it that occurs, unchanged by the template, in exactly one file. Messages therefore say "near".
+Rendering moves lines, so the source of a rendered line is inferred: it is that of the nearest line, at or
+above it, whose text occurs exactly once in the source files. Messages therefore say "near".
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from pacenote.track.json_positions import excerpt, line_numbers, nearest_line
 from pacenote.track.source import TrackSource
 
 _MIN_LENGTH = 6
-"""Shorter lines are brackets and commas, which occur in every file."""
+"""Minimum length of a line that is searched for. Shorter lines are brackets and commas, which occur in every
+file."""
 
 _MAX_DISTANCE = 12
 """Number of lines above a problem that are searched."""
@@ -94,7 +95,7 @@ class RenderedTrack:
         return None
 
     def _reject_constant(self, name: str) -> NoReturn:
-        # Python accepts NaN and Infinity, engines do not.
+        # Python accepts NaN and Infinity, but engines do not.
         raise TrackError(f"rendered {self._entry} contains {name}, which is not a JSON number")
 
     def _invalid_json(self, cause: json.JSONDecodeError) -> TrackError:

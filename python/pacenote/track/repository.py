@@ -4,7 +4,7 @@
     ├── NAME/                      the clone; its work tree is not changed
     └── .checkouts/NAME/REVISION/  one work tree per requested revision
 
-Changes of the user in the clone or in a checkout are kept: a checkout is created once and never changed
+A user's changes to the clone or to a checkout are kept: a checkout is created once and never changed
 afterwards. It is removed after two weeks without use, unless one of its files was changed.
 """
 
@@ -48,7 +48,7 @@ class Checkout(FolderRepository):
     """The name of the repository."""
 
     url: str = ""
-    """The URL of the repository, empty if it is local."""
+    """The URL of the repository, or empty if it is local."""
 
     label: str = ""
     """The selected branch, tag or revision."""
@@ -83,7 +83,7 @@ class GitRepository:
     """The name of the repository."""
 
     url: str
-    """The URL that it is cloned from, empty if it is local."""
+    """The URL that it is cloned from, or empty if it is local."""
 
     home: Path
     """Pacenote's home folder."""
@@ -101,7 +101,7 @@ class GitRepository:
     def checkout(self, version: str = "", revision: str | None = None) -> Checkout:
         """Checks out a commit, branch or tag, or the branch for an engine version (empty: the newest).
 
-        Raises `TrackError` when the repository cannot be cloned or has no such revision.
+        Raises `TrackError` if the repository cannot be cloned or has no such revision.
         """
         checkouts = self.home / "tracks" / ".checkouts" / self.name
         try:
@@ -143,7 +143,7 @@ class GitRepository:
         )
 
     def _update(self) -> list[str]:
-        """Clones or fetches the repository; returns a warning if it is used without an update."""
+        """Clones or fetches the repository, and returns a warning if it could not be updated."""
         if not (self.clone / ".git").exists():
             self._clone()
             return []
@@ -187,7 +187,7 @@ class GitRepository:
         fresh.rename(self.clone)
 
     def _matching(self, version: str) -> _Revision:
-        """Looks for a remote branch, then for a local branch, then for a tag `vX`."""
+        """Returns the matching remote branch, otherwise local branch, otherwise tag `vX`."""
         remote, local = self._names(_REMOTE), self._names(_LOCAL)
         branch = best_branch(remote, version)
         if branch is not None:
@@ -261,7 +261,7 @@ class GitRepository:
 
 
 def _changes(root: Path) -> str:
-    """The files of a checkout that differ from its revision, except for those that Python wrote."""
+    """Returns the files of a checkout that differ from its revision, except for those that Python wrote."""
     how = ("--porcelain", "--untracked-files=normal")
     return git("status", *how, "--", ".", ":(exclude,glob)**/__pycache__/**", at=root)
 
@@ -274,7 +274,7 @@ def open_repository(
     offline: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> GitRepository:
-    """Returns the repository with this name or URL; `urls` is the configuration. Raises `UsageError` for any
+    """Returns the repository with this name or URL; `urls` is the configuration. Raises `UsageError` for
     other text.
     """
     if "://" in name_or_url or name_or_url.startswith((".", "/", "~")) or _SSH_URL.fullmatch(name_or_url):
@@ -292,7 +292,7 @@ def open_repository(
 
 
 def _checked_url(url: str) -> str:
-    """Rejects a URL with a password, which git would store in the clone."""
+    """Rejects a URL with a password, because git would store it in the clone."""
     try:
         has_password = "://" in url and urlsplit(url).password is not None
     except ValueError as cause:

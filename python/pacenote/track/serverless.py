@@ -12,14 +12,15 @@ from pacenote.track.filters import keep_tasks
 def for_serverless(track: Track, *, operator: bool) -> Track:
     """Returns the track without the tasks that a serverless cluster does not allow.
 
-    `run-on-serverless` of the task decides, otherwise that of its operation, otherwise the operation type.
-    With `operator`, tasks that only the operator of the cluster may run are kept. Types of plug-ins are kept.
+    The task's `run-on-serverless` determines this, otherwise the operation's, otherwise the operation type.
+    With `operator`, tasks that only the operator of the cluster may run are kept. Operation types of plug-ins
+    are always kept.
     """
     return keep_tasks(track, lambda _, task: _allowed(task, operator=operator))
 
 
 def describe_left_out(before: Challenge, after: Challenge) -> str:
-    """Returns a note about the tasks that were left out, empty if there are none."""
+    """Returns a note about the tasks that were left out, or an empty string if there are none."""
     kept = {task.name for task in after.tasks()}
     removed = [task.name for task in before.tasks() if task.name not in kept]
     return f"left out because they cannot run on serverless: {quoted_list(removed)}" if removed else ""

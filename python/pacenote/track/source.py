@@ -31,7 +31,7 @@ class TrackSource:
     """Its entry file."""
 
     def read(self, path: Path) -> str:
-        """Returns the text of one file of the track. Raises `TrackError` when it cannot be read."""
+        """Returns the text of one file of the track. Raises `TrackError` if it cannot be read."""
         return read_text(path)
 
     def glob(self, folder: Path, pattern: str) -> list[Path]:
@@ -52,18 +52,19 @@ class TrackRepository(Protocol):
         """Returns the names of all tracks."""
 
     def folder(self, name: str) -> Path | None:
-        """Returns the folder of a track, None if there is no such track."""
+        """Returns the folder of a track, or None if there is no such track."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderRepository:
-    """Tracks in a folder, one folder each; the name of a track is its relative path."""
+    """Tracks in a folder, each in its own folder; the name of a track is its relative path."""
 
     root: Path
     """The folder of all tracks."""
 
     def names(self) -> Sequence[str]:
-        """Returns the names of all folders below the root with an entry file, sorted, except hidden ones."""
+        """Returns the sorted names of all folders below the root that contain an entry file, except hidden
+        ones."""
         found = []
         for folder, below, files in os.walk(self.root):
             below[:] = [name for name in below if not name.startswith(".")]
@@ -72,7 +73,7 @@ class FolderRepository:
         return sorted(name for name in found if name != ".")
 
     def folder(self, name: str) -> Path | None:
-        """Returns the folder of a track, None if there is no such track."""
+        """Returns the folder of a track, or None if there is no such track."""
         folder = self.root / name
         if not name or ".." in folder.parts or not folder.is_relative_to(self.root) or folder == self.root:
             return None
@@ -110,9 +111,9 @@ def _list_hint(known: Sequence[str]) -> str:
 
 
 def open_track(path: Path) -> TrackSource:
-    """Returns the track at a path: its folder, or a JSON file with the name of the track (`--track-path`).
+    """Returns the track at a path, which is its folder or a JSON file named after the track (`--track-path`).
 
-    Raises `TrackError` when there is no track.
+    Raises `TrackError` if there is no track.
     """
     path = path.absolute()
     if path.is_file():
@@ -133,7 +134,7 @@ def open_track(path: Path) -> TrackSource:
 
 
 def read_text(path: Path) -> str:
-    """Returns the text of a UTF-8 file. Raises `TrackError` when it cannot be read."""
+    """Returns the text of a UTF-8 file. Raises `TrackError` if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as cause:

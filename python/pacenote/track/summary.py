@@ -1,4 +1,4 @@
-"""Summaries of tracks for a list, without their bodies; cached until a file changes."""
+"""Summaries of tracks for a list, without index and template bodies; they are cached until a file changes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class TrackSummary:
     """The author's description."""
 
     documents: int = 0
-    """Number of documents of all corpora."""
+    """Number of documents in all corpora."""
 
     compressed_bytes: int | None = None
-    """Size of the archives in bytes, None unless every file declares it."""
+    """Size of the archives in bytes, or None if a file does not declare it."""
 
     uncompressed_bytes: int | None = None
-    """Size of the data files in bytes, None unless every file declares it."""
+    """Size of the data files in bytes, or None if a file does not declare it."""
 
     default_challenge: str = ""
     """The name of the default challenge."""
@@ -45,12 +45,12 @@ class TrackSummary:
     """The names of all challenges."""
 
     problem: str = ""
-    """Why the track cannot be read, empty if it can."""
+    """Why the track cannot be read, or empty if it can."""
 
 
 def summarize_tracks(repository: FolderRepository, cache: Path | None = None) -> list[TrackSummary]:
-    """Returns summaries of all tracks below a folder, by name; `cache` is a folder that keeps the result
-    until a file changes.
+    """Returns summaries of all tracks below a folder, sorted by name. `cache` is a folder that keeps the
+    result until a file changes.
     """
     signature = _signature(repository.root)
     digest = hashlib.sha256(str(repository.root).encode()).hexdigest()[:16]
@@ -104,7 +104,7 @@ def _total(files: list[Mapping[str, Any]], key: str) -> int | None:
 
 
 def _signature(root: Path) -> str:
-    """A hash that changes whenever a file below the root does."""
+    """Returns a hash that changes whenever a file below the root does."""
     signature = hashlib.sha256(str(_FORMAT).encode())
     for path, size, changed in sorted(_files(str(root))):
         signature.update(f"{path}\0{size}\0{changed}\n".encode(errors="surrogateescape"))

@@ -27,9 +27,9 @@ _MAX_PERIOD_S = 10.0
 def for_test_mode(track: Track) -> Track:
     """Returns the track for a short trial.
 
-    Files with more than 1,000 documents are replaced by their first 1,000, which Rally's servers also offer
-    (`documents-1k.json.bz2`). Tasks run one iteration of each kind per client, or at most ten seconds,
-    without warm-up period and without target rate.
+    Files with more than 1,000 documents are replaced by their first 1,000, which Rally's servers also provide
+    (`documents-1k.json.bz2`). Tasks run one warm-up iteration and one measured iteration per client, or at
+    most ten seconds, without a warm-up period or a target rate.
     """
     return dataclasses.replace(
         track,
@@ -85,7 +85,7 @@ def _task(task: Task) -> Task:
     params = {key: value for key, value in task.params.items() if key not in _TARGETS}
     if task.target_throughput is not None or task.target_interval is not None:
         unit = task.target_throughput.unit if task.target_throughput else OPS
-        # Schedulers of plug-ins divide by the rate, so they need one.
+        # Schedulers of plug-ins divide by the rate, so there must be one.
         params["target-throughput"] = f"{sys.maxsize} {unit}/s"
         if task.schedule not in BUILT_IN_SCHEDULES:
             changes["target_throughput"] = Rate(float(sys.maxsize), unit)

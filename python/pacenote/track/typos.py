@@ -17,7 +17,8 @@ _KNOWN_KEYS = (
     *("ignore-response-error-level", "run-on-serverless"),
 )
 _MIN_SIMILARITY = 0.85
-"""Minimum similarity of two keys by `difflib`: one letter added, removed or swapped, or `_` for `-`."""
+"""Minimum similarity of two keys according to `difflib`: one letter added, removed or swapped, or `_` for
+`-`."""
 
 
 def misspelled_keys(track: Track) -> tuple[str, ...]:

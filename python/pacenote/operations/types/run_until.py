@@ -88,7 +88,7 @@ def _is_met(value: Any, params: Mapping[str, Any]) -> bool:
 
 
 def _value(response: Any, keys: list[str]) -> Any:
-    """Returns the first value at a dotted path, None if there is none; `item` matches any list entry."""
+    """Returns the first value at a dotted path, or None if there is none; `item` matches any list entry."""
     for position, key in enumerate(keys):
         if isinstance(response, list):
             inner = keys[position + 1 :] if key == "item" else keys[position:]

@@ -55,7 +55,7 @@ class ParamSource:
         return self.size() is None
 
     def size(self) -> int | None:
-        """Returns the number of operations, None if endless. Only the default `infinite` uses it."""
+        """Returns the number of operations, or None if endless. Only the default `infinite` uses it."""
         return None
 
     def params(self) -> Params:

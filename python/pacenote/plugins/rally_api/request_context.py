@@ -17,10 +17,10 @@ class RequestContext:
     """Whether responses are returned to the plug-in as bytes."""
 
     request_start: float | None = None
-    """Time at which the first request began; None if there was none."""
+    """Time at which the first request began, or None if there was none."""
 
     request_end: float | None = None
-    """Time at which the last request ended; None if there was none."""
+    """Time at which the last request ended, or None if there was none."""
 
 
 CURRENT_CONTEXT: ContextVar[RequestContext | None] = ContextVar("pacenote_request_context", default=None)

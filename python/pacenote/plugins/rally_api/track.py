@@ -44,7 +44,7 @@ class _Target(_Named):
     """An index or a data stream."""
 
     def matches(self, pattern: str | None) -> bool:
-        """Whether a pattern matches: the name itself, or a pattern for all names."""
+        """Returns whether a pattern matches: the name itself, or a pattern for all names."""
         return pattern in (None, "_all", "*", self.name)
 
 
@@ -92,7 +92,7 @@ class Documents(_RallyRepr):
     SOURCE_FORMAT_BULK = "bulk"
 
     origin: Any = None
-    """The frozen object that it was converted from; None if a plug-in created it."""
+    """The frozen object that it was converted from, or None if a plug-in created it."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Documents(_RallyRepr):
 
     @property
     def compressed_size_in_bytes(self) -> int | None:
-        """Size of the archive in bytes, None if unknown."""
+        """Size of the archive in bytes, or None if unknown."""
         return self._compressed_size_in_bytes
 
     @compressed_size_in_bytes.setter
@@ -136,7 +136,7 @@ class Documents(_RallyRepr):
 
     @property
     def uncompressed_size_in_bytes(self) -> int | None:
-        """Size of the data file in bytes, None if unknown."""
+        """Size of the data file in bytes, or None if unknown."""
         return self._uncompressed_size_in_bytes
 
     @uncompressed_size_in_bytes.setter
@@ -154,11 +154,11 @@ class Documents(_RallyRepr):
         return self.source_format == self.SOURCE_FORMAT_BULK
 
     def has_compressed_corpus(self) -> bool:
-        """Whether there is an archive of the file."""
+        """Returns whether there is an archive of the file."""
         return self.document_archive is not None
 
     def has_uncompressed_corpus(self) -> bool:
-        """Whether the data file has a name."""
+        """Returns whether the data file has a name."""
         return self.document_file is not None
 
     def __str__(self) -> str:
@@ -182,11 +182,11 @@ class DocumentCorpus(_RallyRepr):
         return sum(one.number_of_documents for one in self.documents if one.source_format == source_format)
 
     def compressed_size_in_bytes(self, source_format: str) -> int | None:
-        """Returns the size of all archives in bytes, None if one is unknown."""
+        """Returns the size of all archives in bytes, or None if one is unknown."""
         return self._sum(source_format, [one.compressed_size_in_bytes for one in self.documents])
 
     def uncompressed_size_in_bytes(self, source_format: str) -> int | None:
-        """Returns the size of all data files in bytes, None if one is unknown."""
+        """Returns the size of all data files in bytes, or None if one is unknown."""
         return self._sum(source_format, [one.uncompressed_size_in_bytes for one in self.documents])
 
     def filter(
@@ -273,7 +273,7 @@ class Operation(_Named):
 
     @property
     def run_on_serverless(self) -> bool | None:
-        """The operation's `run-on-serverless`, None if it is missing."""
+        """The operation's `run-on-serverless`, or None if it is missing."""
         return (self.params or {}).get("run-on-serverless")
 
 
@@ -308,7 +308,7 @@ class Task(_RallyRepr):
 
     @property
     def target_throughput(self) -> Throughput | None:
-        """The target rate over all clients, None if there is none. Raises `InvalidSyntax`."""
+        """The target rate over all clients, or None if there is none. Raises `InvalidSyntax`."""
         rate, interval = self.params.get("target-throughput"), self.params.get("target-interval")
         if rate is not None and interval is not None:
             raise InvalidSyntax(f"Task [{self}] has both a target-throughput and a target-interval")
@@ -438,7 +438,7 @@ class Track(_Named):
 
     @property
     def selected_challenge(self) -> Challenge | None:
-        """The challenge that the user selected, None if the default one runs."""
+        """The challenge that the user selected, or None if the default one runs."""
         return next((challenge for challenge in self.challenges if challenge.selected), None)
 
     @property

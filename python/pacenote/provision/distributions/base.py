@@ -33,19 +33,19 @@ class Distribution(ABC):
 
     @abstractmethod
     def supports(self, version: str) -> bool:
-        """Whether this version can be assembled."""
+        """Returns whether this version can be assembled."""
 
     @abstractmethod
     def supported_versions(self) -> str:
-        """The supported versions as text for messages."""
+        """Returns the supported versions as text for messages."""
 
     @abstractmethod
     def java_range(self, version: str) -> JavaRange:
-        """The versions of Java that the engine runs on."""
+        """Returns the versions of Java that the engine runs on."""
 
     @abstractmethod
     def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """The artifacts that `lib/` is resolved from."""
+        """Returns the artifacts that `lib/` is resolved from."""
 
     @abstractmethod
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
@@ -53,31 +53,31 @@ class Distribution(ABC):
 
     @abstractmethod
     def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
-        """The modules; each module comes after those that it extends."""
+        """Returns the modules; each module comes after those that it extends."""
 
     @abstractmethod
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
-        """Text files in a module's folder, in addition to its jars: file name to text."""
+        """Returns text files in a module's folder, in addition to its jars: file name to text."""
 
     def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
-        """The files of a node's config folder: file name to text."""
+        """Returns the files of a node's config folder: file name to text."""
         return {
             f"{self.name}.yml": settings_yaml(paths, settings),
             "log4j2.properties": log4j_properties(self.java_package),
         }
 
     def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
-        """The settings of every node, before those of the car and of the user."""
+        """Returns the settings of every node, before those of the car and of the user."""
         return single_node_settings(http_port, transport_port)
 
     @abstractmethod
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
-        """The JVM options of every node, before those of the car and of the user; `heap` in bytes."""
+        """Returns the JVM options of every node, before those of the car and of the user; `heap` in bytes."""
 
     @abstractmethod
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
-        """The environment variables of a node."""
+        """Returns the environment variables of a node."""
 
     @abstractmethod
     def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
-        """System properties, class path and main class, in the order that `java` expects."""
+        """Returns system properties, class path and main class, in the order that `java` expects."""

@@ -60,19 +60,22 @@ class Elasticsearch(Distribution):
     default_version = "7.17.28"
 
     def supports(self, version: str) -> bool:
-        """Whether this is a 7.17 release; the repository lacks parts of later versions that a node needs."""
+        """Returns whether this is a 7.17 release.
+
+        The repository lacks parts of later versions that a node needs.
+        """
         return re.fullmatch(r"7\.17\.\d+", version) is not None
 
     def supported_versions(self) -> str:
-        """The supported versions as text for messages."""
+        """Returns the supported versions as text for messages."""
         return f"7.17.x (default {self.default_version})"
 
     def java_range(self, version: str) -> JavaRange:
-        """Java 17 to 21: it needs the Java security manager, which Java 24 does not have."""
+        """Returns Java 17 to 21: this engine needs the Java security manager, which Java 24 does not have."""
         return JavaRange(17, 21)
 
     def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """The server, and artifacts that it needs without declaring them as dependencies."""
+        """Returns the server, and artifacts that it needs without declaring them as dependencies."""
         return (
             *(
                 RootArtifact(_GROUP, name, version)
@@ -82,18 +85,18 @@ class Elasticsearch(Distribution):
         )
 
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """No artifacts: the analyzers that need them are not published."""
+        """Returns no artifacts: the analyzers that need them are not published."""
         return ()
 
     def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
-        """The modules of the official archive that are published."""
+        """Returns the modules of the official archive that are published."""
         return tuple(
             ModuleDefinition(_PLUGINS, f"{folder}-client", folder, required=folder == "transport-netty4")
             for folder in _MODULES
         )
 
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
-        """The plugin descriptor."""
+        """Returns the plugin descriptor."""
         own = {"java.version": "1.8", "type": "isolated"}
         files = dict(module_descriptor(self.name, version, module, own))
         if permissions := _PERMISSIONS.get(module.name):
@@ -102,7 +105,7 @@ class Elasticsearch(Distribution):
         return files
 
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
-        """The options of the official archive, with a fixed heap."""
+        """Returns the options of the official archive, with a fixed heap."""
         return (
             *jvm_options(heap, paths),
             "-Djava.security.manager=allow",
@@ -115,11 +118,11 @@ class Elasticsearch(Distribution):
         )
 
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
-        """The folder of temporary files, including those of native code."""
+        """Returns the folder of temporary files, including those of native code."""
         return {"ES_TMPDIR": str(paths.tmp), "LIBFFI_TMPDIR": str(paths.tmp)}
 
     def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
-        """The bootstrap class with `lib/*` as its class path."""
+        """Returns the bootstrap class with `lib/*` as its class path."""
         return (
             f"-Des.path.home={paths.home}",
             f"-Des.path.conf={paths.config}",

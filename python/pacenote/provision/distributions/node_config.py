@@ -19,7 +19,7 @@ UNDECLARED_ARTIFACTS = (
 
 
 def jvm_options(heap: int, paths: NodePaths) -> tuple[str, ...]:
-    """The JVM options of both official archives, with a fixed heap of `heap` bytes."""
+    """Returns the JVM options of both official archives, with a fixed heap of `heap` bytes."""
     return (
         f"-Xms{heap}",
         f"-Xmx{heap}",
@@ -47,7 +47,7 @@ def jvm_options(heap: int, paths: NodePaths) -> tuple[str, ...]:
 def module_descriptor(
     distribution: str, version: str, module: EngineModule, more: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """The `plugin-descriptor.properties` of a module, with the entries `more` of one engine."""
+    """Returns the `plugin-descriptor.properties` of a module, with the entries `more` of one engine."""
     descriptor = {
         "name": module.name,
         "description": f"{module.name} module",
@@ -62,7 +62,7 @@ def module_descriptor(
 
 
 def single_node_settings(http_port: int, transport_port: int) -> Mapping[str, object]:
-    """Settings of a node that listens on loopback and forms a single-node cluster."""
+    """Returns the settings of a node that listens on loopback and forms a single-node cluster."""
     return {
         "network.host": "127.0.0.1",
         "http.port": http_port,
@@ -75,14 +75,14 @@ def single_node_settings(http_port: int, transport_port: int) -> Mapping[str, ob
 
 
 def settings_yaml(paths: NodePaths, settings: Mapping[str, object]) -> str:
-    """The text of `elasticsearch.yml` or `opensearch.yml`."""
+    """Returns the text of `elasticsearch.yml` or `opensearch.yml`."""
     folders = {"path.data": str(paths.data), "path.logs": str(paths.logs)}
     # JSON values are valid YAML, quoted and escaped without a YAML library.
     return "".join(f"{key}: {json.dumps(value)}\n" for key, value in {**settings, **folders}.items())
 
 
 def log4j_properties(package: str) -> str:
-    """The text of `log4j2.properties`; `package` is the Java package of the engine.
+    """Returns the text of `log4j2.properties`; `package` is the Java package of the engine.
 
     The node only logs to the console: Pacenote opens the log file, so that the node's user needs no access to
     the race folder.
@@ -101,5 +101,5 @@ logger.deprecation.level = warn
 
 
 def properties(values: Mapping[str, str]) -> str:
-    """The text of a Java properties file."""
+    """Returns the text of a Java properties file."""
     return "".join(f"{key}={value}\n" for key, value in values.items())

@@ -31,7 +31,7 @@ _PLUGINS = "org.opensearch.plugin"
 
 
 def _client_module(folder: str) -> ModuleDefinition:
-    """A module whose artifact id ends in `-client`."""
+    """Returns a module whose artifact id ends in `-client`."""
     return ModuleDefinition(_PLUGINS, f"{folder}-client", folder)
 
 
@@ -66,19 +66,21 @@ class OpenSearch(Distribution):
     default_version = "3.3.0"
 
     def supports(self, version: str) -> bool:
-        """Whether this is a 3.x release: 2.x needs the security manager, which the bundled Java lacks."""
+        """Returns whether this is a 3.x release: 2.x needs the security manager, which the bundled Java
+        lacks.
+        """
         return re.fullmatch(r"3\.\d+\.\d+", version) is not None
 
     def supported_versions(self) -> str:
-        """The supported versions as text for messages."""
+        """Returns the supported versions as text for messages."""
         return f"3.x (default {self.default_version})"
 
     def java_range(self, version: str) -> JavaRange:
-        """Java 21 or newer."""
+        """Returns Java 21 or newer."""
         return JavaRange(21)
 
     def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """The server, and artifacts that it needs without declaring them as dependencies."""
+        """Returns the server, and artifacts that it needs without declaring them as dependencies."""
         names = (
             "opensearch",
             "opensearch-cli",
@@ -91,20 +93,20 @@ class OpenSearch(Distribution):
         )
 
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """ICU, for the word boundaries of all languages."""
+        """Returns ICU, for the word boundaries of all languages."""
         return (RootArtifact("com.ibm.icu", "icu4j-localespi", "77.1"),)
 
     def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
-        """The modules of the official archive that are published."""
+        """Returns the modules of the official archive that are published."""
         return _MODULES
 
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
-        """The plugin descriptor."""
+        """Returns the plugin descriptor."""
         own = {"java.version": str(self.java_range(version).lowest)}
         return module_descriptor(self.name, version, module, own)
 
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
-        """The options of the official archive, with a fixed heap."""
+        """Returns the options of the official archive, with a fixed heap."""
         # Lucene's vectorized code needs the module; a Java without it does not start with this option.
         vector = ("--add-modules=jdk.incubator.vector",) if "jdk.incubator.vector" in java.modules else ()
         return (
@@ -118,11 +120,11 @@ class OpenSearch(Distribution):
         )
 
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
-        """No environment variables are needed."""
+        """Returns no environment variables: the engine needs none."""
         return {}
 
     def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
-        """The bootstrap class with `lib/*` as its class path."""
+        """Returns the bootstrap class with `lib/*` as its class path."""
         # Every new index creates all analyzers, including the Thai one, whose dictionary a trimmed Java
         # lacks.
         classes = (

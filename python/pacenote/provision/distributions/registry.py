@@ -16,9 +16,10 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {each.name: each for each in (OpenSe
 
 
 def find_distribution(name: str, version: str) -> Distribution:
-    """The distribution with this name; `version` is the one to start, empty for the default one.
+    """Returns the distribution with this name.
 
-    Raises UsageError for an unknown name, EngineError for a version that cannot be assembled.
+    `version` is the one to start; it is empty for the default one. Raises UsageError for an unknown name,
+    EngineError for a version that cannot be assembled.
     """
     if name not in DISTRIBUTIONS:
         close = get_close_matches(name, DISTRIBUTIONS, n=1)
@@ -39,12 +40,15 @@ def find_distribution(name: str, version: str) -> Distribution:
 
 
 def default_version(name: str) -> str:
-    """The version of a distribution that is started if none is given. Raises UsageError if it is unknown."""
+    """Returns the version of a distribution that is started if none is given.
+
+    Raises UsageError if it is unknown.
+    """
     return find_distribution(name, "").default_version
 
 
 def implied_distribution(version: str) -> str:
-    """The name of the distribution that a version without a name belongs to.
+    """Returns the name of the distribution that a version without a name belongs to.
 
     It is the one that Pacenote can start in this version, or else the engine with this major version.
     """

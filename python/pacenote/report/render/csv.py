@@ -11,7 +11,7 @@ _COLUMNS = ("Metric", "Task", "Value", "Unit", "Mark", "Low", "High")
 
 
 def render_csv(report: Report) -> str:
-    """The report as CSV text, with all digits of the values."""
+    """Returns the report as CSV text, with all digits of the values."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)

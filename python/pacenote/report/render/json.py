@@ -9,7 +9,7 @@ from pacenote.report.rows import Report
 
 
 def render_json(report: Report) -> str:
-    """The report as one JSON object: header, rows, verdict, notes, footnotes."""
+    """Returns the report as one JSON object: header, rows, verdict, notes, footnotes."""
     document = encode(report)
     for row in document["rows"]:
         del row["kind"]  # It is only used to choose rows and footnotes.

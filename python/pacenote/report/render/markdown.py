@@ -12,7 +12,9 @@ _VALUE = 2
 
 
 def render_markdown(report: Report, align: Alignment = "decimal") -> str:
-    """The report as Markdown text that ends in a newline, with an interval column if a value is marked."""
+    """Returns the report as Markdown text that ends in a newline, with an interval column if a value is
+    marked.
+    """
     headers = ["Metric", "Task", "Value", "Unit"] + (["95 % interval"] if report.has_marks else [])
     rows = [
         [row.metric, row.task, format_value(row.value), row.unit, format_interval(row)][: len(headers)]
@@ -27,7 +29,7 @@ def render_markdown(report: Report, align: Alignment = "decimal") -> str:
 
 
 def pipe_table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Alignment) -> str:
-    """A Markdown table padded to be readable as text. Texts are right-aligned as in Rally."""
+    """Returns a Markdown table that is padded to be readable as text. Texts are right-aligned as in Rally."""
     columns = [[escape(row[index]) for row in rows] for index in range(len(headers))]
     cells: list[list[str]] = []
     rules: list[str] = []
@@ -47,7 +49,7 @@ def pipe_table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Ali
 
 
 def escape(text: str) -> str:
-    """The text in one line, escaped so that it cannot break a table cell or a list item."""
+    """Returns the text in one line, escaped so that it cannot break a table cell or a list item."""
     return " ".join(text.splitlines()).replace("\\", "\\\\").replace("|", "\\|")
 
 

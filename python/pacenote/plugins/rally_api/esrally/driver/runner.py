@@ -117,7 +117,7 @@ class Retry(_Wrapper):
 
 
 def _is_transient(error: Exception) -> bool:
-    """Whether the cause is the connection or a timeout, not a response of the engine."""
+    """Returns whether the cause is the connection or a timeout, not a response of the engine."""
     import elasticsearch
 
     if isinstance(error, elasticsearch.ApiError):

@@ -75,7 +75,7 @@ class DocumentSetPreparator:
         self.decompressor = decompressor
 
     def prepare_document_set(self, document_set: Documents, data_root: str) -> None:
-        """Finds, unpacks or downloads a data file in a folder, and writes its offset table."""
+        """Prepares a data file in a folder: finds, unpacks or downloads it, and writes its offset table."""
         name, archive = document_set.document_file, document_set.document_archive
         data = os.path.join(data_root, name or "")  # noqa: PTH118
         packed = os.path.join(data_root, archive) if archive else None  # noqa: PTH118
