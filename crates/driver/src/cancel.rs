@@ -19,7 +19,7 @@ pub struct Cancellation<'a> {
 }
 
 impl Cancellation<'_> {
-    /// Why no new operation may begin; `None` while the step continues.
+    /// Returns why no new operation may begin, or `None` while the step continues.
     pub fn stop_reason(&self) -> Option<EndedBy> {
         if self.race.stop_level() != StopLevel::Run {
             let aborted = self.race.aborted().is_some();
@@ -28,14 +28,14 @@ impl Cancellation<'_> {
         self.step.is_completed().then_some(EndedBy::CompletedBy)
     }
 
-    /// Waits for a future; `None` if the race or the step ends first.
+    /// Waits for a future. Returns `None` if the race or the step ends first.
     pub fn run_until_cancelled<F: Future>(&self, future: F) -> impl Future<Output = Option<F::Output>> {
         run_until_cancelled(future, self.stop_notify, || self.stop_reason().is_some())
     }
 }
 
-/// Waits for a future; `None` if `is_cancelled` returns `true` first. It is called before the wait and after each
-/// notification of `stop_notify`.
+/// Waits for a future. Returns `None` if `is_cancelled` returns `true` first. It is called before the wait and after
+/// each notification of `stop_notify`.
 pub async fn run_until_cancelled<F: Future>(
     future: F,
     stop_notify: &Notify,

@@ -7,7 +7,7 @@ use pacenote_record::{MeasuredWindow, RetentionPolicy, TaskInfo};
 use crate::operation::bulk::planned_bulks;
 use crate::units::seconds_to_nanos;
 
-/// The window in which the work of a task counts for its throughput.
+/// Returns the window in which the work of a task counts for its throughput.
 pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
     match bound {
         TaskBound::TimePeriod { warmup_s, measured_s } => MeasuredWindow::Time {
@@ -27,7 +27,7 @@ pub fn retention_policy(samples: SampleRetention) -> RetentionPolicy {
     }
 }
 
-/// The tasks of a plan as the collector needs them.
+/// Returns the tasks of a plan as the collector needs them.
 pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
     let info = |task: &PlannedTask| {
         let PlannedExtent { warmup_ns, end_ns, iterations } = PlannedExtent::of(task);

@@ -79,7 +79,7 @@ impl Race {
         Ok(Self { state, bridge, coordinator: Some(coordinator) })
     }
 
-    /// The bridge to Python; `None` if no task of the plan needs Python.
+    /// Returns the bridge to Python, or `None` if no task of the plan needs Python.
     #[must_use]
     pub fn bridge(&self) -> Option<&Arc<PythonBridge>> {
         self.bridge.as_ref()
@@ -115,8 +115,8 @@ impl Drop for Race {
     }
 }
 
-/// The plan with an `accept-encoding` header for every cluster whose responses are to be compressed. A request that names
-/// its own encoding keeps it.
+/// Returns the plan with an `accept-encoding` header for every cluster whose responses are to be compressed. A request
+/// that names its own encoding keeps it.
 fn with_accept_encoding(mut plan: Plan) -> Plan {
     let others = plan.others.iter_mut().map(|other| &mut other.target);
     for target in std::iter::once(&mut plan.target).chain(others).filter(|target| target.compress) {
@@ -126,8 +126,8 @@ fn with_accept_encoding(mut plan: Plan) -> Plan {
     plan
 }
 
-/// The endpoints of every cluster, the cluster under test first. They are prepared before any worker starts, because
-/// resolving names and reading files blocks.
+/// Returns the endpoints of every cluster, the cluster under test first. They are prepared before any worker starts,
+/// because resolving names and reading files blocks.
 fn endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
     let mut system = SystemRoots::default();
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
@@ -141,7 +141,7 @@ fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// The number of workers: one per core unless the plan specifies a number, and never more than clients.
+/// Returns the number of workers: one per core unless the plan specifies a number, and never more than clients.
 fn worker_count(plan: &Plan) -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let wanted = match plan.driver.threads {

@@ -65,7 +65,7 @@ pub struct RaceState {
 }
 
 impl RaceState {
-    /// The state of a race that has not begun, for `workers` workers and `steps` steps.
+    /// Returns the state of a race that has not begun, for `workers` workers and `steps` steps.
     pub fn new(workers: usize, steps: usize) -> Self {
         Self {
             level: AtomicU8::new(StopLevel::Run as u8),
@@ -78,7 +78,7 @@ impl RaceState {
         }
     }
 
-    /// The stop level of a race.
+    /// Returns the stop level of a race.
     pub fn stop_level(&self) -> StopLevel {
         match self.level.load(Ordering::Relaxed) {
             0 => StopLevel::Run,
@@ -99,7 +99,7 @@ impl RaceState {
         self.stop(StopLevel::Finish);
     }
 
-    /// The error that ended the race.
+    /// Returns the error that ended the race.
     pub fn aborted(&self) -> Option<String> {
         lock(&self.aborted).clone()
     }
@@ -135,7 +135,7 @@ impl RaceState {
         events.drain(..).collect()
     }
 
-    /// The progress, for reading or updating.
+    /// Returns the progress, for reading or updating.
     pub fn progress(&self) -> MutexGuard<'_, StepProgress> {
         lock(&self.progress)
     }
@@ -145,7 +145,7 @@ impl RaceState {
         lock(&self.started).get_or_insert(now);
     }
 
-    /// Nanoseconds since the first step began; 0 before.
+    /// Returns nanoseconds since the first step began; 0 before.
     pub fn elapsed_ns(&self, now: Instant) -> u64 {
         let started = *lock(&self.started);
         started.map_or(0, |started| nanos_since(started, now))

@@ -42,27 +42,27 @@ pub struct WorkerShare {
 }
 
 impl WorkerShare {
-    /// Whether the worker runs a client, given by its number in the race. Clients are assigned to workers round-robin, so
-    /// that few clients use as many cores as possible.
+    /// Returns whether the worker runs a client, given by its number in the race. Clients are assigned to workers
+    /// round-robin, so that few clients use as many cores as possible.
     pub fn runs(self, race_client: u32) -> bool {
         race_client as usize % self.workers == self.worker
     }
 }
 
 impl TaskState {
-    /// When the task began; the first call sets it to `now`.
+    /// Returns when the task began; the first call sets it to `now`.
     pub fn origin(&self, now: Instant) -> Instant {
         *self.origin.get_or_init(|| now)
     }
 
-    /// Records the unit of a success; `true` for the first one.
+    /// Records the unit of a success. Returns `true` for the first one.
     pub fn set_unit(&self, unit: &str) -> bool {
         self.unit.get().is_none() && self.unit.set(unit.to_owned()).is_ok()
     }
 }
 
 impl StepState {
-    /// A step that is about to run.
+    /// Creates a step that is about to run.
     pub fn new(plan: &Arc<Plan>, index: usize, race: &Arc<RaceState>) -> Self {
         let mut tasks: Vec<TaskState> = Vec::new();
         for allocation in plan.steps[index].task_allocations() {
@@ -80,38 +80,38 @@ impl StepState {
         Self { plan: Arc::clone(plan), index, tasks, completed, race: Arc::clone(race) }
     }
 
-    /// Position of the step in the plan.
+    /// Returns the position of the step in the plan.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The step in the plan.
+    /// Returns the step in the plan.
     pub fn step(&self) -> &Step {
         &self.plan.steps[self.index]
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
 
-    /// The tasks of the step.
+    /// Returns the tasks of the step.
     pub fn tasks(&self) -> &[TaskState] {
         &self.tasks
     }
 
-    /// A task of the step, by its position in the plan.
+    /// Returns a task of the step, by its position in the plan.
     pub fn task(&self, task_index: u32) -> Option<(&TaskState, &PlannedTask)> {
         let state = self.tasks.iter().find(|state| state.task_index == task_index)?;
         Some((state, &self.plan.tasks[task_index as usize]))
     }
 
-    /// The clients of the step that a worker runs.
+    /// Returns the clients of the step that a worker runs.
     pub fn clients_of(&self, share: WorkerShare) -> impl Iterator<Item = &ClientAllocation> {
         self.step().client_allocations.iter().filter(move |allocation| share.runs(allocation.race_client))
     }
 
-    /// Whether another task has completed the step.
+    /// Returns whether another task has completed the step.
     pub fn is_completed(&self) -> bool {
         self.completed.load(Ordering::Relaxed)
     }

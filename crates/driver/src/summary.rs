@@ -52,7 +52,7 @@ pub struct ThreadSummary {
 }
 
 impl ThreadSummary {
-    /// The summary of the calling thread, which was started at `started` and is about to end.
+    /// Returns the summary of the calling thread, which was started at `started` and is about to end.
     #[must_use]
     pub fn of_current_thread(name: &str, started: Instant, peak_load: PeakLoad) -> Self {
         Self {

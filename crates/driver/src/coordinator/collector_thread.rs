@@ -23,7 +23,7 @@ pub struct CollectorSummary {
     pub contradictions: Vec<String>,
     /// The clocks during the race.
     pub clock: ClockHealth,
-    /// The host during the race; `None` where the system does not report it.
+    /// The host during the race, or `None` where the system does not report it.
     pub host: Option<HostUsage>,
     /// Why the race folder could not be written.
     pub failure: Option<RecordError>,

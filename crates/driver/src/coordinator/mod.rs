@@ -161,7 +161,8 @@ mod tests {
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 
-    /// A client that sleeps briefly in the first step, and in the second step until the end of the race wakes it.
+    /// Builds a plan with one client that sleeps briefly in the first step, and in the second step until it is woken by
+    /// the end of the race.
     fn plan(port: u16) -> Arc<Plan> {
         let task = |name: &str, seconds: f64| {
             json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,
@@ -183,7 +184,7 @@ mod tests {
         Arc::new(Plan::from_json(&plan.to_string()).unwrap())
     }
 
-    /// A worker without clients that panics when the second step starts.
+    /// Runs a worker without clients that panics when the second step starts.
     async fn panicking_worker(
         mut commands: UnboundedReceiver<WorkerCommand>,
         replies: Sender<WorkerReply>,

@@ -76,7 +76,7 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Number of workers that run clients of a task, given by its position in the plan.
+    /// Returns the number of workers that run clients of a task, given by its position in the plan.
     pub fn workers_of(&self, step: &StepState, task: u32) -> u32 {
         let workers = self.commands.len();
         let runs_task = |worker: &usize| {

@@ -10,29 +10,30 @@ use std::time::Instant;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
 
-/// Smallest difference that is a step, in nanoseconds: a thread may be interrupted while it reads the clocks.
+/// Smallest difference that counts as a step, in nanoseconds. Smaller ones may occur because a thread was interrupted
+/// while it read the clocks.
 const MIN_STEP_NS: i64 = 100_000_000;
 
-/// Maximum number of recorded steps, since a defective clock may step every second.
+/// Maximum number of recorded steps, because a faulty clock may step every second.
 const MAX_STEPS: usize = 32;
 
 /// Maximum number of repetitions of an interrupted reading.
 const MAX_RETRIES: u32 = 10;
 
-/// Number of readings over which the cost of one is averaged.
+/// Number of readings over which the cost of a reading is averaged.
 const COST_READINGS: u32 = 1000;
 
-/// File in which the kernel names its clock source.
+/// The file with the name of the kernel's clock source.
 const SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// The three clocks at one instant, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockReading {
-    /// Time since an arbitrary instant, without suspension of the machine.
+    /// Time since an arbitrary instant, without the time for which the machine was suspended.
     pub monotonic: i64,
     /// Time since the beginning of 1970 (UTC).
     pub realtime: i64,
-    /// Like `monotonic`, but includes suspension.
+    /// Like `monotonic`, but including the time for which the machine was suspended.
     pub boottime: i64,
 }
 
@@ -50,7 +51,7 @@ pub struct ClockStep {
 pub struct ClockHealth {
     /// The kernel's clock source at the beginning and, if it has changed, at the end; empty if unknown.
     pub sources: Vec<String>,
-    /// Resolution of the monotonic clock according to the system, in nanoseconds.
+    /// Resolution of the monotonic clock as reported by the operating system, in nanoseconds.
     pub resolution_ns: u64,
     /// Cost of one reading in nanoseconds: the mean of a thousand readings before the race.
     pub read_ns: f64,
@@ -72,7 +73,7 @@ pub struct ClockMonitor {
 }
 
 impl ClockReading {
-    /// Reads the clocks. If the thread is interrupted between them, which would look like a step, it reads them again.
+    /// Reads the clocks. Reads them again if the thread was interrupted in between, which would look like a step.
     pub fn read() -> Self {
         let mut reading = Self::read_once();
         for _ in 0..MAX_RETRIES {
@@ -108,7 +109,7 @@ impl ClockMonitor {
         Self { first, reference: first, health }
     }
 
-    /// Compares a reading with those before it.
+    /// Compares a reading with the earlier ones.
     pub fn record(&mut self, now: ClockReading) {
         let passed = now.monotonic - self.reference.monotonic;
         let suspended = now.boottime - self.reference.boottime - passed;
@@ -121,7 +122,7 @@ impl ClockMonitor {
             let at_s = seconds(now.monotonic - self.first.monotonic);
             self.health.steps.push(ClockStep { at_s, by_s: seconds(stepped) });
         }
-        // Smaller differences do not move the reference, so that they add up to a step.
+        // Smaller differences do not change the reference, so that they can add up to a step.
         if suspended >= MIN_STEP_NS || stepped.abs() >= MIN_STEP_NS {
             self.reference = now;
         }
@@ -145,7 +146,7 @@ fn source() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The cost of a reading in nanoseconds, and the number of readings that were earlier than the previous one.
+/// Measures the cost of a reading, in nanoseconds, and counts readings that were earlier than the previous one.
 fn reading_cost() -> (f64, u32) {
     let started = Instant::now();
     let (mut last, mut backward) = (clock_gettime(ClockId::Monotonic), 0);
@@ -171,7 +172,8 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A reading `after_ms` after the first, with a wall clock that is `off_ms` ahead, after `slept_ms` of suspension.
+    /// Returns a reading `after_ms` after the first one, with a wall clock that is `off_ms` ahead, after `slept_ms` of
+    /// suspension.
     fn reading(after_ms: i64, off_ms: i64, slept_ms: i64) -> ClockReading {
         let (monotonic, slept) = ((5_000 + after_ms) * MS, slept_ms * MS);
         ClockReading {

@@ -1,8 +1,8 @@
-//! CPU time of a thread, and its waiting time for a core.
+//! CPU time of a thread, and the time it waited for a core.
 //!
-//! A thread that is ready to run and has no core reads responses late: the service times that it measures then include
-//! its own wait. The kernel counts how long a thread waited and how often it ran (`/proc/thread-self/schedstat`); both
-//! are read when a step begins and when it ends, and at no other time.
+//! A thread that is ready to run but has no core reads responses late, so the service times it measures include its own
+//! wait. The kernel counts how long a thread waited and how often it ran (`/proc/thread-self/schedstat`); both counters
+//! are read only at the beginning and end of a step.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use crate::units::nanos;
 
-/// Length of the shortest step that is evaluated; shorter steps have too little data about a thread.
+/// Minimum length of a step that is evaluated; shorter steps provide too little data about a thread.
 const MIN_STEP: Duration = Duration::from_secs(1);
 
-/// Smallest number of operations for which a task is evaluated.
+/// Minimum number of operations for which a task is evaluated.
 const MIN_OPERATIONS: u64 = 100;
 
 /// The step in which a thread was busiest. A mean over all steps would hide a saturated step among idle ones.
@@ -48,10 +48,10 @@ pub struct DelayedTask {
 /// The highest load of a thread over all steps.
 #[derive(Debug, Default)]
 pub struct PeakLoad {
-    /// The step in which it was busiest; `None` if no step lasted a second.
+    /// The step in which it was busiest, or `None` if no step lasted a second.
     pub busiest: Option<BusiestStep>,
-    /// The task in which it was delayed most; `None` if no task of such a step had a hundred successes on this thread,
-    /// or if the system does not count the wait.
+    /// The task in which it was delayed most, or `None` if no task of such a step had a hundred successes on this
+    /// thread, or if the operating system does not count the wait.
     pub delayed: Option<DelayedTask>,
 }
 
@@ -79,17 +79,17 @@ pub struct CpuUsage {
     pub wall: Duration,
     /// CPU time in nanoseconds, without that of spin waits while the thread was idle.
     pub cpu_ns: u64,
-    /// The wait for a core; `None` where the system does not count it.
+    /// The wait for a core, or `None` if the operating system does not count it.
     pub queue: Option<RunQueueStats>,
 }
 
 impl RunQueueStats {
-    /// The counters of the calling thread; `None` where the system does not keep them.
+    /// Returns the counters of the calling thread, or `None` if the operating system does not provide them.
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
     }
 
-    /// The format is `CPU-TIME WAIT RUNS`; a kernel without these counters writes zeros or an empty file.
+    /// Parses `CPU-TIME WAIT RUNS`. On a kernel without these counters, the file is empty or contains zeros.
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split_ascii_whitespace().skip(1).map(str::parse);
         let (wait_ns, runs) = (fields.next()?.ok()?, fields.next()?.ok()?);
@@ -111,8 +111,8 @@ impl CpuMeter {
         Self { started: Instant::now(), cpu_ns: thread_cpu_ns(), queue }
     }
 
-    /// The usage since the start. `idle_spin_ns`, the CPU time of spin waits while the thread was idle, is left out,
-    /// because it would have been available for work.
+    /// Returns the usage since the start. The CPU time of spin waits while the thread was idle, `idle_spin_ns`, is
+    /// subtracted, because it would have been available for work.
     pub fn read(&self, idle_spin_ns: u64) -> CpuUsage {
         CpuUsage {
             wall: self.started.elapsed(),
@@ -157,12 +157,12 @@ impl PeakLoad {
     }
 }
 
-/// CPU time of the calling thread, in nanoseconds.
+/// Returns the CPU time of the calling thread, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)
 }
 
-/// CPU time of the whole process, in nanoseconds.
+/// Returns the CPU time of the whole process, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
     clock_ns(ClockId::ProcessCPUTime)
 }

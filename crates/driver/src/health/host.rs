@@ -4,16 +4,17 @@ use std::fs;
 
 use serde::Serialize;
 
-/// How the cores of the host were used during the race.
+/// Usage of the host's cores during the race.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct HostUsage {
-    /// Share of time in which the cores were not idle: the driver, an engine on the same host, other processes. 0 to 1.
+    /// Fraction of time in which the cores were not idle, from 0 to 1. Includes the driver, an engine on the same host,
+    /// and other processes.
     pub busy_share: f64,
-    /// Share of time in which the hypervisor ran other virtual machines instead. 0 to 1.
+    /// Fraction of time in which the hypervisor ran other virtual machines instead, from 0 to 1.
     pub stolen_share: f64,
 }
 
-/// The counters of the host at one instant, in ticks summed over all cores.
+/// The host's CPU counters at one instant, in ticks, summed over all cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTicks {
     idle: u64,
@@ -22,12 +23,13 @@ pub struct CpuTicks {
 }
 
 impl CpuTicks {
-    /// Reads the counters; `None` where the system does not report them.
+    /// Reads the counters. Returns `None` where the system does not report them.
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// The first line is `cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST ...`; `USER` includes `GUEST`.
+    /// Parses the first line, `cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST ...`, in which `USER` includes
+    /// `GUEST`.
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.lines().next()?.split_ascii_whitespace();
         if fields.next() != Some("cpu") {
@@ -38,10 +40,10 @@ impl CpuTicks {
         Some(Self { idle: idle + waiting, stolen, total: ticks.iter().sum() })
     }
 
-    /// The usage since an earlier reading; `None` if no tick has passed.
+    /// Returns the usage since an earlier reading, or `None` if no tick has passed.
     pub fn since(self, earlier: Self) -> Option<HostUsage> {
         let total = self.total.checked_sub(earlier.total).filter(|total| *total > 0)? as f64;
-        // The kernel may correct the count of idle time backwards.
+        // The kernel may correct the counter of idle time downwards.
         let share = |now: u64, earlier: u64| now.saturating_sub(earlier) as f64 / total;
         let stolen_share = share(self.stolen, earlier.stolen);
         let busy_share = (1.0 - share(self.idle, earlier.idle) - stolen_share).max(0.0);

@@ -1,9 +1,9 @@
-//! Evidence of whether the figures of the driver can be trusted: CPU time of its threads, the clocks, the host on which
-//! it runs.
+//! Measurements that show whether the driver's figures can be trusted: the CPU time of its threads, the clocks, and the
+//! load of its host.
 //!
-//! Each file reads counters of the system at the beginning and end of a step or a few times a second, never per
-//! request, and turns them into a serializable record. Python evaluates the records. Any module of the driver may use
-//! this one.
+//! Each file reads counters of the operating system at the beginning and end of a step or a few times per second, never
+//! per request, and converts them to a serializable record. The records are evaluated in Python. Any module of the
+//! driver may use this one.
 
 pub mod clocks;
 pub mod cpu;

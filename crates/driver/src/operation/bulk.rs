@@ -18,7 +18,7 @@ use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::transport::pool::PooledConnection;
 
-/// Returns the number of bulks that all clients of a task send together; `None` if they never end.
+/// Returns the number of bulks that all clients of a task send together, or `None` if they never end.
 pub fn planned_bulks(task: &PlannedTask, bulk: &BulkWork) -> Option<u64> {
     let bulks_of = |client_number| {
         let ranges = ClientPartition { task, bulk, client_number }.ranges();
@@ -49,7 +49,7 @@ struct FileRange {
 }
 
 impl ClientPartition<'_> {
-    /// The documents of one pass, in the order in which they are sent.
+    /// Returns the documents of one pass, in the order in which they are sent.
     fn ranges(&self) -> Vec<FileRange> {
         let Self { task, bulk, client_number } = *self;
         let corpus_of_file: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
@@ -103,7 +103,8 @@ impl ClientPartition<'_> {
     }
 }
 
-/// The first id of a file. The files of one index have consecutive ids, so that all its documents have different ids.
+/// Returns the first id of a file. The files of one index have consecutive ids, so that all its documents have
+/// different ids.
 fn first_id(bulk: &BulkWork, file_index: usize) -> u64 {
     let of_same_index = |earlier: &&BulkFile| earlier.action_lines == bulk.files[file_index].action_lines;
     bulk.files[..file_index].iter().filter(of_same_index).map(|earlier| earlier.documents).sum()

@@ -38,12 +38,12 @@ struct BulkCheck {
 }
 
 impl<B: AsRef<[u8]>> BulkRequest<B> {
-    /// A bulk request whose body has `documents` documents.
+    /// Creates a bulk request whose body has `documents` documents.
     pub fn new(request: PreparedRequest<B>, documents: u64, retries_on_429: u32) -> Self {
         Self { request, documents, retries_on_429, compression_error: None }
     }
 
-    /// The body, to which the next documents are written; call [`Self::set_documents`] afterwards.
+    /// Returns the body, to which the next documents are written; call [`Self::set_documents`] afterwards.
     pub fn body_mut(&mut self) -> &mut B {
         self.request.body_mut()
     }
@@ -80,7 +80,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         outcome
     }
 
-    /// The check of the response to `documents` of the documents.
+    /// Returns the check of the response to `documents` of the documents.
     fn check_of(&self, documents: u64) -> BulkCheck {
         BulkCheck { documents, may_resend: self.retries_on_429 > 0, rejected: Vec::new() }
     }
@@ -121,7 +121,7 @@ impl BulkCheck {
         outcome
     }
 
-    /// The attempt whose response was checked.
+    /// Returns the attempt whose response was checked.
     fn into_attempt(self, mut outcome: OperationOutcome) -> Attempt {
         let result = &mut outcome.result;
         if !result.is_success() && result.error_class != ErrorClass::BulkItem {

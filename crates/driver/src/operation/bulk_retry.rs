@@ -21,7 +21,7 @@ pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
     selected
 }
 
-/// The outcome of an attempt without `resent` rejected documents, which the next attempt sends again.
+/// Returns the outcome of an attempt without `resent` rejected documents, which the next attempt sends again.
 pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationOutcome {
     let result = &mut outcome.result;
     result.failed_weight = result.failed_weight.saturating_sub(resent);
@@ -34,9 +34,9 @@ pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationO
     outcome
 }
 
-/// The outcome of all attempts so far: that of the earlier ones, from which [`subtract_resent`] has subtracted the
-/// documents of `attempt`, and that of `attempt`. Works and times are added up. The service time begins with the first
-/// attempt, whose other documents belong to the operation as well.
+/// Returns the outcome of all attempts so far: that of the earlier ones, from which [`subtract_resent`] has subtracted
+/// the documents of `attempt`, and that of `attempt`. Works and times are added up. The service time begins with the
+/// first attempt, whose other documents belong to the operation as well.
 pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> OperationOutcome {
     let (before, last) = (earlier.result, attempt.result);
     let took_ms = match (before.took_ms, last.took_ms) {

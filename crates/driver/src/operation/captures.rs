@@ -31,7 +31,7 @@ impl Captures {
         }
     }
 
-    /// The value captured under a name.
+    /// Returns the value captured under a name.
     pub fn get(&self, name: &str) -> Captured<'_> {
         match self.entries.iter().find(|(known, _)| known == name) {
             None => Captured::Unknown,

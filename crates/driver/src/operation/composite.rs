@@ -237,7 +237,7 @@ fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Element>,
     items.iter().map(element).collect()
 }
 
-/// An outcome that lasts from the start of the first sub-operation to the end of the last.
+/// Returns an outcome that lasts from the start of the first sub-operation to the end of the last.
 fn spanning(sub_operations: &[SubOperation]) -> OperationOutcome {
     let mut whole = OperationOutcome::nothing();
     let outcomes = || sub_operations.iter().map(|sub_operation| &sub_operation.outcome);

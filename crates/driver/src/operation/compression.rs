@@ -26,7 +26,8 @@ thread_local! {
 pub static CONTENT_ENCODING: LazyLock<(String, String)> =
     LazyLock::new(|| ("content-encoding".to_owned(), "gzip".to_owned()));
 
-/// Whether a body is sent compressed: if there is one, the target compresses bodies, and `headers` declare no encoding.
+/// Returns whether a body is sent compressed: if there is one, the target compresses bodies, and `headers` declare no
+/// encoding.
 pub fn is_compressed<'a>(
     target: &Target,
     has_body: bool,
@@ -75,7 +76,8 @@ pub async fn compress_in_slices(body: &[u8], compressed: &mut Vec<u8>) -> io::Re
     Ok(())
 }
 
-/// The fastest level, because CPU time of the driver is taken from the engine if they share a machine.
+/// Creates the compression state. It uses the fastest level, because CPU time used by the driver is lost for the engine
+/// if they share a machine.
 fn deflater() -> Compress {
     Compress::new_gzip(Compression::fast(), WINDOW_BITS)
 }

@@ -25,12 +25,12 @@ pub struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    /// The error of a request that cannot be written as HTTP.
+    /// Returns the error of a request that cannot be written as HTTP.
     pub fn request_error(&self, source: RequestHeadError) -> DriveError {
         DriveError::Request { task: self.task_name.to_owned(), source }
     }
 
-    /// The error of an operation that cannot be executed as the plan describes it.
+    /// Returns the error of an operation that cannot be executed as the plan describes it.
     pub fn calls_error(&self, problem: String) -> DriveError {
         DriveError::InvalidOperation { task: self.task_name.to_owned(), problem }
     }

@@ -26,7 +26,7 @@ pub struct OperationOutcome {
     pub free: Instant,
     /// Whether the operation succeeded, and how much work it did.
     pub result: ResponseOutcome,
-    /// HTTP status of the last response; 0 if there was none.
+    /// HTTP status of the last response, or 0 if there was none.
     pub status: u16,
     /// Number of attempts after the first.
     pub retries: u32,
@@ -61,12 +61,12 @@ impl OperationOutcome {
         self
     }
 
-    /// The outcome of an operation whose request could not be created.
+    /// Returns the outcome of an operation whose request could not be created.
     pub fn unsendable(reason: String) -> Self {
         Self { result: ResponseOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
     }
 
-    /// The outcome of an operation that sends nothing: a success without work.
+    /// Returns the outcome of an operation that sends nothing: a success without work.
     pub fn nothing() -> Self {
         let now = Instant::now();
         Self {
@@ -82,8 +82,8 @@ impl OperationOutcome {
         }
     }
 
-    /// The outcome of this call and the next of the same operation. `after` determines whether the operation succeeded:
-    /// the earlier responses of a poll are not failures.
+    /// Returns the outcome of this call and the next of the same operation. `after` determines whether the operation
+    /// succeeded: the earlier responses of a poll are not failures.
     pub fn followed_by(self, after: Self) -> Self {
         let mut result = after.result;
         result.weight += self.result.weight;
@@ -102,7 +102,7 @@ impl OperationOutcome {
 }
 
 impl From<Exchange<ResponseOutcome>> for OperationOutcome {
-    /// The outcome of an operation that consists of one request.
+    /// Returns the outcome of an operation that consists of one request.
     fn from(exchange: Exchange<ResponseOutcome>) -> Self {
         let Exchange { sent, done, traffic, status, result } = exchange;
         Self {
@@ -119,7 +119,7 @@ impl From<Exchange<ResponseOutcome>> for OperationOutcome {
     }
 }
 
-/// The failure of a request that has no response.
+/// Returns the failure of a request that has no response.
 fn failed_request(error: &RequestError) -> ResponseOutcome {
     let class = match error {
         RequestError::Connect(ConnectError::Tls(_)) => ErrorClass::Tls,

@@ -19,7 +19,7 @@ use crate::transport::pool::PooledConnection;
 #[derive(Debug)]
 pub struct Paginator {
     first: CheckedRequest,
-    /// Fetches every page after the first; `None` if the first request fetches all pages.
+    /// Fetches every page after the first, or `None` if the first request fetches all pages.
     next: Option<RequestTemplate>,
     /// Frees the state that the engine keeps for further pages.
     close: Option<RequestTemplate>,
@@ -278,7 +278,7 @@ impl PageReader {
     }
 }
 
-/// The value that a text begins with, unless it is empty or null.
+/// Returns the value that a text begins with, unless it is empty or null.
 fn present(text: &[u8]) -> Option<&[u8]> {
     Some(first_value(text)).filter(|value| !matches!(*value, b"null" | b"\"\"" | b"[]" | b"{}" | b""))
 }

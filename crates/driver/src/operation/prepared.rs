@@ -21,7 +21,7 @@ pub struct RequestSpec<'a, H> {
     pub headers: H,
     /// Whether the request has a body, even if the body is created later.
     pub has_body: bool,
-    /// Timeout of the request; `None` for that of the target.
+    /// Timeout of the request, or `None` for that of the target.
     pub timeout: Option<Duration>,
 }
 
@@ -30,7 +30,7 @@ pub struct RequestSpec<'a, H> {
 pub struct PreparedRequest<B> {
     head: RequestHead,
     body: B,
-    /// The compressed body; `None` if the body is sent uncompressed.
+    /// The compressed body, or `None` if the body is sent uncompressed.
     compressed: Option<Vec<u8>>,
     timeout: Duration,
 }
@@ -55,17 +55,17 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         Ok(Self { head, body, compressed: compressed.then(Vec::new), timeout })
     }
 
-    /// The body before compression.
+    /// Returns the body before compression.
     pub fn body(&self) -> &B {
         &self.body
     }
 
-    /// The body before compression; it must be compressed again after a change.
+    /// Returns the body before compression; it must be compressed again after a change.
     pub fn body_mut(&mut self) -> &mut B {
         &mut self.body
     }
 
-    /// The head of the request.
+    /// Returns the head of the request.
     pub fn head(&self) -> &RequestHead {
         &self.head
     }

@@ -80,7 +80,7 @@ impl CheckedRequest {
         Ok(Self { template, policy: ResponsePolicy { request, inspects_body } })
     }
 
-    /// Whether the request is sent once, has no gaps, and its outcome depends only on its check.
+    /// Returns whether the request is sent once, has no gaps, and its outcome depends only on its check.
     pub fn is_plain(&self) -> bool {
         let Request { poll, placeholder, .. } = &self.policy.request;
         poll.is_none() && placeholder.is_none() && !self.policy.inspects_body
@@ -127,7 +127,7 @@ impl RequestTemplate {
         Ok(Self { request, head_template: None })
     }
 
-    /// The body, to which gaps can be added.
+    /// Returns the body, to which gaps can be added.
     pub fn body_mut(&mut self) -> &mut BodyTemplate {
         self.request.body_mut()
     }
@@ -158,7 +158,7 @@ impl RequestTemplate {
         Ok(())
     }
 
-    /// The captured value that replaces a placeholder.
+    /// Returns the captured value that replaces a placeholder.
     fn captured<'a>(&self, placeholder: &Placeholder, captures: &'a Captures) -> Result<&'a str, FillError> {
         let name = &placeholder.name;
         match captures.get(name) {
@@ -235,7 +235,7 @@ impl ResponsePolicy {
 }
 
 impl FillError {
-    /// The outcome of a request that is not sent.
+    /// Returns the outcome of a request that is not sent.
     pub fn outcome(self) -> OperationOutcome {
         match self {
             Self::NothingToDo => OperationOutcome::nothing(),

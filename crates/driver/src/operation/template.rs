@@ -47,19 +47,19 @@ struct Gap {
 }
 
 impl AsRef<[u8]> for BodyTemplate {
-    /// The bytes to send.
+    /// Returns the bytes to send.
     fn as_ref(&self) -> &[u8] {
         if self.gaps.is_empty() { &self.text } else { &self.filled }
     }
 }
 
 impl BodyTemplate {
-    /// A template without gaps.
+    /// Creates a template without gaps.
     pub fn new(text: String) -> Self {
         Self { text: text.into_bytes(), ..Self::default() }
     }
 
-    /// A template with a gap for the key of the next page between two texts.
+    /// Creates a template with a gap for the key of the next page between two texts.
     pub fn around_page_key(before: &str, after: &str) -> Self {
         let mut template = Self::new(format!("{before}{after}"));
         template.add(before.len()..before.len(), GapValue::PageKey);
@@ -136,17 +136,17 @@ impl BodyTemplate {
         self.filled.extend_from_slice(&self.text[copied..]);
     }
 
-    /// Whether the body is empty.
+    /// Returns whether the body is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Whether the body changes from request to request.
+    /// Returns whether the body changes from request to request.
     pub fn has_gaps(&self) -> bool {
         !self.gaps.is_empty()
     }
 
-    /// The position of the object that the text consists of.
+    /// Returns the position of the object that the text consists of.
     fn root(&self) -> Result<usize, String> {
         let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&self.text).is_ok();
         let begin = self.text.trim_ascii_start();
@@ -170,7 +170,7 @@ impl BodyTemplate {
         });
     }
 
-    /// The range of the value that `rest`, a suffix of the text, begins with.
+    /// Returns the range of the value that `rest`, a suffix of the text, begins with.
     fn range_of(&self, rest: &[u8]) -> Range<usize> {
         let start = self.text.len() - rest.len();
         start..start + scan::first_value(rest).len()

@@ -1,4 +1,4 @@
-//! [`PythonBridge`]: the calls that Python makes during a race.
+//! [`PythonBridge`]: the calls available to Python during a race.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -25,14 +25,15 @@ use crate::race_state::RaceState;
 use crate::step_state::StepState;
 use crate::transport::Endpoints;
 
-/// Longest timeout of a request; longer ones could overflow the clock.
+/// Maximum timeout of a request; longer ones could overflow the clock.
 const MAX_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
 /// Headers of a runner's request that are not sent: the driver frames messages itself and sends its own `user-agent`.
 const IGNORED_HEADERS: [&str; 6] =
     ["connection", "content-length", "host", "te", "transfer-encoding", "user-agent"];
 
-/// Connection between a race and the Python code of its track. No call blocks, and any thread may call.
+/// The connection between a race and the Python code of its track. Its methods can be called from any thread and do not
+/// block.
 #[derive(Debug)]
 pub struct PythonBridge {
     clusters: Arc<Clusters>,
@@ -45,7 +46,7 @@ pub struct PythonBridge {
     closed: AtomicBool,
 }
 
-/// A new bridge, and its thread before it is started.
+/// A new bridge, and its thread, which has not been started yet.
 #[derive(Debug)]
 pub struct NewBridge {
     /// The bridge.
@@ -55,8 +56,8 @@ pub struct NewBridge {
 }
 
 impl PythonBridge {
-    /// A bridge for a plan; `None` if the plan needs no Python. `endpoints` are those of all clusters, the one under
-    /// test first.
+    /// Creates the bridge for a plan. Returns `None` if the plan needs no Python. `endpoints` contains the endpoints of
+    /// all clusters, those of the cluster under test first.
     pub(crate) fn for_plan(
         plan: &Arc<Plan>,
         endpoints: &[Endpoints],
@@ -89,7 +90,7 @@ impl PythonBridge {
         Ok(Some(NewBridge { bridge, requests }))
     }
 
-    /// A descriptor that is readable while events are queued.
+    /// Returns a file descriptor that is readable while events are queued.
     #[must_use]
     pub fn fileno(&self) -> RawFd {
         self.events.fileno()
@@ -130,7 +131,7 @@ impl PythonBridge {
         Ok(channel.push(operation))
     }
 
-    /// Number of operations that currently fit into the queue of a client.
+    /// Returns the number of operations that currently fit into the queue of a client.
     ///
     /// # Errors
     ///
@@ -139,7 +140,8 @@ impl PythonBridge {
         Ok(self.channel(client)?.free_slots())
     }
 
-    /// Declares that a client has no operations after those queued. `error` is the failure that is the reason, if any.
+    /// Declares that a client has no operations beyond those already queued. `error` is the failure that caused this,
+    /// if there was one.
     ///
     /// # Errors
     ///
@@ -149,8 +151,8 @@ impl PythonBridge {
         Ok(())
     }
 
-    /// Answers [`PythonEvent::ScheduleNext`] with the due time of the next operation, counted from the beginning of the
-    /// task: 0 means immediately, `None` that there is no further operation.
+    /// Answers [`PythonEvent::ScheduleNext`] with the due time of the next operation, relative to the start of the
+    /// task: 0 means immediately, and `None` means that there are no more operations.
     ///
     /// # Errors
     ///
@@ -168,8 +170,9 @@ impl PythonBridge {
         self.answer(query_id, Answer::Completed(Box::new(result), Instant::now()))
     }
 
-    /// Sends a request; answered by [`PythonEvent::ResponseReceived`] or [`PythonEvent::RequestFailed`] with the id
-    /// that is returned. It counts towards the operation that its owner executes.
+    /// Sends a request and returns its id. The result follows as [`PythonEvent::ResponseReceived`] or
+    /// [`PythonEvent::RequestFailed`] with the same id. The request counts towards the operation that its owner is
+    /// executing.
     ///
     /// # Errors
     ///
@@ -204,8 +207,9 @@ impl PythonBridge {
         self.send(owner, to, JobPayload::Request(Box::new(prepared)))
     }
 
-    /// Has the driver execute a `SuppliedOperation` document; answered by [`PythonEvent::OperationExecuted`] with the
-    /// id that is returned. It counts towards the operation that its owner executes.
+    /// Starts executing a `SuppliedOperation` document in the driver and returns an id. The result follows as
+    /// [`PythonEvent::OperationExecuted`] with the same id. The requests count towards the operation that the owner is
+    /// executing.
     ///
     /// # Errors
     ///
@@ -249,7 +253,7 @@ impl PythonBridge {
         Ok(request_id)
     }
 
-    /// The host of a cluster that an owner uses.
+    /// Returns the host of a cluster that an owner uses.
     fn destination(&self, owner: Option<ClientId>, cluster: &str) -> Result<ClusterHost, DriveError> {
         let cluster = self.clusters.position(cluster)?;
         let race_client =
@@ -269,12 +273,12 @@ impl PythonBridge {
         self.by_client.get(&client).map(|index| &self.channels[*index]).ok_or_else(unknown)
     }
 
-    /// The handle of a client; `None` if its task needs no Python.
+    /// Returns the handle of a client, or `None` if its task needs no Python.
     pub(crate) fn handle(&self, client: ClientId) -> Option<ClientHandle> {
         self.channel(client).ok().map(|channel| ClientHandle::new(&self.events, channel))
     }
 
-    /// The description of a client in messages.
+    /// Returns the description of a client for messages.
     fn name(&self, id: ClientId) -> String {
         let ClientId { task_index, client_number } = id;
         match self.clusters.plan().tasks.get(task_index as usize) {
@@ -283,7 +287,8 @@ impl PythonBridge {
         }
     }
 
-    /// Opens the queues of a step and has Python prepare it; `false` if the step needs no Python.
+    /// Opens the queues of a step and requests its preparation from Python. Returns `false` if the step needs no
+    /// Python.
     pub(crate) fn open_step(&self, step: &Arc<StepState>) -> bool {
         let channels: Vec<Arc<ClientChannel>> = self.channels_in(step).cloned().collect();
         if channels.is_empty() {
@@ -299,7 +304,7 @@ impl PythonBridge {
         true
     }
 
-    /// Waits until Python has prepared the step; `false` if the race was stopped meanwhile.
+    /// Waits until Python has prepared the step. Returns `false` if the race was stopped in the meantime.
     ///
     /// # Errors
     ///
@@ -308,7 +313,7 @@ impl PythonBridge {
         self.preparation.wait(race)
     }
 
-    /// Records that the clocks of the step start now.
+    /// Records that the clock of the step starts now.
     pub(crate) fn start_step(&self) {
         let _ = self.commands.send(RequestCommand::StartStep);
     }

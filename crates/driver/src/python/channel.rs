@@ -1,4 +1,4 @@
-//! State that one client of a task shares with Python: a queue of operations, queries and their answers.
+//! The state that one client of a task shares with Python: a queue of operations, and queries with their answers.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -18,7 +18,7 @@ use crate::race_state::lock;
 /// Python's answer to a query.
 #[derive(Debug)]
 pub enum Answer {
-    /// When the next operation is due, counted from the beginning of the task; `None` if there is no further operation.
+    /// When the next operation is due, relative to the start of the task, or `None` if there are no more operations.
     Due(Option<Duration>),
     /// The runner's result, and when it was received.
     Completed(Box<RunnerResult>, Instant),
@@ -38,7 +38,7 @@ enum QueryState {
     Answered(Answer),
 }
 
-/// The requests that belong to the operation that a runner executes.
+/// Totals of the requests that belong to the operation being executed by a runner.
 #[derive(Debug, Default)]
 pub struct RequestTotals {
     /// When the first of them was written to the socket.
@@ -47,17 +47,17 @@ pub struct RequestTotals {
     pub last_received: Option<Instant>,
     /// HTTP status of the last response.
     pub status: u16,
-    /// Requests that have not ended.
+    /// Number of requests that have not ended.
     pub in_flight: u32,
     /// Traffic of the requests that have ended.
     pub traffic: Traffic,
-    /// Attempts after the first.
+    /// Number of attempts after the first.
     pub retries: u32,
     /// Sub-operations of composites that the driver executed for the runner.
     pub sub_operations: Vec<SubOperation>,
 }
 
-/// Identifies one operation of a client to the requests that belong to it.
+/// Identifies the operation of a client to which a request belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryNumber(u32);
 
@@ -65,8 +65,8 @@ pub struct QueryNumber(u32);
 #[derive(Debug)]
 struct OperationProducer {
     operations: Producer<QueuedOperation>,
-    /// Executed operations are returned so that the thread that allocated them frees them: freeing memory of another
-    /// thread takes a lock of the allocator.
+    /// Executed operations are returned so that they are freed by the thread that allocated them: freeing memory
+    /// allocated by another thread takes a lock in the allocator.
     used: Consumer<QueuedOperation>,
 }
 
@@ -88,7 +88,7 @@ pub struct ClientChannel {
     pub race_client: u32,
     /// Position among all channels; part of the ids of its queries.
     index: u32,
-    /// Capacity of the queue; `None` without a queue.
+    /// Capacity of the queue, or `None` if there is none.
     capacity: Option<usize>,
     scheduled: bool,
     runs: bool,
@@ -98,7 +98,7 @@ pub struct ClientChannel {
     finished: OnceLock<Option<String>>,
     /// Whether the driver accepts no more operations.
     closed: AtomicBool,
-    /// Counts queries, so that late answers are recognized.
+    /// Counts queries, so that late answers can be recognized.
     queries: AtomicU32,
     query: Mutex<QueryState>,
     totals: Mutex<RequestTotals>,
@@ -106,7 +106,7 @@ pub struct ClientChannel {
 }
 
 impl ClientChannel {
-    /// The channel with position `index`, of a client with its number in the race; `None` if its task needs no Python.
+    /// Creates the channel at position `index` for a client. Returns `None` if its task needs no Python.
     pub fn new(task: &PlannedTask, id: ClientId, race_client: u32, index: u32) -> Option<Self> {
         let scheduled = matches!(task.pace, TaskPacing::PythonScheduler {});
         let (capacity, runs) = match task.work {
@@ -133,12 +133,12 @@ impl ClientChannel {
         })
     }
 
-    /// Whether a scheduler in Python determines when its operations are due.
+    /// Returns whether a scheduler in Python determines when its operations are due.
     pub fn is_scheduled(&self) -> bool {
         self.scheduled
     }
 
-    /// Whether a runner in Python executes its operations.
+    /// Returns whether a runner in Python executes its operations.
     pub fn has_runner(&self) -> bool {
         self.runs
     }
@@ -155,24 +155,24 @@ impl ClientChannel {
         }
     }
 
-    /// The worker's end of the queue; `None` after the first call.
+    /// Returns the worker's end of the queue, or `None` after the first call.
     pub fn take_consumer(&self) -> Option<OperationConsumer> {
         lock(&self.consumer).take()
     }
 
-    /// Accepts no more operations, and frees the queue.
+    /// Stops accepting operations, and frees the queue.
     pub fn close(&self) {
         self.stop_taking();
         *lock(&self.producer) = None;
         *lock(&self.consumer) = None;
     }
 
-    /// Accepts no more operations.
+    /// Stops accepting operations.
     pub fn stop_taking(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Number of operations that currently fit into the queue.
+    /// Returns the number of operations that currently fit into the queue.
     pub fn free_slots(&self) -> usize {
         let producer = lock(&self.producer);
         if self.closed.load(Ordering::Relaxed) {
@@ -182,7 +182,7 @@ impl ClientChannel {
         }
     }
 
-    /// Adds an operation; `false` if the queue is full or closed.
+    /// Adds an operation. Returns `false` if the queue is full or closed.
     pub fn push(&self, operation: QueuedOperation) -> bool {
         let pushed = match lock(&self.producer).as_mut() {
             Some(producer) if !self.closed.load(Ordering::Relaxed) => {
@@ -204,12 +204,12 @@ impl ClientChannel {
         self.notify.notify_one();
     }
 
-    /// Whether Python has no more operations.
+    /// Returns whether Python has no more operations.
     pub fn is_finished(&self) -> bool {
         self.finished.get().is_some()
     }
 
-    /// The failure that ended Python's operations, if there was one.
+    /// Returns the failure that ended Python's operations, if there was one.
     pub fn failure(&self) -> Option<&str> {
         self.finished.get()?.as_deref()
     }
@@ -226,7 +226,7 @@ impl ClientChannel {
         QueryNumber(self.queries.load(Ordering::Relaxed))
     }
 
-    /// Accepts an answer if it is the first to the last query.
+    /// Accepts an answer if it is the first one to the last query.
     pub fn answer(&self, number: QueryNumber, answer: Answer) {
         let mut query = lock(&self.query);
         if self.last_query() == number && matches!(*query, QueryState::Waiting) {
@@ -257,22 +257,22 @@ impl ClientChannel {
         }
     }
 
-    /// Waits until `operations` contains an operation, or Python has no more.
+    /// Waits until `operations` contains an operation or Python has no more operations.
     pub async fn wait_for_operation(&self, operations: &Consumer<QueuedOperation>) {
         while operations.is_empty() && !self.is_finished() {
             self.notify.notified().await;
         }
     }
 
-    /// Counts a request of the operation that is being executed; returns the number of that operation's query.
+    /// Counts a request of the operation that is being executed. Returns the number of that operation's query.
     pub fn begin_request(&self) -> QueryNumber {
         let mut totals = lock(&self.totals);
         totals.in_flight += 1;
         self.last_query()
     }
 
-    /// Adds a request that has ended to the totals of its operation, unless the operation has ended too. `None` as the
-    /// outcome means that no request was sent.
+    /// Adds a request that has ended to the totals of its operation, unless the operation has ended too. An outcome of
+    /// `None` means that no request was sent.
     pub fn end_request(&self, number: QueryNumber, outcome: Option<OperationOutcome>) {
         let mut totals = lock(&self.totals);
         if self.last_query() == number {

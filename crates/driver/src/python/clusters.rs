@@ -27,17 +27,17 @@ pub struct ClusterHost {
 }
 
 impl Clusters {
-    /// The clusters of a plan; `endpoints` are in the order of their positions.
+    /// Collects the clusters of a plan; `endpoints` are in the order of their positions.
     pub fn new(plan: &Arc<Plan>, endpoints: &[Endpoints]) -> Self {
         Self { plan: Arc::clone(plan), endpoints: endpoints.to_vec() }
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Position of the cluster that tracks call `name`.
+    /// Returns the position of the cluster with this name in tracks.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Clusters {
         }
     }
 
-    /// The settings of a cluster.
+    /// Returns the settings of a cluster.
     pub fn target(&self, cluster: usize) -> &Target {
         match cluster.checked_sub(1) {
             None => &self.plan.target,
@@ -58,18 +58,18 @@ impl Clusters {
         }
     }
 
-    /// The host of a cluster that a client of the race uses.
+    /// Returns the host of a cluster that a client of the race uses.
     pub fn host_of(&self, race_client: u32, cluster: usize) -> ClusterHost {
         let hosts = self.endpoints[cluster].len();
         ClusterHost { cluster, host_index: HostAssignment::new(race_client, hosts).host_index }
     }
 
-    /// The pool of a client of the race for its host of a cluster; opens no connection.
+    /// Creates the connection pool of a client of the race for its host in a cluster. Does not open a connection.
     pub fn connections(&self, race_client: u32, cluster: usize) -> ConnectionPool {
         ConnectionPool::for_client(&self.endpoints[cluster], race_client)
     }
 
-    /// Timeout of requests to the cluster under test.
+    /// Returns the timeout of requests to the cluster under test.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.plan.target.timeout_ms)
     }

@@ -1,4 +1,4 @@
-//! Events for Python: a queue with a file descriptor that is readable while events are queued.
+//! Events for Python, and their queue with a file descriptor that is readable while events are queued.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,28 +14,28 @@ use crate::race_state::lock;
 /// A query or a notification for Python.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PythonEvent {
-    /// Build sources, runners and schedulers of a step and fill its queues; answered by `prepared`.
+    /// Create the sources, runners and schedulers of a step and fill its queues; answered with `prepared`.
     PrepareStep {
         /// Position of the step in the plan.
         step: usize,
     },
-    /// Execute one operation; answered by `complete`.
+    /// Execute one operation; answered with `complete`.
     RunOperation {
         /// Identifies the query in the answer.
         query_id: u64,
         /// The client that executes it.
         client: ClientId,
-        /// Whether the operation counts as measured; warm-up does not.
+        /// Whether the operation is measured; otherwise it is warm-up.
         measured: bool,
     },
-    /// Determine when the client's next operation is due; answered by `schedule`.
+    /// Determine when the client's next operation is due; answered with `schedule`.
     ScheduleNext {
         /// Identifies the query in the answer.
         query_id: u64,
         /// The client whose operation is scheduled.
         client: ClientId,
     },
-    /// An operation has ended that the driver executed itself and that a scheduler in Python paces.
+    /// An operation that was executed by the driver and scheduled by a scheduler in Python has ended.
     OperationEnded(OperationEnded),
     /// A client has finished its task.
     ClientEnded {
@@ -55,7 +55,7 @@ pub enum PythonEvent {
         request_id: u64,
         /// `connect`, `tls`, `reset`, `timeout` or `protocol`.
         kind: &'static str,
-        /// The message of the system.
+        /// The error message.
         reason: String,
     },
     /// The driver has executed an operation on behalf of a runner.
@@ -69,7 +69,7 @@ pub enum PythonEvent {
     RaceEnded,
 }
 
-/// The end of an operation, for the scheduler that paces it.
+/// The end of an operation, for its scheduler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationEnded {
     /// The client that executed it.
@@ -82,7 +82,7 @@ pub struct OperationEnded {
     pub success: bool,
     /// Error class and reason of a failure, empty for a success.
     pub error: String,
-    /// When the operation ended, in seconds since the task began.
+    /// When the operation ended, in seconds since the task started.
     pub seconds_since_start: f64,
 }
 
@@ -93,9 +93,9 @@ pub struct RunnerResponse {
     pub request_id: u64,
     /// HTTP status.
     pub status: u16,
-    /// Header fields; names are spelled as the server sent them.
+    /// Headers, with their names as sent by the server.
     pub headers: Vec<(String, String)>,
-    /// The body, without its framing and decompressed.
+    /// The body, decompressed and without framing.
     pub body: Vec<u8>,
 }
 
@@ -108,17 +108,17 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// An empty queue.
+    /// Creates an empty queue.
     ///
     /// # Errors
     ///
-    /// If the system has no file descriptor left.
+    /// If no file descriptor is available.
     pub fn new() -> io::Result<Self> {
         let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Self { queue: Mutex::default(), wakeup })
     }
 
-    /// A descriptor that is readable while events are queued.
+    /// Returns a file descriptor that is readable while events are queued.
     pub fn fileno(&self) -> RawFd {
         self.wakeup.as_raw_fd()
     }
@@ -130,7 +130,7 @@ impl EventQueue {
         queue.push_back(event);
         drop(queue);
         if first {
-            // Fails only if the counter would exceed 2^64 - 2.
+            // This fails only if the counter would exceed 2^64 - 2.
             let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
         }
     }
@@ -138,7 +138,7 @@ impl EventQueue {
     /// Removes and returns all events, oldest first.
     pub fn drain(&self) -> Vec<PythonEvent> {
         let mut queue = lock(&self.queue);
-        // Reset before the queue is emptied, so that an event that is pushed now sets it again.
+        // The counter is reset before the queue is emptied, so that an event pushed in between sets it again.
         let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
         queue.drain(..).collect()
     }

@@ -1,4 +1,4 @@
-//! [`ClientHandle`]: the interface of a client's measured loop to Python.
+//! [`ClientHandle`]: the interface between a client's measured loop and Python.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::python::events::{EventQueue, OperationEnded, PythonEvent};
 use crate::response::outcome::ResponseOutcome;
 use crate::units::nanos;
 
-/// Handle through which the measured loop of one client talks to its source, runner or scheduler in Python.
+/// The handle with which the measured loop of one client communicates with its source, runner or scheduler in Python.
 #[derive(Debug, Clone)]
 pub struct ClientHandle {
     events: Arc<EventQueue>,
@@ -15,12 +15,12 @@ pub struct ClientHandle {
 }
 
 impl ClientHandle {
-    /// A handle to a channel; its events go to `events`.
+    /// Creates a handle to a channel that puts its events into `events`.
     pub fn new(events: &Arc<EventQueue>, channel: &Arc<ClientChannel>) -> Self {
         Self { events: Arc::clone(events), channel: Arc::clone(channel) }
     }
 
-    /// The client's channel.
+    /// Returns the client's channel.
     pub fn channel(&self) -> &Arc<ClientChannel> {
         &self.channel
     }
@@ -30,13 +30,13 @@ impl ClientHandle {
         self.events.push(event);
     }
 
-    /// The failure in Python that ended the client, if there was one.
+    /// Returns the failure in Python that ended the client, if there was one.
     pub fn failure(&self) -> Option<&str> {
         self.channel.failure()
     }
 
-    /// Requests the due time of the next operation from the scheduler, in nanoseconds since the task began; `None` if
-    /// there is no further operation.
+    /// Requests the due time of the next operation from the scheduler. Returns it in nanoseconds since the task
+    /// started, or `None` if there are no more operations.
     pub async fn next_due_ns(&self) -> Option<u64> {
         let query_id = self.channel.start_query();
         self.events.push(PythonEvent::ScheduleNext { query_id, client: self.channel.id });

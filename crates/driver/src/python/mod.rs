@@ -1,7 +1,7 @@
 //! Parameter sources, runners and schedulers in Python.
 //!
-//! Python code runs on Python's own threads. The driver puts events into a queue with a file descriptor
-//! ([`PythonBridge::fileno`]), and Python answers with calls that do not block. The measured loop waits for Python only
+//! Python code runs on its own threads. The driver puts events into a queue with a file descriptor
+//! ([`PythonBridge::fileno`]), and Python answers with non-blocking calls. The measured loop waits for Python only
 //! where the track requires it: for an operation that a parameter source has not supplied yet, for a runner that
 //! executes an operation, and for a scheduler that determines when the next operation is due. Stopping the race ends
 //! every such wait.
@@ -13,12 +13,12 @@
 //!
 //! | file | contains |
 //! | --- | --- |
-//! | `bridge.rs` | [`PythonBridge`]: the calls that Python makes |
+//! | `bridge.rs` | [`PythonBridge`]: the calls available to Python |
 //! | `events.rs` | [`PythonEvent`], and the queue of events |
-//! | `protocol.rs` | values that Python passes: requests, results, failures |
+//! | `protocol.rs` | values passed between Python and the driver: requests, results, failures |
 //! | `channel.rs` | state that one client shares with Python: queue, queries, answers |
-//! | `handle.rs` | [`ClientHandle`]: the interface of the measured loop to Python |
-//! | `queued_operation.rs`, `queued_source.rs` | operations of a parameter source, ready to be executed |
+//! | `handle.rs` | [`ClientHandle`]: the interface between the measured loop and Python |
+//! | `queued_operation.rs`, `queued_source.rs` | operations from a parameter source, ready to be executed |
 //! | `runner.rs` | operations that a runner executes |
 //! | `requests.rs` | the thread that sends the requests of runners |
 //! | `clusters.rs` | the clusters to which runners can send requests |

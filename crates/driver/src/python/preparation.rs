@@ -1,4 +1,4 @@
-//! Preparation of a step that needs Python.
+//! The preparation of a step that needs Python.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::race_state::{RaceState, StopLevel, lock};
 /// Interval at which the stop level is polled while waiting for Python.
 const STOP_POLL: Duration = Duration::from_millis(20);
 
-/// Preparation of the next step: by Python, and by the thread that opens connections for runners.
+/// The state of preparing the next step, which is done by Python and by the thread that opens connections for runners.
 #[derive(Debug, Default)]
 pub struct Preparation {
     state: Mutex<State>,
@@ -38,13 +38,13 @@ impl Preparation {
         }
     }
 
-    /// Records that the clients of the step have their connections.
+    /// Records that the connections for the clients of the step are open.
     pub fn connected(&self) {
         lock(&self.state).connected = true;
         self.changed.notify_all();
     }
 
-    /// Waits until the step is prepared; `false` if the race was stopped in the meantime.
+    /// Waits until the step is prepared. Returns `false` if the race was stopped in the meantime.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Values that Python and the driver pass to each other, except events.
+//! Values passed between Python and the driver, except events.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use pacenote_record::ErrorClass;
 use crate::operation::outcome::OperationOutcome;
 use crate::response::outcome::ResponseOutcome;
 
-/// The reason of a failure for which the runner returned no reason.
+/// The reason recorded for a failure if the runner returned none.
 const UNSPECIFIED: &str = "the runner reported a failure without a reason";
 
-/// The reason of an operation that did not end before the race or its step.
+/// The reason for an operation that had not ended when the race or its step did.
 const INTERRUPTED: &str = "the race or its step ended while the operation waited";
 
 /// Error classes that a runner may return.
@@ -36,11 +36,11 @@ pub struct RunnerRequest {
     pub method: String,
     /// Path and query string.
     pub target: String,
-    /// Headers sent in addition to those of the cluster; if both have a header, the request's value is sent.
+    /// Headers sent in addition to the cluster's headers. If both contain a header, the request's value is sent.
     pub headers: Vec<(String, String)>,
     /// The body, if there is one.
     pub body: Option<Vec<u8>>,
-    /// Timeout of the request; `None` for that of the plan.
+    /// Timeout of the request, or `None` for the plan's timeout.
     pub timeout: Option<Duration>,
 }
 
@@ -55,11 +55,11 @@ pub struct RunnerResult {
     pub success: bool,
     /// Whether it was the client's last operation.
     pub last: bool,
-    /// Why it failed, if the runner returned a reason.
+    /// The failure, if the runner returned one.
     pub failure: Option<RunnerFailure>,
 }
 
-/// Why one operation failed, as runners and the driver report it to each other.
+/// The failure of one operation, as passed between runners and the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerFailure {
     /// The error class.
@@ -81,14 +81,14 @@ pub struct ExecutionResult {
     pub weight: u64,
     /// HTTP status of the last response, 0 if there was none.
     pub status: u16,
-    /// The duration that the engine reports, in milliseconds; `None` if it reports none.
+    /// The duration that the engine reports, in milliseconds, or `None` if it reports none.
     pub took_ms: Option<u64>,
-    /// Why it failed.
+    /// The failure, if it failed.
     pub failure: Option<RunnerFailure>,
 }
 
 impl RunnerFailure {
-    /// The error class with a name; `None` if runners cannot use that name.
+    /// Returns the error class with this name, or `None` if runners cannot use it.
     #[must_use]
     pub fn class_of(name: &str) -> Option<ErrorClass> {
         RUNNER_CLASSES.into_iter().find(|class| class.name() == name)
@@ -115,7 +115,7 @@ impl RunnerResult {
 }
 
 impl ExecutionResult {
-    /// Creates the result of an operation; `None` as the outcome means that the operation was interrupted.
+    /// Creates the result of an operation. An outcome of `None` means that the operation was interrupted.
     pub(crate) fn new(outcome: Option<&OperationOutcome>) -> Self {
         let Some(outcome) = outcome else { return Self::interrupted() };
         let result = &outcome.result;

@@ -1,4 +1,4 @@
-//! [`QueuedOperation`]: an operation that Python supplies, ready to be executed.
+//! [`QueuedOperation`]: an operation supplied by Python, ready to be executed.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
 use crate::transport::pool::ConnectionPool;
 
-/// An operation as Python supplies it: a document and, for a bulk, its body.
+/// An operation as supplied by Python: a document and, for a bulk, its body.
 #[derive(Debug)]
 pub struct OperationInput<'a> {
     /// JSON of a `SuppliedOperation` document.
     pub document: &'a str,
-    /// Body of a bulk request, `None` for any other operation.
+    /// Body of a bulk request, or `None` for any other operation.
     pub body: Option<Vec<u8>>,
 }
 
-/// One operation that Python supplied, ready to be executed.
+/// One operation supplied by Python, ready to be executed.
 ///
 /// The thread that queues the operation prepares it, so that the client spends no time on preparation.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl QueuedOperation {
         }
     }
 
-    /// Executes the operation; `None` if the race or the step ended while it waited.
+    /// Executes the operation. Returns `None` if the race or the step ended while it waited.
     pub async fn execute(
         &mut self,
         connections: &ConnectionPool,

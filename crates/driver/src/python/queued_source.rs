@@ -1,4 +1,4 @@
-//! [`QueuedSource`]: operations from a client's queue.
+//! [`QueuedSource`]: the operations in a client's queue.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::python::channel::{ClientChannel, OperationConsumer};
 use crate::python::queued_operation::QueuedOperation;
 use crate::transport::pool::ConnectionPool;
 
-/// Operations that a parameter source in Python queues while the race runs: the worker's end of a client's queue.
+/// Operations queued by a parameter source in Python during the race: the worker's end of a client's queue.
 #[derive(Debug)]
 pub struct QueuedSource {
     channel: Arc<ClientChannel>,
@@ -17,17 +17,17 @@ pub struct QueuedSource {
 }
 
 impl QueuedSource {
-    /// The source of a channel; `None` if the channel has no open queue.
+    /// Creates the source for a channel. Returns `None` if the channel has no open queue.
     pub fn new(channel: &Arc<ClientChannel>) -> Option<Self> {
         Some(Self { channel: Arc::clone(channel), consumer: channel.take_consumer()?, operation: None })
     }
 
-    /// Whether the queue is empty and an operation may still be queued.
+    /// Returns whether the queue is empty and an operation may still be queued.
     pub fn is_starved(&self) -> bool {
         self.consumer.operations.is_empty() && !self.channel.is_finished()
     }
 
-    /// Whether an operation is queued.
+    /// Returns whether an operation is queued.
     pub fn has_operation(&self) -> bool {
         !self.consumer.operations.is_empty()
     }
@@ -37,17 +37,17 @@ impl QueuedSource {
         self.channel.wait_for_operation(&self.consumer.operations).await;
     }
 
-    /// Takes the next operation; `false` if there is none.
+    /// Takes the next operation. Returns `false` if there is none.
     pub fn prepare_next(&mut self) -> bool {
         let next = self.consumer.operations.pop().ok();
         if let Some(used) = std::mem::replace(&mut self.operation, next) {
-            // If the queue to Python is full, this thread frees the operation.
+            // If the queue for returning operations is full, this thread frees the operation.
             let _ = self.consumer.used.push(used);
         }
         self.operation.is_some()
     }
 
-    /// Executes the operation; `None` if the race or the step ended while it waited.
+    /// Executes the operation. Returns `None` if the race or the step ended while it waited.
     pub async fn execute(
         &mut self,
         connections: &ConnectionPool,

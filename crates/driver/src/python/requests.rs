@@ -1,4 +1,4 @@
-//! The thread that sends the requests of runners, over connections per client and host.
+//! The thread that sends the requests of runners, with separate connections for each client and host.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ use crate::transport::pool::{ConnectionPool, ResponseView};
 pub enum RequestCommand {
     /// A step is being prepared: connect the clients that have a runner.
     OpenStep(Arc<StepState>, Vec<Arc<ClientChannel>>),
-    /// The clocks of the step have started.
+    /// The clock of the step has started.
     StartStep,
     /// All clients of the step have ended.
     CloseStep,
@@ -42,7 +42,7 @@ pub enum RequestCommand {
     Shutdown,
 }
 
-/// A request or an operation to be sent.
+/// A request or an operation to send.
 #[derive(Debug)]
 pub struct RequestJob {
     /// Identifies the job in its event.
@@ -86,16 +86,16 @@ struct ConnectionKey {
 pub struct RequestThread {
     /// The clusters to which requests are sent.
     pub clusters: Arc<Clusters>,
-    /// Receives responses.
+    /// The queue for the events with the results.
     pub events: Arc<EventQueue>,
     /// Notified when the connections of a step are open.
     pub preparation: Arc<Preparation>,
-    /// Commands of the bridge.
+    /// Commands from the bridge.
     pub commands: UnboundedReceiver<RequestCommand>,
 }
 
 impl RequestThread {
-    /// Serves commands until [`RequestCommand::Shutdown`]; returns the highest load of the thread.
+    /// Serves commands until [`RequestCommand::Shutdown`]. Returns the highest load of the thread.
     pub async fn serve(mut self, race: Arc<RaceState>) -> PeakLoad {
         let sender = Rc::new(RequestSender {
             clusters: self.clusters,
@@ -146,12 +146,12 @@ struct RequestSender {
 impl RequestSender {
     fn open_step(&self, step: Arc<StepState>) {
         *self.step.borrow_mut() = Some(step);
-        // Clients of earlier steps send no more requests; their connections would stay open until the race ends.
+        // Clients of earlier steps send no more requests, but their connections would stay open until the race ends.
         self.connections.borrow_mut().retain(|key, _| key.client.is_none());
     }
 
-    /// Opens one connection for each client, before any clock starts. A host that cannot be reached is reported by the
-    /// first request.
+    /// Opens one connection for each client before any clock starts. If a host cannot be reached, the first request
+    /// reports it.
     async fn connect(&self, channels: Vec<Arc<ClientChannel>>) {
         let deadline = Instant::now() + self.clusters.timeout();
         let mut opening = JoinSet::new();
@@ -201,7 +201,7 @@ impl RequestSender {
     }
 }
 
-/// Sends one request. Returns its outcome (`None` if it could not be sent) and the event that answers it.
+/// Sends one request. Returns its outcome, or `None` if it could not be sent, and the event for Python.
 async fn request(
     connections: &ConnectionPool,
     request_id: u64,

@@ -1,4 +1,4 @@
-//! [`RunnerSource`]: operations that a runner in Python executes.
+//! [`RunnerSource`]: operations executed by a runner in Python.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::python::events::PythonEvent;
 use crate::python::handle::ClientHandle;
 use crate::race_state::StopLevel;
 
-/// Operations of one client that a runner in Python executes.
+/// The operations of one client, executed by a runner in Python.
 #[derive(Debug)]
 pub struct RunnerSource {
     handle: ClientHandle,
@@ -22,20 +22,20 @@ pub struct RunnerSource {
 }
 
 impl RunnerSource {
-    /// The source of one client.
+    /// Creates the source of one client.
     pub fn new(handle: &ClientHandle) -> Self {
         Self { handle: handle.clone(), completed: None, last: false, unit: None }
     }
 
-    /// Whether there may be another operation.
+    /// Returns whether there may be another operation.
     pub fn prepare_next(&self) -> bool {
         !self.last && !self.handle.channel().is_finished()
     }
 
-    /// Lets the runner execute one operation; `None` if the runner had none, or did not complete it in time after the
-    /// race was stopped.
+    /// Executes one operation in the runner. Returns `None` if the runner had none, or did not complete it in time
+    /// after the race was stopped.
     ///
-    /// Dropping this future abandons the operation: a later answer of the runner is ignored.
+    /// Dropping this future abandons the operation: a later answer from the runner is ignored.
     pub async fn execute(
         &mut self,
         cancellation: &Cancellation<'_>,
@@ -49,7 +49,7 @@ impl RunnerSource {
         let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
         let (totals, result) = (channel.take_totals(), answer.outcome());
         self.completed = Some(completed);
-        // A plug-in that has failed is not called again, because it would fail in a tight loop.
+        // A plug-in that has failed is not called again, because it might fail in a tight loop.
         self.last = answer.last || result.error_class == ErrorClass::Plugin;
         if answer.success {
             self.unit = Some(answer.unit);
@@ -74,8 +74,8 @@ impl RunnerSource {
         })
     }
 
-    /// Waits for the runner's answer. After the race was stopped, waits no longer than the timeout of a request: a
-    /// request ends by its timeout, but Python code might never end.
+    /// Waits for the runner's answer. Once the race has been stopped, waits no longer than the timeout of a request: a
+    /// request ends after its timeout at the latest, but Python code might never end.
     async fn receive(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
         let (channel, race) = (self.handle.channel(), cancellation.race);
         let stopped = || race.stop_level() != StopLevel::Run;
@@ -88,12 +88,12 @@ impl RunnerSource {
         tokio::time::timeout(timeout, channel.receive_answer()).await.ok()
     }
 
-    /// When the runner completed its last operation.
+    /// Returns when the runner completed its last operation.
     pub fn completed(&self) -> Option<Instant> {
         self.completed
     }
 
-    /// Whether the last operation was the client's last.
+    /// Returns whether the last operation was the client's last.
     pub fn was_last(&self) -> bool {
         self.last
     }

@@ -1,4 +1,4 @@
-//! Checks the response to a bulk: which of its documents the engine rejected, and why.
+//! Checks the response to a bulk: which documents the engine rejected, and why.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use crate::response::check::{http_error, is_2xx, parse_took};
 use crate::response::json_scan::{Fields, parse_bool};
 use crate::response::outcome::ResponseOutcome;
 
-/// Maximum number of failures kept per bulk. The last one counts all documents that no other failure counts.
+/// Maximum number of failures kept per bulk. The last one counts all documents that are not counted by the others.
 const MAX_FAILURES: usize = 8;
 
-/// The error type of that last failure.
+/// The error type of the last failure.
 const OTHER: &str = "other";
 
 /// The status of a document that was rejected because the engine is overloaded.
@@ -79,8 +79,8 @@ pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> Response
     }
 }
 
-/// Returns the positions, in the request, of the documents that were rejected with status 429. Returns no positions if
-/// the response does not have one item for each document, because it is then unknown which document an item describes.
+/// Returns the positions, in the request, of the documents that were rejected with status 429. If the response does not
+/// have one item for each document, returns an empty list, because it is unknown which document an item belongs to.
 pub fn rejected_positions(body: &[u8], documents: u64) -> Vec<usize> {
     let Ok(response) = serde_json::from_slice::<BulkResponse>(body) else { return Vec::new() };
     if response.items.len() as u64 != documents {
@@ -122,8 +122,8 @@ impl BulkResponse<'_> {
     }
 }
 
-/// A failure that counts no documents yet, after `earlier` others. The last that is kept stands for all other error
-/// types.
+/// Creates a failure that counts no documents yet, after `earlier` others. The last failure that is kept represents all
+/// other error types.
 fn new_failure(status: u16, error: &BulkItemError, earlier: usize) -> Failure {
     let error_type = if earlier + 1 < MAX_FAILURES { &error.error_type } else { OTHER };
     let reason = error.reason.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Checks whether a response is a success, by its status and by the results that the engine reports in its body. Called
-//! after the request has been timed.
+//! Checks whether a response is a success, by its status and by the results that the engine reports in its body. This
+//! is done after the request has been timed.
 
 use std::cmp::Ordering;
 
@@ -37,7 +37,8 @@ pub fn check_response(request: &Request, status: u16, body: &[u8]) -> ResponseOu
     }
 }
 
-/// The failure of the first assertion of the track that does not hold for a response; `None` if all assertions hold.
+/// Returns the failure of the first of the track's assertions that does not hold for a response, or `None` if all of
+/// them hold.
 pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ResponseOutcome> {
     let failed = assertions.iter().find_map(|assertion| {
         let text = assertion.paths.iter().find_map(|path| value_at_path(body, path));
@@ -61,7 +62,7 @@ pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<Respons
     })
 }
 
-/// Whether an assertion holds for a value. It never holds if the types of the values differ.
+/// Returns whether an assertion holds for a value. It never holds if the types of the values differ.
 fn holds(actual: &Value, assertion: &Assertion) -> bool {
     let order = match (actual, &assertion.value) {
         (Value::Number(actual), Value::Number(expected)) => match (actual.as_i64(), expected.as_i64()) {
@@ -84,12 +85,12 @@ fn holds(actual: &Value, assertion: &Assertion) -> bool {
     })
 }
 
-/// Whether a status indicates success.
+/// Returns whether a status indicates success.
 pub fn is_2xx(status: u16) -> bool {
     (200..300).contains(&status)
 }
 
-/// The failure of a response with an error status, with the error type and reason that the engine reports.
+/// Returns the failure of a response with an error status, with the error type and reason that the engine reports.
 pub fn http_error(status: u16, body: &[u8]) -> ResponseOutcome {
     let (error_type, reason) = match serde_json::from_slice::<Value>(body) {
         Ok(response) => match &response["error"] {
@@ -115,8 +116,8 @@ fn excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
 }
 
-/// Checks the response to a search. A response without the fields for shards, timeout and duration is not that of a
-/// search, unless the request filters these fields out.
+/// Checks the response to a search. A response without the fields for shards, timeout and duration is not a response to
+/// a search, unless the request filters these fields out.
 fn check_search(body: &[u8], request: &Request) -> CheckResult {
     if let Some(took_ms) = fast_path_search(body) {
         return Ok(Some(took_ms));
@@ -153,13 +154,13 @@ fn check_search(body: &[u8], request: &Request) -> CheckResult {
     Err(failure.with_took(took_ms))
 }
 
-/// The duration that the field `took` of a response reports, in milliseconds.
+/// Parses the duration in the `took` field of a response, in milliseconds.
 pub fn parse_took(value: &[u8]) -> Option<u64> {
     parse_integer(value).and_then(|took_ms| u64::try_from(took_ms).ok())
 }
 
-/// The duration in milliseconds of a search without failures whose response starts exactly as engines write it. A few
-/// comparisons recognize nearly all responses. `None` means that the response must be scanned.
+/// Returns the duration, in milliseconds, of a search without failures whose response starts exactly as engines write
+/// it. A few comparisons are enough to recognize nearly all responses. `None` means that the response must be scanned.
 fn fast_path_search(body: &[u8]) -> Option<u64> {
     let (took_ms, rest) = split_integer(body.strip_prefix(br#"{"took":"#)?)?;
     let (_, rest) = split_integer(rest.strip_prefix(br#","timed_out":false,"_shards":{"total":"#)?)?;
@@ -177,7 +178,7 @@ fn check_esql(body: &[u8]) -> CheckResult {
             b"is_partial" => partial = parse_bool(value) == Some(true),
             _ => {}
         }
-        // Both fields come before the columns and values.
+        // Both fields precede the columns and values.
         if key == b"columns" || partial {
             break;
         }
@@ -231,7 +232,7 @@ fn check_empty(body: &[u8], path: &str) -> CheckResult {
     Err(ResponseOutcome::failure(ErrorClass::Condition, format!("{path} is not empty yet")))
 }
 
-/// The value at a path of keys joined by dots, where the key of an array is an index.
+/// Returns the value at a path of keys joined by dots, where the key of an array is an index.
 fn parsed_value_at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |value, key| match key.parse::<usize>() {
         Ok(index) if value.is_array() => &value[index],
@@ -239,7 +240,7 @@ fn parsed_value_at<'a>(value: &'a Value, path: &str) -> &'a Value {
     })
 }
 
-/// A value as text: strings without quotes, everything else as JSON.
+/// Returns a value as text: strings without quotes, everything else as JSON.
 fn to_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -306,7 +307,7 @@ mod tests {
         for end in 0..successful.find(r#"},"hits"#).unwrap() {
             assert_eq!(fast_path_search(&successful.as_bytes()[..end]), None, "{end}");
         }
-        // A response that starts differently has the same result.
+        // A response that is formatted differently has the same result.
         let pretty = successful.replace(':', ": ");
         let result = check_response(&request(Check::Search {}), 200, pretty.as_bytes());
         assert_eq!(result, check_response(&request(Check::Search {}), 200, successful.as_bytes()));

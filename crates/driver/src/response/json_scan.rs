@@ -1,13 +1,13 @@
 //! Scans JSON without parsing all of it.
 //!
-//! Engines write the fields that determine the outcome first: `took`, `timed_out` and `_shards` of a search, `took` and
-//! `errors` of a bulk. [`Fields`] iterates over the fields of an object, and a caller stops when it has the fields that
-//! it needs: a search response of 8 kB takes a tenth of a microsecond instead of the five that parsing takes.
+//! Engines write the fields that determine the outcome first: `took`, `timed_out` and `_shards` for a search, `took`
+//! and `errors` for a bulk. [`Fields`] iterates over the fields of an object, and a caller stops when it has the fields
+//! it needs: checking a search response of 8 kB takes 0.1 µs instead of the 5 µs for parsing all of it.
 //!
-//! The functions accept text that starts with a JSON value and may continue after it. Invalid JSON is not reported; it
-//! ends an iteration.
+//! The functions accept text that starts with a JSON value and may continue after it. Invalid JSON is not reported as
+//! an error; it ends the iteration.
 
-/// Length up to which the end of a string is searched byte by byte.
+/// Length up to which the end of a string is searched for byte by byte.
 const SHORT_STRING: usize = 24;
 
 /// Iterator over the fields of a JSON object.
@@ -20,7 +20,8 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of the object that `text` starts with; empty if it does not start with an object.
+    /// Creates an iterator over the fields of the object at the start of `text`. It is empty if `text` does not start
+    /// with an object.
     pub fn new(text: &'a [u8]) -> Self {
         let rest = text.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
         Self { rest, pending: None }
@@ -28,7 +29,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Iterator for Fields<'a> {
-    /// Key, with its escapes, and the text that starts with the value.
+    /// The key, with its escapes, and the text that starts with the value.
     type Item = (&'a [u8], &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -52,7 +53,8 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The elements of the array that `text` starts with; empty if it does not start with an array.
+    /// Creates an iterator over the elements of the array at the start of `text`. It is empty if `text` does not start
+    /// with an array.
     pub fn new(text: &'a [u8]) -> Self {
         let rest = text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default();
         Self { rest, pending: None }
@@ -73,7 +75,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The value of a field of the object that `text` starts with, and what follows it.
+/// Returns the value of a field of the object that `text` starts with, and what follows it.
 pub fn field<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let is_name = |key: &[u8]| {
         // Few keys have escapes; only those are parsed.
@@ -83,22 +85,22 @@ pub fn field<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     Fields::new(text).find(|(key, _)| is_name(key)).map(|(_, value)| value)
 }
 
-/// The value at a path of field names joined by dots, and what follows it.
+/// Returns the value at a path of field names joined by dots, and what follows it.
 pub fn value_at_path<'a>(text: &'a [u8], path: &str) -> Option<&'a [u8]> {
     path.split('.').try_fold(text, field)
 }
 
-/// The value that `text` starts with, without what follows it.
+/// Returns the value that `text` starts with, without what follows it.
 pub fn first_value(text: &[u8]) -> &[u8] {
     text[..text.len() - skip_value(text).len()].trim_ascii_end()
 }
 
-/// The content of a string with its escapes resolved.
+/// Returns the content of a string with its escapes resolved.
 fn unescape(content: &[u8]) -> Option<String> {
     serde_json::from_slice(&[b"\"", content, b"\""].concat()).ok()
 }
 
-/// What follows the value that `text` starts with.
+/// Returns what follows the value that `text` starts with.
 fn skip_value(text: &[u8]) -> &[u8] {
     let end = match text.first() {
         Some(b'"') => string_end(text),
@@ -108,7 +110,8 @@ fn skip_value(text: &[u8]) -> &[u8] {
     end.and_then(|end| text.get(end..)).unwrap_or_default()
 }
 
-/// The text without leading whitespace. Engines write none, so that comparing the first byte is nearly always enough.
+/// Returns the text without leading whitespace. Engines write none, so comparing the first byte is nearly always
+/// enough.
 fn trim_start(text: &[u8]) -> &[u8] {
     match text.first() {
         Some(b'!'..) => text,
@@ -116,17 +119,17 @@ fn trim_start(text: &[u8]) -> &[u8] {
     }
 }
 
-/// The text after whitespace and the comma before the next field or element.
+/// Returns the text after whitespace and the comma before the next field or element.
 fn skip_comma(rest: &[u8]) -> &[u8] {
     let rest = trim_start(rest);
     rest.strip_prefix(b",").map_or(rest, trim_start)
 }
 
-/// End of the string that `text` starts with, after its closing quote.
+/// Returns the end of the string that `text` starts with, after its closing quote.
 fn string_end(text: &[u8]) -> Option<usize> {
     (text.first() == Some(&b'"')).then_some(())?;
     let mut position = 1;
-    // Keys are short, so comparing single bytes takes less time than starting a vectorized search.
+    // Keys are short, so comparing single bytes is faster than starting a vectorized search.
     while position < SHORT_STRING {
         match text.get(position)? {
             b'"' => return Some(position + 1),
@@ -143,7 +146,7 @@ fn string_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// End of the object or array that `text` starts with, after its closing bracket.
+/// Returns the end of the object or array that `text` starts with, after its closing bracket.
 fn nested_end(text: &[u8]) -> Option<usize> {
     let (mut depth, mut position) = (0_usize, 0);
     loop {
@@ -162,12 +165,13 @@ fn nested_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The integer that `text` starts with; `None` if there is none or it exceeds `i64`.
+/// Returns the integer that `text` starts with, or `None` if there is none or it does not fit into `i64`.
 pub fn parse_integer(text: &[u8]) -> Option<i64> {
     split_integer(text).map(|(number, _)| number)
 }
 
-/// The integer that `text` starts with, and the text after it; `None` if there is none or it exceeds `i64`.
+/// Returns the integer that `text` starts with and the text after it, or `None` if there is no integer or it does not
+/// fit into `i64`.
 pub fn split_integer(text: &[u8]) -> Option<(i64, &[u8])> {
     let (sign, digits) = text.strip_prefix(b"-").map_or((1, text), |digits| (-1, digits));
     let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -178,7 +182,7 @@ pub fn split_integer(text: &[u8]) -> Option<(i64, &[u8])> {
     (length > 0).then_some((number, rest))
 }
 
-/// The boolean that `text` starts with.
+/// Returns the boolean that `text` starts with.
 pub fn parse_bool(text: &[u8]) -> Option<bool> {
     match text {
         _ if text.starts_with(b"true") => Some(true),

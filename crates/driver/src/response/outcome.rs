@@ -7,46 +7,46 @@ use pacenote_record::{ErrorClass, Failure};
 pub struct ResponseOutcome {
     /// [`ErrorClass::None`] for a success.
     pub error_class: ErrorClass,
-    /// Units of work that succeeded: documents of a bulk, the weight of any other request.
+    /// Units of work that succeeded: the documents of a bulk, or the weight of any other request.
     pub weight: u64,
     /// Units of work that failed.
     pub failed_weight: u64,
-    /// The duration that the engine reports, in milliseconds; `None` if it reports none.
+    /// The duration that the engine reports, in milliseconds, or `None` if it reports none.
     pub took_ms: Option<u64>,
-    /// Reasons of the failure; empty for a success.
+    /// Reasons for the failure; empty for a success.
     pub failures: Vec<Failure>,
 }
 
 impl ResponseOutcome {
-    /// A success that did `weight` units of work.
+    /// Creates a success that did `weight` units of work.
     pub fn success(weight: u64) -> Self {
         Self { error_class: ErrorClass::None, weight, failed_weight: 0, took_ms: None, failures: Vec::new() }
     }
 
-    /// A failure with one reason, without status and error type.
+    /// Creates a failure with one reason, without status and error type.
     pub fn failure(error_class: ErrorClass, reason: String) -> Self {
         let failure = Failure { status: 0, error_type: String::new(), reason, count: 1 };
         Self { error_class, weight: 0, failed_weight: 0, took_ms: None, failures: vec![failure] }
     }
 
-    /// The same outcome with the duration that the engine reports, in milliseconds.
+    /// Returns the same outcome with the duration that the engine reports, in milliseconds.
     pub fn with_took(self, took_ms: Option<u64>) -> Self {
         Self { took_ms, ..self }
     }
 
-    /// The same failure with an HTTP status.
+    /// Returns the same failure with an HTTP status.
     pub fn with_status(mut self, status: u16) -> Self {
         self.failures.iter_mut().for_each(|failure| failure.status = status);
         self
     }
 
-    /// The same failure with the engine's error type, or the name of an exception.
+    /// Returns the same failure with the engine's error type, or the name of an exception.
     pub fn with_error_type(mut self, error_type: &str) -> Self {
         self.failures.iter_mut().for_each(|failure| error_type.clone_into(&mut failure.error_type));
         self
     }
 
-    /// Whether all work succeeded.
+    /// Returns whether all work succeeded.
     pub fn is_success(&self) -> bool {
         self.error_class == ErrorClass::None
     }

@@ -28,12 +28,12 @@ pub struct Admission {
 }
 
 impl OperationBudget {
-    /// A budget that `clients` clients share and that has admitted no operation.
+    /// Creates a budget that `clients` clients share and that has admitted no operation.
     pub fn new(bound: TaskBound, clients: u64) -> Self {
         Self { bound, clients, admitted: 0, reported: 0 }
     }
 
-    /// The end of the task's time, in nanoseconds since it began; `None` if it is not limited by time.
+    /// Returns the end of the task's time, in nanoseconds since it began, or `None` if it is not limited by time.
     pub fn end_ns(&self) -> Option<u64> {
         match self.bound {
             TaskBound::TimePeriod { warmup_s, measured_s } => {
@@ -43,8 +43,8 @@ impl OperationBudget {
         }
     }
 
-    /// Why the task has ended at `now_ns`: all its iterations are admitted, or its time has passed. `None` while it
-    /// continues; then an operation may still be due too late to be admitted.
+    /// Returns why the task has ended at `now_ns`: all its iterations are admitted, or its time has passed. `None`
+    /// while it continues; then an operation may still be due too late to be admitted.
     pub fn end_reason(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
             TaskBound::Iterations { warmup, measured } => {
@@ -74,7 +74,7 @@ impl OperationBudget {
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Measured })
     }
 
-    /// Number of operations admitted since the last call.
+    /// Returns the number of operations admitted since the last call.
     pub fn drain_admitted_count(&mut self) -> u64 {
         self.admitted - std::mem::replace(&mut self.reported, self.admitted)
     }

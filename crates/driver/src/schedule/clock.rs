@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Reads the time and sleeps for one client. The real clock is [`crate::schedule::timer::Timer`]; tests of the measured
 /// loop use a clock that only advances when all clients sleep.
 pub trait Clock {
-    /// The current time.
+    /// Returns the current time.
     fn now(&self) -> Instant;
 
     /// Sleeps until `instant`, precisely.

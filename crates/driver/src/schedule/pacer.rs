@@ -35,7 +35,7 @@ enum Arrivals {
 }
 
 impl Pacer {
-    /// The schedule of client `client` of `task`; `seed` fixes random arrivals.
+    /// Returns the schedule of client `client` of `task`; `seed` fixes random arrivals.
     pub fn new(task: &PlannedTask, client: u32, seed: u64) -> Self {
         let (position, clients) = (f64::from(client), f64::from(task.clients));
         let ramp_ns = ramp_ns(task, client);
@@ -55,7 +55,8 @@ impl Pacer {
         Self { offset_ns: ramp_ns + phase_s * 1e9, period_ns: interval_s * 1e9 * clients, arrivals }
     }
 
-    /// When client `client` of a task starts, in nanoseconds since the task began; later than 0 only during ramp-up.
+    /// Returns when client `client` of a task starts, in nanoseconds since the task began; later than 0 only during
+    /// ramp-up.
     pub fn client_start_ns(task: &PlannedTask, client: u32) -> u64 {
         truncate_to_u64(ramp_ns(task, client))
     }
@@ -95,8 +96,8 @@ impl Pacer {
         }
     }
 
-    /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals, the expected
-    /// number.
+    /// Returns the number of operations that are due before `end_ns`, from the next one on; for random arrivals, the
+    /// expected number.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
         let left = end_ns as f64 - self.offset_ns;
         match &self.arrivals {
@@ -128,7 +129,8 @@ fn truncate_to_u64(number: f64) -> u64 {
     number as u64
 }
 
-/// Returns an exponentially distributed number with mean 1, by inversion; the argument of the logarithm is never 0.
+/// Returns an exponentially distributed number with mean 1, computed by inversion. The argument of the logarithm is
+/// never 0.
 fn exponential(random: &mut SplitMix64) -> f64 {
     -(1.0 - uniform(random)).ln()
 }
@@ -146,7 +148,7 @@ pub mod tests {
 
     use super::*;
 
-    /// A task with a schedule.
+    /// Returns a task with a schedule.
     pub fn task(pace: TaskPacing, clients: u32, ramp_up_s: f64) -> PlannedTask {
         PlannedTask {
             name: "t".into(),

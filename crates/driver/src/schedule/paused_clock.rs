@@ -57,12 +57,12 @@ impl PausedClock {
         Self { state: Rc::new(state) }
     }
 
-    /// The instant at which the clock shows `ns` nanoseconds.
+    /// Returns the instant at which the clock shows `ns` nanoseconds.
     pub fn at(&self, ns: u64) -> Instant {
         self.state.start + Duration::from_nanos(ns)
     }
 
-    /// Time on the clock, in nanoseconds.
+    /// Returns the time on the clock, in nanoseconds.
     pub fn elapsed_ns(&self) -> u64 {
         nanos_since(self.state.start, self.state.now.get())
     }
@@ -106,7 +106,7 @@ impl PausedClock {
         }
     }
 
-    /// Advances to the next instant for which a future sleeps; `false` if that is `end_ns` or later.
+    /// Advances to the next instant until which a future sleeps. Returns `false` if that is `end_ns` or later.
     fn advance(&self, end_ns: u64) -> bool {
         let Some(next) = self.state.sleeps.borrow().values().min().copied() else {
             // Every future has ended, or waits for an event that never occurs.

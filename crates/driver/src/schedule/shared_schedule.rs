@@ -49,7 +49,7 @@ pub struct Exhausted {
 struct DueOperation {
     /// When it is due, in nanoseconds since the task began.
     due_ns: u64,
-    /// Position of the pacer whose next operation it is; `None` for an operation that was put back.
+    /// Position of the pacer whose next operation it is, or `None` for an operation that was put back.
     pacer: Option<u32>,
 }
 
@@ -63,7 +63,7 @@ pub struct Admitted {
 }
 
 impl SharedSchedule {
-    /// The union of the schedules of the task's clients on this worker.
+    /// Returns the union of the schedules of the task's clients on this worker.
     pub fn new(bound: TaskBound, pacers: Vec<Pacer>) -> Self {
         let budget = OperationBudget::new(bound, pacers.len() as u64);
         let due = BinaryHeap::with_capacity(pacers.len());
@@ -86,12 +86,12 @@ impl SharedSchedule {
         }
     }
 
-    /// Number of operations that all clients have taken since the last call.
+    /// Returns the number of operations that all clients have taken since the last call.
     pub fn drain_admitted_count(&self) -> u64 {
         std::mem::take(&mut self.state.borrow_mut().taken)
     }
 
-    /// The end of the task's time, in nanoseconds since it began; `None` if it is not limited by time.
+    /// Returns the end of the task's time, in nanoseconds since it began, or `None` if it is not limited by time.
     pub fn end_ns(&self) -> Option<u64> {
         self.state.borrow().budget.end_ns()
     }
@@ -101,7 +101,7 @@ impl SharedSchedule {
         self.state.borrow().due.peek().map(|Reverse(next)| next.due_ns)
     }
 
-    /// Ends the schedule if no operation can be taken at `now_ns` or later; `None` while the task continues.
+    /// Ends the schedule if no operation can be taken at `now_ns` or later, or `None` while the task continues.
     pub fn end_if_exhausted(&self, now_ns: u64) -> Option<Exhausted> {
         let mut state = self.state.borrow_mut();
         state.budget.end_reason(now_ns).map(|ended_by| state.end(ended_by))

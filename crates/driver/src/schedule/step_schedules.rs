@@ -26,8 +26,8 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Number of operations that the schedule has admitted since the last call. The clients of a shared schedule call it in
-    /// turn, and each operation is counted once.
+    /// Returns the number of operations that the schedule has admitted since the last call. The clients of a shared
+    /// schedule call it in turn, and each operation is counted once.
     pub fn drain_admitted_count(&mut self) -> u64 {
         match self {
             Self::PerClient { budget, .. } => budget.drain_admitted_count(),
@@ -56,7 +56,7 @@ impl<'a> StepSchedules<'a> {
         Self { plan, shared: pacers.into_iter().map(schedule).collect() }
     }
 
-    /// The schedule of one client.
+    /// Returns the schedule of one client.
     pub fn schedule(&self, client: ClientId) -> Schedule {
         if let Some(shared) = self.shared.get(&client.task_index) {
             return Schedule::Shared(Rc::clone(shared));
@@ -66,7 +66,7 @@ impl<'a> StepSchedules<'a> {
     }
 }
 
-/// The pacer of one client. Random arrivals differ from task to task and from client to client.
+/// Returns the pacer of one client. Random arrivals differ from task to task and from client to client.
 fn pacer(plan: &Plan, client: ClientId) -> Pacer {
     let seed = plan.seed.wrapping_add(u64::from(client.task_index).wrapping_mul(0x9e37_79b9));
     Pacer::new(&plan.tasks[client.task_index as usize], client.client_number, seed)

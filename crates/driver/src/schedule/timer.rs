@@ -37,7 +37,7 @@ impl SpinWait {
         Self { lead, activity: Cell::new(0), idle_ns: Cell::new(0), counted_ns: Cell::new(0) }
     }
 
-    /// CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
+    /// Returns the CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
     pub fn idle_ns(&self) -> u64 {
         self.idle_ns.get()
     }
@@ -68,7 +68,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// A timer that is not set.
+    /// Creates a timer that is not set.
     pub fn new(spin_wait: Rc<SpinWait>) -> Self {
         Self { descriptor: None, spin_wait }
     }
@@ -127,7 +127,7 @@ impl Clock for Timer {
     }
 }
 
-/// A setting of a timer that expires once.
+/// Returns a setting of a timer that expires once.
 fn once(left: Duration) -> Itimerspec {
     let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
     Itimerspec {
@@ -157,8 +157,8 @@ mod tests {
         });
     }
 
-    /// Spins for as long as the thread's other clients take `turns` turns; returns the idle time and the CPU time of the
-    /// thread, nanoseconds. The instant never comes, so that the load of the machine does not matter.
+    /// Spins for as long as the thread's other clients take `turns` turns. Returns the idle time and the CPU time of
+    /// the thread, nanoseconds. The instant never comes, so that the load of the machine does not matter.
     fn spin_beside(turns: u32, take_turn: impl Fn(&Timer)) -> (u64, u64) {
         let spin_wait = Rc::new(SpinWait::new(Duration::from_hours(2)));
         let (mut timer, other) = (Timer::new(Rc::clone(&spin_wait)), Timer::new(Rc::clone(&spin_wait)));

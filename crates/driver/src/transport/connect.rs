@@ -1,4 +1,4 @@
-//! Connecting to a host: tries its addresses, tunnels through a proxy, and performs TLS handshakes. Endpoints are
+//! Connects to a host: tries its addresses, opens a tunnel through a proxy, and performs TLS handshakes. Endpoints are
 //! prepared once per race.
 
 use std::future::poll_fn;
@@ -18,10 +18,10 @@ use crate::transport::http::authority;
 
 /// How long the client waits for a host to reject its certificate after a TLS 1.3 handshake.
 const CLIENT_AUTH_WAIT: Duration = Duration::from_millis(100);
-/// Longest response of a proxy to CONNECT, in bytes.
+/// Maximum length of a proxy's response to CONNECT, in bytes.
 const MAX_PROXY_RESPONSE: usize = 16 * 1024;
 
-/// Why a connection cannot be opened.
+/// An error from opening a connection.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -36,12 +36,12 @@ pub enum ConnectError {
     Proxy {
         /// Host and port of the proxy.
         proxy: String,
-        /// The error of the system, or the response of the proxy.
+        /// The operating system's error, or the proxy's response.
         reason: String,
     },
 }
 
-/// Why an endpoint cannot be prepared.
+/// An error from preparing an endpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
@@ -50,14 +50,14 @@ pub enum EndpointError {
     Resolve {
         /// Host and port.
         host: String,
-        /// The error of the resolver.
+        /// The resolver's error.
         source: io::Error,
     },
     /// TLS cannot be configured.
     #[error(transparent)]
     Tls(#[from] TlsSettingsError),
-    /// The host or the authorization would break a line of the CONNECT request. Neither is shown because it may be
-    /// secret.
+    /// The host or the authorization contains a character that is not allowed in the CONNECT request. Neither is shown,
+    /// because it may be secret.
     #[error("proxy {0}: the host or the authorization has a space or a control character")]
     Proxy(String),
 }
@@ -70,8 +70,8 @@ pub type Endpoints = Arc<[Arc<Endpoint>]>;
 pub struct Endpoint {
     /// Host and port.
     authority: String,
-    /// Addresses of the host, or of its proxy. Resolved once, before the race: resolving for each connection would use
-    /// blocking threads, whose CPU time is not attributed to any task.
+    /// Addresses of the host, or of its proxy. They are resolved once, before the race: resolving them for each
+    /// connection would use blocking threads, whose CPU time cannot be attributed to a task.
     addresses: Vec<SocketAddr>,
     proxy: Option<Proxy>,
     /// TLS with the host.
@@ -89,7 +89,7 @@ struct Proxy {
     connect_request: Secret,
 }
 
-/// Bytes that `Debug` omits.
+/// Bytes that are omitted from `Debug` output.
 struct Secret(Vec<u8>);
 
 impl std::fmt::Debug for Secret {
@@ -98,7 +98,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// TLS settings for the hosts of a cluster and for their proxies; `None` where no host or proxy uses TLS.
+/// TLS settings for the hosts of a cluster and for their proxies. Each is `None` if no host or no proxy uses TLS.
 #[derive(Debug)]
 struct ClusterTls {
     hosts: Option<TlsSettings>,
@@ -138,21 +138,21 @@ impl Endpoint {
         Ok(Self { authority: authority_of_host, addresses, proxy, tls })
     }
 
-    /// An endpoint at known addresses, without a proxy and without TLS.
+    /// Creates an endpoint with known addresses, without a proxy or TLS.
     #[must_use]
     pub fn plain(addresses: Vec<SocketAddr>) -> Self {
         let authority = addresses.first().map_or_else(String::new, SocketAddr::to_string);
         Self { authority, addresses, proxy: None, tls: None }
     }
 
-    /// Host and port.
+    /// Returns the host and port.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
     /// Opens a connection before `deadline`. `client` is the number of the client among those of the host: if a host
-    /// has several addresses, clients start with different ones and try the others in turn.
+    /// has several addresses, clients start with different ones and then try the others in turn.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Endpoint {
         let mut first_error = None;
         let (last, first) = self.addresses.split_at(client % self.addresses.len().max(1));
         for (address, left) in first.iter().chain(last).zip((1..=self.addresses.len()).rev()) {
-            // An address that does not respond must leave time for the others.
+            // An address that does not respond must not use up the time for the others.
             let share = deadline.saturating_duration_since(Instant::now()).div_f64(left as f64);
             match timeout_at(Instant::now() + share, TcpStream::connect(address)).await {
                 Ok(tcp) => return CountingStream::new(tcp),
@@ -252,7 +252,7 @@ impl Proxy {
         ConnectError::Proxy { proxy: self.authority.clone(), reason: reason.to_owned() }
     }
 
-    /// Marks a TLS error as an error of the proxy, not of the host.
+    /// Marks a TLS error as an error from the proxy, not from the host.
     fn tls_error(&self, error: ConnectError) -> ConnectError {
         match error {
             ConnectError::Tls(reason) => ConnectError::Tls(format!("proxy {}: {reason}", self.authority)),
@@ -295,7 +295,7 @@ fn handshake_error(error: &io::Error) -> ConnectError {
     })
 }
 
-/// Sends a CONNECT request; returns the status of the response.
+/// Sends a CONNECT request. Returns the status of the response.
 async fn send_connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, request: &[u8]) -> io::Result<u16> {
     let malformed = || io::Error::other("its response to CONNECT is not HTTP/1.1");
     stream.write_all(request).await?;
@@ -321,9 +321,9 @@ async fn send_connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, request
     Err(malformed())
 }
 
-/// Waits until the host has sent something after the handshake: session tickets if it accepts the client certificate,
-/// an alert if it does not. Without this wait the alert may be lost: a host that closes the connection while a request
-/// arrives resets it.
+/// Waits until the host has sent data after the handshake: session tickets if it accepts the client certificate, or an
+/// alert if it does not. Without this wait, the alert may be lost, because a host that closes the connection while a
+/// request arrives resets it.
 async fn await_client_auth(stream: &mut MaybeTlsStream) -> Result<(), ConnectError> {
     let before = stream.byte_counts().received;
     let answered = poll_fn(|context| match stream.poll_read_byte(context) {

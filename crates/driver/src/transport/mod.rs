@@ -1,8 +1,8 @@
-//! Sends bytes to hosts and receives them: connecting, TLS, HTTP/1.1, and the connections that a client keeps open.
+//! Exchanges bytes with hosts: connecting, TLS, HTTP/1.1, and the connections that a client keeps open.
 //!
-//! [`connect`] opens a connection: over the addresses of a host, through a proxy, with TLS. [`http`] sends one request
-//! and receives one response on it. [`pool`] keeps the connections of a client and reopens those that were closed.
-//! Called by `operation` (requests), `worker` and `python` (connecting before a step), and `race.rs` (resolving
+//! [`connect`] opens a connection: to one of a host's addresses, through a proxy, with TLS. [`http`] sends one request
+//! and receives one response on it. [`pool`] keeps the connections of a client and reopens those that were closed. It
+//! is called by `operation` (requests), `worker` and `python` (connecting before a step), and `race.rs` (resolving
 //! endpoints). This module is independent of tasks, schedules and Python. `response` determines whether a response is a
 //! success.
 

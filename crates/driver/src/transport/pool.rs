@@ -1,4 +1,4 @@
-//! The connections of one client, and the exchange of a request on one of them.
+//! The connections of one client, and the exchange of a request and its response on one of them.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crate::transport::connect::{ConnectError, Endpoint, Endpoints};
 use crate::transport::http::{Connection, ExchangeError, RequestHead};
 use crate::transport::timeout::RequestTimer;
 
-/// The connections of one client to its host. Most clients need one; operations with concurrent requests open more,
-/// which stay open.
+/// The connections of one client to its host. Most clients need one; operations with concurrent requests open more
+/// connections, which stay open.
 #[derive(Debug)]
 pub struct ConnectionPool {
     endpoint: Arc<Endpoint>,
     assignment: HostAssignment,
-    /// Connections that are not in use; the one used last is at the end.
+    /// Idle connections; the most recently used one is at the end.
     #[allow(
         clippy::vec_box,
         reason = "a connection moves twice per request, and copying it costs more than copying a pointer"
     )]
     idle: RefCell<Vec<Box<PooledConnection>>>,
-    /// Whether a connection has been reopened since one was last used.
+    /// Whether a connection has been reopened since any of them was last used.
     reconnected: Cell<bool>,
 }
 
@@ -32,19 +32,19 @@ pub struct ConnectionPool {
 pub struct HostAssignment {
     /// Position of the host among the hosts of the cluster.
     pub host_index: usize,
-    /// Number of the client among those of the host, from 0; determines the address of the host with which it starts.
+    /// Number of the client among those of the host, from 0; determines which of the host's addresses it tries first.
     pub host_client: usize,
 }
 
 impl HostAssignment {
-    /// Assigns a client of a race, given by its number, to one of `hosts` hosts; clients are assigned round-robin.
+    /// Assigns a client of a race, given by its number, to one of `hosts` hosts, round-robin.
     pub fn new(race_client: u32, hosts: usize) -> Self {
         Self { host_index: race_client as usize % hosts, host_client: race_client as usize / hosts }
     }
 }
 
 impl ConnectionPool {
-    /// The pool of a client of a race, for one cluster; opens no connection.
+    /// Creates the pool of a client of a race for one cluster. Does not open a connection.
     pub fn for_client(endpoints: &Endpoints, race_client: u32) -> Self {
         let assignment = HostAssignment::new(race_client, endpoints.len());
         Self {
@@ -55,12 +55,12 @@ impl ConnectionPool {
         }
     }
 
-    /// Position of the client's host among the hosts of the cluster.
+    /// Returns the position of the client's host among the hosts of the cluster.
     pub fn host_index(&self) -> usize {
         self.assignment.host_index
     }
 
-    /// Host and port.
+    /// Returns the host and port.
     pub fn authority(&self) -> &str {
         self.endpoint.authority()
     }
@@ -73,15 +73,15 @@ impl ConnectionPool {
         connected.map(drop)
     }
 
-    /// Whether the idle connection is closed, by the server or by an error of the last request. Returns `false` after
-    /// [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not repeatedly
-    /// reconnect to a server that closes idle connections.
+    /// Returns whether the idle connection was closed, either by the server or because the last request failed. Returns
+    /// `false` after [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not
+    /// repeatedly reconnect to a server that closes idle connections.
     pub fn needs_reconnect(&self) -> bool {
         !self.reconnected.get()
             && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.is_closed())
     }
 
-    /// Opens the idle connection again, outside of any measured time. The next request counts the reconnect.
+    /// Reopens the idle connection, outside any measured time. The reconnect is counted in the next request.
     pub async fn reconnect(&self, deadline: Instant) -> Result<(), ConnectError> {
         let mut connection = self.acquire();
         let reconnected = connection.connect(deadline).await;
@@ -121,13 +121,13 @@ pub struct RequestBody<'a> {
 pub struct Exchange<T> {
     /// When sending began: after connecting, before the first byte.
     pub sent: Instant,
-    /// When the last byte of the response had arrived, or the exchange failed.
+    /// When the last byte of the response arrived, or the exchange failed.
     pub done: Instant,
-    /// Requests and bytes that were sent and received.
+    /// Numbers of requests sent and of bytes sent and received.
     pub traffic: Traffic,
-    /// HTTP status of the response; 0 if there is none.
+    /// HTTP status of the response, or 0 if there is none.
     pub status: u16,
-    /// What the check of the response returned.
+    /// The result of checking the response, or the reason why there is none.
     pub result: Result<T, RequestError>,
 }
 
@@ -140,7 +140,7 @@ pub struct ResponseView<'a> {
     pub body: &'a [u8],
 }
 
-/// Why a request has no response.
+/// An error from sending a request or receiving its response.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// There is no connection.
@@ -151,15 +151,15 @@ pub enum RequestError {
     Exchange(#[from] ExchangeError),
 }
 
-/// A connection of a pool. It is opened again if it was closed.
+/// A connection of a pool. It is reopened if it was closed.
 #[derive(Debug)]
 pub struct PooledConnection {
     endpoint: Arc<Endpoint>,
     /// Number of the client among those of the host.
     host_client: usize,
-    /// Whether the connection was open before.
+    /// Whether the connection has been open before.
     was_open: bool,
-    /// Number of reconnects that the next request must count.
+    /// Number of reconnects to be counted in the next request.
     uncounted_reconnects: u32,
     connection: Option<Connection>,
     timer: RequestTimer,
@@ -177,7 +177,7 @@ impl PooledConnection {
         }
     }
 
-    /// The headers of the last response.
+    /// Returns the headers of the last response.
     pub fn headers(&self) -> Vec<(String, String)> {
         self.connection.as_ref().map(Connection::headers).unwrap_or_default()
     }
@@ -186,7 +186,7 @@ impl PooledConnection {
         self.connection.as_mut().is_none_or(Connection::was_closed_by_server)
     }
 
-    /// Opens the connection unless it can be used; returns the number of reconnects.
+    /// Opens the connection unless it is ready. Returns the number of reconnects.
     async fn connect(&mut self, deadline: Instant) -> Result<u32, ConnectError> {
         if self.connection.as_mut().is_some_and(Connection::is_ready) {
             return Ok(0);
@@ -197,8 +197,8 @@ impl PooledConnection {
         Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
     }
 
-    /// Sends one request and receives its response, on a new connection if the old one was closed in the meantime.
-    /// Never sends a request twice. `check` is called with the response after the exchange has been timed.
+    /// Sends one request and receives its response. Opens a new connection first if the old one has been closed, but
+    /// never sends a request twice. `check` is called with the response after the exchange has been timed.
     pub async fn exchange<T>(
         &mut self,
         head: &mut RequestHead,
@@ -242,7 +242,7 @@ impl PooledConnection {
     }
 }
 
-/// The bytes of one request on a connection.
+/// Returns the bytes of one request on a connection.
 fn traffic_between(before: ByteCounts, after: ByteCounts) -> Traffic {
     let (bytes_out, bytes_in) = (after.sent - before.sent, after.received - before.received);
     Traffic { requests: 1, bytes_out, bytes_in, ..Traffic::default() }
@@ -282,16 +282,16 @@ mod tests {
             pool.reconnect(soon()).await.unwrap();
             drop(listener.accept().unwrap());
             let connection = pool.acquire();
-            assert_eq!(connection.uncounted_reconnects, 1, "the next request counts it");
+            assert_eq!(connection.uncounted_reconnects, 1, "the reconnect is counted in the next request");
             pool.release(connection);
             await_close(&pool).await;
             pool.reconnect(soon()).await.unwrap();
-            // Without a request in between, a server that closes idle connections is not connected to again.
+            // If the server has closed the connection again before the next request, the client does not reconnect.
             drop(listener);
             tokio::time::sleep(Duration::from_millis(20)).await;
             assert!(!pool.needs_reconnect());
             drop(pool.acquire());
-            assert!(pool.connect(soon()).await.is_err(), "the port is closed");
+            assert!(pool.connect(soon()).await.is_err(), "the port must be closed");
             assert!(pool.needs_reconnect());
             assert!(pool.reconnect(soon()).await.is_err());
         });

@@ -1,5 +1,5 @@
-//! The byte stream of a connection: plain TCP, TLS, or TLS inside TLS. An enum rather than a trait object, so that
-//! plain TCP costs only one comparison more than a bare socket.
+//! The byte stream of a connection: plain TCP, TLS, or TLS inside TLS. It is an enum, not a trait object, so that plain
+//! TCP costs only one comparison more than a bare socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,7 +18,7 @@ pub enum MaybeTlsStream {
     Plain(CountingStream),
     /// TLS over TCP.
     Tls(Box<TlsStream<CountingStream>>),
-    /// TLS with the host, tunnelled through TLS with the proxy.
+    /// TLS with the host, inside TLS with the proxy.
     TlsInTls(Box<TlsStream<TlsStream<CountingStream>>>),
 }
 
@@ -30,11 +30,11 @@ pub struct CountingStream {
 }
 
 impl CountingStream {
-    /// Starts counting at zero, and disables Nagle's algorithm.
+    /// Wraps a connected socket, starts counting at zero, and disables Nagle's algorithm.
     ///
     /// # Errors
     ///
-    /// The error of the system.
+    /// The operating system's error.
     pub fn new(tcp: TcpStream) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
         Ok(Self { tcp, counts: ByteCounts::default() })
@@ -89,7 +89,7 @@ impl AsyncWrite for CountingStream {
 }
 
 impl MaybeTlsStream {
-    /// Bytes sent and received so far, TLS included.
+    /// Returns the numbers of bytes sent and received so far, TLS included.
     #[must_use]
     pub fn byte_counts(&self) -> ByteCounts {
         match self {
@@ -99,11 +99,11 @@ impl MaybeTlsStream {
         }
     }
 
-    /// Waits for bytes and appends them to `buffer`; returns their number, 0 at the end of the stream.
+    /// Waits for bytes and appends them to `buffer`. Returns their number, which is 0 at the end of the stream.
     ///
     /// # Errors
     ///
-    /// The error of the system or of TLS.
+    /// The operating system's or the TLS library's error.
     pub async fn read_buf(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read_buf(buffer).await,
@@ -117,7 +117,7 @@ impl MaybeTlsStream {
     ///
     /// # Errors
     ///
-    /// The error of the system or of TLS.
+    /// The operating system's or the TLS library's error.
     pub fn poll_write(
         &mut self,
         head: &[u8],
@@ -131,7 +131,7 @@ impl MaybeTlsStream {
         }
     }
 
-    /// Whether all bytes that TLS had buffered have been written to the socket.
+    /// Returns whether all bytes buffered by TLS have been written to the socket.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         match self {
@@ -144,8 +144,8 @@ impl MaybeTlsStream {
         }
     }
 
-    /// Whether the stream is open and has no unread data; TLS records without data do not count. The runtime remembers
-    /// that the socket was drained, so this makes no system call unless bytes have arrived.
+    /// Returns whether the stream is open and has no unread data; TLS records without data do not count. The runtime
+    /// remembers that the socket was drained, so no system call is made unless bytes have arrived.
     #[must_use]
     pub fn is_idle(&mut self) -> bool {
         match self {
@@ -158,11 +158,11 @@ impl MaybeTlsStream {
         }
     }
 
-    /// Reads and discards one byte; returns 1, or 0 at the end of the stream.
+    /// Reads and discards one byte. Returns 1, or 0 at the end of the stream.
     ///
     /// # Errors
     ///
-    /// The error of the system or of TLS.
+    /// The operating system's or the TLS library's error.
     pub fn poll_read_byte(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut byte = [0];
         let mut buffer = ReadBuf::new(&mut byte);

@@ -1,4 +1,4 @@
-//! Timeouts of requests.
+//! Request timeouts.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -7,15 +7,16 @@ use std::time::Instant;
 
 use tokio::time::{Sleep, sleep_until};
 
-/// A timer that is reused from request to request. Moving a running timer to a later deadline is one store; a new timer
-/// for each request, as `tokio::time::timeout_at` creates it, is inserted into the runtime's timer wheel and removed.
+/// A timer that is reused for every request. Moving a running timer to a later deadline takes one store, while a new
+/// timer for each request, as created by `tokio::time::timeout_at`, has to be inserted into the runtime's timer wheel
+/// and removed again.
 #[derive(Debug, Default)]
 pub struct RequestTimer {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl RequestTimer {
-    /// Waits for a future; returns `None` if it is not ready at `deadline`.
+    /// Waits for a future. Returns `None` if it is not ready at `deadline`.
     pub async fn timeout_at<F: Future>(&mut self, deadline: Instant, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut is_set = false;
@@ -50,7 +51,7 @@ mod tests {
             assert_eq!(timer.timeout_at(later(), async { 1 }).await, Some(1));
             let short = tokio::time::sleep(Duration::from_millis(1));
             assert_eq!(timer.timeout_at(later(), short).await, Some(()));
-            // Earlier than the last deadline, then later again, after it has fired.
+            // A deadline earlier than the last one, then a later one, after the timer has fired.
             assert_eq!(timer.timeout_at(soon(), never()).await, None);
             let longer = tokio::time::sleep(Duration::from_millis(20));
             assert_eq!(timer.timeout_at(later(), longer).await, Some(()));

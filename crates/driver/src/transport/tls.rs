@@ -1,5 +1,5 @@
-//! Configuration of TLS: the authorities that are accepted, and the client certificate. Built once per cluster and
-//! shared by all of its connections, which therefore resume each other's sessions.
+//! TLS configuration: the accepted authorities and the client certificate. It is built once per cluster and shared by
+//! all of its connections, which can therefore resume each other's sessions.
 
 use std::fs;
 use std::io;
@@ -23,11 +23,11 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::client::TlsStream;
 
-/// Why TLS cannot be configured according to the plan.
+/// An error from configuring TLS as specified in the plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsSettingsError {
-    /// A file cannot be used. Its content is not shown because it may be secret.
+    /// A file cannot be used. Its content is not shown, because it may be secret.
     #[error("{path}: {reason}")]
     File {
         /// The file.
@@ -37,18 +37,18 @@ pub enum TlsSettingsError {
     },
     /// The system has no certificate authorities.
     #[error(
-        "this system has no certificate authorities{0}: name the file of the cluster's authority with ca_certs"
+        "this system has no certificate authorities{0}: specify the file with the cluster's authority in ca_certs"
     )]
     NoAuthorities(String),
     /// The name of a host cannot be verified.
     #[error("{0:?} is not a name that a certificate can be issued for")]
     ServerName(String),
-    /// The TLS library refuses the configuration.
+    /// The TLS library rejects the configuration.
     #[error("TLS cannot be configured: {0}")]
     Config(rustls::Error),
 }
 
-/// The certificate authorities of the system, loaded when first needed.
+/// The system's certificate authorities, loaded when first needed.
 #[derive(Debug, Default)]
 pub struct SystemRoots(Option<Arc<RootCertStore>>);
 
@@ -77,7 +77,7 @@ pub struct TlsSettings {
 }
 
 impl TlsSettings {
-    /// Settings for the hosts of a cluster. Reads the certificate files.
+    /// Reads the certificate files and creates the settings for the hosts of a cluster.
     ///
     /// # Errors
     ///
@@ -87,8 +87,9 @@ impl TlsSettings {
         Self::new(tls, if tls.verify { Some(TrustAnchors::new(ca_file, system)?) } else { None })
     }
 
-    /// Settings for the proxies of a cluster. Their certificates are verified even if those of the hosts are not,
-    /// against the authorities of the system and of the cluster's file; they do not receive the client certificate.
+    /// Creates the settings for the proxies of a cluster. Their certificates are verified, even if those of the hosts
+    /// are not, against the system's authorities and those in the cluster's file. The client certificate is not sent to
+    /// proxies.
     ///
     /// # Errors
     ///
@@ -128,7 +129,8 @@ impl TlsSettings {
         Ok(Self { config: Arc::new(config), server_name: tls.server_name.clone(), client_cert })
     }
 
-    /// A connector for one host. The server name of the plan, if there is one, takes precedence over the host's own.
+    /// Returns a connector for one host. The server name in the plan, if there is one, is used instead of the host's
+    /// name.
     ///
     /// # Errors
     ///
@@ -155,13 +157,13 @@ impl TlsConnector {
     ///
     /// # Errors
     ///
-    /// The error of the system, or of TLS: see [`tls_error`].
+    /// The operating system's error, or a TLS error: see [`tls_error`].
     pub async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
         let connector = tokio_rustls::TlsConnector::from(Arc::clone(&self.config));
         connector.connect(self.server_name.clone(), stream).await
     }
 
-    /// Whether the host has not accepted or rejected the client certificate yet: in TLS 1.3 it does so after the
+    /// Returns whether the host has yet to accept or reject the client certificate: in TLS 1.3, it does so after the
     /// handshake.
     pub fn awaits_client_auth<S>(&self, stream: &TlsStream<S>) -> bool {
         let version = stream.get_ref().1.protocol_version();
@@ -169,7 +171,7 @@ impl TlsConnector {
     }
 }
 
-/// The TLS error inside an I/O error, if there is one.
+/// Returns the TLS error inside an I/O error, if there is one.
 #[must_use]
 pub fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
@@ -189,17 +191,17 @@ impl ResolvesClientCert for ClientCertResolver {
     }
 
     fn has_certs(&self) -> bool {
-        // With `false` rustls would not call `resolve`, and a request for a certificate would not be detected.
+        // If this were `false`, rustls would not call `resolve`, and a request for a certificate would go unnoticed.
         true
     }
 }
 
-/// Certificates that are accepted.
+/// The certificates that are accepted.
 #[derive(Debug)]
 struct TrustAnchors {
     roots: Arc<RootCertStore>,
-    /// All certificates of the user's file. A host that presents one of them needs no authority. Otherwise a
-    /// self-signed certificate that is marked as an authority, as OpenSSL creates it, would not be accepted.
+    /// All certificates in the user's file. A host that presents one of them needs no authority; otherwise, self-signed
+    /// certificates that are marked as authorities, like those created by OpenSSL, would not be accepted.
     pinned: Vec<CertificateDer<'static>>,
 }
 
@@ -216,8 +218,8 @@ impl TrustAnchors {
         Ok(Self { roots: Arc::new(roots), pinned })
     }
 
-    /// Whether a certificate is accepted although no authority has issued it. Its validity period has already been
-    /// verified, and so has its purpose unless it is marked as an authority.
+    /// Returns whether a certificate is accepted although no authority has issued it. Its validity period has already
+    /// been verified, and so has its purpose unless it is marked as an authority.
     fn is_pinned(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
         use rustls::CertificateError::{Other, UnknownIssuer};
         matches!(error, rustls::Error::InvalidCertificate(UnknownIssuer | Other(_)))
@@ -225,11 +227,11 @@ impl TrustAnchors {
     }
 }
 
-/// Whether a certificate of the user's file is that of a valid authority. A host's certificate must not become an
-/// anchor: webpki accepts any anchor as an issuer, so the key of one host could impersonate all others.
+/// Returns whether a certificate in the user's file is that of a valid authority. A host's certificate must not become
+/// an anchor: webpki accepts any anchor as an issuer, so the key of one host could be used to impersonate all others.
 fn is_authority(certificate: &CertificateDer<'_>) -> bool {
-    // Certificates of X.509 version 1 have no such mark, and this parser rejects them. The root store reports those
-    // that cannot be read at all.
+    // X.509 version 1 certificates are never marked as authorities, and this parser rejects them. The root store
+    // reports certificates that cannot be read at all.
     let Ok(parsed) = ParsedCertificate::try_from(certificate) else { return true };
     let algorithms = default_provider().signature_verification_algorithms.all;
     let no_roots = RootCertStore::empty();
@@ -239,7 +241,7 @@ fn is_authority(certificate: &CertificateDer<'_>) -> bool {
     matches!(verified, Err(rustls::Error::InvalidCertificate(rustls::CertificateError::Other(_))))
 }
 
-/// Verifies certificates of servers as strictly as the plan requires.
+/// Verifies server certificates as strictly as the plan requires.
 #[derive(Debug)]
 struct CertVerifier {
     /// `None` accepts every certificate.
@@ -298,8 +300,8 @@ impl ServerCertVerifier for CertVerifier {
 }
 
 impl CertVerifier {
-    /// Verifies a signature unless every certificate is accepted: then a signature proves nothing, and the keys of some
-    /// certificates, such as those of X.509 version 1, cannot be read.
+    /// Verifies a signature, unless every certificate is accepted: in that case a signature proves nothing, and the
+    /// keys of some certificates, such as X.509 version 1 certificates, cannot be read.
     fn verify_signature(
         &self,
         verify: impl FnOnce(&WebPkiSupportedAlgorithms) -> Result<HandshakeSignatureValid, rustls::Error>,
@@ -327,7 +329,7 @@ fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, TlsSett
     Ok(certificates)
 }
 
-/// The client certificate with its key, which may be in the same file.
+/// Returns the client certificate with its key, which may be in the same file.
 fn client_certificate(
     path: &str,
     key: Option<&String>,
@@ -347,7 +349,7 @@ fn client_certificate(
     })
 }
 
-/// Reads a private key. Errors do not contain any of the file's content.
+/// Reads a private key. Errors never contain the file's content.
 fn read_private_key(path: &str) -> Result<PrivateKeyDer<'static>, TlsSettingsError> {
     let text = read_file(path)?;
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| {

@@ -67,7 +67,7 @@ pub struct ClientLoop<'a, C, O> {
 }
 
 impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
-    /// Executes operations until the client ends; returns why it has ended.
+    /// Executes operations until the client ends. Returns why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         // A client that joins late does not catch up on the schedule it missed.
         let entered_ns = entry.joins_later.then(|| self.elapsed_ns(self.clock.now()));
@@ -194,8 +194,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         exhausted.ended_by
     }
 
-    /// Requests the next due time from a scheduler in Python; `None` if there is none. Requests no more due times than
-    /// the task has operations.
+    /// Requests the next due time from a scheduler in Python. Returns `None` if the scheduler has no more operations.
+    /// Never requests more due times than the task has operations.
     async fn request_due_time(
         &self,
         handle: &ClientHandle,
@@ -240,13 +240,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// The reason why a client was stopped.
+    /// Returns the reason why a client was stopped.
     fn stop_reason(&self) -> EndedBy {
         self.cancellation.stop_reason().unwrap_or(EndedBy::Stopped)
     }
 
     /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a runner in Python
-    /// names; `true` if the operation was the last.
+    /// names. Returns `true` if the operation was the last.
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
         let TaskClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
@@ -300,7 +300,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         EndedBy::Source
     }
 
-    /// Sleeps until `at_ns` nanoseconds after the beginning of the task; `false` if the race or the step ends first.
+    /// Sleeps until `at_ns` nanoseconds after the beginning of the task. Returns `false` if the race or the step ends
+    /// first.
     fn wait_until(&mut self, at_ns: u64) -> impl Future<Output = bool> {
         let instant = self.instant(at_ns);
         sleep_until(self.clock, &self.cancellation, instant)
@@ -350,7 +351,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// The sample of an operation or of a sub-operation.
+    /// Returns the sample of an operation or of a sub-operation.
     fn sample(&self, sample_type: SampleType, times: OperationTimes, outcome: &OperationOutcome) -> Sample {
         let ClientId { task_index, client_number } = self.client.id;
         let OperationOutcome { result, status, retries, traffic, .. } = outcome;
@@ -396,18 +397,18 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// The instant `at_ns` nanoseconds after the beginning of the task.
+    /// Returns the instant `at_ns` nanoseconds after the beginning of the task.
     fn instant(&self, at_ns: u64) -> Instant {
         self.client.origin + Duration::from_nanos(at_ns)
     }
 
-    /// Nanoseconds from the beginning of the task to `instant`.
+    /// Returns nanoseconds from the beginning of the task to `instant`.
     fn elapsed_ns(&self, instant: Instant) -> u64 {
         nanos_since(self.client.origin, instant)
     }
 }
 
-/// Sleeps until `instant`; `false` if the race or the step ends first.
+/// Sleeps until `instant`. Returns `false` if the race or the step ends first.
 async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, instant: Instant) -> bool {
     if clock.now() >= instant {
         return true;

@@ -12,39 +12,40 @@ use crate::worker::source::OperationSource;
 
 /// The operations of one client in one task.
 pub trait ClientOperations {
-    /// Prepares the next operation before it is timed; `false` if there is none.
+    /// Prepares the next operation before it is timed. Returns `false` if there is none.
     fn prepare_next(&mut self) -> bool;
 
     /// Compresses the prepared operation, if it is sent compressed.
     fn compress(&mut self) -> impl Future<Output = ()>;
 
-    /// Executes the prepared operation; `None` if the race or the step ends first, or if its runner had no operation.
+    /// Executes the prepared operation. Returns `None` if the race or the step ends first, or if its runner had no
+    /// operation.
     fn execute(
         &mut self,
         cancellation: &Cancellation<'_>,
         sample_type: SampleType,
     ) -> impl Future<Output = Option<OperationOutcome>>;
 
-    /// When the last operation ended as a whole, for its processing time; `None` if that is when
+    /// Returns when the last operation ended as a whole, for its processing time, or `None` if that is when
     /// [`ClientOperations::execute`] returned.
     fn processing_end(&self) -> Option<Instant>;
 
-    /// Whether the next operation has not been supplied but may still be.
+    /// Returns whether the next operation has not been supplied but may still be.
     fn is_starved(&self) -> bool;
 
     /// Waits until the next operation is supplied, or until it is known that there are no more.
     fn supplied(&self) -> impl Future<Output = ()>;
 
-    /// Whether there are no more operations and none will be supplied.
+    /// Returns whether there are no more operations and none will be supplied.
     fn is_exhausted(&self) -> bool;
 
     /// Takes the unit of the last success, if a runner in Python returned it.
     fn take_unit(&mut self) -> Option<String>;
 
-    /// Whether a runner in Python has declared that the last operation was the client's final one.
+    /// Returns whether a runner in Python has declared that the last operation was the client's final one.
     fn was_last(&self) -> bool;
 
-    /// Host and port of the server, for messages.
+    /// Returns the host and port of the server, for messages.
     fn authority(&self) -> &str;
 }
 

@@ -90,12 +90,13 @@ impl OperationSource {
         }
     }
 
-    /// Whether the queue is empty, although Python may still add operations to it.
+    /// Returns whether the queue is empty, although Python may still add operations to it.
     pub fn is_starved(&self) -> bool {
         matches!(self, Self::Queued(queued) if queued.is_starved())
     }
 
-    /// When the last operation ended according to its runner; `None` if the driver executes the operations itself.
+    /// Returns when the last operation ended according to its runner, or `None` if the driver executes the operations
+    /// itself.
     pub fn processing_end(&self) -> Option<Instant> {
         match self {
             Self::Runner(runner) => runner.completed(),
@@ -126,7 +127,7 @@ impl OperationSource {
     }
 }
 
-/// The error of a task that needs Python in a race without a bridge, which is a defect: its plan creates one.
+/// Returns the error of a task that needs Python in a race without a bridge, which is a defect: its plan creates one.
 fn without_bridge(task: &PlannedTask) -> DriveError {
     DriveError::Python(format!("task {} has no connection to Python", task.name))
 }

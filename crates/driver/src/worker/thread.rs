@@ -162,7 +162,7 @@ impl Worker {
         self.connect(clients).await
     }
 
-    /// The tasks of a client in a step.
+    /// Returns the tasks of a client in a step.
     fn client_tasks(
         &self,
         allocation: &ClientAllocation,
@@ -315,17 +315,17 @@ pub fn add_client(recorder: &RefCell<Recorder>, id: ClientId, task: &PlannedTask
     recorder.borrow_mut().add_client(RecordedTask { task_index: id.task_index, paced, measured_window })
 }
 
-/// The clients of all tasks that a worker runs in a step.
+/// Returns the clients of all tasks that a worker runs in a step.
 fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = ClientId> {
     step.clients_of(share).flat_map(|client| &client.allocations).copied().map(client_id)
 }
 
-/// The client of an allocation.
+/// Returns the client of an allocation.
 pub fn client_id(allocation: TaskAllocation) -> ClientId {
     ClientId { task_index: allocation.task, client_number: allocation.client }
 }
 
-/// When a task began, in nanoseconds since the race's first step.
+/// Returns when a task began, in nanoseconds since the race's first step.
 fn task_began_ns(task_state: &TaskState, race: &RaceState) -> u64 {
     race.elapsed_ns(task_state.origin(Instant::now()))
 }

@@ -1,21 +1,22 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), decoded in place.
 //!
-//! Lines must end in CRLF: parsers that also accept other line ends may disagree about where the body ends. Every byte
-//! is moved once. An incomplete line is searched again after every read; its maximum length bounds that cost.
+//! Lines must end with CRLF: parsers that also accept other line endings may disagree about where the body ends. Every
+//! byte is moved at most once. An incomplete line is searched again after every read, at a cost that is bounded by its
+//! maximum length.
 
-/// Longest line with the size of a chunk, extensions included, in bytes.
+/// Maximum length of the line with a chunk's size, extensions included, in bytes.
 const MAX_SIZE_LINE: usize = 4 * 1024;
-/// Longest trailer section, in bytes.
+/// Maximum length of the trailer section, in bytes.
 const MAX_TRAILER_SECTION: usize = 16 * 1024;
 /// Maximum number of trailers.
 const MAX_TRAILERS: usize = 64;
 
-/// State of decoding a chunked body. The decoded bytes are moved to the beginning of the body.
+/// Decodes a chunked body. The decoded bytes are moved to the beginning of the body.
 #[derive(Debug, Default)]
 pub struct ChunkedDecoder {
     /// End of the decoded bytes, from the beginning of the body.
     decoded: usize,
-    /// The next byte to decode, from the beginning of the body.
+    /// Position of the next byte to decode, from the beginning of the body.
     next: usize,
     state: State,
 }
@@ -26,9 +27,9 @@ enum State {
     /// The line with the size of a chunk.
     #[default]
     Size,
-    /// This number of remaining bytes of the current chunk.
+    /// This number of bytes, the rest of the current chunk.
     Data(usize),
-    /// The line end after a chunk.
+    /// The line ending after a chunk.
     DataEnd,
     /// The trailer section, up to an empty line.
     Trailers,
@@ -46,13 +47,13 @@ pub enum ChunkedStatus {
         /// Encoded length in bytes, trailers included.
         consumed: usize,
     },
-    /// The chunked coding of the body is invalid, for this reason.
+    /// The chunked coding is invalid, for this reason.
     Malformed(&'static str),
 }
 
 impl ChunkedDecoder {
-    /// Continues with `body`, which contains all bytes received since the beginning of the encoded body. A chunk of
-    /// more than `max_body` bytes is refused as soon as its size is known.
+    /// Continues decoding `body`, which contains all bytes received since the beginning of the encoded body. A chunk of
+    /// more than `max_body` bytes is rejected as soon as its size is known.
     pub fn advance(&mut self, body: &mut [u8], max_body: usize) -> ChunkedStatus {
         loop {
             let status = match self.state {
@@ -164,7 +165,7 @@ mod tests {
 
     const LIMIT: usize = 1 << 20;
 
-    /// Feeds the bytes in pieces of `size`, as a socket delivers them.
+    /// Decodes the bytes in pieces of `size`, as if they came from a socket.
     fn decode(encoded: &[u8], size: usize) -> (ChunkedStatus, Vec<u8>) {
         let mut decoder = ChunkedDecoder::default();
         let mut buffer = Vec::new();
@@ -179,7 +180,7 @@ mod tests {
         (ChunkedStatus::Partial, buffer)
     }
 
-    /// The status after decoding in one piece and byte by byte, which must be the same.
+    /// Returns the status after decoding in one piece. Asserts that it is the same after decoding byte by byte.
     fn status(encoded: &[u8]) -> ChunkedStatus {
         let (whole, bytewise) = (decode(encoded, encoded.len()).0, decode(encoded, 1).0);
         assert_eq!(

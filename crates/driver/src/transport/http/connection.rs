@@ -1,4 +1,4 @@
-//! A connection, which sends a request and receives the response.
+//! A connection that sends requests and receives responses.
 
 use std::future::poll_fn;
 use std::io;
@@ -17,32 +17,34 @@ use crate::transport::tls::tls_error;
 pub struct Connection {
     stream: MaybeTlsStream,
     reader: ResponseReader,
-    /// Whether another request may be sent: no exchange is in progress, has failed, or ended with a close.
+    /// Whether another request may be sent: no exchange is in progress, none has failed, and no response has announced
+    /// that the connection will be closed.
     reusable: bool,
 }
 
 impl Connection {
-    /// A connection over an open stream.
+    /// Creates a connection over an open stream.
     #[must_use]
     pub fn new(stream: MaybeTlsStream) -> Self {
         Self { stream, reader: ResponseReader::default(), reusable: true }
     }
 
-    /// Whether another request can be sent: the server has neither closed the connection nor announced that it will.
+    /// Returns whether another request can be sent: the server has neither closed the connection nor announced that it
+    /// will.
     #[must_use]
     pub fn is_ready(&mut self) -> bool {
-        // A server sends nothing between two exchanges: a byte is unexpected data, and end of file means a closed
-        // connection.
+        // A server sends nothing between two exchanges: any byte is unexpected data, and the end of the stream means
+        // that the connection was closed.
         self.reusable && self.stream.is_idle()
     }
 
-    /// Bytes that were sent and received since the connection was opened, TLS included.
+    /// Returns the numbers of bytes sent and received since the connection was opened, TLS included.
     #[must_use]
     pub fn byte_counts(&self) -> ByteCounts {
         self.stream.byte_counts()
     }
 
-    /// Whether the server has closed the connection, or sent unexpected data, since the last exchange.
+    /// Returns whether the server has closed the connection, or sent unexpected data, since the last exchange.
     #[must_use]
     pub fn was_closed_by_server(&mut self) -> bool {
         self.reusable && !self.is_ready()
@@ -67,10 +69,11 @@ impl Connection {
                 all_sent = complete;
                 self.receive().await?
             }
-            // A server that rejects a large body may respond and close before it has read all of it. Its response, or
-            // a TLS alert, is more specific than the broken pipe.
+            // A server that rejects a large body may respond and close the connection before it has read all of it. Its
+            // response, or a TLS alert, is more specific than a broken pipe.
             Err(ExchangeError::Io(error)) => match self.receive().await {
-                // A response that ends with the connection may be truncated here, which only an error status tolerates.
+                // A response that ends with the connection may be truncated here, which is tolerated only if its status
+                // is an error.
                 Ok(response) if response.status < 400 && self.reader.ends_with_connection() => {
                     return Err(error.into());
                 }
@@ -85,32 +88,32 @@ impl Connection {
         Ok(response)
     }
 
-    /// Decompresses the body of the last response if it is compressed. Not part of the service time: call it after the
-    /// clock has stopped.
+    /// Decompresses the body of the last response if it is compressed. This is not part of the service time, so call it
+    /// after the exchange has been timed.
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] if the body has another encoding, is invalid, or exceeds the limit once decompressed.
+    /// [`ExchangeError`] if the body has a different encoding, is invalid, or exceeds the limit once decompressed.
     pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
         self.reader.decompress(response)
     }
 
-    /// The headers of the last response as the server wrote them; empty if no response is complete.
+    /// Returns the headers of the last response as the server wrote them, or an empty list if no response is complete.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
         self.reader.headers()
     }
 
-    /// The body of the last response: as received before, decompressed after [`Connection::decompress`].
+    /// Returns the body of the last response: as received or, after [`Connection::decompress`], decompressed.
     #[must_use]
     pub fn body(&self, response: &Response) -> &[u8] {
         self.reader.body(response)
     }
 
-    /// Sends head and body, in one system call if the socket takes all of it. While the socket accepts no more bytes,
+    /// Sends head and body, in one system call if the socket accepts all bytes. While the socket accepts no more bytes,
     /// reads from it, because the server may respond before it has read the whole request. If the server then closes
-    /// the connection, the rest is not sent (RFC 9112, section 9.5); otherwise it is sent, so that the connection can
-    /// be used again.
+    /// the connection, or announces in its response that it will, the rest of the request is not sent (RFC 9112,
+    /// section 9.5); otherwise it is sent, so that the connection can be used again.
     async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<SendResult, ExchangeError> {
         let mut early: Option<Response> = None;
         while !(head.is_empty() && body.is_empty() && self.stream.is_flushed()) {
@@ -133,7 +136,7 @@ impl Connection {
         Ok(SendResult { early, complete: true })
     }
 
-    /// Writes part of the request; if the socket takes none of it, reads part of the response.
+    /// Writes part of the request or, if the socket accepts none of it, reads part of the response.
     fn poll_send(
         &mut self,
         head: &[u8],
@@ -148,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// The response to a request that could not be sent completely, or the reason why there is none.
+    /// Returns the response to a request that could not be sent completely, or the reason why there is none.
     fn early_response(
         &mut self,
         early: Option<Response>,
@@ -174,8 +177,8 @@ impl Connection {
     }
 }
 
-/// The more specific error of a failed write and the failed read after it: the read's if it is a TLS alert, otherwise
-/// the write's.
+/// Returns the more specific of two errors, from a failed write and the failed read after it: the read's error if it is
+/// a TLS alert, otherwise the write's.
 fn more_specific(read: ExchangeError, written: io::Error) -> ExchangeError {
     match read {
         ExchangeError::Io(alert) if tls_error(&alert).is_some() => alert.into(),
@@ -188,15 +191,15 @@ fn more_specific(read: ExchangeError, written: io::Error) -> ExchangeError {
 struct SendResult {
     /// The response, if it arrived before the request was sent completely.
     early: Option<Response>,
-    /// The whole request was sent.
+    /// Whether the whole request was sent.
     complete: bool,
 }
 
 /// One step of sending a request.
 #[derive(Debug)]
 enum SendStep {
-    /// Bytes of the request that were written.
+    /// This number of bytes of the request was written.
     Written(usize),
-    /// Bytes of the response that were read; 0 if the server has closed its side.
+    /// This number of bytes of the response was read, or 0 if the server has closed its side.
     Received(usize),
 }

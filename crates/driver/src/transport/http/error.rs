@@ -1,13 +1,13 @@
-//! Why a request has no complete response.
+//! The error of a request without a complete and valid response.
 
 use std::io;
 use std::time::Duration;
 
-/// Bytes after the end of the response.
+/// The error for bytes after the end of the response.
 pub(super) const TRAILING_DATA: ExchangeError =
     ExchangeError::Malformed("there is unexpected data after the response");
 
-/// Why a request has no complete response. The connection cannot be used again.
+/// An error from sending a request or receiving its response. The connection cannot be used again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
@@ -26,7 +26,7 @@ pub enum ExchangeError {
     /// The response has an encoding that was not requested.
     #[error("the response's {header} is {encoding:?}, which was not requested")]
     UnexpectedEncoding {
-        /// The header that names the encoding.
+        /// The header with the encoding.
         header: &'static str,
         /// Its value.
         encoding: String,

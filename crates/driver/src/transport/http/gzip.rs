@@ -1,10 +1,10 @@
-//! Decoding of bodies compressed with gzip (RFC 1952).
+//! Decodes bodies compressed with gzip (RFC 1952).
 //!
 //! `flate2` inflates and computes checksums; this module reads headers, trailers and members. The gzip readers of
-//! `flate2` are not used because they allocate the state of decompression, tens of kilobytes, for every body and leave
-//! the growth of the output to their caller. In this module each thread reuses one state, and the output is written to
-//! a reused buffer whose capacity never exceeds the limit of a body by more than one byte. The fuzz target `gzip`
-//! compares both.
+//! `flate2` are not used, because they allocate tens of kilobytes for the decompression state of every body and do not
+//! limit the size of the output. In this module, each thread reuses one state, and the output is written to a reused
+//! buffer whose capacity never exceeds the maximum length of a body by more than one byte. The fuzz target `gzip`
+//! compares the two implementations.
 
 use std::cell::RefCell;
 
@@ -18,7 +18,8 @@ const MIN_CAPACITY: usize = 16 * 1024;
 const TRUNCATED: ExchangeError = ExchangeError::Gzip("it is truncated");
 
 thread_local! {
-    /// Shared by all connections of a thread: a body is decoded without interruption.
+    /// The state shared by all connections of a thread, which is possible because a body is decoded without
+    /// interruption.
     static INFLATER: RefCell<Decompress> = RefCell::new(Decompress::new(false));
 }
 
@@ -61,7 +62,7 @@ fn skip_header(encoded: &[u8]) -> Result<&[u8], ExchangeError> {
     let [0x1f, 0x8b, 8, flags, ..] = *fixed else {
         return Err(ExchangeError::Gzip("its header is not that of gzip with deflate"));
     };
-    // FTEXT is a hint; FHCRC, FEXTRA, FNAME and FCOMMENT announce fields; the other flags are reserved.
+    // FTEXT is a hint; FHCRC, FEXTRA, FNAME and FCOMMENT indicate fields; the other flags are reserved.
     if flags & 0b1110_0000 != 0 {
         return Err(ExchangeError::Gzip("its header has reserved flags"));
     }
@@ -81,7 +82,7 @@ fn skip_header(encoded: &[u8]) -> Result<&[u8], ExchangeError> {
     Ok(rest)
 }
 
-/// Appends the decompressed `data` to `output` and returns how many bytes of it were used.
+/// Appends the decompressed `data` to `output`. Returns the number of bytes of `data` that were used.
 fn inflate(
     inflater: &mut Decompress,
     data: &[u8],
@@ -92,7 +93,7 @@ fn inflate(
     let mut used = 0;
     loop {
         if output.len() == output.capacity() {
-            // Doubles the capacity, but to at most one byte more than the limit.
+            // This doubles the capacity, up to one byte more than the limit.
             let left = (max_len + 1).saturating_sub(output.len());
             output.reserve_exact(output.len().max(MIN_CAPACITY).min(left).max(1));
         }
@@ -100,7 +101,7 @@ fn inflate(
         let status = inflater
             .decompress_vec(&data[used..], output, FlushDecompress::None)
             .map_err(|_| ExchangeError::Gzip("its data is damaged"))?;
-        // The used length of a slice fits into usize.
+        // The number of used bytes of a slice fits into usize.
         used = usize::try_from(inflater.total_in()).unwrap_or(data.len()).min(data.len());
         if output.len() > max_len {
             return Err(ExchangeError::Malformed(

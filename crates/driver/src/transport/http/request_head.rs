@@ -1,14 +1,14 @@
-//! Request heads: built once per request template and host, completed with the length of each body.
+//! Request heads, built once per request template and host and completed with the length of each body.
 
 use std::borrow::Cow;
 
 use pacenote_plan::{Scheme, TargetHost};
 
-/// Why a request head cannot be built.
+/// An error from building a request head.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestHeadError {
-    /// A header name or value contains a line break or a control character. The value is not shown because it may be
+    /// A header name or value contains a line break or a control character. The value is not shown, because it may be
     /// secret.
     #[error("the header {0:?} has a line break or a control character")]
     Header(String),
@@ -23,10 +23,10 @@ pub enum RequestHeadError {
     RequestLine(String),
 }
 
-/// Bytes of a `content-length` line with 20 digits, and of the empty line after it.
+/// Length of a `content-length` line with 20 digits and the empty line after it, in bytes.
 const CONTENT_LENGTH_ROOM: usize = 40;
 
-/// A body up to this length is appended to its head, so that both are written as one slice.
+/// Maximum length of a body that is appended to its head, so that both are written as one slice, in bytes.
 const SHORT_BODY: usize = 2048;
 
 /// Headers that a request cannot set.
@@ -39,7 +39,7 @@ const SUPPORTED_ENCODINGS: [&str; 3] = ["gzip", "x-gzip", "identity"];
 #[derive(Clone)]
 pub struct RequestHead {
     bytes: Vec<u8>,
-    /// Length of the part that is the same for all bodies.
+    /// Length of the part that is the same for all bodies, in bytes.
     fixed_len: usize,
     /// RFC 9110, section 8.6: methods that anticipate a body send `content-length: 0` for an empty one.
     always_sends_length: bool,
@@ -56,8 +56,8 @@ impl std::fmt::Debug for RequestHead {
 }
 
 impl RequestHead {
-    /// A head for `method` and `path` (without the host's path prefix). If several headers have the same name, the last
-    /// one is sent. `accept-encoding` is reduced to the encodings that the driver decodes.
+    /// Creates a head for `method` and `path` (without the host's path prefix). If several headers have the same name,
+    /// the last one is sent. `accept-encoding` is reduced to the encodings that the driver decodes.
     ///
     /// # Errors
     ///
@@ -69,8 +69,8 @@ impl RequestHead {
         headers: impl Iterator<Item = &'a (String, String)>,
     ) -> Result<Self, RequestHeadError> {
         let name = authority(&host.host, host.port);
-        // RFC 9112, section 3.2.2: requests to a proxy have the absolute form. Requests in a tunnel do not: the proxy
-        // cannot read them.
+        // RFC 9112, section 3.2.2: requests to a proxy use the absolute form. Requests in a tunnel do not, because the
+        // proxy cannot read them.
         let proxy = host.proxy.as_ref().filter(|_| host.scheme == Scheme::Http);
         let origin = proxy.map_or_else(String::new, |_| format!("http://{name}"));
         let line = format!("{method} {origin}{}{path} HTTP/1.1\r\n", host.path);
@@ -105,14 +105,14 @@ impl RequestHead {
             bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         let fixed_len = bytes.len();
-        // A head that is used once must not reallocate while its request is timed.
+        // A head that is used only once must not be reallocated while its request is timed.
         bytes.reserve_exact(CONTENT_LENGTH_ROOM);
         let always_sends_length = matches!(method, "POST" | "PUT" | "PATCH");
         Ok(Self { bytes, fixed_len, always_sends_length, response_has_no_body: method == "HEAD" })
     }
 
-    /// Makes this head a copy of `template` in which `value`, percent-encoded, replaces every `marker` of the request
-    /// line.
+    /// Makes this head a copy of `template` in which every `marker` in the request line is replaced by `value`,
+    /// percent-encoded.
     pub fn fill(&mut self, template: &Self, marker: &str, value: &str) {
         self.bytes.clear();
         let source = &template.bytes[..template.fixed_len];
@@ -127,8 +127,8 @@ impl RequestHead {
         self.fixed_len = self.bytes.len();
     }
 
-    /// The complete head for a body of `length` bytes. Does not allocate, except after [`RequestHead::fill`] with a
-    /// longer value than before.
+    /// Returns the complete head for a body of `length` bytes. Does not allocate, except after [`RequestHead::fill`]
+    /// with a longer value than before.
     pub fn with_content_length(&mut self, length: usize) -> &[u8] {
         self.bytes.truncate(self.fixed_len);
         if length > 0 || self.always_sends_length {
@@ -140,8 +140,8 @@ impl RequestHead {
         &self.bytes
     }
 
-    /// The whole request, in at most two slices. A short body is appended to the head because writing one slice costs
-    /// less than gathering two. Does not allocate if a body of that length was copied before.
+    /// Returns the whole request, in at most two slices. A short body is appended to the head because writing one slice
+    /// costs less than gathering two. Does not allocate if a body of at least that length was copied before.
     pub fn with_body<'a>(&'a mut self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         self.with_content_length(body.len());
         if body.len() > SHORT_BODY {
@@ -151,7 +151,7 @@ impl RequestHead {
         (&self.bytes, &[])
     }
 
-    /// Whether the response has no body regardless of its headers, as for HEAD.
+    /// Returns whether the response has no body regardless of its headers, as for HEAD.
     #[must_use]
     pub fn response_has_no_body(&self) -> bool {
         self.response_has_no_body
@@ -163,7 +163,7 @@ pub fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// The members of an `accept-encoding` header that the driver decodes, with their weights.
+/// Returns the members of an `accept-encoding` header that the driver decodes, with their weights.
 fn supported_encodings(accepted: &str) -> Result<String, RequestHeadError> {
     let encoding = |member: &str| member.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let members = || accepted.split(',').map(str::trim).filter(|member| !member.is_empty());

@@ -6,13 +6,13 @@ use httparse::{Header, ParserConfig};
 
 use super::error::ExchangeError;
 
-/// Number of header lines that most responses do not exceed.
+/// Number of header lines that is enough for most responses.
 const TYPICAL_HEADERS: usize = 64;
 /// Maximum number of header lines of a response. Engines send one `warning` line for each deprecated feature that a
 /// request uses.
 const MAX_HEADERS: usize = 1024;
 
-/// What a response head declares about its message.
+/// The parts of a response head that the client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseHead {
     /// HTTP status.
@@ -23,11 +23,11 @@ pub struct ResponseHead {
     pub framing: BodyFraming,
     /// How the body is encoded.
     pub encoding: ContentEncoding,
-    /// Whether the connection cannot be used again.
+    /// Whether the connection will be closed after this response.
     pub close: bool,
 }
 
-/// How the end of a body is found.
+/// How the end of a body is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
     /// The body ends after this number of bytes.
@@ -66,7 +66,7 @@ pub fn parse(bytes: &[u8], no_body: bool) -> Result<Option<ResponseHead>, Exchan
     }
 }
 
-/// The headers of a response whose head [`parse`] has accepted.
+/// Returns the headers of a response whose head [`parse`] has accepted.
 pub fn headers(bytes: &[u8]) -> Vec<(String, String)> {
     let owned = |header: &Header<'_>| (header.name.to_owned(), unfold(header.value));
     parse_then(bytes, |_, response| response.headers.iter().map(owned).collect())
@@ -75,7 +75,7 @@ pub fn headers(bytes: &[u8]) -> Vec<(String, String)> {
         .unwrap_or_default()
 }
 
-/// The value of a header of a response whose head [`parse`] has accepted; several lines are joined by commas.
+/// Returns the value of a header of a response whose head [`parse`] has accepted; several lines are joined by commas.
 pub fn header(bytes: &[u8], name: &str) -> String {
     let values: Vec<String> = headers(bytes)
         .into_iter()
@@ -85,8 +85,8 @@ pub fn header(bytes: &[u8], name: &str) -> String {
     values.join(", ")
 }
 
-/// Parses a head and returns the result of `read` for its length and content; `None` if the head is incomplete. First
-/// tries with space for few headers, because space for many takes 32 KiB of stack.
+/// Parses a head and returns the result of `read` for its length and content. Returns `None` if the head is incomplete.
+/// First tries with space for few headers, because space for the maximum number takes 32 KiB of stack.
 fn parse_then<T>(
     bytes: &[u8],
     read: impl Fn(usize, &httparse::Response<'_, '_>) -> T,
@@ -104,7 +104,7 @@ fn parse_with_room<const N: usize, T>(
     let mut headers = [const { MaybeUninit::uninit() }; N];
     let mut response = httparse::Response::new(&mut []);
     let mut config = ParserConfig::default();
-    // RFC 9112, section 5.2: a user agent replaces a line fold by spaces.
+    // RFC 9112, section 5.2: a user agent replaces a line fold with spaces.
     config.allow_obsolete_multiline_headers_in_responses(true);
     match config.parse_response_with_uninit_headers(&mut response, bytes, &mut headers)? {
         httparse::Status::Complete(length) => Ok(Some(read(length, &response))),
@@ -153,7 +153,7 @@ fn read(
     }
     let is_http_1_0 = response.version == Some(0);
     let mut close = headers.close || is_http_1_0 && !headers.keep_alive;
-    // RFC 9112, section 6.3: these responses end with their head, regardless of its headers.
+    // RFC 9112, section 6.3: these responses end after the head, regardless of their headers.
     let framing = if no_body || status < 200 || status == 204 || status == 304 {
         BodyFraming::Length(0)
     } else {
@@ -170,7 +170,7 @@ fn read(
 }
 
 impl<'a> FramingHeaders<'a> {
-    /// Reads one header line. Compares the length of the name first, because most headers are irrelevant here.
+    /// Reads one header line. Compares the length of the name first, because most headers are not relevant here.
     fn read(&mut self, header: &Header<'a>) {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
@@ -194,7 +194,7 @@ impl<'a> FramingHeaders<'a> {
         }
     }
 
-    /// RFC 9112, section 6.3: the same length may be repeated.
+    /// Reads a `content-length` header. The same length may be repeated (RFC 9112, section 6.3).
     fn read_length(&mut self, value: &[u8]) {
         self.length = match (self.length, parse_digits(value)) {
             (invalid @ ContentLength::Invalid(_), _) => invalid,
@@ -230,7 +230,7 @@ impl<'a> FramingHeaders<'a> {
                 Err(ExchangeError::Malformed(reason))
             }
             (TransferEncoding::Absent, ContentLength::Bytes(length)) => {
-                // A length beyond usize exceeds every limit of a body.
+                // A length that does not fit into usize exceeds every limit on a body.
                 Ok(BodyFraming::Length(usize::try_from(length).unwrap_or(usize::MAX)))
             }
             (TransferEncoding::Absent, ContentLength::Absent) => Ok(BodyFraming::UntilClose),
@@ -238,13 +238,13 @@ impl<'a> FramingHeaders<'a> {
     }
 }
 
-/// A number that consists of digits only, without a sign.
+/// Parses a number that consists only of digits, without a sign.
 fn parse_digits(value: &[u8]) -> Option<u64> {
     let digits = value.iter().all(u8::is_ascii_digit).then(|| std::str::from_utf8(value).ok()).flatten();
     digits.and_then(|text| text.parse().ok())
 }
 
-/// The members of a comma-separated list, without surrounding whitespace.
+/// Returns the members of a comma-separated list, without surrounding whitespace.
 fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
@@ -253,7 +253,7 @@ fn has_token(value: &[u8], token: &str) -> bool {
     members(value).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
 }
 
-/// A header value as one line of text.
+/// Returns a header value as a single line of text.
 fn unfold(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(value);
     if text.contains('\n') { text.replace(['\r', '\n'], " ") } else { text.into_owned() }
@@ -274,7 +274,7 @@ mod tests {
         (head.framing, head.close)
     }
 
-    /// The framing of an HTTP/1.1 response with these headers.
+    /// Returns the framing of an HTTP/1.1 response with these headers.
     fn framed(headers: &str) -> (BodyFraming, bool) {
         framing(&format!("HTTP/1.1 200 OK\r\n{headers}\r\n\r\n"))
     }

@@ -1,4 +1,4 @@
-//! Reads responses from bytes as they arrive. It is independent of sockets, so that tests can split the bytes anywhere.
+//! Reads responses from bytes as they arrive. The reader uses no socket, so that tests can split the bytes anywhere.
 
 use std::ops::Range;
 
@@ -7,9 +7,10 @@ use super::error::{ExchangeError, TRAILING_DATA};
 use super::gzip;
 use super::response_head::{self, BodyFraming, ContentEncoding, ResponseHead};
 
-/// Longest response head, in bytes.
+/// Maximum length of a response head, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
-/// Longest response body, in bytes, as received and decompressed, so that no response can exhaust memory.
+/// Maximum length of a response body in bytes, both as received and decompressed, so that no response can exhaust
+/// memory.
 const MAX_BODY: usize = 512 * 1024 * 1024;
 /// Maximum number of interim (1xx) responses to one request.
 const MAX_INTERIM_RESPONSES: usize = 32;
@@ -17,7 +18,7 @@ const MAX_INTERIM_RESPONSES: usize = 32;
 const MAX_KEPT_CAPACITY: usize = 4 << 20;
 /// Minimum free capacity for a read, in bytes.
 const MIN_READ: usize = 32 * 1024;
-/// Maximum free capacity for a read of a body of known length, in bytes: the declared length of a body allocates no
+/// Maximum free capacity for a read of a body of known length, in bytes, so that a declared length alone allocates no
 /// memory.
 const MAX_READ: usize = 1 << 20;
 
@@ -37,23 +38,23 @@ pub struct Response {
     body: BodyLocation,
 }
 
-/// Where the body of a response is.
+/// The location of a response's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum BodyLocation {
     /// The body is in the received bytes, with this encoding.
     Received(Range<usize>, ContentEncoding),
-    /// The body is in the buffer of the decompressed body.
+    /// The body is in the buffer for decompressed bodies.
     Decompressed,
 }
 
-/// Reads one response after another; reuses its buffers.
+/// Reads one response after another and reuses its buffers.
 #[derive(Debug)]
 pub struct ResponseReader {
     /// All bytes received since the last request.
     buffer: Vec<u8>,
     /// The last body that was decompressed.
     decompressed: Vec<u8>,
-    /// Start of the current head in `buffer`, after those of interim responses.
+    /// Start of the current head in `buffer`, after the heads of interim responses.
     start: usize,
     interim_responses: usize,
     /// Whether the response has no body, regardless of its head.
@@ -67,7 +68,7 @@ enum State {
     Head {
         /// Length of the incomplete head when it was last parsed, in bytes.
         parsed: usize,
-        /// Length of the part of the head that was searched for its end, in bytes.
+        /// Length of the part of the head that has been searched for the end of the head, in bytes.
         searched: usize,
     },
     Body(ResponseHead, ChunkedDecoder),
@@ -84,7 +85,7 @@ impl Default for ResponseReader {
 }
 
 impl ResponseReader {
-    /// A reader that refuses bodies longer than `max_body` bytes, as received and decompressed.
+    /// Creates a reader that rejects bodies longer than `max_body` bytes, as received or decompressed.
     #[must_use]
     pub fn new(max_body: usize) -> Self {
         Self {
@@ -101,7 +102,7 @@ impl ResponseReader {
     /// Discards the last response and prepares for the next; `no_body` is set for the response to HEAD.
     pub fn reset(&mut self, no_body: bool) {
         self.buffer.clear();
-        // The memory of a single large response must not stay allocated for the rest of the race.
+        // The memory for a single large response must not stay allocated for the rest of the race.
         if self.buffer.capacity() > MAX_KEPT_CAPACITY {
             self.buffer = Vec::with_capacity(MIN_READ);
         }
@@ -111,7 +112,7 @@ impl ResponseReader {
         (self.start, self.interim_responses, self.no_body, self.state) = (0, 0, no_body, State::START);
     }
 
-    /// The buffer that received bytes are appended to, with spare capacity for a read.
+    /// Returns the buffer that received bytes are appended to, with spare capacity for a read.
     pub fn read_buffer(&mut self) -> &mut Vec<u8> {
         let additional = match &self.state {
             State::Body(ResponseHead { length, framing: BodyFraming::Length(body), .. }, _) => {
@@ -149,7 +150,7 @@ impl ResponseReader {
             State::Body(head @ ResponseHead { framing: BodyFraming::UntilClose, .. }, _) => {
                 Ok(self.response(head, self.start + head.length..self.buffer.len()))
             }
-            // An incomplete head that was not parsed may be invalid, which is the more specific error.
+            // An incomplete head that has not been parsed may be invalid, which is the more specific error.
             State::Head { .. } if self.start < self.buffer.len() => {
                 response_head::parse(&self.buffer[self.start..], self.no_body)?;
                 Err(ExchangeError::Closed)
@@ -158,7 +159,7 @@ impl ResponseReader {
         }
     }
 
-    /// Whether the response ends with the close of the connection.
+    /// Returns whether the response ends when the connection is closed.
     #[must_use]
     pub fn ends_with_connection(&self) -> bool {
         matches!(self.state, State::Body(ResponseHead { framing: BodyFraming::UntilClose, .. }, _))
@@ -168,7 +169,7 @@ impl ResponseReader {
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] if the body has another encoding, is invalid, or exceeds the limit once decompressed.
+    /// [`ExchangeError`] if the body has a different encoding, is invalid, or exceeds the limit once decompressed.
     pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
         match &response.body {
             BodyLocation::Received(range, ContentEncoding::Gzip) => {
@@ -184,7 +185,7 @@ impl ResponseReader {
         }
     }
 
-    /// The body of the last response: as received before, decompressed after [`ResponseReader::decompress`].
+    /// Returns the body of the last response: as received or, after [`ResponseReader::decompress`], decompressed.
     #[must_use]
     pub fn body(&self, response: &Response) -> &[u8] {
         match &response.body {
@@ -193,20 +194,20 @@ impl ResponseReader {
         }
     }
 
-    /// The headers of the last response as the server wrote them; empty if no response is complete.
+    /// Returns the headers of the last response as the server wrote them, or an empty list if no response is complete.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
         response_head::headers(&self.buffer[self.start..])
     }
 
-    /// Number of bytes that the buffers occupy.
+    /// Returns the number of bytes that the buffers occupy.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.buffer.capacity() + self.decompressed.capacity()
     }
 
-    /// Parses the head when it may be complete or its size has doubled. Parsing starts over each time, so that the cost
-    /// of a head that arrives in small pieces stays proportional to its length.
+    /// Parses the head when it may be complete or its size has doubled. Parsing starts over each time, so this keeps
+    /// the cost of a head that arrives in small pieces proportional to its length.
     fn read_head(&mut self, parsed: usize, searched: usize) -> Result<Option<ResponseHead>, ExchangeError> {
         let bytes = &self.buffer[self.start..];
         match bytes.first() {
@@ -217,7 +218,7 @@ impl ResponseReader {
         }
         let worth_parsing = bytes.len() >= 2 * parsed || has_empty_line(&bytes[searched..]);
         let head = if worth_parsing { response_head::parse(bytes, self.no_body)? } else { None };
-        // The last two bytes may be the start of the empty line.
+        // The last two bytes may be part of the empty line.
         let searched = bytes.len().saturating_sub(2);
         let parsed = if worth_parsing { bytes.len() } else { parsed };
         if head.map_or(bytes.len(), |head| head.length) > MAX_HEAD {
@@ -252,7 +253,7 @@ impl ResponseReader {
             BodyFraming::Chunked => match chunked.advance(&mut self.buffer[start..], self.max_body) {
                 ChunkedStatus::Complete { decoded, consumed } => (decoded, consumed),
                 ChunkedStatus::Malformed(reason) => return Err(ExchangeError::Malformed(reason)),
-                // The framing of the chunks counts too, since it occupies memory.
+                // The framing of chunks is counted too, because it also occupies memory.
                 ChunkedStatus::Partial if received > self.max_body => return Err(BODY_TOO_LONG),
                 ChunkedStatus::Partial => return Ok(None),
             },
@@ -275,7 +276,7 @@ impl ResponseReader {
     }
 }
 
-/// Whether an empty line follows one of the lines.
+/// Returns whether one of the lines is followed by an empty line.
 fn has_empty_line(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', bytes)
         .any(|newline| matches!(&bytes[newline + 1..], [b'\n', ..] | [b'\r', b'\n', ..]))
@@ -287,7 +288,7 @@ mod tests {
 
     const LIMIT: usize = 1 << 20;
 
-    /// Feeds the pieces, then closes the connection; returns status and body.
+    /// Feeds the pieces to a reader, then ends the stream. Returns status and body.
     fn receive<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<(u16, Vec<u8>), ExchangeError> {
         let mut reader = ResponseReader::new(LIMIT);
         reader.reset(false);

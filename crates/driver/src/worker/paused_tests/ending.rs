@@ -47,7 +47,7 @@ fn the_first_task_to_end_completes_a_step_that_any_task_may_complete() {
     assert_eq!(recorded.end_ns, 50 * MS);
 }
 
-/// An unpaced task with operations of 30 ms, and a paced one whose second operation is due after 10 s.
+/// Returns an unpaced task with operations of 30 ms, and a paced one whose second operation is due after 10 s.
 fn two_tasks() -> Simulation {
     let plan = plan(&[task("busy", 1, 1000), paced("idle", 1, 10 * SECOND, 1000)]);
     Simulation::new(&plan, |_| Response::success(30 * MS))

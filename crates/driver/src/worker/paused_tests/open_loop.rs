@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::simulation::{MS, Response, SECOND, Simulation, paced, plan, task, timed};
 
-/// An open-loop task.
+/// Returns an open-loop task.
 fn open(clients: u32, interval: u64, iterations: u64) -> Value {
     let mut task = paced("search", clients, interval, iterations);
     task["open_loop"] = true.into();

@@ -73,7 +73,7 @@ impl Response {
 
 type Script = Rc<dyn Fn(Attempt) -> Response>;
 
-/// When the source delivers an operation, in nanoseconds on the clock; `None` if the source has ended.
+/// When the source delivers an operation, in nanoseconds on the clock, or `None` if the source has ended.
 type Supply = Rc<dyn Fn(u64) -> Option<u64>>;
 
 pub struct ScriptedOperations {
@@ -154,7 +154,7 @@ impl ClientOperations for ScriptedOperations {
     }
 }
 
-/// A closed-loop task without a schedule whose clients execute `iterations` operations each.
+/// Returns a closed-loop task without a schedule whose clients execute `iterations` operations each.
 pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
@@ -164,7 +164,7 @@ pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
     })
 }
 
-/// A closed-loop task with one operation every `interval` nanoseconds over all clients.
+/// Returns a closed-loop task with one operation every `interval` nanoseconds over all clients.
 pub fn paced(name: &str, clients: u32, interval: u64, iterations: u64) -> Value {
     let mut task = task(name, clients, iterations);
     task["pace"] = json!({"kind": "deterministic", "interval_s": interval as f64 / 1e9});
@@ -178,7 +178,7 @@ pub fn timed(mut task: Value, warmup: u64, measured: u64) -> Value {
     task
 }
 
-/// A step that runs all tasks in parallel, each client in its own row.
+/// Returns a step that runs all tasks in parallel, each client in its own row.
 pub fn plan(tasks: &[Value]) -> Value {
     let mut rows = Vec::new();
     for (index, task) in tasks.iter().enumerate() {
@@ -215,12 +215,12 @@ impl Recorded {
             .collect()
     }
 
-    /// The samples of a task, in the order in which they ended.
+    /// Returns the samples of a task, in the order in which they ended.
     pub fn of(&self, task: u32) -> impl Iterator<Item = &Sample> {
         self.samples.iter().filter(move |sample| sample.task_index == task)
     }
 
-    /// The samples of one client.
+    /// Returns the samples of one client.
     pub fn of_client(&self, task: u32, client: u32) -> impl Iterator<Item = &Sample> {
         self.of(task).filter(move |sample| sample.client_number == client)
     }
@@ -262,7 +262,7 @@ impl Simulation {
         Self { supply: Rc::new(supply), ..self }
     }
 
-    /// The buffers of the samples.
+    /// Returns the buffers of the samples.
     pub fn buffers(&self) -> BufferPool {
         self.buffers.clone()
     }
