@@ -1,4 +1,4 @@
-"""A fake cluster on loopback that has one index of two shards and supports only reading it."""
+"""A fake cluster on loopback, with one index of two shards that can only be read."""
 
 from __future__ import annotations
 

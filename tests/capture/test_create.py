@@ -75,7 +75,7 @@ def test_an_engine_that_sorts_across_shards_is_read_index_by_index(
     assert (creator.cluster.opened, creator.cluster.points) == (2, {})
 
 
-def test_an_engine_without_points_in_time_is_read_by_scroll(creator: TrackCreator) -> None:
+def test_an_engine_without_points_in_time_is_read_with_a_scroll(creator: TrackCreator) -> None:
     creator.cluster.has_points = False
     assert creator.create() == list(range(COUNT))
     assert creator.cluster.points == {}

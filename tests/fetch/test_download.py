@@ -25,7 +25,7 @@ BIG = random.Random(2).randbytes(5_000_001)
 
 
 class Downloader:
-    """Downloads to a folder, and records the progress that is reported."""
+    """Downloads a file to a folder, and records the reported progress."""
 
     def __init__(self, folder: Path, server: FileServer) -> None:
         self.target = folder / "deep" / "notes.json.bz2"
@@ -49,7 +49,7 @@ def downloader(tmp_path: Path, server: FileServer) -> Downloader:
     return Downloader(tmp_path, server)
 
 
-def test_a_file_is_downloaded_whole(downloader: Downloader) -> None:
+def test_a_file_is_downloaded_completely(downloader: Downloader) -> None:
     assert downloader.download(len(CONTENT)) == f"{downloader.server.url}/data/notes.json.bz2"
     assert downloader.target.read_bytes() == CONTENT
     assert downloader.files() == ["notes.json.bz2"]

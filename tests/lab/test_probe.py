@@ -56,7 +56,7 @@ def test_a_sustained_rate_within_the_objective_passes():
         ({"latency": None}, "p99 of latency is missing"),
     ],
 )
-def test_exceeding_a_limit_fails(changes, reason):
+def test_a_probe_that_exceeds_a_limit_fails(changes, reason):
     found = probe(result(**changes))
     assert found.outcome == "failed"
     assert reason in found.reasons

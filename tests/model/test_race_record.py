@@ -1,4 +1,4 @@
-"""`race.json` has Rally's keys plus Pacenote's own, and can be written and read again."""
+"""`race.json` has Rally's keys and Pacenote's own, and loses nothing when it is written and read."""
 
 import json
 from dataclasses import fields, replace
@@ -34,7 +34,7 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
     same = [
         each.name for each in fields(RaceRecord) if getattr(race, each.name) == getattr(default, each.name)
     ]
-    assert same == [], "give the field a value in this test, which then shows that the field is stored"
+    assert same == [], "give these fields other values in this test, to show that they are stored"
     assert RaceRecord.from_document(stored(race)) == race
 
 

@@ -61,7 +61,7 @@ def test_run_until_pauses_after_every_value(monkeypatch: pytest.MonkeyPatch) -> 
     assert pauses == [60.0] * 4
 
 
-def test_run_until_compares_numbers() -> None:
+def test_run_until_rejects_values_that_are_not_numbers() -> None:
     with (
         serving(in_turn({"a": {"b": "green"}})) as client,
         pytest.raises(OperationFailed, match=r'"a\.b" is "green", which is not a number'),

@@ -44,7 +44,7 @@ def test_bounds_follow_from_the_operation_and_its_task(
     assert planned(task("t", operation, **fields)).bound == bound
 
 
-def test_a_task_that_never_ends_is_a_problem() -> None:
+def test_a_task_that_never_ends_is_reported() -> None:
     (problem,) = refused(task("t", SEARCH, **FOREVER))
     assert problem.startswith(f"t {NEVER}")
     assert len(refused(task("t", LOOPED, **FOREVER))) == 1

@@ -62,7 +62,7 @@ def test_the_built_in_bulk_source_can_be_specified() -> None:
     )
 
 
-def test_unregistered_names_are_problems() -> None:
+def test_unregistered_names_are_reported() -> None:
     assert refused(
         task("a", Operation("x", "search", {"param-source": "wordz"})),
         task("b", Operation("y", "put-elsr")),

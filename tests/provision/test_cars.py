@@ -14,7 +14,7 @@ def test_the_default_car_uses_g1_and_a_heap_of_1g() -> None:
     assert "-XX:+UseG1GC" in car.jvm_options
 
 
-def test_the_cars_of_rally_exist() -> None:
+def test_rallys_cars_exist() -> None:
     names = {"defaults", "1gheap", "2gheap", "4gheap", "8gheap", "16gheap", "24gheap", "g1gc", "parallelgc"}
     assert names <= set(CARS)
 

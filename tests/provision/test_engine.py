@@ -66,14 +66,14 @@ def test_an_invalid_request_is_rejected_before_any_folder_is_created(
 
 
 @pytest.mark.parametrize("version", ["", "3.99.0"])
-def test_offline_never_downloads(request_: EngineRequest, version: str) -> None:
+def test_nothing_is_downloaded_when_offline(request_: EngineRequest, version: str) -> None:
     offline = replace(request_, offline=True, version=version)
     for action in (start_cluster, install_engine):
         with pytest.raises(EngineError, match="--offline"):
             action(offline)
 
 
-def test_offline_uses_cached_jars(request_: EngineRequest) -> None:
+def test_cached_jars_are_used_when_offline(request_: EngineRequest) -> None:
     layout = create_layout(request_.home, root=False)
     artifact = jar("core", b"core")
     artifact.path_in(layout.jars).parent.mkdir()

@@ -204,7 +204,7 @@ def test_a_link_in_the_logs_is_not_followed(
     assert not (log.parent / "extra.log").exists()
 
 
-def test_a_link_in_the_config_is_not_written_through(
+def test_nothing_is_written_through_a_link_in_the_config_folder(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     install = fake("symlink")

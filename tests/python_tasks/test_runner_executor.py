@@ -64,7 +64,7 @@ FORMS = """
 
     async def threaded(es, params):
         thread = await asyncio.to_thread(threading.current_thread)
-        # In a daemon thread, so the process can end even if it hangs.
+        # A daemon thread does not keep the process alive if it hangs.
         return {"daemon": int(thread.daemon)}
 
     def register(registry):

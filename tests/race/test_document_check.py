@@ -109,7 +109,7 @@ def test_a_difference_is_expected_if_the_index_is_deleted_only_after_indexing():
     assert check.difference_expected
 
 
-def test_an_index_that_is_not_deleted_first_may_hold_more():
+def test_an_index_that_is_not_deleted_first_may_contain_more_documents():
     checks = check_documents(plan(("bulk", bulk(file("a", 10)))), [result(0, 10)], engine({"a": 99})).checks
     (check,) = checks
     assert (check.acknowledged, check.counted) == (10, 99)

@@ -1,4 +1,4 @@
-"""Information about the host on which the driver runs."""
+"""Information about the driver's host."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_load_averages_are_parsed():
     assert parse_load("a b c") is None
 
 
-def test_files_that_cannot_be_read_give_none(tmp_path):
+def test_values_from_unreadable_files_are_none(tmp_path):
     environment = read_environment(tmp_path)
     assert environment.memory_bytes is None
     assert environment.python

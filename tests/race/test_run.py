@@ -223,7 +223,7 @@ def test_searching_a_new_engine_is_rejected(tmp_path: Path) -> None:
         race(request(tmp_path, track="http_logs", challenge="query-only"), Listener())
 
 
-def test_offline_downloads_nothing(tmp_path: Path) -> None:
+def test_nothing_is_downloaded_when_offline(tmp_path: Path) -> None:
     race_request = request(tmp_path, track="http_logs", track_params={"docs": 1000}, offline=True)
     listener = Listener()
     with pytest.raises(EngineError) as caught:

@@ -22,7 +22,7 @@ TASK = "GET /task"
 
 
 class GrowingEngine:
-    """An engine that reports 1,000 ms more indexing and two more collections once the task has run."""
+    """An engine that reports 1,000 ms more of indexing and two more collections once the task has run."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

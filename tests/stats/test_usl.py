@@ -42,7 +42,7 @@ def test_the_law_is_recovered_from_exact_throughput() -> None:
     assert fit.residual < 1e-6
 
 
-def test_noise_widens_the_intervals_which_contain_the_true_values() -> None:
+def test_intervals_become_wider_with_noise_and_contain_the_true_values() -> None:
     fit = fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1)
     assert fit is not None
     assert fit.contention.low < 0.05 < fit.contention.high

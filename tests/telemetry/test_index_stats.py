@@ -1,4 +1,4 @@
-"""Index statistics are differences over the race, without system indices."""
+"""Index statistics are differences over the race and leave out system indices."""
 
 import re
 from dataclasses import fields
@@ -109,7 +109,7 @@ def test_each_figure_is_read_as_the_page_on_measuring_says(key, group, name, kin
     assert getattr(read_stats(before, after).system, key) == primary + (125 if shards == "all" else 0)
 
 
-def test_an_index_created_during_the_race_counts_in_full():
+def test_an_index_created_during_the_race_is_counted_in_full():
     before, after = reply(logs=[[shard(indexing=500)]]), reply(logs=[[shard(indexing=700)]])
     after["indices"]["logs"]["uuid"] = "another"
     assert read_stats(before, after).system.total_time == 700
@@ -127,7 +127,7 @@ def test_counters_that_decreased_are_missing_with_a_reason():
     )
 
 
-def test_an_empty_cluster_has_zeros():
+def test_the_values_of_an_empty_cluster_are_zero():
     system = read_stats(reply(), reply()).system
     assert (system.total_time, system.merge_count, system.store_size, system.segment_count) == (0, 0, 0, 0)
     assert system.total_time_per_shard is None

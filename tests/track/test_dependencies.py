@@ -44,7 +44,7 @@ def test_packages_that_cannot_be_installed_are_reported(
     assert list((tmp_path / "libs").iterdir()) == []
 
 
-def test_offline_installs_nothing(tmp_path: Path) -> None:
+def test_nothing_is_installed_when_offline(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match="--offline forbids downloads"):
         install_dependencies(["numpy"], tmp_path, True)
     assert not (tmp_path / "libs").exists()

@@ -1,4 +1,4 @@
-"""Key paths are located by line in JSON text."""
+"""The lines of key paths are found in JSON text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parsed model of a track, and the message and line for every rule that a track can violate."""
+"""Tracks are parsed into a model; every violated rule is reported with a message and a line."""
 
 from __future__ import annotations
 

@@ -107,7 +107,9 @@ def test_new_commits_upstream_are_fetched(repository: GitRepository, upstream: P
     assert described(before) == "for the newest"
 
 
-def test_offline_uses_the_existing_clone(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
+def test_the_existing_clone_is_used_when_offline(
+    repository: GitRepository, upstream: Path, tmp_path: Path
+) -> None:
     offline = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home", offline=True)
     with pytest.raises(TrackError, match="is not cloned yet, and --offline forbids downloads"):
         offline.checkout()

@@ -46,7 +46,7 @@ def test_challenges_have_the_expected_number_of_tasks(name: str, tasks: int) -> 
     assert track.default_challenge.name == "append-no-conflicts"
 
 
-def test_all_settings_are_parameters() -> None:
+def test_all_settings_can_be_set_with_track_parameters() -> None:
     track = http_logs(
         bulk_size=7, bulk_indexing_clients=3, number_of_shards=2, target_throughput=0, iterations=9,
         query_range_ts_start=5,
