@@ -132,8 +132,8 @@ def test_a_zip_with_zip64_records(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("../data.json", "leads out of the folder"),
-        ("a/../../data.json", "leads out of the folder"),
+        ("../data.json", "points outside the folder"),
+        ("a/../../data.json", "points outside the folder"),
         ("/tmp/data.json", "has an absolute path"),
     ],
 )
@@ -145,7 +145,7 @@ def test_members_outside_the_folder_are_refused(tmp_path: Path, ending: str, nam
             out.writestr(name, b"{}")
     else:
         tar(archive, ("data.json", DATA), (name, b"{}"), mode="w:gz" if ending == "tar.gz" else "w")
-    assert refused(archive) == f'is refused: its member "{name}" {reason}; do not trust the archive'
+    assert refused(archive) == f'is rejected: its member "{name}" {reason}; do not trust the archive'
 
 
 @pytest.mark.parametrize(

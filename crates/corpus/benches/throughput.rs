@@ -1,5 +1,5 @@
-//! Measures the speed of the hot paths. Run `cargo bench -p pacenote-corpus` (needs about 700 MB in the temporary
-//! folder), or a part of it: `cargo bench -p pacenote-corpus -- unpack`.
+//! Measures the speed of the hot paths. Run all benchmarks with `cargo bench -p pacenote-corpus` (they need about 700
+//! MB in the temporary folder), or some of them with `cargo bench -p pacenote-corpus -- unpack`.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // the program prints its results, and a failure should stop it
 
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ const DOCUMENTS: u64 = 3_000_000;
 const ROUNDS: usize = 5;
 
 fn main() {
-    // Cargo adds `--bench` itself.
+    // Cargo adds the argument `--bench`.
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
     if wanted("generate") {
@@ -50,11 +50,11 @@ fn building(data: &Path) {
         let action_lines = ActionLines::WithIds(Box::new(ids));
         bulks(&format!("bulk, ids, {what}"), &file, action_lines, file.line_count());
     }
-    // Any two lines can serve as action line and source: only the line ends matter.
+    // Any two lines can serve as action line and source, because only the line ends matter.
     bulks("bulk, action lines in file", &file, ActionLines::InFile, file.line_count() / 2);
 }
 
-/// The shortest duration of a few rounds, which other load on the machine disturbed least.
+/// Returns the shortest duration of a few rounds, the one least disturbed by other load on the machine.
 fn best(mut work: impl FnMut()) -> Duration {
     std::iter::repeat_with(|| timed(&mut work)).take(ROUNDS).min().unwrap()
 }
@@ -99,7 +99,7 @@ fn generating() {
             });
             (took, file.documents, sink.0)
         };
-        // A round has about 200 MB, regardless of the size of a document.
+        // A round generates about 200 MB, regardless of the size of a document.
         let (_, documents, bytes) = run(1000);
         let (took, documents, bytes) = run(200_000_000 * documents / bytes);
         say(&format!("generate {name}"), took, documents, bytes);
@@ -136,7 +136,7 @@ fn bulks(what: &str, file: &Arc<LineFile>, action_lines: ActionLines, documents:
 fn unpacking(data: &Path) {
     let lines = LineFile::open(data).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    // Sizes that take much longer to unpack than the disk needs to sync even a small file.
+    // These sizes take much longer to unpack than the disk needs to sync even a small file.
     for (kind, documents) in [("gz", 1_000_000), ("bz2", 300_000), ("zst", 2_000_000)] {
         let documents = lines.line_count().min(documents);
         let part = lines.slice(0, documents);
@@ -153,7 +153,8 @@ fn unpacking(data: &Path) {
         };
         let took = std::iter::repeat_with(round).take(ROUNDS).min().unwrap();
         say(&format!("unpack .{kind}, 1:{ratio:.1}"), took, documents, part.len() as u64);
-        // Reads into buffers of the same size: with the small pieces of `io::copy`, gzip takes a third longer.
+        // The library reads into buffers of the same size: with the small pieces of `io::copy`, gzip takes a third
+        // longer.
         let mut buffer = vec![0; 256 << 10];
         let alone = best(|| {
             let (mut library, mut bytes) = (library(kind, &bytes), 0);
@@ -184,7 +185,7 @@ fn packed(kind: &str, data: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Measures decompression without writing, counting and further threads.
+/// Returns a reader that only decompresses, without writing, counting or additional threads.
 fn library<'a>(kind: &str, bytes: &'a [u8]) -> Box<dyn Read + 'a> {
     match kind {
         "gz" => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),

@@ -1,5 +1,5 @@
-//! Builds the bulk bodies of one client. This is the hot path of indexing: after the start it neither allocates nor
-//! searches for the start of a document.
+//! Builds the bulk bodies of one client. This is the hot path of indexing: once the task has begun, it neither
+//! allocates nor searches for the start of a document.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::line_file::LineFile;
 /// Where the action line of each document comes from.
 #[derive(Debug, Clone)]
 pub enum ActionLines {
-    /// The file contains them: every document is two lines, action line and source.
+    /// The file contains them: every document is two lines, its action line and its source.
     InFile,
     /// The file contains sources only; this line, newline included, precedes each of them.
     Line(Vec<u8>),
@@ -24,16 +24,16 @@ pub enum ActionLines {
 pub struct DocumentRange {
     /// The data file.
     pub file: Arc<LineFile>,
-    /// Index of the first document, from 0; counted in documents, not lines.
+    /// Index of the first document, from 0; documents are counted, not lines.
     pub first_document: u64,
     /// Number of documents.
     pub documents: u64,
-    /// Where their action lines come from.
+    /// Where the action lines of these documents come from.
     pub action_lines: ActionLines,
 }
 
 impl DocumentRange {
-    /// Lines per document in the file.
+    /// Returns the number of lines per document in the file.
     fn lines_per_document(&self) -> u64 {
         match self.action_lines {
             ActionLines::InFile => 2,
@@ -64,29 +64,30 @@ impl DocumentRange {
 
 /// A bulk body, reused for every bulk.
 ///
-/// A body whose action lines are in the file is a view of the memory-mapped file; others are assembled in a buffer.
+/// A body whose action lines are in the file is a view of the memory-mapped file; any other body is assembled in a
+/// buffer.
 #[derive(Debug, Default)]
 pub struct BulkBody {
     buffer: Vec<u8>,
     view: Option<FileView>,
 }
 
-/// A range of a mapped file.
+/// A range of a memory-mapped file.
 #[derive(Debug)]
 struct FileView {
     file: Arc<LineFile>,
-    /// In bytes.
+    /// Byte offsets in the file.
     range: Range<usize>,
 }
 
 impl BulkBody {
-    /// An empty body.
+    /// Creates an empty body.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The bytes to send; they end with a newline.
+    /// Returns the bytes to send, which end with a newline.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         match &self.view {
@@ -95,13 +96,13 @@ impl BulkBody {
         }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_slice().len()
     }
 
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_slice().is_empty()
@@ -118,7 +119,7 @@ impl BulkBody {
     /// Makes the body a view of a range of `file`.
     fn set_view(&mut self, file: &Arc<LineFile>, range: Range<usize>) {
         match &mut self.view {
-            // Cloning and dropping the `Arc` would move a cache line between all clients of the file.
+            // Cloning and dropping the `Arc` would move a cache line between all the clients that read the file.
             Some(view) if Arc::ptr_eq(&view.file, file) => view.range = range,
             view => *view = Some(FileView { file: Arc::clone(file), range }),
         }
@@ -149,18 +150,18 @@ struct PositionedRange {
     range: DocumentRange,
     /// Byte offset of the first document.
     start_offset: usize,
-    /// Expected size of a full bulk in bytes, reserved so that the buffer does not grow step by step.
+    /// Expected size of a full bulk in bytes, which is reserved so that the buffer does not have to grow repeatedly.
     expected_size: usize,
 }
 
 impl BulkReader {
-    /// Creates a reader of `ranges`, in this order, with `bulk_size` documents per bulk. Searches for the start of
-    /// every range, so it must be called before the measured time.
+    /// Creates a reader of `ranges`, in this order, with `bulk_size` documents per bulk. It searches for the start of
+    /// every range and must therefore be created before the time is measured.
     ///
     /// # Errors
     ///
-    /// [`CorpusError::TooFewLines`] if a range reaches beyond the end of its file; [`CorpusError::BadBulk`] for a bulk
-    /// size of 0 or an action line that is not exactly one line.
+    /// [`CorpusError::TooFewLines`] if a range extends beyond the end of its file; [`CorpusError::BadBulk`] for a bulk
+    /// size of 0, or an action line that is not exactly one line.
     pub fn new(ranges: Vec<DocumentRange>, bulk_size: u32) -> Result<Self, CorpusError> {
         let mut positioned = Vec::with_capacity(ranges.len());
         for range in ranges.into_iter().filter(|range| range.documents > 0) {
@@ -177,13 +178,13 @@ impl BulkReader {
         Ok(reader)
     }
 
-    /// Starts again with the first document of the first range.
+    /// Starts again at the first document of the first range.
     pub fn rewind(&mut self) {
         self.start_range(0);
     }
 
-    /// Builds the next bulk in `body` and returns its number of documents; returns `None` at the end and leaves `body`
-    /// unchanged. Bulks never span ranges, so the last bulk of each range may be short.
+    /// Builds the next bulk in `body` and returns its number of documents, or returns `None` at the end and leaves
+    /// `body` unchanged. A bulk never spans two ranges, so the last bulk of each range may be short.
     pub fn next_into(&mut self, body: &mut BulkBody) -> Option<u32> {
         let current = self.ranges.get_mut(self.range_index)?;
         let documents = u32::try_from(self.documents_left).unwrap_or(u32::MAX).min(self.bulk_size);
@@ -202,7 +203,7 @@ impl BulkReader {
                 if rest[..consumed].ends_with(b"\n") {
                     body.set_view(file, self.cursor..self.cursor + consumed);
                 } else {
-                    // The last line of the file has no newline: copy it, so that one can be appended.
+                    // The last line of the file has no newline: it is copied so that one can be appended.
                     let copied = body.clear_and_reserve(consumed + 1);
                     copied.extend_from_slice(&rest[..consumed]);
                     copied.push(b'\n');
@@ -230,8 +231,8 @@ impl BulkReader {
     }
 }
 
-/// Expected size of a full bulk of `range` in bytes: computed from the mean line length, plus a quarter because line
-/// lengths vary.
+/// Returns the expected size of a full bulk from `range` in bytes: the size computed from the mean line length, plus a
+/// quarter because line lengths vary.
 fn expected_size(range: &DocumentRange, bulk_size: u32) -> usize {
     let added = match &range.action_lines {
         ActionLines::InFile => return 0,
@@ -244,8 +245,8 @@ fn expected_size(range: &DocumentRange, bulk_size: u32) -> usize {
     usize::try_from(documents).unwrap_or(0).saturating_mul(line)
 }
 
-/// Appends `lines` lines of `data`, each after the action line, and returns the bytes of `data` consumed. Adds a
-/// newline to a last line without one.
+/// Appends `lines` lines of `data`, each preceded by the action line, and returns how many bytes of `data` were
+/// consumed. Adds a newline to a last line that has none.
 fn append_with_line(action_line: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usize {
     let (mut start, mut remaining) = (0, lines);
     for newline in memchr::memchr_iter(b'\n', data).take(lines as usize) {
@@ -263,7 +264,8 @@ fn append_with_line(action_line: &[u8], data: &[u8], lines: u32, body: &mut Vec<
     start
 }
 
-/// Appends `documents` lines of `data`, each after an action line with an id, and returns the bytes of `data` consumed.
+/// Appends `documents` lines of `data`, each preceded by an action line with an id, and returns how many bytes of
+/// `data` were consumed.
 fn append_with_ids(
     action_lines: &mut IdActionLines,
     data: &[u8],
@@ -283,7 +285,7 @@ fn append_with_ids(
     start
 }
 
-/// Length of the first `lines` lines of `data` in bytes; the last line may lack its newline.
+/// Returns the length in bytes of the first `lines` lines of `data`; the last line may have no newline.
 fn length_of_lines(data: &[u8], lines: usize) -> usize {
     let last = lines.checked_sub(1).and_then(|last| memchr::memchr_iter(b'\n', data).nth(last));
     last.map_or(data.len(), |newline| newline + 1)

@@ -1,4 +1,4 @@
-//! CRC-32C (Castagnoli), the only checksum that Google Cloud Storage declares for files uploaded in parts.
+//! CRC-32C (Castagnoli), the only checksum that Google Cloud Storage provides for files uploaded in parts.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::CorpusError;
 
-/// Bytes per read.
+/// Number of bytes per read.
 const READ_SIZE: usize = 1 << 20;
 
 /// Computes the CRC-32C of a file.
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_several_reads_has_one_checksum() {
+    fn the_checksum_covers_a_file_of_several_reads() {
         let data: Vec<u8> = (0..3 * READ_SIZE + 13).map(|n| (n * 7 % 251).to_le_bytes()[0]).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), &data).unwrap();

@@ -3,17 +3,17 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a corpus cannot be read, written or generated. Every message is one line that names the file and says what to do
-/// next.
+/// An error from reading, writing or generating a corpus. Every message is one line that names the file and gives the
+/// next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorpusError {
     /// A file cannot be opened, mapped or read.
     #[error("cannot read {}: {cause}; check that the file exists and that you may read it", path.display())]
     Read {
-        /// The file that was to be read.
+        /// The file that cannot be read.
         path: PathBuf,
-        /// The error of the system.
+        /// The operating system's error.
         #[source]
         cause: io::Error,
     },
@@ -24,52 +24,52 @@ pub enum CorpusError {
         path.display()
     )]
     Write {
-        /// The file that was to be written (its final name, not the temporary one).
+        /// The file that cannot be written (its final name, not the temporary one).
         path: PathBuf,
-        /// The error of the system.
+        /// The operating system's error.
         #[source]
         cause: io::Error,
     },
-    /// An archive ends too early or does not hold what its name says.
+    /// An archive ends too early, or its content does not match its name.
     #[error("{} is truncated or corrupt ({cause}); delete it and fetch it again", path.display())]
     Corrupt {
         /// The archive.
         path: PathBuf,
-        /// The error of the decoder.
+        /// The error from the decoder.
         #[source]
         cause: io::Error,
     },
-    /// An archive that does not contain the data file, or contains it in a format that Pacenote does not read.
+    /// An archive does not contain the data file, or contains it in a format that Pacenote cannot read.
     #[error(
-        "{} cannot be unpacked: {reason}; unpack it yourself and name the data file instead",
+        "{} cannot be unpacked: {reason}; unpack it yourself and specify the data file instead",
         path.display()
     )]
     Unsupported {
         /// The archive.
         path: PathBuf,
-        /// Why it cannot be unpacked.
+        /// The reason why it cannot be unpacked.
         reason: String,
     },
-    /// An archive with a member that does not belong in an archive of data: a path out of the folder, a link, a device.
-    #[error("{} is refused: its member \"{member}\" {reason}; do not trust the archive", path.display())]
+    /// An archive has a member that does not belong in an archive of data: a path outside the folder, a link, a device.
+    #[error("{} is rejected: its member \"{member}\" {reason}; do not trust the archive", path.display())]
     Refused {
         /// The archive.
         path: PathBuf,
         /// Name of the member.
         member: String,
-        /// What is wrong with it.
+        /// What is wrong with the member.
         reason: &'static str,
     },
     /// An archive unpacks to more than the caller allows.
     #[error(
         "{}: {member} unpacks to more than the allowed {limit} bytes; raise the limit (a track's \
-         uncompressed-bytes) if this size is right, else do not trust the archive",
+         uncompressed-bytes) if this size is right; otherwise do not trust the archive",
         path.display()
     )]
     TooLarge {
         /// The archive.
         path: PathBuf,
-        /// The data file in it.
+        /// The data file in the archive.
         member: String,
         /// The largest size allowed, in bytes.
         limit: u64,
@@ -81,20 +81,20 @@ pub enum CorpusError {
         path.display()
     )]
     DiskFull {
-        /// The file being written.
+        /// The file that was being written.
         path: PathBuf,
-        /// Bytes left on its file system.
+        /// Free bytes on its file system.
         free: u64,
-        /// Bytes that must stay free, including what would be written before the next check.
+        /// Bytes that must stay free, including those that may be written before the next check.
         keep: u64,
     },
     /// The caller asked to stop.
     #[error("writing {} was interrupted and the partial file was deleted; run it again", path.display())]
     Interrupted {
-        /// The file being written.
+        /// The file that was being written.
         path: PathBuf,
     },
-    /// A range of documents reaches beyond the end of its file.
+    /// A range of documents extends beyond the end of its file.
     #[error(
         "{} has {lines} lines but the corpus needs {needed}; correct its document-count or use the \
          right file",
@@ -108,7 +108,7 @@ pub enum CorpusError {
         /// Lines that the range needs.
         needed: u64,
     },
-    /// Invalid settings of a bulk reader: a bulk size of zero, an action line that is not exactly one line.
+    /// The settings of a bulk reader are invalid: a bulk size of 0, or an action line that is not exactly one line.
     #[error("cannot build bulks from {}: {reason}", path.display())]
     BadBulk {
         /// The data file.
@@ -124,14 +124,14 @@ pub enum CorpusError {
         /// What is wrong with its name.
         reason: &'static str,
     },
-    /// A generator wrote a different number of documents than it announced: a defect of the generator.
+    /// A generator wrote a different number of documents than it announced, which is a bug in the generator.
     #[error(
         "{} was announced with {announced} documents but {written} were generated; please report \
-         this defect",
+         this bug",
         path.display()
     )]
     WrongCount {
-        /// The file being generated.
+        /// The file that was being generated.
         path: PathBuf,
         /// Documents announced.
         announced: u64,
@@ -157,7 +157,7 @@ impl CorpusError {
         Self::Refused { path: path.to_path_buf(), member, reason }
     }
 
-    /// The file that the error is about.
+    /// Returns the file that the error is about.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {

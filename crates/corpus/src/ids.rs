@@ -1,4 +1,4 @@
-//! Ids of documents, some of which repeat: Rally's `conflicts`, seeded.
+//! Document ids, some of which repeat: Rally's `conflicts`, seeded.
 
 use std::ops::Range;
 
@@ -7,20 +7,20 @@ use crate::generate::random::{Random, stream_of};
 /// Slope of the exponential distribution at a recency of 1, as in Rally.
 const RECENCY_SLOPE: f64 = 30.0;
 
-/// How ids are assigned. By default every document gets a new one.
+/// How ids are assigned. By default, every document gets a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct IdConflicts {
-    /// Whether new ids are assigned in random instead of ascending order.
+    /// Whether new ids are assigned in random rather than ascending order.
     pub shuffled: bool,
-    /// Probability that a document gets an id that was assigned before, from 0 to 1.
+    /// Probability that a document gets an id that was already assigned, from 0 to 1.
     pub probability: f64,
-    /// Whether a document with an earlier id updates the earlier document instead of replacing it.
+    /// Whether a document with an earlier id updates the earlier document or replaces it.
     pub update: bool,
     /// Preference for recent ids, from 0 (all earlier ids are equally likely) to 1 (recent ids are much more likely).
     pub recency: f64,
 }
 
-/// Determines the stream of random numbers for the documents of one client in one file.
+/// The values that determine the random number stream for the documents of one client in one file.
 #[derive(Debug, Clone, Copy)]
 pub struct IdStreamKey<'a> {
     /// The seed of the race.
@@ -36,9 +36,9 @@ pub struct IdStreamKey<'a> {
 /// Generates action lines with ids for the documents of one client in one file.
 #[derive(Debug, Clone)]
 pub struct IdActionLines {
-    /// Action line of an index action, up to the id.
+    /// The action line of an index action, up to the id.
     index_prefix: Vec<u8>,
-    /// Action line of an update action, up to the id.
+    /// The action line of an update action, up to the id.
     update_prefix: Vec<u8>,
     first_id: u64,
     order: Option<Permutation>,
@@ -49,8 +49,8 @@ pub struct IdActionLines {
 }
 
 impl IdActionLines {
-    /// Creates a generator of ids in `range`, which belongs to this client alone. `index` is the name of the index as a
-    /// JSON string, quotes included. The range must have as many ids as one pass has documents.
+    /// Creates a generator of ids from `range`, which no other client may use. `index` is the name of the index as a
+    /// JSON string, including the quotes. The range must contain as many ids as one pass has documents.
     #[must_use]
     pub fn new(index: &str, range: &Range<u64>, conflicts: IdConflicts, key: IdStreamKey) -> Self {
         let action = |verb: &str| format!("{{\"{verb}\":{{\"_index\":{index},\"_id\":\"").into_bytes();
@@ -69,17 +69,17 @@ impl IdActionLines {
         }
     }
 
-    /// Starts another pass with the same new ids in the same order; random choices continue their sequence.
+    /// Starts another pass with the same new ids in the same order; the random choices continue their sequence.
     pub(crate) fn restart(&mut self) {
         self.assigned_count = 0;
     }
 
-    /// Upper bound of the bytes that are added to a document.
+    /// Returns the maximum number of bytes that are added to a document.
     pub(crate) fn max_overhead(&self) -> usize {
         self.update_prefix.len() + 20 + b"\"}}\n".len() + b"{\"doc\":}\n".len()
     }
 
-    /// Appends an action line and `document`, a line without its newline.
+    /// Appends an action line and `document`, which is a line without its newline.
     pub(crate) fn write_document(&mut self, document: &[u8], body: &mut Vec<u8>) {
         let repeats = self.assigned_count > 0 && uniform(&mut self.random) < self.conflicts.probability;
         let number = if repeats {
@@ -103,7 +103,7 @@ impl IdActionLines {
         }
     }
 
-    /// Chooses the earlier id that repeats.
+    /// Chooses the earlier id to repeat.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count is not above the count
     fn choose_earlier(&mut self) -> u64 {
         if self.conflicts.recency <= 0.0 {
@@ -122,14 +122,13 @@ fn write_id(id: u64, body: &mut Vec<u8>) {
     body.extend_from_slice(digits);
 }
 
-/// A seeded permutation of the numbers below a count. It needs constant memory, where a shuffled list would take
-/// gigabytes for a large corpus. A Feistel network on the next power of two (Luby, Rackoff: How to construct
-/// pseudorandom permutations from pseudorandom functions, 1988), applied until the result is below the count (cycle
-/// walking).
+/// A seeded permutation of the numbers below a count. It needs constant memory, whereas a shuffled list for a large
+/// corpus would take gigabytes. It applies a Feistel network on the next power of two (Luby, Rackoff: How to construct
+/// pseudorandom permutations from pseudorandom functions, 1988) until the result is below the count (cycle walking).
 #[derive(Debug, Clone)]
 struct Permutation {
     count: u64,
-    /// Bits of the lower half of a number; the upper half has the same number of bits or one fewer.
+    /// Number of bits in the lower half of a number; the upper half has as many or one fewer.
     low_bits: u32,
     high_bits: u32,
     keys: [u64; 4],
@@ -142,7 +141,7 @@ impl Permutation {
         Self { count, low_bits: bits - high_bits, high_bits, keys: std::array::from_fn(|_| random.next()) }
     }
 
-    /// The number at `position`, which should be below the count; the loop ends for any position.
+    /// Returns the number at `position`, which should be below the count; the loop ends for any position.
     fn at(&self, position: u64) -> u64 {
         let mut number = position;
         loop {
@@ -153,7 +152,7 @@ impl Permutation {
         }
     }
 
-    /// Applies an even number of rounds, so that the halves end with their original widths.
+    /// Applies an even number of rounds, after which the halves have their original widths.
     fn permute_once(&self, number: u64) -> u64 {
         let (mut bits, mut other) = (self.low_bits, self.high_bits);
         let (mut high, mut low) = (number >> bits, number & mask(bits));
@@ -165,8 +164,8 @@ impl Permutation {
     }
 }
 
-/// Mixes the bits of a number: the output function of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom
-/// number generators, OOPSLA 2014).
+/// Mixes the bits of a number with the output function of `SplitMix64` (Steele, Lea, Flood: Fast splittable
+/// pseudorandom number generators, OOPSLA 2014).
 fn mix(number: u64) -> u64 {
     let z = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -177,25 +176,25 @@ fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// A uniform number in [0, 1).
+/// Returns a uniformly distributed number in [0, 1).
 fn uniform(random: &mut Random) -> f64 {
     (random.next() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A uniform number below `bound`, computed by multiplication (Lemire: Fast random integer generation in an interval,
-/// 2019) without the rejection step: the bias is below `bound`/2^64.
+/// Returns a uniformly distributed number below `bound`. It is computed by multiplication (Lemire: Fast random integer
+/// generation in an interval, 2019) without the rejection step; the bias is below `bound`/2^64.
 #[allow(clippy::cast_possible_truncation)] // the shifted value fits
 fn below(bound: u64, random: &mut Random) -> u64 {
     ((u128::from(random.next()) * u128::from(bound)) >> 64) as u64
 }
 
-/// An exponentially distributed number with mean 1.
+/// Returns an exponentially distributed number with the mean 1.
 fn exponential(random: &mut Random) -> f64 {
     -logarithm(1.0 - uniform(random))
 }
 
-/// Natural logarithm of a normal number above 0, by basic arithmetic only: the result of a library may differ between
-/// machines.
+/// Returns the natural logarithm of a normal number above 0, using basic arithmetic only: the results of a library may
+/// differ between machines.
 fn logarithm(number: f64) -> f64 {
     const FRACTION: u64 = (1 << 52) - 1;
     let bits = number.to_bits();
@@ -226,7 +225,7 @@ mod tests {
             let order = Permutation::new(count, &mut random());
             let mut numbers: Vec<u64> = (0..count).map(|position| order.at(position)).collect();
             let in_place = numbers.iter().zip(0..).filter(|(number, position)| **number == *position).count();
-            assert!(count < 100 || in_place < 10, "{count}: {in_place} numbers keep their position");
+            assert!(count < 100 || in_place < 10, "{count}: {in_place} numbers keep their positions");
             let steps = numbers.windows(2).filter(|pair| pair[0] + 1 == pair[1]).count();
             assert!(count < 100 || steps < 10, "{count}: {steps} numbers follow their predecessor");
             numbers.sort_unstable();
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_logarithm_agrees_with_the_library() {
+    fn the_logarithm_agrees_with_the_standard_library() {
         let mut numbers = random();
         for _ in 0..100_000 {
             let number = 1.0 - uniform(&mut numbers);

@@ -1,6 +1,6 @@
-//! Corpora: from an archive or a seed to bulk bodies.
+//! Corpora: turns archives and seeds into data files, and data files into bulk bodies.
 //!
-//! Everything here is pure and synchronous: files and seeds in, bytes out; no clock, no network, no async.
+//! All code is synchronous and depends only on files and seeds: there is no clock, no network and no async code.
 //!
 //! # Layout
 //!
@@ -9,13 +9,13 @@
 //! | [`unpack`](mod@unpack) | unpacks archives and counts their lines |
 //! | `offsets` | the offset table of a data file, in Rally's format |
 //! | [`line_file`] | [`LineFile`]: a memory-mapped ndjson file with its offset table |
-//! | [`partition`] | which documents each client reads, as in Rally |
-//! | [`bulk`] | [`BulkReader`]: builds the bulk bodies of one client; the hot path of indexing |
+//! | [`partition`] | determines which documents each client reads, as in Rally |
+//! | [`bulk`] | [`BulkReader`]: builds the bulk bodies of one client, the hot path of indexing |
 //! | [`ids`] | [`IdActionLines`]: action lines with ids, some of which repeat |
 //! | [`generate`](mod@generate) | generates corpora from a seed; one file or folder per generator |
-//! | `writer` | writes a data file: disk space check, fsync, rename; for unpacking and generating |
-//! | `temporary` | temporary files beside the file that they become |
-//! | [`checksum`] | [`crc32c`] of a file |
+//! | `writer` | writes a data file, checking the disk space; syncs and renames it |
+//! | `temporary` | temporary files in the folder of the file that they become |
+//! | [`checksum`] | [`crc32c`]: the checksum of a file |
 //! | [`error`] | [`CorpusError`] |
 
 pub mod bulk;

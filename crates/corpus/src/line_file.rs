@@ -9,9 +9,9 @@ use memmap2::{Advice, Mmap};
 use crate::error::CorpusError;
 use crate::offsets::OffsetTable;
 
-/// A memory-mapped data file, so that the page cache is the only copy, with the offset of every 50,000th line.
+/// A data file with the offset of every 50,000th line. It is memory-mapped, so the page cache holds the only copy.
 ///
-/// Immutable; threads share it as `Arc<LineFile>`.
+/// The file is immutable; threads share it as an `Arc<LineFile>`.
 #[derive(Debug)]
 pub struct LineFile {
     path: PathBuf,
@@ -20,8 +20,8 @@ pub struct LineFile {
 }
 
 impl LineFile {
-    /// Maps a file and loads its offset table from `<path>.offset`, if the table is not older than the data and matches
-    /// it. Otherwise reads the file once to build the table and stores it, if the folder is writable.
+    /// Maps a file and loads its offset table from `<path>.offset` if the table is not older than the data and matches
+    /// it. Otherwise reads the file once to build the table, and stores the table if the folder is writable.
     ///
     /// # Errors
     ///
@@ -41,38 +41,38 @@ impl LineFile {
         Ok(Self { path: path.to_path_buf(), map, table })
     }
 
-    /// The path given to [`LineFile::open`].
+    /// Returns the path that was passed to [`LineFile::open`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Size of the file in bytes.
+    /// Returns the size of the file in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.map.len() as u64
     }
 
-    /// Whether the file has no bytes.
+    /// Returns whether the file is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
 
-    /// The whole file.
+    /// Returns the content of the file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// Number of lines. A last line without a newline counts; blank lines at the end of the file do not.
+    /// Returns the number of lines. A last line without a newline counts; blank lines at the end of the file do not.
     #[must_use]
     pub fn line_count(&self) -> u64 {
         self.table.line_count()
     }
 
-    /// Byte offset of the start of `line`, from 0; for `line == line_count()` the end of the last line; `None` for
-    /// later lines. Scans at most 50,000 lines.
+    /// Returns the byte offset at which `line` (from 0) starts. For `line == line_count()`, this is the end of the last
+    /// line; for later lines, it is `None`. Scans at most 50,000 lines.
     #[must_use]
     pub fn line_start(&self, line: u64) -> Option<u64> {
         if line > self.line_count() {
@@ -85,7 +85,7 @@ impl LineFile {
         Some(nearest.offset + newline as u64 + 1)
     }
 
-    /// The bytes of `lines` lines from `first_line` (from 0), newlines included; fewer at the end of the file.
+    /// Returns `lines` lines from `first_line` (from 0) on, newlines included, or fewer at the end of the file.
     #[must_use]
     pub fn slice(&self, first_line: u64, lines: u64) -> &[u8] {
         let last = first_line.saturating_add(lines).min(self.line_count());
@@ -94,17 +94,17 @@ impl LineFile {
         &self.map[Self::range(start, end)]
     }
 
-    /// Offset of the first byte after the last line.
+    /// Returns the offset of the first byte after the last line.
     pub(crate) fn end_offset(&self) -> u64 {
         self.table.end_offset()
     }
 
-    /// Advises the kernel that the file is read sequentially, so that it reads further ahead.
+    /// Advises the kernel that the file will be read sequentially, which makes it read further ahead.
     pub fn advise_sequential(&self) {
         hint(&self.map, Advice::Sequential);
     }
 
-    /// Converts a range of offsets in the map, which always fit the address space.
+    /// Converts file offsets to a range in the map, where they always fit the address space.
     fn range(start: u64, end: u64) -> Range<usize> {
         usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
     }
@@ -117,12 +117,12 @@ fn hint(map: &Mmap, advice: Advice) {
     }
 }
 
-/// Maps a file for reading.
+/// Maps a file into memory for reading.
 #[allow(unsafe_code)]
 pub(crate) fn map(path: &Path) -> Result<Mmap, CorpusError> {
     let file = File::open(path).map_err(|cause| CorpusError::read(path, cause))?;
-    // SAFETY: the behaviour is undefined if another process changes the file while it is mapped. This program writes
-    // corpora under a temporary name and renames them (`writer`), so it replaces mapped files and never changes them in
-    // place. The bytes are used as opaque bytes only, never as text or structures with invariants.
+    // SAFETY: the behaviour is undefined if another process changes the file while it is mapped. Pacenote writes a
+    // corpus under a temporary name and renames it (`writer`), so it may replace a mapped file but never changes one in
+    // place. The content is used only as opaque bytes, never as text or as structures with invariants.
     unsafe { Mmap::map(&file) }.map_err(|cause| CorpusError::read(path, cause))
 }

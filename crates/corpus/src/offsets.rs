@@ -1,23 +1,23 @@
 //! The offset table of a data file: the offset of every 50,000th line, and the number of lines.
 //!
-//! Stored beside the data as `<file>.offset` in Rally's text format, one `line;byteoffset` per row, where the offset is
-//! that of the first byte after that many lines. Pacenote adds a row for the total, which Rally ignores. Rally's tables
-//! lack that row, so the lines after the last row are counted when such a table is read.
+//! The table is stored next to the data as `<file>.offset`, in Rally's text format: one `line;byteoffset` per row,
+//! where the offset is that of the first byte after that many lines. Pacenote adds a row for the total, which Rally
+//! ignores. A table written by Rally lacks that row, so the lines after its last row are counted when it is read.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Lines between two rows, as in Rally.
+/// Number of lines between two rows, as in Rally.
 pub(crate) const STRIDE: u64 = 50_000;
 
-/// Size in bytes of the chunks in which newlines are counted. A chunk fits the L1 cache; only one that contains the
-/// start of a row is searched line by line.
+/// Size in bytes of the chunks in which newlines are counted. A chunk fits into the L1 cache; it is searched line by
+/// line only if it contains the start of a row.
 const CHUNK_SIZE: usize = 16 * 1024;
 
-/// Number of rows that are checked against the data when a table is read; checking every row of a large file would read
-/// thousands of cold pages.
+/// Number of rows that are checked against the data when a table is read. Checking every row of a large file would read
+/// thousands of uncached pages.
 const CHECKED_ROWS: usize = 32;
 
 /// The offsets of the lines of a data file.
@@ -25,7 +25,7 @@ const CHECKED_ROWS: usize = 32;
 pub(crate) struct OffsetTable {
     /// Entry `i` is the byte offset of line `(i + 1) * STRIDE`.
     starts: Vec<u64>,
-    /// Lines of the file, without blank lines at its end.
+    /// Number of lines in the file, without blank lines at its end.
     line_count: u64,
     /// Offset of the first byte after the last counted line.
     end_offset: u64,
@@ -56,7 +56,7 @@ impl OffsetTable {
         self.end_offset
     }
 
-    /// The last known start of a line at or before `line`.
+    /// Returns the last known start of a line at or before `line`.
     pub(crate) fn nearest(&self, line: u64) -> LineStart {
         if line >= self.line_count {
             return LineStart { line: self.line_count, offset: self.end_offset };
@@ -66,14 +66,15 @@ impl OffsetTable {
         row.map_or(LineStart::default(), |offset| LineStart { line: rows * STRIDE, offset: *offset })
     }
 
-    /// The path of the offset table of a data file.
+    /// Returns the path of a data file's offset table.
     pub(crate) fn path_of(data: &Path) -> PathBuf {
         let mut name = OsString::from(data);
         name.push(".offset");
         PathBuf::from(name)
     }
 
-    /// Loads the stored table of `data_file`, if it is not older than the file and matches its `data`.
+    /// Loads the stored table of `data_file`, or returns `None` if it is older than the file or does not match its
+    /// `data`.
     pub(crate) fn load(data_file: &Path, data: &[u8]) -> Option<Self> {
         let side = Self::path_of(data_file);
         let written = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified());
@@ -83,7 +84,7 @@ impl OffsetTable {
         Self::parse(&fs::read_to_string(&side).ok()?, data)
     }
 
-    /// Stores the table beside `data_file`, atomically.
+    /// Stores the table next to `data_file`, atomically.
     pub(crate) fn store(&self, data_file: &Path) -> io::Result<()> {
         let side = Self::path_of(data_file);
         let mut temp = crate::temporary::create_beside(&side)?;
@@ -106,7 +107,7 @@ impl OffsetTable {
         for row in text.lines() {
             let (next_line, next_start) = row.split_once(';')?;
             let (next_line, next_start): (u64, u64) = (next_line.parse().ok()?, next_start.parse().ok()?);
-            // Only the last row, the total, may differ from the stride.
+            // Only the last row, the total, need not be a multiple of the stride.
             if !line.is_multiple_of(STRIDE)
                 || next_line <= line
                 || next_line > line + STRIDE
@@ -120,7 +121,7 @@ impl OffsetTable {
             }
         }
         let tail = Self::scan(data.get(usize::try_from(start).ok()?..)?);
-        // Too many lines after the last row: the table belongs to another, shorter file.
+        // There are too many lines after the last row: the table belongs to another, shorter file.
         if tail.line_count >= STRIDE
             || (!line.is_multiple_of(STRIDE) && tail.line_count > 0)
             || !table.matches(start, data)
@@ -132,11 +133,11 @@ impl OffsetTable {
         Some(table)
     }
 
-    /// Whether `counted_end` follows the end of a line, and the sampled strides between rows have the expected number
-    /// of lines. With wrong offsets, documents would be silently repeated or skipped.
+    /// Returns whether `counted_end` follows the end of a line, and whether the sampled strides between rows have the
+    /// expected number of lines. With wrong offsets, documents would be silently repeated or skipped.
     fn matches(&self, counted_end: u64, data: &[u8]) -> bool {
         let at = |start: u64| usize::try_from(start).ok();
-        let reaches_end = counted_end == data.len() as u64; // a last line may lack its newline
+        let reaches_end = counted_end == data.len() as u64; // a last line may have no newline
         let begins_line =
             counted_end == 0 || at(counted_end).and_then(|start| data.get(start - 1)) == Some(&b'\n');
         let step = self.starts.len().div_ceil(CHECKED_ROWS).max(1);
@@ -156,23 +157,23 @@ impl OffsetTable {
     }
 }
 
-/// Counts the lines of data that arrives in chunks of any size.
+/// Counts the lines in data that arrives in chunks of any size.
 #[derive(Debug, Default)]
 pub(crate) struct LineCounter {
     starts: Vec<u64>,
     newlines: u64,
     bytes: u64,
-    /// Newlines at the end of the data so far.
+    /// Number of newlines at the end of the data so far.
     trailing_newlines: u64,
 }
 
 impl LineCounter {
-    /// Complete lines so far.
+    /// Returns the number of complete lines so far.
     pub(crate) fn newline_count(&self) -> u64 {
         self.newlines
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub(crate) fn byte_count(&self) -> u64 {
         self.bytes
     }
@@ -180,7 +181,7 @@ impl LineCounter {
     pub(crate) fn update(&mut self, data: &[u8]) {
         for chunk in data.chunks(CHUNK_SIZE) {
             let found = memchr::memchr_iter(b'\n', chunk).count() as u64;
-            // A chunk is shorter than STRIDE lines, so it contains the start of at most one row.
+            // A chunk has fewer than STRIDE lines, so it contains the start of at most one row.
             let lines_to_row = STRIDE - self.newlines % STRIDE;
             if found >= lines_to_row {
                 let nth = usize::try_from(lines_to_row - 1).unwrap_or(usize::MAX);
@@ -197,7 +198,7 @@ impl LineCounter {
 
     pub(crate) fn finish(mut self) -> OffsetTable {
         let open_line = u64::from(self.trailing_newlines == 0 && self.bytes > 0);
-        // A file of only newlines has no lines; otherwise the first newline of the trailing ones ends the last line.
+        // A file that consists only of newlines has no lines; otherwise the first trailing newline ends the last line.
         let blank = if self.trailing_newlines == self.bytes {
             self.trailing_newlines
         } else {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_lines_in_chunks_of_any_size() {
+    fn lines_are_counted_in_chunks_of_any_size() {
         let data = numbered(120_000);
         let whole = OffsetTable::scan(&data);
         assert_eq!((whole.line_count, whole.end_offset, whole.starts.len()), (120_000, data.len() as u64, 2));
@@ -265,14 +266,14 @@ mod tests {
                 assert_eq!(
                     OffsetTable::parse(&table.to_text(), &data),
                     Some(table),
-                    "{lines} lines, cut {cut}"
+                    "{lines} lines, {cut} bytes cut off"
                 );
             }
         }
     }
 
     #[test]
-    fn reads_a_table_of_rally_which_has_no_total() {
+    fn a_table_written_by_rally_is_read_although_it_has_no_total() {
         let data = numbered(120_000);
         let table = OffsetTable::scan(&data);
         let text = format!("50000;{}\n100000;{}\n", table.starts[0], table.starts[1]);
@@ -284,13 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn rejects_tables_of_another_file() {
+    fn tables_of_another_file_are_rejected() {
         let data = numbered(120_000);
         let table = OffsetTable::scan(&data);
         let (one, two) = (table.starts[0], table.starts[1]);
         for text in [
             String::new(),                                                // too few rows
-            format!("50000;{one}\n"),                                     // one row missing
+            format!("50000;{one}\n"),                                     // a row is missing
             format!("50000;{}\n100000;{two}\n", one + 1),                 // not at the start of a line
             format!("50000;{}\n100000;{two}\n", nth_line(&data, 40_000)), // at the wrong line
             format!("100000;{two}\n"),                                    // not a multiple of the stride

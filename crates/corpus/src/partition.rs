@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The documents of client `client` (from 0) of `clients`, out of `documents`.
+/// Returns the documents of client `client` (from 0) of `clients`, out of `documents`.
 ///
-/// Uses Rally's formula, so that a client reads the same documents with both tools: `round(documents / clients *
+/// Uses Rally's formula, so that a client reads the same documents with both tools: from `round(documents / clients *
 /// client)` to `round(documents / clients * (client + 1))` in double precision, where `round` is Python's (half to
-/// even). The ranges of all clients cover `0..documents` exactly: for every count below 2^51 the error of the product
+/// even). The ranges of all clients cover `0..documents` exactly: for every count below 2^51, the error of the product
 /// is far below one half.
 ///
 /// Returns an empty range if `client` is not below `clients`.
@@ -20,11 +20,11 @@ pub fn client_range(documents: u64, client: u32, clients: u32) -> Range<u64> {
     rounded(share * f64::from(client))..rounded(share * (f64::from(client) + 1.0))
 }
 
-/// The order in which client `client` reads the files of its corpora, as indices into `corpus_of_file`, which
+/// Returns the order in which client `client` reads the files of its corpora, as indices into `corpus_of_file`, which
 /// gives the number of each file's corpus.
 ///
-/// As in Rally, client i starts with corpus i modulo the number of corpora and then takes one file of each corpus in
-/// turn, so that all corpora are indexed from the beginning.
+/// As in Rally, client i starts with corpus i modulo the number of corpora and then takes one file from each corpus in
+/// turn, so all corpora are indexed from the beginning.
 #[must_use]
 pub fn reading_order(corpus_of_file: &[u32], client: u32) -> Vec<usize> {
     let corpora: Vec<u32> = BTreeSet::from_iter(corpus_of_file).into_iter().copied().collect();
@@ -41,7 +41,7 @@ pub fn reading_order(corpus_of_file: &[u32], client: u32) -> Vec<usize> {
     order.into_iter().map(|file| file.position).collect()
 }
 
-/// Sort key of a file in the order of a client: by round, and within a round by the turn of the file's corpus.
+/// Sort key of a file in a client's reading order: the round, and within a round the turn of the file's corpus.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ReadingTurn {
     /// Number of files of the same corpus that are read before this one.
@@ -52,8 +52,9 @@ struct ReadingTurn {
     position: usize,
 }
 
-/// Number of documents in the first `share` (in (0, 1]) of a client's bulks. `range_lengths` has the number of
-/// documents in each of its ranges, and no bulk spans two ranges. As in Rally, the number of bulks is rounded up.
+/// Returns the number of documents in the first `share` (in (0, 1]) of a client's bulks. `range_lengths` contains the
+/// number of documents in each of its ranges, and no bulk spans two ranges. As in Rally, the number of bulks is rounded
+/// up.
 #[must_use]
 pub fn documents_in_share(range_lengths: &[u64], bulk_size: u32, share: f64) -> u64 {
     let bulk_size = u64::from(bulk_size.max(1));
@@ -67,7 +68,7 @@ pub fn documents_in_share(range_lengths: &[u64], bulk_size: u32, share: f64) -> 
     sum
 }
 
-/// Rounds up, but ignores an excess below 10^-12, which comes from the binary representation of a percentage.
+/// Rounds up, but ignores an excess below 10^-12, which stems from the binary representation of a percentage.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // never negative, and below 2^53 by contract
 fn rounded_up(value: f64) -> u64 {
     (value - value * 1e-12).ceil() as u64
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_half_to_even_as_python_does() {
+    fn halves_are_rounded_to_even_as_in_python() {
         // 5 / 2 = 2.5 → 2, 15 / 2 = 7.5 → 8, 10 / 4: 2.5, 5, 7.5 → 2, 5, 8
         assert_eq!(client_range(5, 0, 2), 0..2);
         assert_eq!(client_range(15, 0, 2), 0..8);
@@ -116,18 +117,18 @@ mod tests {
 
     #[test]
     fn clients_start_with_different_corpora_and_alternate() {
-        // As Rally's create_readers orders them: three corpora of 1, 3 and 2 files.
+        // The order of Rally's create_readers for three corpora of 1, 3 and 2 files.
         let corpora = [0, 1, 1, 1, 2, 2];
         assert_eq!(reading_order(&corpora, 0), [0, 1, 4, 2, 5, 3]);
         assert_eq!(reading_order(&corpora, 1), [1, 4, 0, 2, 5, 3]);
         assert_eq!(reading_order(&corpora, 2), [4, 0, 1, 5, 2, 3]);
         assert_eq!(reading_order(&corpora, 3), reading_order(&corpora, 0));
-        assert_eq!(reading_order(&[0, 0, 0], 2), [0, 1, 2], "files of one corpus stay in order");
+        assert_eq!(reading_order(&[0, 0, 0], 2), [0, 1, 2], "the files of one corpus are out of order");
         assert!(reading_order(&[], 3).is_empty());
     }
 
     #[test]
-    fn a_share_is_counted_in_bulks_and_rounded_up() {
+    fn a_share_is_a_number_of_bulks_rounded_up() {
         // 10 + 1 + 3 bulks; 14 % of them is 1.96.
         let documents = [1000, 1, 250];
         for (percent, expected) in
@@ -136,7 +137,7 @@ mod tests {
             assert_eq!(documents_in_share(&documents, 100, percent / 100.0), expected, "{percent} %");
         }
         for percent in 1_u32..=100 {
-            // Rally's formula, whose operands are whole numbers here: it has no rounding error.
+            // Rally's formula; its operands are integers here, so it has no rounding error.
             let bulks = u64::from(percent * 7).div_ceil(100) * 10;
             assert_eq!(documents_in_share(&[7000], 1000, f64::from(percent) / 100.0) / 1000 * 10, bulks);
         }

@@ -1,4 +1,4 @@
-//! Temporary files beside the file that they become.
+//! Temporary files in the folder of the file that they become.
 
 use std::fs::Permissions;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// A temporary file beside `target`, with the permissions that a newly created file gets.
+/// Creates a temporary file in the folder of `target`, with the permissions of a newly created file.
 pub(crate) fn create_beside(target: &Path) -> io::Result<NamedTempFile> {
     let mut prefix = target.file_name().unwrap_or_default().to_os_string();
     prefix.push(".");
@@ -16,7 +16,7 @@ pub(crate) fn create_beside(target: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder_of(target))
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,5 +1,5 @@
-//! Writes a data file under a temporary name beside its target until it is complete, counts its lines on the way, and
-//! checks the free space so that a corpus never fills the disk.
+//! Writes a data file under a temporary name in its final folder until it is complete. Lines are counted while they are
+//! written, and the free space is checked so that a corpus never fills the disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,19 +11,20 @@ use crate::error::CorpusError;
 use crate::offsets::{LineCounter, OffsetTable};
 use crate::temporary::{create_beside, folder_of};
 
-/// Bytes that stay free on the file system, so that an engine on the same disk can continue to write its logs.
+/// Number of bytes that stay free on the file system, so that an engine on the same disk can continue to write its
+/// logs.
 const KEEP_FREE: u64 = 64 << 20;
 
-/// Bytes written between two checks of the free space.
+/// Number of bytes written between two checks of the free space.
 const CHECK_EVERY: u64 = 16 << 20;
 
-/// Bytes between two progress reports: about a hundred reports a second on a fast disk.
+/// Number of bytes between two progress reports: about a hundred reports per second on a fast disk.
 pub(crate) const REPORT_EVERY: u64 = 8 << 20;
 
-/// Returns the free bytes of the file system of a folder.
+/// A function that returns the number of free bytes on a folder's file system.
 pub(crate) type FreeSpace = fn(&Path) -> io::Result<u64>;
 
-/// Free bytes for an ordinary user on the file system of `folder`.
+/// Returns the number of bytes that an ordinary user can still write to the file system of `folder`.
 pub(crate) fn free_space(folder: &Path) -> io::Result<u64> {
     let stats = rustix::fs::statvfs(folder)?;
     Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
@@ -62,7 +63,7 @@ impl CorpusWriter {
         self.counter.newline_count()
     }
 
-    /// Appends data. There is no buffer: callers write large pieces.
+    /// Appends data. There is no buffer, so callers should write large pieces.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), CorpusError> {
         if self.bytes_written() >= self.check_at {
             self.check_disk()?;
@@ -104,11 +105,11 @@ impl SyncedFile {
 
     /// Renames the file to its final name, replacing an older file, and writes its offset table.
     pub(crate) fn persist(self) -> Result<PathBuf, CorpusError> {
-        // The old table is removed first: it must never describe the new data.
+        // The old table is removed first, because it must never describe the new data.
         let _absent = fs::remove_file(OffsetTable::path_of(&self.target));
         let target = self.target;
         self.temp.persist(&target).map_err(|failed| CorpusError::write(&target, failed.error))?;
-        // A missing table is rebuilt when the file is opened, and a lost rename shows as a missing file.
+        // A missing table is rebuilt when the file is opened; if the rename is lost, the file is missing.
         let _rebuilt_on_open = self.table.store(&target);
         let _best_effort = File::open(folder_of(&target)).and_then(|folder| folder.sync_all());
         Ok(target)

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// Reads until the buffer is full or the stream ends, because a single read of a decoder returns only a small piece.
+/// Reads until the buffer is full or the stream ends: a single read from a decoder returns only a small piece.
 pub(super) fn fill(stream: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

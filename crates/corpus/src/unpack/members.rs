@@ -1,4 +1,4 @@
-//! Archives with several members: selects the data file, and refuses members that do not belong in an archive of data.
+//! Archives with several members: selects the data file, and rejects members that do not belong in an archive of data.
 
 /// The kind of a member of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,26 +8,27 @@ pub(super) enum MemberKind {
     Link,
     /// A device or a pipe.
     Special,
-    /// A kind that is specific to the tool that created the archive.
+    /// A kind defined by the tool that created the archive.
     Unknown,
 }
 
-/// A member because of which an archive is not unpacked.
+/// A member that prevents an archive from being unpacked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RefusedMember {
     /// Name of the member, escaped for a message.
     pub(crate) name: String,
-    /// What is wrong with it.
+    /// What is wrong with the member.
     pub(crate) reason: &'static str,
 }
 
-/// Selects the data file in one pass over the members: the one file with the expected name, or else the only file.
+/// Selects the data file in one pass over the members: the only file with the expected name, or otherwise the only
+/// file.
 #[derive(Debug)]
 pub(super) struct MemberSelector<'a> {
     wanted: &'a str,
-    /// Files with the expected name so far.
+    /// Number of files with the expected name so far.
     named_count: u32,
-    /// Other files so far.
+    /// Number of other files so far.
     other_count: u32,
 }
 
@@ -36,17 +37,17 @@ impl<'a> MemberSelector<'a> {
         Self { wanted, named_count: 0, other_count: 0 }
     }
 
-    /// Selects this member if it is the best so far, in place of the one selected before; returns whether it is
+    /// Selects this member if it is the best so far, instead of the one selected before. Returns whether it is now
     /// selected.
     ///
-    /// Only the selected member is ever written, under a name that Pacenote chooses, so that no member can do harm. An
-    /// archive with a suspicious member is refused nevertheless.
+    /// Only the selected member is ever written, under a name that Pacenote chooses, so no member can do harm. An
+    /// archive with a suspicious member is rejected nevertheless.
     pub(super) fn try_select(&mut self, name: &str, kind: MemberKind) -> Result<bool, RefusedMember> {
         if let Some(reason) = refusal_reason(name, kind) {
             return Err(RefusedMember { name: name.escape_debug().collect(), reason });
         }
         let base = name.rsplit('/').next().unwrap_or(name);
-        // macOS adds a resource fork to every file.
+        // macOS adds a resource fork for every file.
         let resource_fork = base.starts_with("._") || name.starts_with("__MACOSX/");
         if kind == MemberKind::Folder || resource_fork {
             return Ok(false);
@@ -56,7 +57,7 @@ impl<'a> MemberSelector<'a> {
         Ok(*count == 1 && (base == self.wanted || self.named_count == 0))
     }
 
-    /// Returns an error with the reason if none of the members is the data file.
+    /// Returns an error with the reason if there is no unambiguous data file.
     pub(super) fn finish(&self) -> Result<(), String> {
         let wanted = self.wanted;
         match (self.named_count, self.other_count) {
@@ -71,7 +72,7 @@ impl<'a> MemberSelector<'a> {
 fn refusal_reason(name: &str, kind: MemberKind) -> Option<&'static str> {
     let drive = name.as_bytes().get(1) == Some(&b':');
     match kind {
-        _ if name.split(['/', '\\']).any(|part| part == "..") => Some("leads out of the folder"),
+        _ if name.split(['/', '\\']).any(|part| part == "..") => Some("points outside the folder"),
         _ if name.starts_with(['/', '\\']) || drive => Some("has an absolute path"),
         MemberKind::Link => Some("is a link"),
         MemberKind::Special => Some("is a device or a pipe"),
@@ -84,7 +85,7 @@ fn refusal_reason(name: &str, kind: MemberKind) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Returns the members that are selected, in order, and the result.
+    /// Returns the selected members in order, and the final result.
     fn chosen<'a>(names: &[&'a str]) -> (Vec<&'a str>, Result<(), String>) {
         let mut selector = MemberSelector::new("data.json");
         let taken = names
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn selects_the_named_file_or_the_only_one() {
+    fn the_named_file_or_the_only_one_is_selected() {
         assert_eq!(chosen(&["a.json"]), (vec!["a.json"], Ok(())));
         assert_eq!(chosen(&["./x/data.json", "a", "b"]), (vec!["./x/data.json"], Ok(())));
         assert_eq!(chosen(&["a", "b", "data.json"]), (vec!["a", "data.json"], Ok(())));
@@ -109,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn refuses_members_that_do_not_belong_in_an_archive_of_data() {
+    fn members_that_do_not_belong_in_an_archive_of_data_are_rejected() {
         for (name, kind, reason) in [
-            ("../data.json", MemberKind::File, "leads out of the folder"),
-            ("a/../../data.json", MemberKind::File, "leads out of the folder"),
-            ("a\\..\\data.json", MemberKind::File, "leads out of the folder"),
-            ("..", MemberKind::Folder, "leads out of the folder"),
+            ("../data.json", MemberKind::File, "points outside the folder"),
+            ("a/../../data.json", MemberKind::File, "points outside the folder"),
+            ("a\\..\\data.json", MemberKind::File, "points outside the folder"),
+            ("..", MemberKind::Folder, "points outside the folder"),
             ("/etc/data.json", MemberKind::File, "has an absolute path"),
             ("C:\\data.json", MemberKind::File, "has an absolute path"),
             ("data.json", MemberKind::Link, "is a link"),

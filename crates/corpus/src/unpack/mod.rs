@@ -1,7 +1,7 @@
 //! Unpacks corpora in one streaming pass that also counts the lines.
 //!
-//! [`ArchiveKind`] determines the kind of a file from its name; `tar`, `zip` and `parallel_bzip2` read it, `members`
-//! selects the data file in it, `writer_thread` writes it.
+//! [`ArchiveKind`] determines the kind of a file from its name; `tar`, `zip` and `parallel_bzip2` read the file,
+//! `members` selects the data file in it, and `writer_thread` writes the data.
 
 mod fill;
 mod members;
@@ -26,17 +26,17 @@ use crate::error::CorpusError;
 use crate::line_file::map;
 use crate::writer::{CorpusWriter, FreeSpace, REPORT_EVERY, free_space};
 
-/// Compressed bytes per read.
+/// Number of compressed bytes per read.
 const READ_SIZE: usize = 1 << 20;
 
-/// Decompressed bytes per write.
+/// Number of decompressed bytes per write.
 const WRITE_SIZE: usize = 256 << 10;
 
-/// Largest accepted window of a zstd frame, as a power of two: that of `zstd --long=31`.
+/// Largest accepted window of a zstd frame, as an exponent of two: the window of `zstd --long=31`.
 const ZSTD_WINDOW: u32 = 31;
 
-/// Limits for an archive whose unpacked size is unknown: this many bytes, or this many times the size of the archive,
-/// whichever is more. Corpora of the public tracks compress to a tenth or less, down to a fiftieth.
+/// Limits for an archive whose unpacked size is unknown: this many bytes or this many times the size of the archive,
+/// whichever is more. The corpora of public tracks compress to between a tenth and a fiftieth of their size.
 const MAX_GROWTH_BYTES: u64 = 1 << 30;
 const MAX_GROWTH_FACTOR: u64 = 1000;
 
@@ -45,26 +45,26 @@ const MAX_GROWTH_FACTOR: u64 = 1000;
 pub enum Compression {
     /// Not compressed.
     None,
-    /// gzip, one member or many.
+    /// gzip, with one or more members.
     Gzip,
-    /// bzip2, one stream or many (as pbzip2 writes).
+    /// bzip2, with one or more streams (as pbzip2 writes them).
     Bzip2,
-    /// zstd, one frame or many (as pzstd writes).
+    /// zstd, with one or more frames (as pzstd writes them).
     Zstd,
 }
 
 /// The kind of an archive, determined from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveKind {
-    /// The data file alone, perhaps compressed.
+    /// Only the data file, possibly compressed.
     Stream(Compression),
-    /// A tar archive, perhaps compressed.
+    /// A tar archive, possibly compressed.
     Tar(Compression),
     /// A zip archive.
     Zip,
 }
 
-/// File name extensions; those that contain others come first.
+/// File name extensions; an extension comes before any that it ends with.
 const ENDINGS: [(&str, ArchiveKind); 12] = [
     (".tar.gz", ArchiveKind::Tar(Compression::Gzip)),
     (".tar.bz2", ArchiveKind::Tar(Compression::Bzip2)),
@@ -81,14 +81,14 @@ const ENDINGS: [(&str, ArchiveKind); 12] = [
 ];
 
 impl ArchiveKind {
-    /// Returns the kind of an archive, from its name in upper or lower case.
+    /// Returns the kind of an archive, determined from its name in upper or lower case.
     #[must_use]
     pub fn of(file: &Path) -> Self {
         Self::split_name(file).0
     }
 
-    /// Splits the name of an archive into its kind and the name of the data file: that of the archive without
-    /// extension.
+    /// Splits the name of an archive into its kind and the name of the data file, which is the archive's name without
+    /// its extension.
     fn split_name(file: &Path) -> (Self, String) {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let lower = name.to_ascii_lowercase();
@@ -103,36 +103,36 @@ impl ArchiveKind {
 /// Progress of unpacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnpackProgress {
-    /// Bytes of the archive read so far.
+    /// Number of bytes of the archive read so far.
     pub bytes_in: u64,
     /// Size of the archive in bytes.
     pub bytes_in_total: u64,
-    /// Bytes unpacked so far; the last few may not be written yet.
+    /// Number of bytes unpacked so far; the last of them may not be written yet.
     pub bytes_out: u64,
 }
 
 /// An unpacked data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpacked {
-    /// The data file; the given file itself if that is not an archive.
+    /// The data file; if the given file is not an archive, that file.
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Its number of lines (a last one without a newline counts); `None` if the given file is not an archive, since it
-    /// is not read.
+    /// Its number of lines, including a last one without a newline; `None` if the given file is not an archive and is
+    /// therefore not read.
     pub lines: Option<u64>,
 }
 
-/// Unpacks `archive` into `folder`, under the archive's name without its extension, and writes the offset table of the
-/// data file beside it. A file that is not an archive is returned as it is. From an archive of several files, the file
-/// with that name is unpacked, in whichever folder of the archive it is; if no file has that name, there must be only
+/// Unpacks `archive` into `folder` under the archive's name without its extension, and writes the offset table next to
+/// the data file. A file that is not an archive is returned as it is. From an archive of several files, the file with
+/// that name is unpacked, whatever its folder in the archive; if no file has that name, the archive must contain only
 /// one file.
 ///
-/// The data is written to a temporary file, synced to the disk and renamed, so that a file with the final name is
-/// always complete; after an error no file is left. `progress` is called about every 8 MiB of output and at the end;
-/// `Break` stops the work. The output is limited to `max_bytes` (by default to 1 GiB or 1000 times the size of the
-/// archive, whichever is more), and 64 MiB of the file system stay free, so that an archive bomb cannot fill
-/// the disk.
+/// The data is written to a temporary file, synced to the disk and renamed, so a file with the final name is always
+/// complete. After an error, no file is left behind. `progress` is called about every 8 MiB of output and at the end;
+/// if it returns `Break`, unpacking stops. The output is limited to `max_bytes` (by default 1 GiB or 1000 times the
+/// size of the archive, whichever is more), and 64 MiB of the file system stay free, so an archive bomb cannot fill the
+/// disk.
 ///
 /// # Errors
 ///
@@ -157,10 +157,10 @@ pub fn unpack(
 #[derive(Clone, Copy)]
 struct UnpackLimits {
     max_bytes: Option<u64>,
-    /// Limit without `max_bytes`: [`MAX_GROWTH_BYTES`].
+    /// The limit without `max_bytes`: [`MAX_GROWTH_BYTES`].
     default_max_bytes: u64,
     free_space: FreeSpace,
-    /// Threads that decompress bzip2.
+    /// Number of threads that decompress bzip2.
     thread_count: usize,
 }
 
@@ -177,7 +177,7 @@ fn unpack_within(
         return Ok(Unpacked { path: archive.to_path_buf(), bytes: archive_size, lines: None });
     }
     if archive_size == 0 {
-        // The decoders accept an empty input as an empty archive, but an empty file is a failed download.
+        // The decoders accept empty input as an empty archive, but an empty file is a failed download.
         let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty");
         return Err(CorpusError::Corrupt { path: archive.to_path_buf(), cause });
     }
@@ -219,9 +219,9 @@ struct Unpacker<'a> {
     archive_size: u64,
     limits: UnpackLimits,
     archive_bytes_read: &'a Cell<u64>,
-    /// Unpacked bytes so far, those of other members included.
+    /// Number of bytes unpacked so far, including those of other members.
     bytes_out: u64,
-    /// Unpacked bytes at which progress is reported next.
+    /// Number of unpacked bytes at which progress is reported next.
     report_at: u64,
     progress: &'a mut dyn FnMut(UnpackProgress) -> ControlFlow<()>,
 }
@@ -257,13 +257,13 @@ impl Unpacker<'_> {
             let selected = selector.try_select(&member.name, member.kind);
             let selected = selected.map_err(refused)?;
             if selected {
-                // The previous file is removed first: the disk may not have room for both.
+                // The previous file is removed first, because the disk may not have room for both.
                 drop(selected_output.take());
                 selected_output = Some(self.create_output()?);
             }
             self.copy(&member.name, &mut tar, selected_output.as_mut().filter(|_| selected))?;
         }
-        // The rest is padding and, in some formats, the checksum of the whole stream.
+        // The rest is padding and, in some formats, the checksum of the entire stream.
         self.copy(&name, &mut tar.into_rest(), None)?;
         self.selected(&selector, selected_output)
     }
@@ -312,7 +312,7 @@ impl Unpacker<'_> {
         CorpusError::Unsupported { path: self.archive.to_path_buf(), reason }
     }
 
-    /// Copies `stream`, the data of the member `name`, to `output`; without an output the data is read and dropped.
+    /// Copies `stream`, the data of the member `name`, to `output`; without an output, the data is read and discarded.
     fn copy(
         &mut self,
         name: &str,
@@ -375,7 +375,7 @@ impl Unpacker<'_> {
 }
 
 impl<'a> Unpacker<'a> {
-    /// The decompressed archive.
+    /// Returns a reader of the decompressed archive.
     fn open_stream(&self, compression: Compression) -> Result<Box<dyn Read + 'a>, CorpusError> {
         let (archive, archive_bytes_read) = (self.archive, self.archive_bytes_read);
         let thread_count = self.limits.thread_count;
@@ -405,7 +405,7 @@ fn decoder<'a>(compression: Compression, source: impl Read + 'a) -> io::Result<B
     })
 }
 
-/// Counts the bytes read from the archive, below the buffer.
+/// Counts the bytes that are read from the archive, before they are buffered.
 struct CountingReader<'a, R> {
     source: R,
     archive_bytes_read: &'a Cell<u64>,
@@ -428,7 +428,7 @@ mod tests {
         UnpackLimits { max_bytes: None, default_max_bytes: MAX_GROWTH_BYTES, free_space, thread_count: 1 };
 
     #[test]
-    fn stops_before_the_disk_is_full() {
+    fn unpacking_stops_before_the_disk_is_full() {
         let folder = tempfile::tempdir().unwrap();
         let archive = folder.path().join("data.json.gz");
         let mut packed =
@@ -440,15 +440,19 @@ mod tests {
             unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, CorpusError::DiskFull { free: 52_428_800, .. }), "{error}");
         assert!(error.to_string().contains("data.json: the disk has 52428800 bytes left"), "{error}");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the archive remains");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "a file was left beside the archive"
+        );
     }
 
     #[test]
-    fn stops_when_the_disk_fills_while_unpacking() {
+    fn unpacking_stops_when_the_disk_fills_meanwhile() {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let archive = from.path().join("data.json.zst");
         std::fs::write(&archive, zstd::encode_all(&vec![b'x'; 64 << 20][..], 1).unwrap()).unwrap();
-        // There is enough room at the first check, but too little once data has been written.
+        // There is enough room at the first check, but too little after some data has been written.
         let free_space: FreeSpace = |folder| {
             let size = |file: io::Result<std::fs::DirEntry>| file?.metadata().map(|file| file.len());
             let used: u64 = std::fs::read_dir(folder)?.map(size).sum::<io::Result<_>>()?;
@@ -463,11 +467,11 @@ mod tests {
         .unwrap_err();
         assert!(matches!(error, CorpusError::DiskFull { free: 70_000_000..84_000_000, .. }), "{error}");
         assert!(most < 48 << 20, "unpacking continued to {most} bytes");
-        assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 0, "a file remains");
+        assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 0, "a file was left behind");
     }
 
     #[test]
-    fn kinds_and_data_files_by_name() {
+    fn names_determine_the_kind_and_the_data_file() {
         for (name, kind, data) in [
             ("a.json", ArchiveKind::Stream(Compression::None), "a.json"),
             ("a", ArchiveKind::Stream(Compression::None), "a"),
@@ -498,13 +502,13 @@ mod tests {
         assert_eq!(
             unpack_of(&noise).unwrap().bytes,
             5000,
-            "above the smallest limit, but not larger than the archive allows"
+            "the output is above the smallest limit, but not above what the archive allows"
         );
         assert_eq!(unpack_of(&noise[..900]).unwrap().bytes, 900);
         assert!(matches!(unpack_of(&vec![b'x'; 1 << 20]).unwrap_err(), CorpusError::TooLarge { .. }));
     }
 
-    /// Data that compresses badly, so that it takes several blocks of the smallest size.
+    /// Returns data that compresses poorly, so that it fills several blocks of the smallest size.
     fn noise(bytes: usize) -> Vec<u8> {
         let mut state = 1_u64;
         let mut next = || {
@@ -523,8 +527,8 @@ mod tests {
             packed.write_all(data).unwrap();
             packed.finish().unwrap()
         };
-        // One stream of many blocks; runs of bytes, which expand most; one stream per block; an empty stream between
-        // others.
+        // One stream of many blocks; runs of bytes, which expand the most; one stream per block; an empty stream
+        // between others.
         let data = [noise(150_000), vec![b'x'; 400_000], noise(50_000)].concat();
         let streams: Vec<Vec<u8>> = data.chunks(90_000).map(pack).collect();
         let streams = [streams.concat(), pack(b""), pack(b"{}\n")].concat();
@@ -545,7 +549,7 @@ mod tests {
             io::BufReader::new(blocks).read_to_end(&mut unpacked).unwrap();
             all_equal &= unpacked == *expected;
         }
-        assert!(all_equal, "unpacked data differs");
+        assert!(all_equal, "the unpacked data differs");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Decompresses bzip2 on all cores.
 //!
-//! bzip2 is slow, but its blocks are independent, and each begins with a 48-bit mark at an arbitrary bit. The stream is
-//! split at the marks, and every block is decompressed as a stream of its own. Own code because the bzip2 crate
-//! decompresses on one core only.
+//! bzip2 is slow, but its blocks are independent of each other, and each begins with a 48-bit mark at an arbitrary bit.
+//! The stream is split at these marks, and each block is decompressed as a separate stream. The bzip2 crate is not
+//! enough, because it decompresses on one core only.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,23 +15,24 @@ use std::thread::{self, JoinHandle};
 use memchr::memmem::Finder;
 use memmap2::Mmap;
 
-/// The marks of a block and of the end of a stream.
+/// The marks at the start of a block and at the end of a stream.
 const BLOCK_MARK: u64 = 0x3141_5926_5359;
 const END_MARK: u64 = 0x1772_4538_5090;
 const MARK_BITS: usize = 48;
 
-/// Bytes searched for marks per step.
+/// Number of bytes that are searched for marks at a time.
 const WINDOW: usize = 1 << 20;
 
-/// Number of threads to decompress with: the cores of this machine. On one core the ordinary decoder is as fast.
+/// Returns the number of threads that decompress: one per core. On a single core, the ordinary decoder is as fast.
 pub(super) fn thread_count() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Reads the decompressed data in order.
 ///
-/// About once in ten thousand terabytes, data looks like a mark and the archive seems invalid. After an error of kind
-/// `InvalidData` the caller tries again with the ordinary decoder; an error of kind `UnexpectedEof` is certain.
+/// About once in ten thousand terabytes, data looks like a mark and the archive seems invalid. After an error of the
+/// kind `InvalidData`, the caller therefore tries again with the ordinary decoder; an error of the kind `UnexpectedEof`
+/// is certain.
 pub(super) struct BlockReader<'a> {
     shared: Arc<SharedState>,
     threads: Vec<JoinHandle<()>>,
@@ -40,7 +41,7 @@ pub(super) struct BlockReader<'a> {
     archive_size: u64,
     /// Data of the current block.
     block_data: Vec<u8>,
-    /// Bytes of it that have been returned.
+    /// Number of its bytes that have been returned.
     position: usize,
     ended: bool,
 }
@@ -55,7 +56,7 @@ struct SharedState {
     lookahead: u64,
 }
 
-/// The data of a block and where the block ends in the archive; `None` at the end of the archive.
+/// The data of a block, and the offset of its end in the archive; `None` at the end of the archive.
 type BlockResult = io::Result<Option<(Vec<u8>, u64)>>;
 
 #[derive(Default)]
@@ -64,9 +65,9 @@ struct FinishedBlocks {
     results: BTreeMap<u64, BlockResult>,
     /// Number of the block that the reader takes next.
     next_number: u64,
-    /// The reader has been dropped.
+    /// Whether the reader has been dropped.
     stop: bool,
-    /// A thread has panicked.
+    /// Whether a thread has panicked.
     thread_died: bool,
 }
 
@@ -79,7 +80,7 @@ impl SharedState {
         self.changed.wait(finished).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decompresses blocks until the archive ends or the reader is dropped; one call per thread.
+    /// Decompresses blocks until the archive ends or the reader is dropped. Each thread calls this once.
     fn decompress_blocks(&self) {
         let _guard = PanicGuard(self);
         loop {
@@ -230,7 +231,7 @@ impl Block {
     }
 }
 
-/// Splits an archive into blocks, from front to back.
+/// Splits an archive into blocks, from start to end.
 #[derive(Default)]
 struct Splitter {
     marks: MarkFinder,
@@ -279,11 +280,11 @@ impl Splitter {
 
 /// Finds marks, one window at a time.
 struct MarkFinder {
-    /// One finder for each mark and bit shift: it searches for the five bytes that the shifted mark fills completely.
+    /// A finder for each mark and bit shift, which searches for the five bytes that the shifted mark fills completely.
     finders: Vec<(Finder<'static>, usize, u64)>,
-    /// Bit offsets of the marks found ahead.
+    /// Bit offsets of marks that were found but not returned yet.
     found: VecDeque<usize>,
-    /// Bytes searched so far.
+    /// Number of bytes searched so far.
     searched: usize,
 }
 
@@ -299,7 +300,7 @@ impl Default for MarkFinder {
 }
 
 impl MarkFinder {
-    /// The bit at which the first mark at or after `from` begins.
+    /// Returns the bit at which the first mark at or after `from` begins.
     fn next(&mut self, archive: &[u8], from: usize) -> Option<usize> {
         loop {
             while let Some(bit) = self.found.pop_front() {
@@ -320,7 +321,7 @@ impl MarkFinder {
         let window = &archive[start..archive.len().min(end + 4)]; // a mark may begin in this window and end after it
         for (finder, shift, mark) in &self.finders {
             for position in finder.find_iter(window) {
-                // The five bytes are the second to the sixth.
+                // These five bytes are the second to the sixth of the mark.
                 let bit = ((start + position) * 8 + shift).checked_sub(8);
                 self.found.extend(bit.filter(|bit| bits(archive, *bit) >> 16 == *mark));
             }
@@ -330,8 +331,8 @@ impl MarkFinder {
     }
 }
 
-/// 64 bits from `bit` on, zeros after the end. Unless `bit` is the first of a byte, up to 7 of the last bits are zero
-/// too.
+/// Returns the 64 bits from `bit` on, with zeros after the end of the archive. Unless `bit` is the first bit of a byte,
+/// up to 7 of the last bits are also zero.
 fn bits(archive: &[u8], bit: usize) -> u64 {
     let mut bytes = [0; 8];
     let rest = archive.get(bit / 8..).unwrap_or_default();

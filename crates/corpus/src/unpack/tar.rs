@@ -1,7 +1,7 @@
-//! Reads tar: ustar with the GNU and pax extensions for long names and large sizes.
+//! Reads tar archives: ustar, with the GNU and pax extensions for long names and large sizes.
 //!
-//! Own code instead of the `tar` crate, which reads long names and pax headers into memory without a limit: an archive
-//! is a stream of unknown size from an untrusted source, and this reader bounds everything it keeps in memory.
+//! The `tar` crate is not used because it reads long names and pax headers into memory without a limit. An archive is a
+//! stream of unknown size from an untrusted source, and this reader limits everything that it keeps in memory.
 
 use std::io::{self, Read};
 
@@ -13,7 +13,7 @@ const BLOCK: usize = 512;
 /// Size of the largest accepted long name or pax header, in bytes.
 const MAX_HEADER_SIZE: u64 = 1 << 20;
 
-/// A member whose data follows.
+/// A member, whose data follows in the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TarMember {
     pub(super) name: String,
@@ -24,15 +24,15 @@ pub(super) struct TarMember {
 /// A tar archive. Reading returns the data of the current member.
 pub(super) struct TarReader<R> {
     source: R,
-    /// Unread bytes of the current member.
+    /// Number of unread bytes in the current member.
     remaining: u64,
-    /// Bytes of padding after the current member.
+    /// Number of padding bytes after the current member.
     padding: u64,
-    /// Members returned so far.
+    /// Number of members returned so far.
     member_count: u64,
 }
 
-/// What extension headers declare about the next member.
+/// The values that extension headers declare for the next member.
 #[derive(Default)]
 struct Extension {
     name: Option<String>,
@@ -45,7 +45,8 @@ impl<R: Read> TarReader<R> {
         Self { source, remaining: 0, padding: 0, member_count: 0 }
     }
 
-    /// Returns the next member. The data of the previous one must have been read to its end.
+    /// Returns the next member, or `None` at the end of the archive. The data of the previous one must have been read
+    /// to its end.
     pub(super) fn next_member(&mut self) -> io::Result<Option<TarMember>> {
         let mut extension = Extension::default();
         loop {
@@ -58,7 +59,7 @@ impl<R: Read> TarReader<R> {
                 flag => {
                     let name = extension.name.unwrap_or_else(|| name_of(&header));
                     let kind = if extension.sparse { MemberKind::Unknown } else { kind_of(flag, &name) };
-                    // No data follows a link or a folder, whatever size its header declares.
+                    // No data follows a link or a folder, whatever size the header declares.
                     let size = if kind == MemberKind::File { extension.size.unwrap_or(size) } else { 0 };
                     self.begin_data(size)?;
                     self.member_count += 1;
@@ -68,7 +69,7 @@ impl<R: Read> TarReader<R> {
         }
     }
 
-    /// The stream after the last member; reading it to its end makes the decoder check the checksum there.
+    /// Returns the stream after the last member. Reading it to its end makes the decoder verify the checksum there.
     pub(super) fn into_rest(self) -> R {
         self.source
     }
@@ -80,7 +81,7 @@ impl<R: Read> TarReader<R> {
         Ok(())
     }
 
-    /// Reads the next header; `None` at the end of the archive.
+    /// Reads the next header, or returns `None` at the end of the archive.
     fn read_header(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
         let padding = usize::try_from(self.padding).unwrap_or(0).min(BLOCK - 1);
@@ -160,7 +161,7 @@ fn truncated() -> io::Error {
 
 fn kind_of(flag: u8, name: &str) -> MemberKind {
     match flag {
-        // Old tar has no type for folders: their names end with a slash.
+        // Old tar archives have no type for folders: the names of folders end with a slash.
         0 | b'0' if name.ends_with('/') => MemberKind::Folder,
         0 | b'0' | b'7' => MemberKind::File,
         b'1' | b'2' => MemberKind::Link,
@@ -170,7 +171,7 @@ fn kind_of(flag: u8, name: &str) -> MemberKind {
     }
 }
 
-/// Text up to the first NUL.
+/// Returns the text before the first NUL.
 fn text(bytes: &[u8]) -> String {
     let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
@@ -178,11 +179,11 @@ fn text(bytes: &[u8]) -> String {
 
 fn name_of(header: &[u8; BLOCK]) -> String {
     let (name, prefix) = (text(&header[..100]), text(&header[345..500]));
-    // With the magic of GNU tar the prefix field has another meaning.
+    // With the magic number of GNU tar, the prefix field has a different meaning.
     if &header[257..263] == b"ustar\0" && !prefix.is_empty() { format!("{prefix}/{name}") } else { name }
 }
 
-/// Parses a number: octal digits, or binary if the highest bit is set.
+/// Parses a number, which is either octal digits or, if the highest bit is set, binary.
 fn number(field: &[u8]) -> io::Result<u64> {
     let wrong = || invalid("a number in a tar header is invalid");
     if field[0] & 0x80 != 0 {
@@ -201,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// A header with its checksum, followed by its padded data.
+    /// Returns a header with its checksum, followed by its padded data.
     fn entry(flag: u8, size: &[u8; 12], data: &[u8]) -> Vec<u8> {
         let mut header = [0; BLOCK];
         header[0] = b'a';
@@ -226,15 +227,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pax_header_gives_name_and_size() {
+    fn a_pax_header_declares_name_and_size() {
         let member = with_pax(b"11 path=b/c\n9 size=7\n").unwrap_err();
-        assert_eq!(member.kind(), io::ErrorKind::InvalidData, "a wrong length");
+        assert_eq!(member.kind(), io::ErrorKind::InvalidData, "a wrong length was accepted");
         let member = with_pax(b"12 path=b/c\n9 size=7\n").unwrap().unwrap();
         assert_eq!(member, TarMember { name: "b/c".into(), kind: MemberKind::File, size: 7 });
     }
 
     #[test]
-    fn lengths_beyond_the_header_are_refused() {
+    fn lengths_beyond_the_header_are_rejected() {
         for records in
             ["9 path=a", "99 path=a\n", "0 path=a\n", "1 path=a\n", "18446744073709551615 a=b\n", "3 =\n\n"]
         {

@@ -1,4 +1,4 @@
-//! A pipeline for unpacking: one thread decodes, a second one writes, a third one syncs to the disk, so that unpacking
+//! A pipeline for unpacking: one thread decodes, a second one writes, and a third one syncs to the disk, so unpacking
 //! takes no longer than the slowest of the three.
 
 use std::fs::File;
@@ -9,34 +9,34 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use crate::error::CorpusError;
 use crate::writer::CorpusWriter;
 
-/// Buffers in flight; few enough to stay in the cache that the cores share.
+/// Number of buffers in flight, small enough for them to stay in the cache that the cores share.
 const BUFFERS: usize = 8;
 
-/// Bytes written between two syncs. At most three times as many wait for the disk, so that little remains to be synced
-/// at the end or when the work is stopped.
+/// Number of bytes written between two syncs. At most three times as many wait for the disk, so little remains to be
+/// synced at the end or when unpacking is stopped.
 const SYNC_EVERY: u64 = 32 << 20;
 
 /// The decoder's end of the pipe to the writer thread.
 pub(super) struct WriterPipe {
-    /// Buffers to write, with their number of filled bytes.
+    /// Buffers to write, with their numbers of filled bytes.
     filled_tx: SyncSender<(Vec<u8>, usize)>,
     empty_rx: Receiver<Vec<u8>>,
 }
 
 impl WriterPipe {
     /// Sends the first `filled` bytes to the writer and replaces the buffer with an empty one of the same size. Returns
-    /// false if the writer has failed; [`write_through`] returns its error.
+    /// false if the writer has failed; [`write_through`] then returns its error.
     pub(super) fn send(&self, buffer: &mut Vec<u8>, filled: usize) -> bool {
         let Ok(empty) = self.empty_rx.recv() else { return false };
         self.filled_tx.send((std::mem::replace(buffer, empty), filled)).is_ok()
     }
 }
 
-/// Writes the buffers of `buffer_size` bytes that `unpack` sends to `output`; returns when everything is written.
+/// Writes the buffers of `buffer_size` bytes that `unpack` sends to `output`, and returns when everything is written.
 ///
 /// # Errors
 ///
-/// Those of `unpack`, then those of the writer.
+/// The error from `unpack`, or otherwise the error from the writer.
 pub(super) fn write_through(
     output: &mut CorpusWriter,
     buffer_size: usize,
@@ -50,7 +50,7 @@ pub(super) fn write_through(
         let (empty_tx, empty_rx) = channel();
         let (sync_tx, sync_rx) = sync_channel(1);
         for _ in 0..BUFFERS {
-            // Cannot fail: the receiver lives in this function.
+            // This cannot fail, because the receiver lives in this function.
             let _sent = empty_tx.send(vec![0; buffer_size]);
         }
         let disk = spawn(scope, "sync", move || sync_on_request(&file, &sync_rx)).map_err(failed)?;
@@ -84,12 +84,12 @@ fn write_buffers(
     let mut sync_at = SYNC_EVERY;
     for (buffer, filled) in filled_rx {
         output.write(&buffer[..filled])?;
-        // Fails after the last buffer, when the decoder has ended.
+        // This fails after the last buffer, when the decoder has ended.
         let _sent = empty_tx.send(buffer);
         if output.bytes_written() >= sync_at {
             sync_at = output.bytes_written() + SYNC_EVERY;
             if sync_tx.send(()).is_err() {
-                break; // the sync thread has failed and returns the error
+                break; // the sync thread has failed and will return the error
             }
         }
     }

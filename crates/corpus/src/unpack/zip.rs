@@ -1,6 +1,6 @@
 //! Reads zip archives: the central directory, including that of large archives (zip64), and the data of one member.
 //!
-//! Own code instead of the `zip` crate, which reads the whole directory into memory: this reader maps the archive into
+//! The `zip` crate is not used because it reads the whole directory into memory. This reader maps the archive into
 //! memory and reads its directory entry by entry.
 
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ pub(super) const DEFLATE: u16 = 8;
 pub(super) const BZIP2: u16 = 12;
 pub(super) const ZSTD: u16 = 93;
 
-/// A member as the central directory describes it.
+/// A member, as described by the central directory.
 #[derive(Debug)]
 pub(super) struct ZipMember {
     pub(super) name: String,
@@ -93,7 +93,7 @@ impl Iterator for ZipDirectory<'_> {
 }
 
 impl ZipMember {
-    /// The compressed bytes of the member, and their offset.
+    /// Returns the offset of the member's compressed bytes, and these bytes.
     pub(super) fn data<'a>(&self, archive: &'a [u8]) -> io::Result<(u64, &'a [u8])> {
         let at = index(self.header_offset)?;
         let header = archive.get(at..).ok_or_else(truncated)?;
@@ -112,7 +112,7 @@ impl ZipMember {
     }
 }
 
-/// The values of a zip64 extra field, in order: sizes and offsets that do not fit 32 bits.
+/// The values of a zip64 extra field, in order: sizes and offsets that do not fit into 32 bits.
 struct Zip64Values<'a> {
     values: &'a [u8],
 }
@@ -130,7 +130,7 @@ impl<'a> Zip64Values<'a> {
         Self { values: &[] }
     }
 
-    /// Returns the value, or the next zip64 value if it is a placeholder.
+    /// Returns the value or, if it is a placeholder, the next zip64 value.
     fn resolve(&mut self, value: u32) -> io::Result<u64> {
         if value != u32::MAX {
             return Ok(u64::from(value));
@@ -144,7 +144,7 @@ impl<'a> Zip64Values<'a> {
 struct ChecksumReader<R> {
     unpacked: R,
     crc: Crc,
-    /// Size and CRC.
+    /// The size and CRC from the directory.
     expected: (u64, u32),
     bytes_read: u64,
 }
