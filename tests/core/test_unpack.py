@@ -28,7 +28,7 @@ def unpack(archive: Path, limit: int | None = None) -> bytes:
 
 
 def refused(archive: Path, limit: int | None = None) -> str:
-    """Returns the reason why an archive is refused, and checks that no file was written."""
+    """Returns the reason why an archive is rejected, and checks that no file was written."""
     folder = archive.parent / "out"
     folder.mkdir(exist_ok=True)
     with pytest.raises(_core.CoreError) as raised:
