@@ -1,4 +1,5 @@
-"""`assertions` of an operation: conditions for its response. A failed assertion ends the race."""
+"""The `assertions` of an operation: conditions that its response must meet. A failed assertion ends the
+race."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pacenote.model.problems import preview
 from pacenote.model.work import Assertion, Call, CallSequence, Comparison, PagedRequest, Request, TaskWork
 
 PropertyPaths = Mapping[str, tuple[str, ...]]
-"""Name of a property, or its prefix up to a dot → the paths that are looked up in a response."""
+"""Name of a property, or its prefix up to a dot → the paths to look up in a response."""
 
 SEARCH_PROPERTIES: PropertyPaths = {
     "hits": ("hits.total.value", "hits.total"),

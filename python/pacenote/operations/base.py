@@ -1,4 +1,4 @@
-"""The interface of operation types: what a file of `operations/types` provides, and the context it receives.
+"""The interface of operation types: what a file in `operations/types` provides, and the context it receives.
 
 To add an operation, add one file to `operations/types`. Its name is that of the type, with underscores
 for dashes, and it contains a constant `OPERATION`. No other file has to be changed:
@@ -52,14 +52,15 @@ class DataFile:
 
 
 class DataFileLookup(Protocol):
-    """Finds the prepared data of a corpus."""
+    """Looks up the prepared data of a corpus."""
 
     def __call__(self, file: CorpusFile) -> DataFile:
         """Returns the unpacked file."""
 
 
 def declared_data_file(file: CorpusFile) -> DataFile:
-    """Returns the file as the track declares it, for a plan that is not run; an undeclared count is 0."""
+    """Returns the file as the track declares it, for a plan that is not run. A count that is not declared is
+    0."""
     corpus, documents = file.corpus, file.documents
     count = corpus.declared_counts()[corpus.documents.index(documents)]
     folder = Path() if documents.is_local else Path(corpus.name)
@@ -68,7 +69,7 @@ def declared_data_file(file: CorpusFile) -> DataFile:
 
 @dataclass(frozen=True, slots=True)
 class CompileContext:
-    """The context of a compilation: what an operation type uses besides the parameters of the operation."""
+    """The context of a compilation: what an operation type uses in addition to the operation's parameters."""
 
     track: Track
     """The track."""
@@ -86,7 +87,7 @@ class CompileContext:
     """Number of clients of the task."""
 
     supplied: bool = False
-    """Whether the parameters come from a parameter source, so that defaults of the track do not apply."""
+    """Whether the parameters come from a parameter source; the track's defaults then do not apply."""
 
     captures: frozenset[str] | None = None
     """Names of values that operations of a composite operation capture for others, or None outside of one."""
@@ -106,7 +107,7 @@ class CompiledOperation:
     """The unit of work."""
 
     ends_task: bool = False
-    """Whether the task ends when its operations end, such as at the end of the data of a bulk."""
+    """Whether the task ends when its operations end, for example when a bulk task has sent all its data."""
 
 
 @dataclass(frozen=True, slots=True)

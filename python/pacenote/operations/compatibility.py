@@ -14,8 +14,8 @@ _NEWER_DEFAULTS: Mapping[str, object] = {"index.mapping.source.mode": "stored", 
 def compatible_body(body: Mapping[str, Any] | None, engine: EngineInfo) -> Mapping[str, Any] | None:
     """Returns the body of an index without settings that the engine lacks and that have no effect.
 
-    A setting that would change the index is kept, so that the engine rejects it: without it, a different
-    index would be measured.
+    A setting that would change the index is kept and makes the engine reject the request: without it, a
+    different index would be measured.
     """
     settings = body.get("settings") if body else None
     if engine.knows_index_modes or body is None or not isinstance(settings, Mapping):

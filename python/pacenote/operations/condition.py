@@ -1,6 +1,6 @@
-"""`condition` of an operation that reads statistics: a path and the expected value.
+"""The `condition` of an operation that reads statistics: a path and the expected value.
 
-Values are compared as text, so that an expected 0 equals the number 0 and the string "0".
+Values are compared as text, so an expected 0 equals both the number 0 and the string "0".
 """
 
 from __future__ import annotations

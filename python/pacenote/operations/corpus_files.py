@@ -1,4 +1,4 @@
-"""Which data files of the track an operation reads."""
+"""Selects the data files of the track that an operation reads."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def read_name_body_pairs(params: FieldReader, key: str) -> dict[str, Any]:
 
 
 def if_exists(request: Request) -> Request:
-    """Returns the deletion of a resource; if the resource is missing, that is neither a failure nor work."""
+    """Returns the request to delete a resource; a missing resource is neither a failure nor work."""
     return replace(request, ignore=(*request.ignore, NOT_FOUND))
 
 

@@ -1,7 +1,6 @@
 """The registry of operation types: every module of `operations/types` with an `OPERATION`.
 
-A type is found by its name, which is the name of its module. Modules of types that no scheduled task needs
-are not imported.
+The name of a type is that of its module. Modules of types that no scheduled task needs are not imported.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pacenote.model.problems import Problems, preview
 from pacenote.model.work import Check, CheckStatus, Headers, Request, RetryPolicy
 
 JSON = "application/json"
-"""Media type of bodies; understood by every version of both engines."""
+"""Media type of bodies, which every version of both engines accepts."""
 
 NDJSON = "application/x-ndjson"
 """Media type of bulk bodies."""
@@ -110,7 +110,7 @@ def read_statuses(params: FieldReader, key: str) -> tuple[int, ...]:
 
 
 def read_body(params: FieldReader, *, required: bool = True) -> str | None:
-    """Returns `body` as it is sent; in the track, it is an object, or JSON as a string."""
+    """Returns `body` as it is sent. In the track, it is an object, or a string with JSON."""
     body = params.data.get("body")
     if body is None:
         if required:
@@ -123,7 +123,7 @@ def read_body(params: FieldReader, *, required: bool = True) -> str | None:
 
 
 def read_options(params: FieldReader, *keys: str) -> dict[str, Any]:
-    """Reads parameters that are sent in the query under their own names, with underscores for dashes."""
+    """Reads parameters that the query contains under the same names, with underscores for dashes."""
     options: dict[str, Any] = {}
     for key in keys:
         value = params.data.get(key)
@@ -183,7 +183,7 @@ def with_query(path: str, query: Mapping[str, str]) -> str:
 
 
 def with_content_type(headers: Headers, media_type: str) -> Headers:
-    """Returns the headers with a content type, unless they already have one."""
+    """Returns the headers, with a content type added unless they already have one."""
     if not headers:
         return (("content-type", media_type),)
     if any(name == "content-type" for name, _ in headers):
@@ -197,7 +197,7 @@ def encode_json(value: object) -> str:
 
 
 def json_body(value: object) -> str:
-    """Returns a JSON body; strings are not changed, because a track may contain a body as a string."""
+    """Returns a JSON body. Strings are not changed, because a track may contain a body as a string."""
     if isinstance(value, str):
         return value
     return value.decode() if isinstance(value, bytes) else encode_json(value)
@@ -206,8 +206,8 @@ def json_body(value: object) -> str:
 def _to_json_type(value: Any) -> Any:
     """Converts values of other types that parameter sources put into bodies, as the engines' clients do.
 
-    These are times, decimals, and numpy arrays and numbers. They are recognized by their methods, so that
-    their modules need not be imported.
+    These are times, decimals, and numpy arrays and numbers. They are recognized by their methods, so their
+    modules do not have to be imported.
     """
     for method in ("isoformat", "tolist", "__float__"):
         if hasattr(value, method):

@@ -37,12 +37,13 @@ class DriverResponse:
 
 
 class RunnerError(DriverError):
-    """A request or an operation failed; the operation fails unless its runner handles the error."""
+    """A request or an operation failed. The operation fails unless its runner handles the error."""
 
 
 class HttpStatusError(RunnerError):
-    """A response has a status that is neither 2xx nor ignored; `reason` is the engine's reason
-    in one line.
+    """A response has a status that is neither 2xx nor ignored.
+
+    `reason` is the engine's reason in one line.
     """
 
     def __init__(self, status: int, body: bytes, reason: str) -> None:
@@ -98,7 +99,7 @@ class BuiltinResult:
     """Whether the client's task is complete (only types with `completes_task`)."""
 
     reason: str = ""
-    """Why the operation did not succeed, or empty if it did."""
+    """The reason why the operation did not succeed, or empty if it did."""
 
 
 class Runner(Protocol):

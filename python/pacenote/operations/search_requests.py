@@ -15,7 +15,7 @@ from pacenote.operations.base import CompileContext, CompiledOperation
 from pacenote.operations.request import CommonParams, build_path, join_names, json_body, read_common
 
 CAPTURE_MARKER = "@recalled@"
-"""Marks where a captured value is inserted into the path and body; needs no escaping in either."""
+"""Marks where a captured value is inserted into the path and body. It needs no escaping in either."""
 
 PAGES_UNIT = "pages"
 """The unit of work of searches that fetch pages."""
@@ -25,7 +25,7 @@ _KEEP_ALIVE = "10s"
 _DEFAULT_SIZE = 10
 _POINT_IN_TIME = "with-point-in-time-from"
 
-# A point in time determines these parameters, and engines reject them in the search.
+# A point in time determines these parameters, so engines reject them in the search.
 _FIXED_BY_POINT_IN_TIME = ("routing", "preference")
 
 
@@ -86,7 +86,7 @@ def require_composite(params: FieldReader, context: CompileContext) -> bool:
 
 
 def captured_names(params: FieldReader, key: str, context: CompileContext) -> tuple[str, ...]:
-    """Reads the names at `key` of values that other operations of the same composite operation capture."""
+    """Reads, at `key`, the names of values that other operations of the same composite operation capture."""
     require_composite(params, context)
     params.required(key)
     names = params.names(key)
@@ -99,8 +99,8 @@ def captured_names(params: FieldReader, key: str, context: CompileContext) -> tu
 
 
 def captured_name(params: FieldReader, key: str, context: CompileContext) -> str:
-    """Reads the name at `key` of one value that another operation of the same composite
-    operation captures.
+    """Reads, at `key`, the name of a value that another operation of the same composite operation
+    captures.
     """
     return join_names(captured_names(params, key, context))
 

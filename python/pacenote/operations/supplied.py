@@ -19,7 +19,7 @@ _INVALID = "returned invalid parameters"
 
 @dataclass(frozen=True, slots=True)
 class EncodedOperation:
-    """One supplied operation in the form that the driver receives."""
+    """A supplied operation as the driver receives it."""
 
     document: str
     """The JSON document of the operation."""

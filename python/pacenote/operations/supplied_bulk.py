@@ -89,7 +89,7 @@ def _request(params: Mapping[str, Any], index: str, documents: int) -> SuppliedB
 
 
 def _encode_body(body: object) -> bytes:
-    """Returns the lines to send: text is not changed, and each item of a list is a line."""
+    """Returns the lines to send: text unchanged, and each item of a list as a line."""
     if isinstance(body, bytes | bytearray | memoryview):
         data = bytes(body)
     elif isinstance(body, str):
@@ -120,7 +120,7 @@ def _encode_lines(items: Iterable[object]) -> Iterable[bytes]:
 
 
 def _with_action_lines(body: bytes) -> bytes:
-    """Inserts an action line before each document, unless it has one; the index is in the path."""
+    """Inserts an action line before each document that has none. The index is in the path."""
     lines = body.splitlines(keepends=True)
     if lines and _is_action(lines[0]):
         return body

@@ -1,7 +1,7 @@
-"""Fast JSON encoding of supplied operations: a parameter source supplies thousands per second.
+"""Fast JSON encoding of supplied operations, because a parameter source may supply thousands per second.
 
-The documents equal those of `document_data`. Only paths and bodies are encoded each time; everything else is
-cached.
+The documents are the same as those of `document_data`. Only paths and bodies are encoded each time;
+everything else is cached.
 """
 
 from __future__ import annotations

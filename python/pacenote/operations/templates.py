@@ -53,8 +53,8 @@ def create_templates(
 ) -> CompiledOperation:
     """Compiles requests that create templates at the path `api`.
 
-    Creates the template in the operation if there is one, otherwise the named template of the track, or all
-    its templates. `settings` are merged into their bodies at the path `settings_in`.
+    These create the template in the operation if there is one, otherwise the track's template with the given
+    name, otherwise all its templates. `settings` are merged into their bodies at the path `settings_in`.
     """
     common = read_common(params)
     if context.supplied and "templates" in params.data:
@@ -95,7 +95,7 @@ def delete_templates(
 def index_templates_to_delete(
     params: FieldReader, context: CompileContext, declared: Sequence[Any]
 ) -> tuple[TemplateToDelete, ...]:
-    """Returns the index templates to delete: all or the named one of the track, else the one in the
+    """Returns the index templates to delete: those of the track, or the named one, otherwise the one in the
     operation.
     """
     if context.supplied and "templates" in params.data:
@@ -118,7 +118,7 @@ def index_templates_to_delete(
 def component_templates_to_delete(
     params: FieldReader, context: CompileContext, declared: Sequence[DeclaredTemplate]
 ) -> tuple[TemplateToDelete, ...]:
-    """Returns the component templates to delete: the named one, else all those of the track."""
+    """Returns the component templates to delete: the named one, otherwise all those of the track."""
     if context.supplied and "templates" in params.data:
         return tuple(map(TemplateToDelete, params.names("templates")))
     names = params.names("template") or tuple(each.name for each in declared)

@@ -1,4 +1,4 @@
-"""Engines on this machine: resolved, downloaded, assembled, started as a node, supervised and stopped.
+"""Engines on this machine: resolves, downloads, assembles, starts, supervises and stops them.
 
 engine.py            the entry point: check a request, install an engine, start it
 distributions/       the parts of each engine, as data; one file per engine

@@ -1,4 +1,4 @@
-"""Cars: named configurations of a node (`--car=4gheap,parallelgc`), changed by `--car-params`."""
+"""Cars: named configurations of a node (`--car=4gheap,parallelgc`) that `--car-params` adjusts."""
 
 from __future__ import annotations
 
@@ -52,11 +52,12 @@ CARS: Mapping[str, Car] = {
 }
 """Every car and mixin by name."""
 
-# Settings that isolate a node: a race must never open a port to other hosts, or join another cluster.
+# Settings that isolate a node: a race must never open a port to other hosts, and never join a different
+# cluster.
 _PROTECTED_SETTINGS = re.compile(
     r"path\.|discovery\.|cluster\.initial|transport\.profiles\.|(network|http|transport)\.(\w+_)?host$"
 )
-# Settings are written as lines of a file: a name must not contain line breaks or quotes.
+# Settings are written as lines of a file, so a name must not contain line breaks or quotes.
 _SETTING_NAME = re.compile(r"\w[\w.*-]*", re.ASCII)
 
 _PARAMS = ("heap_size", "additional_cluster_settings", "additional_java_settings")

@@ -16,7 +16,7 @@ MAX_AGE_S = 3600.0
 
 
 def remove_stale_files(layout: EngineLayout) -> None:
-    """Removes unfinished folders and files that were last written more than an hour ago; ignores errors."""
+    """Removes unfinished folders and files that were last written more than an hour ago. Ignores errors."""
     limit = time.time() - MAX_AGE_S
     for build in chain(layout.installs.glob(".build-*"), layout.java.glob(".build-*")):
         if _is_older(build, limit):

@@ -50,27 +50,27 @@ class EngineRequest:
     car: Car = field(default_factory=lambda: compose_car(()))
     """The configuration of the node."""
     runtime_jdk: str | None = None
-    """The value of --runtime-jdk, or None when it is not given."""
+    """The value of `--runtime-jdk`, or None if it is not specified."""
     maven_mirror: str | None = field(default=None, repr=False)
-    """The URL of a Maven repository, which may hold credentials, or None for the default one."""
+    """The URL of a Maven repository, which may contain credentials, or None for the default one."""
     node_name: str = "rally-node-0"
     """`node.name`."""
     cluster_name: str = "rally-benchmark"
     """`cluster.name`."""
     start_timeout_s: float = 120.0
-    """Seconds within which the node must be healthy."""
+    """Seconds within which the node must become healthy."""
     preserve: bool = False
-    """Whether the node's folder with its data is kept after the stop."""
+    """Whether the node's folder with its data is kept after it stops."""
     offline: bool = False
     """Whether resolving and downloading are forbidden."""
 
 
 def check_engine_request(request: EngineRequest) -> None:
-    """Raises an error if a start is known to fail before anything is downloaded; creates no files.
+    """Raises an error, before anything is downloaded, if startup is known to fail. Creates no files.
 
     Causes are an unknown distribution or version, no supported Java, a heap size that is invalid or does not
-    fit into the memory, and with `offline` every missing file. Kills nodes of dead owners, since they use
-    memory.
+    fit into the memory, and with `offline` every missing file. Kills the nodes of dead owners, because they
+    use memory.
     """
     layout = plan_layout(request.home)
     node_registry.cleanup_orphans(layout)
@@ -83,11 +83,11 @@ def check_engine_request(request: EngineRequest) -> None:
 def start_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Node:
     """Installs an engine, starts a node and waits until it is healthy. The caller must stop it.
 
-    Kills nodes of dead owners. Raises EngineError, DiskError and DownloadError.
+    Kills the nodes of dead owners. Raises EngineError, DiskError and DownloadError.
     """
     layout = create_layout(request.home)
     node_registry.cleanup_orphans(layout)
-    # Checked first, so that nothing is downloaded for an engine that cannot run.
+    # This is checked first so that nothing is downloaded for an engine that cannot run.
     _check_memory(request)
     installation = _install(request, layout, progress)
     spec = NodeSpec(
@@ -105,7 +105,8 @@ def start_engine(request: EngineRequest, progress: ProgressCallback = no_progres
 
 
 def install_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Installation:
-    """Installs an engine without starting it (`pacenote download`). Raises as `start_engine`."""
+    """Installs an engine without starting it (`pacenote download`). Raises the same errors as
+    `start_engine`."""
     return _install(request, create_layout(request.home), progress)
 
 
@@ -124,7 +125,7 @@ def _install(request: EngineRequest, layout: EngineLayout, progress: ProgressCal
         source = LockSource(layout.jars, request.maven_mirror)
         lock = resolve_lock(distribution, version, source, progress)
         save_lock(lock, layout.locks)
-    # Reported at every start, because it explains failures of tracks that need such a module.
+    # This is reported at every start, because it explains why tracks that need such a module fail.
     if absent := absent_modules(distribution, lock):
         progress(f"{distribution.name} {version} lacks {', '.join(absent)}, which are not published", 0, 0)
     fetch_artifacts(lock.artifacts(), layout.jars, mirror=request.maven_mirror, progress=progress)
@@ -147,7 +148,7 @@ def _java(
 
 
 def _check_java(request: EngineRequest, distribution: Distribution, layout: EngineLayout) -> None:
-    """Raises EngineError when there is no Java runtime for the engine, and none can be downloaded."""
+    """Raises EngineError if there is no Java runtime for the engine and none can be downloaded."""
     supported = distribution.java_range(_version(request, distribution))
     try:
         find_java(request.runtime_jdk, supported)

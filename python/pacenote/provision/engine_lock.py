@@ -1,4 +1,4 @@
-"""Lock files of engine versions: all jars with sizes and checksums, so that races need not resolve versions.
+"""Lock files of engine versions: all jars with sizes and checksums, so races do not have to resolve them.
 
 The lock files of the default versions are part of the package (`locks/`); `update_lock.py` creates those of
 other versions once.
@@ -19,7 +19,7 @@ from pacenote.errors import EngineError
 from pacenote.fetch.disk import replace_text
 from pacenote.provision.maven import MavenArtifact
 
-# They become names of folders and files, and must not lead to other folders.
+# These become names of folders and files, so they must not lead outside their folder.
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 
 
@@ -88,7 +88,7 @@ def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | Non
 
 
 def save_lock(lock: EngineLock, folder: Path) -> Path:
-    """Writes a lock file into `folder` atomically. Raises DiskError when it cannot be written."""
+    """Writes a lock file to `folder` atomically. Raises DiskError if it cannot be written."""
     target = folder / lock_file_name(lock.distribution, lock.version)
     replace_text(target, format_lock(lock))
     return target
@@ -120,7 +120,7 @@ def _format_jar(jar: MavenArtifact) -> str:
 
 
 def parse_lock(text: str, location: str) -> EngineLock:
-    """Parses a lock file. Raises EngineError naming `location` when it is damaged."""
+    """Parses a lock file. Raises EngineError with `location` if it is damaged."""
     try:
         document: Mapping[str, Any] = json.loads(text)
         return EngineLock(

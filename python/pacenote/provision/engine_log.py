@@ -13,7 +13,7 @@ _MAX_LINE_CHARS = 300
 PORT_IN_USE = "Address already in use"
 OUT_OF_MEMORY = "OutOfMemoryError"
 
-# Text in the log, and the next step. The first text that occurs is used, so causes precede their
+# A text in the log, and the next step. The first text that occurs is used, so causes come before
 # consequences.
 _KNOWN_PROBLEMS: tuple[tuple[str, str], ...] = (
     (PORT_IN_USE, "another process has taken the port; try again"),
@@ -41,7 +41,7 @@ _KNOWN_PROBLEMS: tuple[tuple[str, str], ...] = (
 )
 
 _NOT_FATAL = re.compile(r"\]\[(INFO|WARN|DEBUG|TRACE) *\]")
-"""Log levels of messages after which the engine continues. Stack traces follow on separate lines."""
+"""Levels of messages after which the engine continues. Their stack traces follow on separate lines."""
 
 _ERROR = re.compile(r"\b[\w.]*(Exception|Error)\b|\bERROR\b|\bFATAL\b|^Error|\bfatal\b|bootstrap check")
 
@@ -63,7 +63,8 @@ def read_tail(log: Path, start: int = 0) -> str:
 def cause_lines(text: str) -> tuple[str, ...]:
     """Returns up to two lines that show why the engine ended.
 
-    The line of a known problem, otherwise the last error and the last cause, otherwise the last line.
+    These are the line of a known problem, otherwise the last error and the last cause, otherwise the last
+    line.
     """
     stripped = (line.strip().rstrip(";") for line in text.splitlines() if line.strip())
     lines = [line for line in stripped if OUT_OF_MEMORY in line or not _NOT_FATAL.search(line)]

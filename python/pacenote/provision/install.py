@@ -21,7 +21,7 @@ MARKER = "complete"
 """The file whose presence shows that a folder is complete."""
 
 LAYOUT_VERSION = 1
-"""Part of the folder's name; increased when the same jars are arranged differently."""
+"""Part of the folder's name. It must be increased if the same jars are arranged differently."""
 
 _JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
 
@@ -31,8 +31,8 @@ def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs:
     does not exist.
 
     Its name contains the lock's digest, so that a different set of jars gets a different folder. The folder
-    is built under another name and renamed. Raises DiskError if it cannot be written, EngineError for a
-    damaged jar.
+    is built under a temporary name and renamed. Raises DiskError if it cannot be written, and EngineError for
+    a damaged jar.
     """
     target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT_VERSION}"
     if (target / MARKER).exists():

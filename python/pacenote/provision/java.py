@@ -74,9 +74,9 @@ def find_java(
 
     `runtime_jdk` is --runtime-jdk: a major version (looked for in JAVA<N>_HOME, JAVA_HOME and the bundled
     runtime), `bundled`, or the path of a JDK. Without it, JAVA_HOME is used if it is supported, otherwise the
-    bundled runtime, otherwise a supported JAVA<N>_HOME; a variable that names no working Java is reported
-    through `progress`. Raises EngineError when no runtime is found, UsageError for another value of
-    `runtime_jdk`.
+    bundled runtime, otherwise a supported JAVA<N>_HOME; a variable that does not point to a working Java is
+    reported through `progress`. Raises EngineError if no runtime is found, and UsageError for any other value
+    of `runtime_jdk`.
     """
     if runtime_jdk is None:
         return _default_java(supported, env, progress)
@@ -145,7 +145,7 @@ def _from_env_or_report(name: str, env: Mapping[str, str], progress: ProgressCal
     try:
         return _from_env(name, env)
     except EngineError as failure:
-        # Such variables often name a JDK that was removed, and the user did not request it: the race
+        # Such variables often point to a JDK that was removed, and the user did not request it, so the race
         # continues.
         progress(f"{name} is not used: {failure.message}", 0, 0)
         return None
@@ -168,7 +168,7 @@ def read_java(home: Path, origin: str) -> JavaRuntime:
     try:
         found = binary.is_file()
     except OSError:
-        # The runtime is in a folder of another user that cannot be entered.
+        # The runtime is in another user's folder that this process cannot enter.
         found = False
     if not found:
         raise EngineError(
@@ -211,7 +211,7 @@ def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
     """Returns the same runtime in a folder from which the node's user can run it, copied if necessary.
 
     Some installers unpack wheels without execute bits, and often below a home folder that other users cannot
-    enter. Raises DiskError when the copy cannot be written.
+    enter. Raises DiskError if the copy cannot be written.
     """
     if is_runnable(java.home, by_all=layout.user is not None):
         return java

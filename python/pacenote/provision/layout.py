@@ -22,7 +22,7 @@ from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.provision.public_files import make_public_dir
 
-# Kept across reboots, on a disk (unlike /tmp on many systems), and open to every user.
+# This folder survives reboots, is on a disk (unlike /tmp on many systems), and is open to every user.
 _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner
 
 
@@ -84,7 +84,7 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
     """Returns the layout for `home` and creates missing folders.
 
     `root` is whether Pacenote runs as root; None determines it from the process. Raises DiskError if a folder
-    cannot be created, EngineError if it belongs to another user, who could change the programs that are run.
+    cannot be created, and EngineError if it belongs to another user, who could change the programs in it.
     """
     home = home.expanduser().absolute()
     try:
@@ -131,7 +131,7 @@ def reachable(folder: Path) -> bool:
 def check_ownership(folder: Path) -> None:
     """Raises EngineError for a folder that is a link, belongs to another user or is writable by others.
 
-    In a shared folder, another user may have created it first, so that Pacenote would run that user's files.
+    In a shared folder, another user may have created it first, and Pacenote would then run that user's files.
     """
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):

@@ -1,4 +1,4 @@
-"""Jars of a Maven repository and their cache on this machine.
+"""The jars of a Maven repository, and their cache on this machine.
 
 The address of the repository comes from jgo, or from --maven-mirror; it is not part of the code.
 """
@@ -78,7 +78,7 @@ class MavenRepository:
         """`mirror` is the URL of a repository, by default the one that jgo names.
 
         It may contain credentials, which are sent but never shown: they are in `location`, not in `url`.
-        Raises UsageError when it is not a URL.
+        Raises UsageError if it is not a URL.
         """
         location = mirror or _default_url()
         self.url = parse_url(location, "the address of the Maven repository").parts.geturl().rstrip("/")
@@ -131,12 +131,13 @@ def fetch_artifacts(
     progress: ProgressCallback = no_progress,
     options: DownloadOptions = DOWNLOAD_OPTIONS,
 ) -> tuple[MavenArtifact, ...]:
-    """Downloads the artifacts that are missing in the cache; returns all with checksum and size known.
+    """Downloads the artifacts that are missing from the cache, and returns all artifacts with checksums and
+    sizes.
 
-    A cached file with the right size is not checked again: it was verified before it got its name. A download
-    whose checksum is not known is verified against the SHA-1 that the repository publishes. Progress is in
-    bytes. Raises EngineError that names the artifact that cannot be downloaded, DiskError if the cache cannot
-    be written.
+    A cached file of the right size is not checked again, because it was verified before it got its name. A
+    download whose checksum is not known is verified against the SHA-1 that the repository publishes. Progress
+    is in bytes. Raises EngineError with the artifact that cannot be downloaded, and DiskError if the cache
+    cannot be written.
     """
     if not missing_artifacts(artifacts, cache_dir):
         return tuple(artifacts)
@@ -178,7 +179,7 @@ def _download(
     try:
         digests = list(pool.map(lambda artifact: _expected_digest(artifact, repository), artifacts))
     finally:
-        # After a failure and on Ctrl-C, the checksums that are still queued are not requested.
+        # After a failure or Ctrl-C, the checksums that are still queued are not requested.
         pool.shutdown(wait=True, cancel_futures=True)
     downloads = [
         Download(
@@ -203,7 +204,7 @@ def _expected_digest(artifact: MavenArtifact, repository: MavenRepository) -> Di
         return Digest("sha256", bytes.fromhex(artifact.sha256))
     path = f"{artifact.repository_path}.sha1"
     try:
-        # Some files hold the name of the jar after the checksum.
+        # Some files contain the name of the jar after the checksum.
         return Digest("sha1", bytes.fromhex((repository.read_text(path) or "").split()[0]))
     except (IndexError, ValueError):
         raise EngineError(

@@ -36,10 +36,10 @@ STOP_TIMEOUT_S = 10.0
 """Seconds between SIGTERM and SIGKILL."""
 
 MAX_PORT_ATTEMPTS = 3
-"""Number of starts with other ports after a port was in use."""
+"""Number of attempts with other ports after a port was in use."""
 
 POLL_INTERVAL_S = 0.1
-"""Seconds between two health checks during the start."""
+"""Seconds between two health checks during startup."""
 
 HEALTH_TIMEOUT_S = 1.0
 """Timeout of a health check."""
@@ -140,9 +140,9 @@ class Node:
         """Stops the node with SIGTERM, and with SIGKILL after 10 seconds.
 
         Copies its logs and removes its folder unless `preserve` is set. May be called again. No process
-        remains, even if the call is interrupted.
+        remains, even if this call is interrupted.
         """
-        # Read before the stop: after it, every exit counts as normal.
+        # The reason is read before the node is stopped: after that, every exit counts as normal.
         self._exit_reason = self.exit_reason()
         self._stopping = True
         try:
@@ -196,7 +196,7 @@ class Node:
         node_registry.remove_node_dir(self._layout, self.folder)
         try:
             self.folder.mkdir(mode=0o755)
-            # Owned by Pacenote, so that the node cannot replace one of its folders by a link.
+            # Pacenote owns this folder so that the node cannot replace one of its folders with a link.
             self.folder.chmod(0o755)
             for folder in own:
                 folder.mkdir(mode=0o700)
@@ -258,7 +258,7 @@ class Node:
             if error is None:
                 self.start_duration_s = time.monotonic() - started
                 return
-            # No other port is tried if the user chose this one.
+            # If the user specified this port, no other port is tried.
             final = attempt == MAX_PORT_ATTEMPTS or "http.port" in self.spec.settings
             if final or engine_log.PORT_IN_USE not in str(error):
                 raise error
@@ -295,9 +295,9 @@ def start_node(
 ) -> Node:
     """Starts a node and waits until it is healthy. Its output goes to `log_file`.
 
-    Raises EngineError when memory or disk space is too small, or when the node ends or is not healthy in
-    time, with the line of its log that shows the cause. After any error and after Ctrl-C, no process and no
-    files of the node are left.
+    Raises EngineError if there is too little memory or disk space. Also raises it, with the line of the log
+    that shows the cause, if the node ends or does not become healthy in time. After any error and after
+    Ctrl-C, no process and no files of the node are left.
     """
     resources.check_memory(resources.parse_heap(spec.heap), resources.available_memory())
     resources.check_disk(layout.nodes)
@@ -317,10 +317,10 @@ def gc_log_option(logs: Path) -> str:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Ports of the loopback address that are currently free."""
+    """Returns ports of the loopback address that are currently free."""
     sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
     try:
-        # All ports are bound before one is closed, so that they differ.
+        # All ports are bound before any is closed, so they differ.
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return tuple(int(each.getsockname()[1]) for each in sockets)
@@ -356,7 +356,7 @@ def _process_ids(body: Any) -> set[int]:
 
 
 def _write_new(path: Path, text: str) -> None:
-    """Creates a file that every user can read; fails if it exists, and does not follow links."""
+    """Creates a file that every user can read. Fails if it exists, and does not follow links."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         # The node's user must be able to read it, whatever the umask.
@@ -365,7 +365,7 @@ def _write_new(path: Path, text: str) -> None:
 
 
 def _copy_regular(source: Path, target: Path) -> None:
-    """Copies a regular file and does not follow links: the node wrote it, and Pacenote may be root."""
+    """Copies a regular file without following links, because the node wrote it and Pacenote may be root."""
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):

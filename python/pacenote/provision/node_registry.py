@@ -4,8 +4,8 @@ The kernel already kills a node whose owner dies; the registry is used to remove
 the kernel did not.
 
 ID.json is the entry of a node. Its owner keeps a lock on the file ID.lock while it runs. Only the lock shows
-whether the owner is dead, since a home folder may be shared by containers and machines, which do not see each
-other's processes and have different boot ids.
+whether the owner is dead, because containers and machines that share a home folder do not see each other's
+processes and have different boot ids.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def lock_node(layout: EngineLayout, entry: NodeEntry) -> NodeLock:
 
 
 def register(layout: EngineLayout, entry: NodeEntry) -> None:
-    """Writes or replaces a node's entry atomically. Raises DiskError when it cannot be written."""
+    """Writes or replaces a node's entry atomically. Raises DiskError if it cannot be written."""
     document = {
         "id": entry.id,
         "folder": str(entry.folder),
@@ -112,8 +112,8 @@ def _lock_file(layout: EngineLayout, node_id: str) -> Path:
 
 
 def _acquire(file: Path, operation: int) -> NodeLock | None:
-    """Takes a lock, or None if the file was removed while this process waited, which makes the lock
-    invalid.
+    """Acquires a lock. Returns None if the file was removed while this process waited, because the lock is
+    then invalid.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -130,7 +130,7 @@ def _acquire(file: Path, operation: int) -> NodeLock | None:
 
 
 def cleanup_orphans(layout: EngineLayout) -> tuple[str, ...]:
-    """Kills every node whose owner is dead and removes its files; returns the ids of those removed.
+    """Kills every node whose owner is dead, removes its files, and returns the ids of the removed nodes.
 
     Does not affect nodes whose owners hold their locks, or processes that reuse the id of a dead node.
     """
@@ -147,7 +147,8 @@ def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
     if lock is None:
         return False
     try:
-        # Read under the lock: the owner may have ended normally before, and preserved the folder on request.
+        # The entry is read under the lock, because the owner may have ended normally and kept the folder on
+        # request.
         file = layout.registry / f"{node_id}.json"
         entry = _read(file)
         if entry is not None:

@@ -26,10 +26,10 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """Identifies one process; a later process with the same id has another identity."""
+    """Identifies one process; a later process with the same id has a different identity."""
 
     pid: int
-    """Process number."""
+    """Process id."""
     started: int
     """Start time in clock ticks since the boot."""
     boot: str
@@ -54,13 +54,13 @@ def is_running(process: ProcessIdentity) -> bool:
 
 
 def kill_process(process: ProcessIdentity, timeout_s: float = 5.0) -> bool:
-    """Kills a process that is not a child, and waits for its end; returns whether it has ended.
+    """Kills a process that is not a child, waits for its end, and returns whether it has ended.
 
     Never affects a later process with the same id.
     """
     deadline = time.monotonic() + timeout_s
     try:
-        # The descriptor refers to this process, so that the signal cannot reach a later process with its id.
+        # The descriptor refers to this process, so the signal cannot reach a later process with the same id.
         descriptor = os.pidfd_open(process.pid)
     except OSError:
         return not is_running(process)
@@ -117,11 +117,11 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code, or the negative number of the signal that killed it, or None while it runs."""
+        """The exit code, the negative number of the signal that killed it, or None while it runs."""
         return self._process.returncode if self._process is not None and self._ended.is_set() else None
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits for its end; returns whether it has ended."""
+        """Waits for its end, and returns whether it has ended."""
         return self._ended.wait(timeout_s)
 
     def terminate(self) -> None:
@@ -167,7 +167,7 @@ class ChildProcess:
 def spawn_child(command: ChildCommand) -> ChildProcess:
     """Spawns a child in its own session. The kernel sends it SIGKILL when this process ends for any reason.
 
-    Raises EngineError when it cannot be started.
+    Raises EngineError if it cannot be started.
     """
     child = ChildProcess(command)
     threading.Thread(target=child._supervise, name="pacenote-supervisor", daemon=True).start()

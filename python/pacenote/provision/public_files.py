@@ -27,7 +27,7 @@ def write_public(path: Path, text: str) -> None:
 
 @contextmanager
 def exclusive(folder: Path) -> Generator[None, None, None]:
-    """Gives one process at a time access to a folder; the others wait. Raises OSError."""
+    """Gives one process at a time access to a folder, while the others wait. Raises OSError."""
     lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

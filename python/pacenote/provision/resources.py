@@ -16,7 +16,7 @@ NON_HEAP_BYTES = 512 * MIB
 """Bytes that a JVM with an idle engine uses in addition to its heap: code, metaspace, threads, buffers."""
 
 MIN_FREE_DISK_BYTES = 512 * MIB
-"""Bytes that suffice to start a node and to index some documents; space for a corpus is not included."""
+"""Bytes that are enough to start a node and index some documents; they do not include space for a corpus."""
 
 _UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
 
@@ -49,8 +49,8 @@ def parse_heap(text: str) -> int:
 def available_memory(root: Path = Path("/")) -> int | None:
     """Returns the bytes of memory that a new process can use, or None if the system does not report it.
 
-    It is the estimate of the kernel, or less if a control group has a limit. `root` is the folder that
-    holds `proc` and `sys`.
+    It is the kernel's estimate, or less if a control group has a limit. `root` is the folder that contains
+    `proc` and `sys`.
     """
     found = [size for size in (_system_memory(root), *_cgroup_memory(root)) if size is not None]
     return min(found, default=None)

@@ -37,8 +37,8 @@ def resolve_lock(
 ) -> EngineLock:
     """Resolves and downloads all jars of a version. Takes half a minute with a cold cache.
 
-    Modules that the repository lacks in this version are omitted, unless the engine needs them.
-    Raises EngineError when the version does not exist or the repository cannot be reached.
+    Modules that the repository lacks in this version are omitted, unless the engine needs them. Raises
+    EngineError if the version does not exist or the repository cannot be reached.
     """
     resolver = _Resolver(version, source)
     definitions = distribution.module_definitions(version)
@@ -87,7 +87,7 @@ def plugin_class(jar: Path) -> str:
     """Returns the plugin class of a module: the top-level `*ModulePlugin` of its jar, otherwise its
     `*Plugin`.
 
-    Raises EngineError when there is none, or more than one.
+    Raises EngineError if there is none, or more than one.
     """
     with zipfile.ZipFile(jar) as archive:
         names = [name for name in archive.namelist() if name.endswith("Plugin.class") and "$" not in name]
@@ -118,7 +118,7 @@ class _Resolver:
     def jars(self, roots: tuple[RootArtifact, ...]) -> tuple[MavenArtifact, ...]:
         """Returns the root artifacts with their dependencies.
 
-        Each root is resolved separately: in jgo, the versions that one root pins affect the others.
+        Each root is resolved separately, because in jgo the versions that one root pins affect the others.
         """
         found: dict[str, MavenArtifact] = {}
         for root in roots:

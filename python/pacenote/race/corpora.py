@@ -58,7 +58,7 @@ class _LocatedFile:
 
     path: Path
     excerpt: bool
-    """Whether it is an excerpt of the full file, written for test mode."""
+    """Whether it is an excerpt that was written from the full file for test mode."""
 
 
 def prepare_corpora(
@@ -70,9 +70,9 @@ def prepare_corpora(
 ) -> PreparedCorpora:
     """Prepares the data that a challenge indexes.
 
-    `source_files` returns the data that the parameter source of a task reads. Raises CorpusError for data
-    that is missing and cannot be generated, for a damaged archive, and for a size or number of documents that
-    differs from the track's declaration.
+    `source_files` returns the data that the parameter source of a task reads. Raises CorpusError if data is
+    missing and cannot be generated, if an archive is damaged, or if a size or number of documents differs
+    from the track's declaration.
     """
     needed: dict[str, list[Documents]] = {}
     corpora: dict[str, Corpus] = {}

@@ -28,12 +28,12 @@ class DownloadLocation:
 
 
 def is_excerpt(documents: Documents) -> bool:
-    """Returns whether test mode has replaced the declared file by a small one (`-1k`)."""
+    """Returns whether test mode has replaced the declared file with a small one (`-1k`)."""
     return bool(documents.source_file != documents.params.get("source-file", documents.source_file))
 
 
 def full_file(documents: Documents) -> Documents:
-    """Returns the file that the track declares, even if test mode has replaced it by a small one."""
+    """Returns the file that the track declares, even if test mode has replaced it with a small one."""
     if not is_excerpt(documents):
         return documents
     return dataclasses.replace(
@@ -60,7 +60,7 @@ def download_location(documents: Documents) -> DownloadLocation:
 def generated_document_counts(
     corpus: Corpus, files: Sequence[Documents], limit: int | None
 ) -> Mapping[str, int]:
-    """Returns the number of documents to generate, by name of the unpacked file.
+    """Returns the number of documents to generate for each unpacked file, by file name.
 
     The counts keep the declared proportions and add up to at most `limit` (None:
     `MAX_GENERATED_DOCUMENTS`), with at least one document per file. If the track declares the number of

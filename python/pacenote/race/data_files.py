@@ -34,7 +34,7 @@ class DataDirs:
     """Folder below Pacenote's home: files are downloaded and unpacked here."""
 
     searched_first: tuple[Path, ...] = ()
-    """Folders of the user; they are only read, and searched before the cache."""
+    """The user's folders, which are searched before the cache and never written to."""
 
     def find(self, documents: Documents) -> Path | None:
         """Returns the absolute path of the unpacked file or of an archive of it, or None if neither
@@ -54,7 +54,7 @@ def open_data_file(
     """Returns the data file at `path`, unpacked if it is an archive, and counted.
 
     With `checked`, its size and number of documents must be those that the track declares; a file that
-    differs is not deleted. Raises CorpusError for a file that differs, a damaged archive or a full disk.
+    differs is not deleted. Raises CorpusError for a file that differs, a damaged archive, or a full disk.
     """
     if path.name.endswith(ARCHIVE_SUFFIXES):
         if checked and path.name == Path(documents.source_file).name:
@@ -133,8 +133,8 @@ def _unpack(
 
     Raises CorpusError above `max_bytes`.
     """
-    # An archive of the user is unpacked to a separate folder in the cache, because other archives may have
-    # the same name.
+    # A user's archive is unpacked to a separate folder in the cache, because other archives may have the same
+    # name.
     in_cache = Path(os.path.normpath(archive)).is_relative_to(dirs.cache.absolute())
     folder = archive.parent if in_cache else dirs.cache / f"local-{_fingerprint(archive)}"
     suffix = next(suffix for suffix in ARCHIVE_SUFFIXES if archive.name.endswith(suffix))

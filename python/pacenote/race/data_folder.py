@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 @contextmanager
 def exclusive_folder(folder: Path, names: Sequence[str] | None = None) -> Generator[None, None, None]:
-    """Creates a folder and keeps other races from writing to it until the block ends.
+    """Creates a folder and prevents other races from writing to it until the block ends.
 
-    Removes the partial files that a killed race left: those of the files `names`, or all of them if `names`
-    is None, for a folder that only Pacenote writes to. Raises CorpusError.
+    Removes the partial files that a killed race left behind: those of the files `names`, or, if `names` is
+    None, all of them, which is for folders that only Pacenote writes to. Raises CorpusError.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def write_error(path: Path, error: OSError) -> CorpusError:
 
 
 def call_core(call: Callable[[], T]) -> T:
-    """Calls the Rust core and turns its errors into CorpusError."""
+    """Calls the Rust core and converts its errors to CorpusError."""
     try:
         return call()
     except _core.CoreError as error:

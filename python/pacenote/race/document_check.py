@@ -47,8 +47,8 @@ def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> 
 
     The driver counts how many documents of a task were acknowledged, but not for which index. If a task has
     sent all its documents and none failed, that is the number of documents in its files; otherwise its
-    indices are checked together. The engine acknowledges a document with an id that was used before like a
-    new one, so that it may contain fewer documents; the driver does not count them.
+    indices are checked together. The engine acknowledges a document whose id was used before like a new one,
+    so it may contain fewer documents than it acknowledged; the driver does not count such ids.
     """
     groups = _merge(_acknowledged(plan, results))
     indices = dict.fromkeys(index for group in groups for index in group.indices)

@@ -37,7 +37,7 @@ SHUTDOWN_TIMEOUT_S = 2.0
 """Seconds that pending requests may take to finish after Ctrl-C, before they are dropped as unanswered."""
 
 EXIT_REASON_WAIT_S = 2.0
-"""Seconds to wait after a failure for the exit of the engine's process, which explains the failure."""
+"""Seconds to wait after a failure for the engine's process to exit, which would explain the failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class DriveResult:
     """Results of the tasks in the order in which they ended."""
 
     summary: Mapping[str, object] = field(default_factory=dict)
-    """The driver's own figures: threads, samples, clock steps."""
+    """The driver's health: threads, samples, clock steps."""
 
     interrupted: bool = False
     """Whether the user stopped the race."""
@@ -57,7 +57,7 @@ class DriveResult:
     """The failure that ended the race early; empty if there was none."""
 
     error: str = ""
-    """Why the driver or the engine could not continue; empty if they did not fail."""
+    """The reason why the driver or the engine could not continue; empty if they did not fail."""
 
     @property
     def completed(self) -> bool:
@@ -84,8 +84,8 @@ def drive(
 
     `exit_reason` returns why the engine has ended, and None while it runs; without this function, exits of
     the engine are not detected. `python_tasks` are the tasks that need Python, or None without such tasks.
-    Raises DriverError if the core cannot start, StoreError if a result cannot be stored; the core has stopped
-    before the error is raised.
+    Raises DriverError if the core cannot start, and StoreError if a result cannot be stored. The core has
+    stopped before the error is raised.
     """
     try:
         driver = _core.Driver(plan, str(folder.path))
@@ -195,8 +195,8 @@ class _RunningDriver:
     def _wait_for_exit_reason(self) -> None:
         """Waits for the engine's process to exit.
 
-        Its sockets are closed before it exits, so that the driver first reports a refused connection; the
-        exit explains the failure.
+        Its sockets close before it exits, so the driver first reports a refused connection, which the exit
+        explains.
         """
         deadline = time.monotonic() + EXIT_REASON_WAIT_S
         while self._exit_reason is not None and not self._engine_failure and time.monotonic() < deadline:

@@ -42,7 +42,8 @@ class GeneratedCorpus:
 
 
 def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> Mapping[str, int]:
-    """Generates a corpus unless the folder already contains it; returns the number of documents by file name.
+    """Generates a corpus unless the folder already contains it, and returns the number of documents by file
+    name.
 
     Raises CorpusError.
     """

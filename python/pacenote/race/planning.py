@@ -51,7 +51,7 @@ def running_engine(cluster: Cluster) -> EngineInfo:
 def check_searched_indices(request: RaceRequest, challenge: Challenge, plugins: PluginNames) -> None:
     """Raises UsageError for a challenge that only searches on a new engine, which has no indices.
 
-    A search with an index pattern that matches no index succeeds without hits, so that the results would be
+    A search with an index pattern that matches no index succeeds without hits, so the results would be
     misleading.
     """
     names = {task.operation.type for task in challenge.tasks()}

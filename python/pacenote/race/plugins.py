@@ -60,8 +60,8 @@ def _install_packages(
 ) -> tuple[Path, ...]:
     """Returns the folders of the installed packages.
 
-    A package that cannot be installed is skipped, so that tasks that do not need it can run; code that
-    imports it fails with the name of the module.
+    A package that cannot be installed is skipped so that tasks that do not need it can run. Code that imports
+    it fails with the name of the module.
     """
     if not requirements:
         return ()

@@ -8,7 +8,8 @@ from pacenote.store.race_folder import RaceFolder
 
 
 def recover(folder: RaceFolder) -> bool:
-    """Completes the Parquet files of samples and per-second series; returns whether they were incomplete.
+    """Completes the Parquet files of samples and per-second statistics, and returns whether they were
+    incomplete.
 
     The files of a race that is still running are not changed. Raises StoreError if the folder is not
     writable.

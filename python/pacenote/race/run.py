@@ -132,7 +132,7 @@ PlanCheck = Callable[[Challenge, Plan], None]
 def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
     """Returns the steps of a race according to the declarations of its track.
 
-    Raises TrackError, and UsageError for hosts and cars that the race would refuse.
+    Raises TrackError, and UsageError for hosts and cars that the race would reject.
     """
     parse_clusters(request)
     if request.pipeline != "benchmark-only":
@@ -147,7 +147,7 @@ def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
 def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
     """Runs a race and returns its record with the verdict, even if it was interrupted or aborted.
 
-    Raises PacenoteError if the race could not begin, KeyboardInterrupt if it was stopped before it began.
+    Raises PacenoteError if the race could not begin, and KeyboardInterrupt if it was stopped before it began.
     """
     return run_stages(request, listener, _drive_and_conclude)
 
@@ -160,7 +160,7 @@ def run_stages(
 ) -> RaceRecord:
     """Prepares a race, calls `drive_stage` to drive it, and returns the record.
 
-    `check` refuses challenges that `drive_stage` does not support, before any download. Raises the errors of
+    `check` rejects challenges that `drive_stage` does not support, before any download. Raises the errors of
     both functions and of `race`.
     """
     with _signals_interrupt():
@@ -322,7 +322,7 @@ def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> Ra
 
 
 def _record_failure(folder: RaceFolder, error: BaseException) -> None:
-    """Stores the reason why a race ended outside its measured part; does not change a complete record."""
+    """Stores the reason why a race ended outside its measured part. Does not change a complete record."""
     record = folder.read()
     if not record.complete:
         folder.finish(with_failure(record, error))
@@ -332,9 +332,8 @@ def _record_failure(folder: RaceFolder, error: BaseException) -> None:
 def _signals_interrupt() -> Generator[None, None, None]:
     """Makes SIGTERM and a closed terminal raise KeyboardInterrupt, as Ctrl-C does.
 
-    The engine is then stopped and results are kept.
-
-    SIGINT is set as well, because a shell starts background jobs with SIGINT ignored.
+    The engine is then stopped and results are kept. SIGINT is handled as well, because a shell starts
+    background jobs with SIGINT ignored.
     """
     try:
         previous = {number: signal.signal(number, signal.default_int_handler) for number in handled_signals()}

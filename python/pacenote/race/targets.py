@@ -30,9 +30,9 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
 def check_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
     """Returns the existing cluster under test, or None if the race starts an engine.
 
-    Sends a request to each cluster of the race, so that failures are found before the race. Calls `warn` with
-    each warning about a connection, such as certificates that are not verified. Raises UsageError as
-    `parse_clusters` does, and EngineError for a cluster that does not answer or rejects the credentials.
+    Sends a request to each cluster so that failures are found before the race. Calls `warn` with each warning
+    about a connection, such as certificates that are not verified. Raises the same errors as
+    `parse_clusters`, and EngineError for a cluster that does not respond or rejects the credentials.
     """
     clusters = parse_clusters(request)
     for text in chain.from_iterable(cluster.warnings() for cluster in clusters):
@@ -54,7 +54,7 @@ def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
 
 
 def _target(cluster: Cluster, client: ClientOptions) -> Target:
-    # An engine that the race starts has no security, so credentials are omitted; other headers are sent.
+    # An engine that the race starts has no security, so credentials are omitted. Other headers are sent.
     headers = client.headers if isinstance(cluster, EmbeddedCluster) else cluster.client_config.headers
     return Target(
         hosts=tuple(map(_host, cluster.hosts)),

@@ -1,4 +1,5 @@
-"""The lines of a report that are not values: description of the race, problems, explanations of marks.
+"""The lines of a report that are not values: the description of the race, problems, and explanations of
+marks.
 
 Some texts come from engines and tracks, so control characters are removed here, once for all renderers.
 """
@@ -18,7 +19,7 @@ _TOP_ERRORS = 3
 """Maximum number of kinds of errors that are shown for each task."""
 
 _WAITED_SHARE = 0.01
-"""Share of late operations above which they are reported in a closed loop."""
+"""Fraction of late operations above which they are reported in a closed loop."""
 
 
 def header(record: RaceRecord) -> tuple[Note, ...]:
@@ -58,7 +59,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
 
 
 def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Explanations of the marks and of rows that need one."""
+    """Returns explanations of the marks, and of rows that need one."""
     texts: list[str] = []
     if any(row.mark == UNSUPPORTED_MARK for row in rows):
         texts.append(
@@ -89,7 +90,7 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _client_texts(client: RecordedClient) -> Iterator[str]:
-    """Messages about the connection to the cluster that affect the interpretation of the values."""
+    """Yields messages about the connection to the cluster that affect how to interpret the values."""
     for host, proxy in client.proxies.items():
         yield f"requests to {host} went through the proxy {proxy}"
     if client.certificates_verified is False:

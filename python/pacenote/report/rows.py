@@ -8,10 +8,10 @@ from typing import Literal
 from pacenote.model.race_record import Verdict
 
 ShownRows = Literal["available", "all-percentiles", "all"]
-"""Which rows without a value are shown (Rally's `--show-in-report`): none, percentiles, or all."""
+"""The rows without a value that are shown (Rally's `--show-in-report`): none, percentiles, or all."""
 
 Alignment = Literal["right", "center", "left", "decimal"]
-"""How the values of a table are aligned (Rally's `--report-numbers-align`)."""
+"""The alignment of a table's values (Rally's `--report-numbers-align`)."""
 
 RowKind = Literal["shards", "latency", "service-time", "lateness", "other"]
 """Kind of a row, which selects footnotes: values of primary shards, percentiles of a time, or other values.

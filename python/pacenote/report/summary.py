@@ -111,7 +111,7 @@ def _task_rows(task: TaskResult) -> Iterator[Row]:
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)
     yield from _percentile_rows(task.task, "service-time", task.service_time)
-    # Without measured operations, the error rate is None: 0 would mean that all succeeded.
+    # Without measured operations, the error rate is None, because 0 would mean that all succeeded.
     rate = _percent(task.error_rate) if task.accounting.normal else None
     yield Row("error rate", task.task, rate, "%")
 

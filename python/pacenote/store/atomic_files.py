@@ -32,7 +32,7 @@ def store_error(action: str, path: Path, error: OSError) -> StoreError:
 def write_atomically(path: Path, data: bytes) -> None:
     """Replaces the content of a file: readers see the old or the new content, even after a power failure.
 
-    Raises StoreError and leaves the old content.
+    If that fails, the old content remains and StoreError is raised.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -52,7 +52,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 def append_line(path: Path, line: bytes) -> None:
     """Appends one line, which is on disk when the function returns.
 
-    Raises StoreError and truncates the file to its old length, so that later lines can be read.
+    If that fails, the file is truncated to its old length so that later lines can be read, and StoreError is
+    raised.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
@@ -74,7 +75,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes a rename durable, on file systems that can sync a folder."""
+    """Makes a rename durable on file systems that can sync a folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

@@ -9,8 +9,8 @@
     ├── telemetry.parquet  reserved; not written yet
     └── artifacts/         engine logs, recordings, reports
 
-A race that was killed is readable up to its last finished task: its `race.json` is the record it started
-with, and `tasks.jsonl` has the results since. A line that is incomplete because of the kill is left out.
+A race that was killed is readable up to its last finished task: its `race.json` is the record that it started
+with, and `tasks.jsonl` contains the results since. A line that is incomplete because of the kill is omitted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RaceFolder:
         return self.path / "artifacts"
 
     def write(self, record: RaceRecord) -> None:
-        """Replaces the stored record. Raises StoreError and keeps the old one."""
+        """Replaces the stored record. If that fails, the old one remains and StoreError is raised."""
         text = json.dumps(record.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
         write_atomically(self.race_json, text.encode())
 
@@ -75,7 +75,7 @@ class RaceFolder:
         )
 
     def finish(self, record: RaceRecord) -> None:
-        """Stores the final record, which holds all results, and deletes the journal. Raises StoreError."""
+        """Stores the final record, which contains all results, and deletes the journal. Raises StoreError."""
         self.write(record)
         try:
             self.journal.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""The index of all races: a cache in SQLite of the race folders, which alone are authoritative.
+"""The index of all races: an SQLite cache of the race folders, which alone are authoritative.
 
-Every query first updates the index: folders that are new or changed (by time, size and inode of `race.json`)
-are read, rows without a folder are deleted. A race therefore does not write to the index, folders may be
-copied and deleted by hand, and a damaged or missing index is rebuilt. Several processes may query at the same
-time (WAL and a busy timeout). If the index cannot be written, it is built in memory.
+Every query first updates the index: it reads folders that are new or have changed (according to the time,
+size and inode of `race.json`), and deletes rows without a folder. A race therefore does not write to the
+index, folders may be copied and deleted by hand, and a damaged or missing index is rebuilt. Several processes
+may query at the same time (WAL and a busy timeout). If the index cannot be written, it is built in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.store.atomic_files import PRIVATE_FILE
 
 RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "unreadable"]
-"""`unfinished`: is running or was killed; `unreadable`: its `race.json` is damaged."""
+"""`unfinished` races are running or were killed; the `race.json` of `unreadable` ones is damaged."""
 
 _SCHEMA_VERSION = 1
 _BUSY_TIMEOUT_S = 10.0
@@ -43,13 +43,13 @@ class RaceSummary:
     """Id, which is the name of the folder."""
 
     timestamp: str
-    """Start in Rally's form, such as `20260301T123015Z`."""
+    """Start time in Rally's format, such as `20260301T123015Z`."""
 
     track: str
     """Name of the track."""
 
     track_revision: str
-    """Git revision of the track; empty without a repository."""
+    """Git revision of the track; empty if it is not from a repository."""
 
     challenge: str
     """Name of the challenge; empty for a bare schedule."""
@@ -103,14 +103,14 @@ class RaceFilter:
 
 
 class RaceIndex:
-    """Finds races below the folder `races`; every method returns the current state of the disk."""
+    """Finds races below the folder `races`. Every method returns the current state of the disk."""
 
     def __init__(self, races: Path) -> None:
         self._races = races
         self._file = races / "index.sqlite"
 
     def find(self, criteria: RaceFilter) -> list[RaceSummary]:
-        """Races that match, newest first."""
+        """Returns the races that match, newest first."""
         query, values = _query(criteria)
         with self._updated() as database:
             races = map(_summary, database.execute(query, values))
@@ -118,7 +118,8 @@ class RaceIndex:
             return list(itertools.islice(matching, criteria.limit))
 
     def ids_with_prefix(self, prefix: str) -> list[str]:
-        """Ids that begin with `prefix`, sorted. Reads the folders, which is as fast as a query."""
+        """Returns the ids that begin with `prefix`, sorted. Reads the folders, which is as fast as a
+        query."""
         return sorted(name for name in _fingerprints(self._races) if prefix and name.startswith(prefix))
 
     @contextlib.contextmanager
@@ -161,8 +162,8 @@ def _connect(path: str) -> sqlite3.Connection:
         with contextlib.suppress(OSError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
     database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
-    # When two processes switch to WAL at the same moment, SQLite refuses one of them immediately; the other
-    # has switched for both.
+    # If two processes switch to WAL at the same moment, SQLite immediately rejects one of them; the other has
+    # switched for both.
     try:
         database.execute("PRAGMA journal_mode=WAL")
     except sqlite3.OperationalError as error:
@@ -180,7 +181,7 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == _SCHEMA_VERSION and _indexed(database) == _fingerprints(races):
         return
-    # The write lock is taken first, so that only one of two processes reads the changed folders.
+    # The write lock is acquired first so that only one of two processes reads the changed folders.
     database.execute("BEGIN IMMEDIATE")
     try:
         _prepare_table(database)

@@ -1,4 +1,4 @@
-"""All races below a home folder: creating, finding and listing them.
+"""Creates, finds and lists the races below a home folder.
 
 PACENOTE_HOME (default ~/.pacenote)
 └── races/
@@ -26,7 +26,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def check_home(home: Path) -> None:
-    """Raises StoreError if the home or its `races` exists but is not a readable folder.
+    """Raises StoreError if the home folder or its `races` exists but is not a readable folder.
 
     A home that does not exist yet has no races.
     """
@@ -96,7 +96,7 @@ class RaceStore:
         return self.folder(reference).read()
 
     def list(self, criteria: RaceFilter) -> list[RaceSummary]:
-        """Races that match, newest first, including those that are running or were killed."""
+        """Returns the races that match, newest first, including those that are running or were killed."""
         return self._index().find(criteria)
 
     def _index(self) -> RaceIndex:

@@ -1,6 +1,6 @@
 """`bulk`: indexes the documents of the track's corpora.
 
-`detailed-results` and `batch-size` are accepted without effect: the items of a response with errors are
+`detailed-results` and `batch-size` are accepted but have no effect: the items of a response with errors are
 always checked, and documents are not copied before they are sent.
 """
 
@@ -95,7 +95,7 @@ def _share(params: FieldReader) -> float:
 
 
 def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: int) -> IngestLimit:
-    """Reads how much of the corpora is sent: a share, or a number of documents."""
+    """Reads how much of the corpora is sent: a percentage, or a number of documents."""
     count = params.integer("ingest-doc-count", 1)
     if count is None:
         return IngestShare(_share(params))
@@ -115,7 +115,7 @@ def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: i
 
 
 def _conflicts(params: FieldReader, selected: Sequence[CorpusFile]) -> ConflictSettings | None:
-    """Reads the settings of id conflicts, which require that the driver writes the action lines."""
+    """Reads the settings for id conflicts, which require the driver to write the action lines."""
     if not params.data.get("conflicts"):
         return None
     order = params.choice("conflicts", [order.value for order in IdOrder], IdOrder.RANDOM.value)
@@ -146,7 +146,7 @@ def _read_up_to(params: FieldReader, key: str, maximum: float, default: float) -
 def _files(
     selected: Sequence[CorpusFile], has_conflicts: bool, context: CompileContext
 ) -> tuple[BulkFile, ...]:
-    """Returns the files with their corpora numbered from 0, because clients start with different corpora."""
+    """Returns the files, with their corpora numbered from 0 because clients start with different corpora."""
     numbers: dict[str, int] = {}
     files = []
     for file in selected:

@@ -1,4 +1,4 @@
-"""`cluster-health`: reads the cluster's health, and fails while it is worse than `request-params` require."""
+"""`cluster-health`: reads the cluster's health, and fails if it is worse than `request-params` require."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`composite-agg`: a search with one composite aggregation; each page continues after the last bucket's key.
 
 The aggregation may be nested at any depth. The last page is one without buckets: a page that is not full may
-be followed by others, because pipeline aggregations filter buckets.
+be followed by more pages, because pipeline aggregations filter buckets.
 """
 
 from __future__ import annotations

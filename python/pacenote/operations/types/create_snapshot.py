@@ -1,4 +1,4 @@
-"""`create-snapshot`: takes a snapshot; without `wait-for-completion` it continues in the background."""
+"""`create-snapshot`: creates a snapshot; without `wait-for-completion`, it continues in the background."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pacenote.operations.request import build_path, read_body, read_common
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     path = build_path("_snapshot", params.required_text("repository"), params.required_text("snapshot"))
     query = {"wait_for_completion": params.flag("wait-for-completion", False)}
-    # Never retried: a second request would take a second snapshot.
+    # Never retried: a second request would create a second snapshot.
     return CompiledOperation(
         CallSequence((read_common(params).request("PUT", path, query=query, body=read_body(params)),))
     )

@@ -1,8 +1,8 @@
 """`delete-index`: deletes the named indices, or all those of the track.
 
 A missing index is neither a failure nor work, even without `only-if-exists`: Rally ignores it as well.
-Engines reject wildcards unless `action.destructive_requires_name` is off. If a wildcard is used, the setting
-is switched off before the deletion and reset after it.
+Engines reject wildcards unless `action.destructive_requires_name` is false. If a wildcard is used, the
+setting is turned off before the deletion and reset after it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`enrich-policy`: creates enrich policies and executes them, so that their indices exist.
 
 With `delete` (the default), policies of the same names are deleted first. All indices are refreshed before
-the policies are executed, because a policy only reads documents that searches find.
+the policies are executed, because a policy reads only documents that are visible to searches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`open-ml-job`: opens a machine learning job, so that it accepts data."""
+"""`open-ml-job`: opens a machine learning job so that it accepts data."""
 
 from __future__ import annotations
 

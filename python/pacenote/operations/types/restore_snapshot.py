@@ -1,4 +1,4 @@
-"""`restore-snapshot`: restores a snapshot; without `wait-for-completion` it continues in the background."""
+"""`restore-snapshot`: restores a snapshot; without `wait-for-completion`, it continues in the background."""
 
 from __future__ import annotations
 

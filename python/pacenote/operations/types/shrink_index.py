@@ -1,7 +1,7 @@
 """`shrink-index`: shrinks an index, or all indices that match a pattern, to fewer shards.
 
-Each index is first moved to one node: `shrink-node`, otherwise each data node in turn. The operation waits
-for relocations before and after it shrinks an index.
+Each index is first moved to a single node: `shrink-node`, otherwise each data node in turn. The operation
+waits for relocations before and after it shrinks an index.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pacenote.operations.request import CommonParams, build_path, common_params,
 from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed
 
 SETTLE_S = 3.0
-"""Seconds before relocations are checked, because the engine does not start them immediately."""
+"""Seconds to wait before checking for relocations, because the engine does not start them immediately."""
 
 _POLL_S = 0.5
 

@@ -22,8 +22,7 @@ _POLL_S = 1.0
 _FAILED = ("FAILED", "PARTIAL", "ABORTED", "MISSING")
 
 _MAX_MISSING = 3
-"""Number of checks in which a snapshot may be missing, because the engine lists it only some time after it
-was requested.
+"""Number of checks in which a snapshot may be missing, because the engine does not list it immediately.
 """
 
 

@@ -1,9 +1,10 @@
-"""`wait-for-transform`: stops a transform and waits for its end; the work is its documents.
+"""`wait-for-transform`: stops a transform and waits until it has stopped; the work is the number of documents
+it processed.
 
 By default, the transform stops at its next checkpoint.
 
-A long transform reports progress: whenever it has processed more than 5,000 documents in more than half a
-second of work, one execution ends and the next begins. Each document counts once.
+A long transform reports progress: once it has processed more than 5,000 documents and more than half a second
+of work, one execution ends and the next begins. Each document counts once.
 """
 
 from __future__ import annotations

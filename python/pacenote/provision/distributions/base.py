@@ -23,10 +23,10 @@ class Distribution(ABC):
     """The description of one engine."""
 
     name: ClassVar[str]
-    """Its name, as `--distribution` takes it; the name of the settings file without `.yml`, too."""
+    """Its name in `--distribution`, and the name of its settings file without `.yml`."""
 
     default_version: ClassVar[str]
-    """The version that is started if none is given; its lock is in `provision/locks`."""
+    """The version that is started if none is specified; its lock is in `provision/locks`."""
 
     java_package: ClassVar[str]
     """The Java package of its classes."""
@@ -49,7 +49,7 @@ class Distribution(ABC):
 
     @abstractmethod
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """Artifacts that replace the locale data that a trimmed Java runtime lacks."""
+        """Returns the artifacts that replace the locale data that a trimmed Java runtime lacks."""
 
     @abstractmethod
     def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:

@@ -1,10 +1,10 @@
 """Elasticsearch 7.17: the parts of a node and the command that starts it.
 
 It is the last version whose parts are published in a Maven repository. Comparisons with published results
-must consider the differences to the official archive:
+must consider the differences from the official archive:
 
 - Painless, the analyzers beyond the server's own, ingest processors and all of X-Pack are not published, so
-  there are no scripts, language analyzers, data streams, SQL and security.
+  there are no scripts, language analyzers, data streams, SQL or security.
 - Word boundaries and formats of languages other than the root locale are those of the Java runtime.
 """
 

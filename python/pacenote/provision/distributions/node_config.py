@@ -1,4 +1,4 @@
-"""The same parts of installations and configurations of Elasticsearch and OpenSearch."""
+"""The parts of installations and configurations that Elasticsearch and OpenSearch have in common."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def jvm_options(heap: int, paths: NodePaths) -> tuple[str, ...]:
         f"-Xms{heap}",
         f"-Xmx{heap}",
         f"-XX:MaxDirectMemorySize={heap // 2}",
-        # All heap pages are touched before the first request, so that page faults do not show up as
-        # latency.
+        # All heap pages are touched before the first request so that page faults do not add to latency.
         "-XX:+AlwaysPreTouch",
         "-Xss1m",
         "-XX:-OmitStackTraceInFastThrow",
@@ -68,7 +67,7 @@ def single_node_settings(http_port: int, transport_port: int) -> Mapping[str, ob
         "http.port": http_port,
         "transport.port": transport_port,
         "discovery.type": "single-node",
-        # Free disk is checked before the start. On a large disk that is 95 % full the engine would
+        # Pacenote checks free disk space before startup. On a large disk that is 95 % full, the engine would
         # otherwise make its indices read-only during a race, although tens of gigabytes are free.
         "cluster.routing.allocation.disk.threshold_enabled": False,
     }
@@ -84,8 +83,8 @@ def settings_yaml(paths: NodePaths, settings: Mapping[str, object]) -> str:
 def log4j_properties(package: str) -> str:
     """Returns the text of `log4j2.properties`; `package` is the Java package of the engine.
 
-    The node only logs to the console: Pacenote opens the log file, so that the node's user needs no access to
-    the race folder.
+    The node logs only to the console. Pacenote opens the log file, so the node's user needs no access to the
+    race folder.
     """
     return f"""\
 status = error

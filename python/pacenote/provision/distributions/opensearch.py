@@ -3,8 +3,8 @@
 Heap, garbage collector, direct memory and buffer recycling are those of the official archive. Comparisons
 with published results must consider three differences:
 
-- The security agent, which checks file and socket calls against policies, is not loaded: the repository does
-  not hold the policies.
+- The security agent, which checks file and socket calls against policies, is not loaded, because the
+  repository does not contain the policies.
 - The bundled Java lacks the vector module, so Lucene's vector search and some of its decoding run without
   SIMD. A full JDK (--runtime-jdk) has the module, which is then used.
 - With the bundled Java, word boundaries of languages other than the root locale come from ICU.

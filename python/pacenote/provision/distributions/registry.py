@@ -40,7 +40,7 @@ def find_distribution(name: str, version: str) -> Distribution:
 
 
 def default_version(name: str) -> str:
-    """Returns the version of a distribution that is started if none is given.
+    """Returns the version of a distribution that is started if none is specified.
 
     Raises UsageError if it is unknown.
     """
@@ -50,7 +50,7 @@ def default_version(name: str) -> str:
 def implied_distribution(version: str) -> str:
     """Returns the name of the distribution that a version without a name belongs to.
 
-    It is the one that Pacenote can start in this version, or else the engine with this major version.
+    It is the one that Pacenote can start in this version, otherwise the engine with this major version.
     """
     startable = (each.name for each in DISTRIBUTIONS.values() if version and each.supports(version))
     return next(startable, engine_of_version(version))

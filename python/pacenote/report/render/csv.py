@@ -1,4 +1,5 @@
-"""A report as CSV: Rally's four columns, mark and interval; a note is a row with text as its value."""
+"""A report as CSV: Rally's four columns, the mark and the interval. A note is a row with text as its
+value."""
 
 from __future__ import annotations
 

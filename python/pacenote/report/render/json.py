@@ -12,5 +12,5 @@ def render_json(report: Report) -> str:
     """Returns the report as one JSON object: header, rows, verdict, notes, footnotes."""
     document = encode(report)
     for row in document["rows"]:
-        del row["kind"]  # It is only used to choose rows and footnotes.
+        del row["kind"]  # It is used only to select rows and footnotes.
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"

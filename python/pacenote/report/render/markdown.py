@@ -54,7 +54,7 @@ def escape(text: str) -> str:
 
 
 def pad_decimals(column: Sequence[str]) -> list[str]:
-    """Pads cells on the right, so that decimal points line up in a right-aligned column."""
+    """Pads cells on the right so that the decimal points in a right-aligned column line up."""
     tails = [len(cell) - cell.find(".") if "." in cell else 0 for cell in column]
     longest = max(tails, default=0)
     return [cell + " " * (longest - tail) for cell, tail in zip(column, tails, strict=True)]

@@ -1,4 +1,4 @@
-"""A report for a terminal: a rich table, the verdict in its colour, the notes below."""
+"""A report for a terminal: a table, the verdict in its colour, and the notes below."""
 
 from __future__ import annotations
 
