@@ -1,8 +1,8 @@
-# All tools run in .venv, which every target creates or updates to match the lock file.
+# All tools run in .venv; every target first creates it, or updates it to match the lock file.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Every worker of pytest imports every test: compiled modules are kept, as is the default of Python, also where the
+# Every pytest worker imports every test, so compiled modules are kept, as is Python's default, even if the
 # environment forbids it.
 export PYTHONDONTWRITEBYTECODE :=
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -39,7 +39,7 @@ fmt: $(VENV)/.ready
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-## Benchmarks and the limits that they must meet; see benchmarks/README.md.
+## Benchmarks, compared with their targets; see benchmarks/README.md.
 bench: $(VENV)/.built
 	$(BIN)/python benchmarks/run.py
 
@@ -48,7 +48,7 @@ budget: $(VENV)/.built
 	cargo build --release --quiet --package pacenote-instructions
 	$(BIN)/python benchmarks/budget.py $(BUDGET)
 
-## Update the lock file of Python packages after a change of pyproject.toml.
+## Update the lock file for Python packages after a change to pyproject.toml.
 lock: $(VENV)/.ready
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \

@@ -1,11 +1,11 @@
 """Counts the driver's instructions per operation and compares them with `budget.json`: `make budget`.
 
-Runs a short and a long race under valgrind's callgrind, against a server in another process; the difference
-of the counts divided by the difference of the operations is the count per operation. Unlike a duration, it
-hardly depends on the load of the machine. A count above the tolerance is a regression. A count below the
-tolerance requires a new budget, because the improvement would hide a later regression. Only the worker thread
-is counted, not the collector, whose work depends on the duration of the race. The worker must not allocate
-memory per operation.
+Runs a short and a long race under valgrind's callgrind, against a server in a separate process; the
+difference between the counts divided by the difference between the numbers of operations is the count per
+operation. Unlike a duration, it hardly depends on the load on the machine. A count above the tolerance is a
+regression. A count below the tolerance requires a new budget, because the improvement could hide a later
+regression. Only the worker thread is counted, not the collector, whose work depends on the duration of the
+race. The worker must not allocate memory for each operation.
 
 The exit code is 1 if a count is outside the tolerance. Without valgrind, a message is printed and the exit
 code is 0.
@@ -34,7 +34,7 @@ _BUDGET = _HERE / "budget.json"
 _PROGRAM = _HERE.parent / "target" / "release" / "pacenote-instructions"
 _TOLERANCE_PERCENT = 5.0
 _TOLERATED_ALLOCATIONS = 0.1
-"""Allocations per operation that are tolerated: sending recorded windows allocates a few times per second."""
+"""Tolerated allocations per operation: sending recorded windows allocates a few times per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Workload:
     """Name of the workload in the `instructions` program."""
 
     clients: int
-    """Number of clients."""
+    """Number of clients in both races."""
 
     operations: int
     """Operations of each client in the short race."""
@@ -60,7 +60,7 @@ _WORKLOADS = (
 
 
 class PerOperation(NamedTuple):
-    """Counts per operation, ordered by instructions."""
+    """Counts per operation; compared by instructions first."""
 
     instructions: int
     """Executed instructions."""
@@ -71,7 +71,7 @@ class PerOperation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What callgrind counted in the worker thread of one race."""
+    """The counts that callgrind took in the worker thread of one race."""
 
     instructions: int
     """Executed instructions."""
@@ -81,7 +81,7 @@ class Count:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compares the counts with the budget, or writes them as the new budget; returns the exit code."""
+    """Compares the counts with the budget, or writes a new budget; returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--renew", action="store_true", help="write the counts as the new budget")
     given = parser.parse_args(arguments)
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _outside(counted: Mapping[str, int]) -> bool:
-    """Prints every count with its budget; returns whether one is outside the tolerance."""
+    """Prints every count with its budget; returns whether any count is outside the tolerance."""
     budget = json.loads(_BUDGET.read_text())
     outside = False
     for name, each in counted.items():
@@ -130,10 +130,10 @@ def _advice(percent: float) -> str:
 
 
 def _nearest(workload: Workload, allowed: int | None) -> PerOperation:
-    """The count closest to the budget `allowed`; for a new budget (None), the median of three counts.
+    """Returns the count closest to the budget `allowed`, or the median of three counts if it is None.
 
-    A count outside the tolerance is repeated at most twice: the influence of a busy machine varies between
-    runs, that of the code does not.
+    A count outside the tolerance is repeated at most twice: the effect of a busy machine varies between runs,
+    while that of the code does not.
     """
     counts = [_per_operation(workload)]
     while len(counts) < 3 and (
@@ -169,7 +169,7 @@ def _server(clients: int) -> Iterator[int]:
 
 
 def _count(workload: Workload, operations: int, port: int, folder: Path) -> Count:
-    """Runs a race under callgrind. Raises BenchmarkError without exactly one profile of a worker thread."""
+    """Runs a race under callgrind. Raises BenchmarkError unless there is exactly one profile of a worker."""
     folder.mkdir()
     profile = folder / "profile"
     counting = ["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={profile}"]
@@ -183,7 +183,7 @@ def _count(workload: Workload, operations: int, port: int, folder: Path) -> Coun
 
 
 def _read(profile: str) -> Count:
-    """The counts in the profile of one thread."""
+    """Reads the counts from the profile of one thread."""
     total = re.search(r"^(?:summary|totals): (\d+)", profile, re.MULTILINE)
     if total is None:
         raise BenchmarkError("callgrind wrote a profile without a total")
@@ -191,10 +191,10 @@ def _read(profile: str) -> Count:
 
 
 def _allocations(profile: str) -> int:
-    """The number of calls of memory allocators.
+    """Counts the calls of memory allocators in a profile.
 
-    In a profile, a line names the callee (only by its number after the first time), and the next line holds
-    the number of calls.
+    In a profile, a line names the callee (after the first time, only by its number), and the next line
+    contains the number of calls.
     """
     allocators = {
         number
@@ -206,7 +206,7 @@ def _allocations(profile: str) -> int:
 
 
 def _tools() -> dict[str, Any]:
-    """The tools, the C library and the machine, on which the counts depend in addition to the code."""
+    """Returns what the counts depend on besides the code: the tools, the C library and the machine."""
     outputs = (run([tool, "--version"]).output.strip() for tool in ("valgrind", "rustc"))
     valgrind, rustc = (" ".join(re.findall(r"\d+\.\d+[.\d]*", text)[:1]) for text in outputs)
     return {

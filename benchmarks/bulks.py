@@ -1,4 +1,4 @@
-"""Documents that one core can send: bulks to a server that does nothing, compared with Rally."""
+"""Measures how many documents one core can send to a server that does nothing, compared with Rally."""
 
 from __future__ import annotations
 
@@ -38,9 +38,12 @@ def measure(options: Options) -> Outcome:
         notes=(
             f"{corpus.note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
             f"nginx {null_server.version()} on the other core discards the bulks; its replies have no items",
-            "pacenote: all threads, Python included; the difference between a long and a short race",
+            "pacenote: all threads, including Python; the difference between a long and a short race",
             *notes,
-            *(f"pacenote sends {pacenote.median / each.median:,.0f} × as many per core" for each in rally),
+            *(
+                f"pacenote sends {pacenote.median / each.median:,.0f} times as many per core"
+                for each in rally
+            ),
         ),
     )
 
@@ -52,11 +55,13 @@ def _race(track: Path, port: int, folder: Path, core: int) -> peers.PacenoteRun:
 def _rally(
     options: Options, port: int, corpus: Corpus, core: int
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """Figures and notes of Rally, which posts the corpus once and saturates its core."""
+    """Returns the figures and notes of Rally, which posts the corpus once and saturates its core."""
     if missing := peers.rally_missing(options.engines):
         return (), (missing,)
     track = corpus.track("once", _CLIENTS)
     races = [peers.rally(track, port, options.engines, core) for _ in range(options.choose(2, 1))]
     rates = tuple(corpus.documents / (race.result["duration"] / 1000) for race in races)
-    note = f"Rally {peers.rally_version()} posts the corpus once, alone on its core, until its last reply"
+    note = (
+        f"Rally {peers.rally_version()} posts the corpus once, alone on its core; timed until its last reply"
+    )
     return (Figure("documents per second on one core, Rally", "docs/s", rates),), (note,)

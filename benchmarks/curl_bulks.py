@@ -1,4 +1,4 @@
-"""The bulks of a race as files, and curl processes that send them."""
+"""Writes the bulks of a race to files, and sends them with curl processes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CurlRun:
 
 
 def plan_of(home: Path, documents: int) -> Plan:
-    """The plan of a race of generated http_logs; generates its data in `home` if necessary."""
+    """Returns the plan of a race with generated http_logs; generates its data in `home` if necessary."""
     params = {"docs": documents}
     request = RaceRequest(race_id="bulks", home=home, track="http_logs", track_params=params)
     track = load_track(find_track("http_logs"), params, RenderOptions(now=time.time()))
@@ -46,7 +46,7 @@ def plan_of(home: Path, documents: int) -> Plan:
 
 
 def before_bulks(plan: Plan) -> Iterator[Request]:
-    """The requests of the tasks before the first bulk task."""
+    """Yields the requests of the tasks before the first bulk task."""
     for task in plan.tasks:
         if isinstance(task.work, BulkWork):
             return
@@ -55,7 +55,7 @@ def before_bulks(plan: Plan) -> Iterator[Request]:
 
 
 def bulk_task(plan: Plan) -> tuple[PlannedTask, BulkWork]:
-    """The first bulk task of a plan, and its work."""
+    """Returns the first bulk task of a plan, and its work."""
     return next((task, task.work) for task in plan.tasks if isinstance(task.work, BulkWork))
 
 
@@ -64,7 +64,7 @@ def write_bulks(plan: Plan, folder: Path) -> tuple[tuple[Path, ...], ...]:
     task, bulk = bulk_task(plan)
     folder.mkdir()
     written: list[list[Path]] = [[] for _ in range(task.clients)]
-    # Each data file is read once; below, the bulks are put into the order of each client.
+    # Each data file is read only once; the bulks are put into the order of each client below.
     by_file = [_write_file(file, task.clients, bulk.bulk_size, folder) for file in bulk.files]
     for client, paths in enumerate(written):
         first = client % len(by_file)
@@ -79,7 +79,7 @@ def _write_file(file: BulkFile, clients: int, bulk_size: int, folder: Path) -> l
     action = file.action.line.encode() + b"\n"
     lines = Path(file.path).read_bytes().splitlines(keepends=True)
     if len(lines) != file.documents:
-        raise BenchmarkError(f"{Path(file.path).name} holds {len(lines)} documents, not {file.documents}")
+        raise BenchmarkError(f"{Path(file.path).name} contains {len(lines)} documents, not {file.documents}")
     share = file.documents / clients
     written: list[list[Path]] = []
     for client in range(clients):
@@ -94,10 +94,10 @@ def _write_file(file: BulkFile, clients: int, bulk_size: int, folder: Path) -> l
 
 
 def write_curl_config(path: Path, url: str, headers: Mapping[str, str], bodies: tuple[Path, ...]) -> Path:
-    """Writes the configuration of one curl process, which sends all bodies in order over one connection.
+    """Writes the configuration of one curl process, which sends all bodies, in order, over one connection.
 
     curl reads each body while it sends it, as Pacenote does. The empty `Expect` header prevents curl from
-    waiting a round trip for the status 100 before it sends the body.
+    waiting for the status 100 before it sends the body.
     """
     common = ['request = "POST"', 'header = "Expect:"', 'noproxy = "*"', "silent", "show-error"]
     common += [f'header = "{name}: {value}"' for name, value in headers.items()]
@@ -108,7 +108,7 @@ def write_curl_config(path: Path, url: str, headers: Mapping[str, str], bodies: 
 
 
 def run_curl(configs: tuple[Path, ...]) -> CurlRun:
-    """Runs one curl process per configuration at the same time.
+    """Runs one curl process per configuration, all at the same time.
 
     Raises BenchmarkError if a request failed or a process opened a second connection.
     """
@@ -130,12 +130,12 @@ def run_curl(configs: tuple[Path, ...]) -> CurlRun:
 
 
 def size_of(bodies: tuple[tuple[Path, ...], ...]) -> int:
-    """Total size of all bodies in bytes."""
+    """Returns the total size of all bodies in bytes."""
     return sum(path.stat().st_size for paths in bodies for path in paths)
 
 
 def corpus_note(home: Path) -> str:
-    """Size and origin of the generated corpus below `home`, in one line."""
+    """Returns the size and origin of the generated corpus below `home`, in one line."""
     manifest = json.loads(next((home / "corpora").glob("*/*/generated.json")).read_text())
     size = sum(file["bytes"] for file in manifest["files"])
     documents = sum(count for _, count in manifest["counts"])

@@ -1,4 +1,4 @@
-"""Documents on disk, and a track that indexes them, which both Pacenote and Rally can run."""
+"""Generates documents, and a track that indexes them, which both Pacenote and Rally can run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BULK_SIZE = 5000
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A file of documents of http_logs."""
+    """A file with documents of http_logs."""
 
     path: Path
     """Path of the file."""

@@ -1,4 +1,4 @@
-"""The time from the start of the command to the first request of the plan, on an existing cluster."""
+"""Measures the time from the start of the command to the plan's first request to an existing cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TASKS = 3
 
 
 def measure(options: Options) -> Outcome:
-    """Races a tiny track against canned replies, and against a real engine behind the same server."""
+    """Races a tiny track against canned replies, then against a real engine behind the same server."""
     races = range(_races(options))
     with temporary_folder() as folder:
         track = write_track(folder / "track", _TASKS, clients=1)
@@ -38,7 +38,7 @@ def _races(options: Options) -> int:
 
 
 def _against_engine(options: Options, track: Path, folder: Path) -> list[RecordedRace]:
-    """Races for which the server forwards every request to an engine on the same core."""
+    """Runs races in which the server forwards every request to an engine on the same core."""
     with pinned_to(cores()[0]):
         request = EngineRequest(home=options.engines, artifacts=folder)
         with start_cluster(request) as cluster:
@@ -47,7 +47,7 @@ def _against_engine(options: Options, track: Path, folder: Path) -> list[Recorde
 
 
 def _figures(against: str, races: list[RecordedRace]) -> tuple[Figure, Figure, Figure]:
-    """Times from the start of the command to its first request, to that of the plan, and to its exit."""
+    """Returns times since the start of the command: first request, first planned request, and exit."""
 
     def since_start(times_ns: list[int]) -> tuple[float, ...]:
         pairs = zip(times_ns, races, strict=True)

@@ -1,4 +1,4 @@
-"""The time between two tasks during which no request is sent."""
+"""Measures the time between two tasks during which no request is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLIENTS = (1, 8)
 
 
 def measure(options: Options) -> Outcome:
-    """Races twenty tasks of one request per client, with one client and with several."""
+    """Races twenty tasks with one request per client, first with one client and then with several."""
     figures: list[Figure] = []
     targets: list[Target] = []
     notes = ["the server runs on one core, pacenote with all its threads on the other"]
@@ -38,12 +38,12 @@ def _gaps(races: int, clients: int) -> tuple[float, ...]:
 
 
 def _gaps_of(race: RecordedRace, clients: int) -> Iterator[float]:
-    """Milliseconds from the last reply of each task to the first request of the next."""
+    """Yields the milliseconds from the last reply of each task to the first request of the next."""
     grouped: dict[int, list[Exchange]] = {}
     for exchange in race.planned:
         grouped.setdefault(exchange.task, []).append(exchange)
     if [len(grouped.get(task, ())) for task in range(_TASKS)] != [clients] * _TASKS:
-        raise BenchmarkError(f"the server did not receive {clients} requests of each of {_TASKS} tasks")
+        raise BenchmarkError(f"the server did not receive {clients} requests from each of {_TASKS} tasks")
     for task, following in itertools.pairwise(range(_TASKS)):
         ended = max(exchange.replied_ns for exchange in grouped[task])
         yield (min(exchange.arrived_ns for exchange in grouped[following]) - ended) / 1e6

@@ -1,4 +1,4 @@
-"""The speed at which documents are generated."""
+"""Measures the speed at which documents are generated."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from outcome import Figure, Options, Outcome, Target
 _RAM = Path("/dev/shm")
 _LIMIT = 300.0
 _BYTES_EACH = 400
-"""Upper estimate of the size of a document, to check whether all documents fit on the RAM disk."""
+"""Upper estimate of a document's size in bytes, to check whether all documents fit on the RAM disk."""
 
 
 def measure(options: Options) -> Outcome:
-    """Output per CPU time of the whole command, start-up included, and per wall time."""
+    """Measures output per second of CPU time, including startup, and per second of wall time."""
     documents = options.choose(3_000_000, 1_000_000)
     in_ram = _RAM.is_dir() and shutil.disk_usage(_RAM).free > documents * _BYTES_EACH
     per_cpu, per_wall = [], []

@@ -1,4 +1,4 @@
-"""Indexing rate with a real engine, compared with curl processes that send the same bulks."""
+"""Measures the indexing rate with a real engine, compared with curl processes that send the same bulks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from pacenote.provision.engine import EngineRequest
 
 _SETTLE_S = 3.0
 """Seconds to wait before an engine starts, so that the previous one finishes writing, and before it is used,
-so that it finishes its start-up work.
+so that it finishes its startup work.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One indexing run of all documents by one of the two tools."""
+    """One run in which one of the two tools indexes all documents."""
 
     seconds: float
     """Duration of the indexing."""
@@ -40,12 +40,12 @@ class Arm:
     """CPU time of the whole command, in seconds."""
 
     stolen: float
-    """Percent of the CPU time of all cores that went to other virtual machines."""
+    """Percentage of the CPU time of all cores that was used by other virtual machines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Data and folders that both arms use."""
+    """The data and folders that both arms use."""
 
     plan: Plan
     """The plan of the race."""
@@ -54,16 +54,16 @@ class Setting:
     """Number of documents."""
 
     home: Path
-    """The home folder of the races, with the corpus."""
+    """The home folder of the races; it contains the corpus."""
 
     engines: Path
-    """The home folder that engines are assembled in."""
+    """The home folder in which engines are assembled."""
 
     folder: Path
     """The temporary folder of the benchmark."""
 
     bodies: tuple[tuple[Path, ...], ...]
-    """Files with the bodies of the bulks, by client."""
+    """Files with the bulk bodies, by client."""
 
 
 def measure(options: Options) -> Outcome:
@@ -130,7 +130,7 @@ def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> Arm:
 
 
 def _index_task(setting: Setting, record: dict[str, Any]) -> dict[str, Any]:
-    """The result of the index task. Raises BenchmarkError if it did not send the bulks that curl sends."""
+    """Returns the index task's result. Raises BenchmarkError if its bulks differ from those of curl."""
     planned, _ = curl_bulks.bulk_task(setting.plan)
     task: dict[str, Any] = next(task for task in record["tasks"] if task["task"] == planned.name)
     sent = task["accounting"]["requests"], task["work"]["done"]
@@ -140,7 +140,7 @@ def _index_task(setting: Setting, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _curl(setting: Setting, cluster: EmbeddedCluster) -> Arm:
-    """Sends the requests of the race before its bulks, then runs one curl process per client of the task."""
+    """Sends the requests that precede the bulks, then runs one curl process per client of the task."""
     for request in curl_bulks.before_bulks(setting.plan):
         _send(cluster.rest(), request)
     _, bulk = curl_bulks.bulk_task(setting.plan)
@@ -184,10 +184,10 @@ def _outcome(documents: int, races: list[Arm], curls: list[Arm], data_note: str)
         targets=(Target("documents per second, pacenote / four curl", ratio, 1.0, "ratio", at_most=False),),
         notes=(
             data_note,
-            "engine and senders share all cores without pinning; each arm gets a newly started engine",
-            "the race is timed by its index task, curl from the start of the first process to the last exit",
+            "engine and clients share all cores without pinning; each arm gets a newly started engine",
+            "race: the time of its index task; curl: from the start of the first process to the last exit",
             "the whole race includes Python, recording and control traffic, but not generation",
             f"driver threads take {threads.median / curl_cpu.median:.2f} × curl's CPU time",
-            f"at most {stolen:.1f} % of the CPU time during an arm went to other virtual machines",
+            f"at most {stolen:.1f} % of the CPU time during an arm was used by other virtual machines",
         ),
     )

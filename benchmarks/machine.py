@@ -1,4 +1,4 @@
-"""The machine: its description and load, and commands that run on it, pinned to cores and measured."""
+"""Describes the machine and its load, and runs commands on it, pinned to cores and measured."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class FinishedCommand:
     """Exit code, or the negative number of the signal that killed the command."""
 
     started_ns: int
-    """Time just before the start, in nanoseconds of the monotonic clock, which all processes share."""
+    """Time just before the start, in nanoseconds on the monotonic clock, which all processes share."""
 
     ended_ns: int
-    """Time just after the end, in nanoseconds of the monotonic clock."""
+    """Time just after the end, in nanoseconds on the monotonic clock."""
 
     cpu_s: float
-    """CPU time in seconds, user and system, of the process and its ended children."""
+    """User and system CPU time, in seconds, of the process and its ended children."""
 
     output: str
     """Standard output and standard error."""
@@ -53,12 +53,12 @@ class FinishedCommand:
 
     @property
     def wall_s(self) -> float:
-        """Wall time in seconds."""
+        """The wall time in seconds."""
         return (self.ended_ns - self.started_ns) / 1e9
 
 
 class RunningCommand:
-    """A command that runs. The caller must call `wait` or `stop`."""
+    """A running command. The caller must call `wait` or `stop`."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self._command = command
@@ -73,7 +73,7 @@ class RunningCommand:
         )
 
     def wait(self, accepted_codes: Sequence[int] = (0,)) -> FinishedCommand:
-        """Waits for the end. Raises BenchmarkError with the last lines of output for any other exit code."""
+        """Waits for the end. Raises BenchmarkError with the last output lines for any other exit code."""
         timeout = threading.Timer(_TIMEOUT_S, self._process.kill)
         timeout.start()
         try:
@@ -106,18 +106,18 @@ class RunningCommand:
 def run(
     command: Sequence[str], environment: Mapping[str, str] | None = None, accepted_codes: Sequence[int] = (0,)
 ) -> FinishedCommand:
-    """Runs a command to its end; `environment` is added to that of this process. Raises as `wait`."""
+    """Runs a command to its end; `environment` is added to that of this process. Raises as `wait` does."""
     return RunningCommand(command, environment).wait(accepted_codes)
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process, but Python may cache compiled modules, as in an installation."""
+    """Returns this process's environment, but lets Python cache compiled modules, as in an installation."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @functools.cache
 def cores() -> tuple[int, int]:
-    """The cores for the server and for the measured process, from the cores usable at the first call.
+    """Returns the cores for the server and for the measured process, of the cores usable at the first call.
 
     Raises BenchmarkError if only one core is usable.
     """
@@ -128,13 +128,13 @@ def cores() -> tuple[int, int]:
 
 
 def pinned(core: int, command: Sequence[str]) -> list[str]:
-    """The command with a prefix that pins it to one core."""
+    """Returns the command with a prefix that pins it to one core."""
     return ["taskset", "--cpu-list", str(core), *command]
 
 
 @contextmanager
 def pinned_to(core: int) -> Iterator[None]:
-    """Pins this thread, and processes that it starts, to one core until the end of the block."""
+    """Pins this thread, and the processes that it starts, to one core until the end of the block."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -145,7 +145,7 @@ def pinned_to(core: int) -> Iterator[None]:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder that is removed at the end of the block.
+    """Yields a folder that is removed at the end of the block.
 
     All users may enter it, because engines do not run as root.
     """
@@ -157,7 +157,7 @@ def temporary_folder() -> Iterator[Path]:
 
 @contextmanager
 def engine_home() -> Iterator[Path]:
-    """The home folder for engines: PACENOTE_BENCH_HOME, which is kept, or else a temporary folder."""
+    """Yields the home folder for engines: PACENOTE_BENCH_HOME, which is kept, or a temporary folder."""
     kept = os.environ.get("PACENOTE_BENCH_HOME")
     if kept:
         yield Path(kept)
@@ -167,7 +167,7 @@ def engine_home() -> Iterator[Path]:
 
 
 def describe(repository: Path) -> dict[str, Any]:
-    """The environment of a run: everything that may affect its figures, without names and paths."""
+    """Returns the environment of a run: everything that may affect its figures, without names and paths."""
     environment = dataclasses.asdict(read_environment())
     for private in ("name", "host_name"):
         environment.pop(private)
@@ -189,7 +189,7 @@ class CpuTicks:
 
 
 def cpu_ticks() -> CpuTicks:
-    """CPU time of all cores since boot, from /proc/stat."""
+    """Reads the CPU time of all cores since boot from /proc/stat."""
     with Path("/proc/stat").open() as file:
         user, nice, system, idle, iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
     busy = user + nice + system + irq + softirq
@@ -197,7 +197,7 @@ def cpu_ticks() -> CpuTicks:
 
 
 class CpuShares(NamedTuple):
-    """Shares of the CPU time of all cores during a period, in percent."""
+    """Percentages of the CPU time of all cores during a period."""
 
     used: float
     """Time in which this machine ran programs or the kernel."""
@@ -207,7 +207,7 @@ class CpuShares(NamedTuple):
 
 
 def cpu_shares_since(before: CpuTicks) -> CpuShares:
-    """The shares of CPU time since `before`."""
+    """Returns the percentages of CPU time since `before`."""
     now = cpu_ticks()
     total = max(1, now.total - before.total)
     return CpuShares(100 * (now.busy - before.busy) / total, 100 * (now.steal - before.steal) / total)
@@ -223,7 +223,7 @@ def _commit(repository: Path) -> str | None:
 
 
 def _version(command: str) -> str | None:
-    """The version number that `COMMAND --version` prints; None if the command is not installed."""
+    """Returns the version number that `COMMAND --version` prints, or None if it is not installed."""
     if shutil.which(command) is None:
         return None
     output = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout

@@ -1,4 +1,4 @@
-"""The memory that a long race takes: ten million searches, with every sample stored."""
+"""Measures the memory that a long race needs: ten million searches, with every sample stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIMIT_MB = 200.0
 
 
 def measure(options: Options) -> Outcome:
-    """Peak resident memory of the whole command, compared with a race of a hundredth of the operations."""
+    """Measures the peak resident memory of the whole command, and of a race with 1 % of the operations."""
     missing = null_server.missing()
     if missing:
         return Outcome(skipped=missing)

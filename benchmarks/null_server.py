@@ -1,7 +1,7 @@
-"""A server that does nothing: nginx answers every request immediately, like an Elasticsearch without data.
+"""A server that does nothing: nginx answers every request at once, like an empty Elasticsearch node.
 
 It runs as one process on one core, with its own configuration and files, and ends with the benchmark. Replies
-to searches and bulks are short; replies to control traffic have the fields that Pacenote and Rally read.
+to searches and bulks are short; replies to control traffic contain the fields that Pacenote and Rally read.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _NODE = {
     "plugins": [],
     "modules": [],
 }
-# Locations of nginx: the longest prefix that matches is used; `=` matches the exact path.
+# nginx locations: the longest matching prefix is used; `=` matches the exact path.
 _REPLIES: Mapping[str, Any] = {
     "= /": _ROOT,
     "/": {"acknowledged": True},
@@ -133,31 +133,31 @@ class NullServer:
     """A running server."""
 
     port: int
-    """The port that it listens on."""
+    """The port on which the server listens."""
 
     pid: int
     """The process id of the server."""
 
     def cpu_s(self) -> float:
-        """CPU time that the server has used, in seconds."""
+        """Returns the CPU time that the server has used, in seconds."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def missing() -> str:
-    """Why the server cannot run; empty if it can."""
+    """Returns the reason why the server cannot run, or an empty string."""
     return "" if _nginx() else "nginx, which the null server uses, is not installed (apt-get install nginx)"
 
 
 def version() -> str:
-    """The version of nginx."""
+    """Returns the version of nginx."""
     output = subprocess.run([_nginx() or "nginx", "-v"], capture_output=True, text=True, check=False).stderr
     return output.strip().rpartition("/")[2]
 
 
 @contextmanager
 def null_server(core: int | None, upstream: int | None = None) -> Iterator[NullServer]:
-    """Runs a server until the end of the block, on `core` or, if that is None, on any core.
+    """Runs a server until the end of the block, on `core`, or on any core if that is None.
 
     `upstream` is the port of an engine on this machine: the server then answers only `/` itself and forwards
     all other requests. Raises BenchmarkError if the server does not start.
@@ -189,7 +189,7 @@ def _locations(upstream: int | None) -> str:
 
 
 def _nginx() -> str | None:
-    # The folder of nginx is often not in the PATH of users other than root.
+    # nginx's folder is often not in the PATH of users other than root.
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 
 

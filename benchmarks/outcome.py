@@ -1,4 +1,4 @@
-"""The result of a benchmark: figures, the limits that they are compared with, and their JSON."""
+"""The result of a benchmark: figures, the limits with which they are compared, and their JSON."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run a benchmark."""
+    """The options of a benchmark."""
 
     quick: bool
     """Whether the run only tests the benchmark: it is short, and its figures are not stored."""
 
     engines: Path
-    """The home folder that engines are assembled in."""
+    """The home folder in which engines are assembled."""
 
     def choose(self, full: int, quick: int) -> int:
-        """`quick` for a quick run, otherwise `full`."""
+        """Returns `quick` for a quick run, otherwise `full`."""
         return quick if self.quick else full
 
 
@@ -36,7 +36,7 @@ class Figure:
     """One quantity, measured several times in one run."""
 
     name: str
-    """Name in tables."""
+    """The name shown in tables."""
 
     unit: str
     """Unit of the values."""
@@ -50,7 +50,7 @@ class Figure:
         return statistics.median(self.values)
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON document, with median, minimum and maximum."""
+        """Returns the JSON document, with median, minimum and maximum."""
         spread = {"median": self.median, "min": min(self.values), "max": max(self.values)}
         quoted = {name: _short(value) for name, value in spread.items()}
         return {"name": self.name, "unit": self.unit, **quoted, "values": [_short(v) for v in self.values]}
@@ -58,10 +58,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A measured value and the limit that it should meet."""
+    """A measured value, and the limit that it should meet."""
 
     what: str
-    """The quantity, as named in tables."""
+    """The name of the quantity in tables."""
 
     measured: float
     """The measured value, in `unit`."""
@@ -73,7 +73,7 @@ class Target:
     """Unit of the value and the limit."""
 
     at_most: bool
-    """Whether the limit is the largest allowed value, not the smallest."""
+    """Whether the limit is the largest allowed value instead of the smallest."""
 
     @property
     def met(self) -> bool:
@@ -94,7 +94,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one benchmark."""
+    """The outcome of one benchmark."""
 
     figures: tuple[Figure, ...] = ()
     """The measured quantities."""
@@ -106,7 +106,7 @@ class Outcome:
     """Remarks about the run, one line each."""
 
     skipped: str = ""
-    """Why the benchmark did not run; empty if it did."""
+    """The reason why the benchmark did not run, or an empty string."""
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document."""
@@ -119,11 +119,11 @@ class Outcome:
 
 
 def percentile(values: tuple[float, ...], q: float) -> float:
-    """The smallest measured value that is not exceeded by at least `q` percent of the values."""
+    """Returns the smallest measured value that at least `q` percent of the values do not exceed."""
     ranked = sorted(values)
     return ranked[max(0, math.ceil(q / 100 * len(ranked)) - 1)]
 
 
 def _short(value: float) -> float:
-    """The value with five significant digits, because measurements are not more precise."""
+    """Rounds a value to five significant digits, because measurements are not more precise."""
     return float(f"{value:.5g}")

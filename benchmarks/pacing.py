@@ -1,4 +1,4 @@
-"""Lateness of the driver at a thousand scheduled requests per second."""
+"""Measures the driver's lateness at a thousand scheduled requests per second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _P99_US = 250.0
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """A configuration that is raced several times."""
+    """A configuration with which several races are run."""
 
     clients: int
     """Number of clients."""
@@ -40,7 +40,7 @@ class _Arm:
 
 @dataclass(frozen=True, slots=True)
 class _Lateness:
-    """The lateness of one race, and the load of the driver's threads."""
+    """The lateness in one race, and the load of the driver's threads."""
 
     p50_us: float
     """Median in microseconds."""
@@ -56,7 +56,7 @@ _ARMS = tuple(_Arm(clients, spin_us) for spin_us in (_DEFAULT_US, 0, _SPIN_US) f
 
 
 def measure(options: Options) -> Outcome:
-    """Races all configurations in turn; the server runs on one core, Pacenote on another."""
+    """Races with all configurations in turn; the server runs on one core, and Pacenote on another."""
     if missing := null_server.missing():
         return Outcome(skipped=missing)
     seconds = options.choose(4, 2)
@@ -77,8 +77,8 @@ def measure(options: Options) -> Outcome:
         notes=(
             f"{_RATE:,} searches/s for {seconds} s after 1 s of warm-up, as recorded by the race",
             f"nginx {null_server.version()} on one core, pacenote with all its threads on the other",
-            "lateness at the server: arrival minus schedule, the earliest request is on time; includes "
-            "the delay of the server",
+            "lateness at the server: arrival minus schedule; the request with the least delay counts as on"
+            " time; includes the server's own delay",
             f"p99 of lateness at the server: {percentile(at_server.values, 99):.3g} µs",
         ),
     )
@@ -118,16 +118,16 @@ def _targets(measurements: dict[_Arm, list[_Lateness]]) -> Iterator[Target]:
 
 
 def _lateness_at_server(folder: Path, seconds: int) -> Figure:
-    """Lateness from the arrival times that a server records, independent of the driver's clock.
+    """Measures lateness from the arrival times that a server records, independently of the driver's clock.
 
-    The server does not know the start of the schedule, so the request with the least delay counts as on time.
+    The server does not know when the schedule started, so the request with the least delay counts as on time.
     """
     parameters = {"clients": 1, "target-throughput": _RATE, "warmup-time-period": 0, "time-period": seconds}
     operation = {"operation-type": "raw-request", "path": "/"}
     race = record_race(peers.write_track(folder, "recorded", operation, parameters), folder / "home")
     arrivals = [exchange.arrived_ns for exchange in race.planned]
     if len(arrivals) != _RATE * seconds:
-        raise BenchmarkError(f"the server received {len(arrivals):,} requests of {_RATE * seconds:,}")
+        raise BenchmarkError(f"the server received {len(arrivals):,} of {_RATE * seconds:,} requests")
     offsets = [arrival - number * 1_000_000_000 // _RATE for number, arrival in enumerate(arrivals)]
     start = min(offsets)
     return Figure("lateness at the server", "µs", tuple((offset - start) / 1000 for offset in offsets))

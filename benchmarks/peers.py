@@ -1,6 +1,6 @@
-"""Single runs of Pacenote and of the tools that it is compared with: wrk and Rally.
+"""Runs Pacenote and the tools with which it is compared, wrk and Rally, once each.
 
-Each run returns the results that the tool reports, and the CPU time that the system counted for it.
+Each run returns the results that the tool reports, and the CPU time that the operating system measured.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PacenoteRun:
-    """A race of Pacenote."""
+    """A race that Pacenote ran."""
 
     command: FinishedCommand
     """The command that ran the race."""
@@ -37,7 +37,7 @@ class PacenoteRun:
 
     @property
     def task(self) -> Record:
-        """The last task, which is measured. Raises BenchmarkError if a request of it failed."""
+        """The last task, which is the measured one. Raises BenchmarkError if one of its requests failed."""
         task: Record = self.record["tasks"][-1]
         if task["accounting"]["failed"] or task["accounting"]["unanswered"]:
             raise BenchmarkError(f"requests of task {task['task']} failed")
@@ -60,7 +60,7 @@ class WrkRun:
 
 @dataclass(frozen=True, slots=True)
 class RallyRun:
-    """A race of Rally."""
+    """A race that Rally ran."""
 
     command: FinishedCommand
     """The command that ran the race."""
@@ -72,13 +72,13 @@ class RallyRun:
 def pacenote(
     track: Path, port: int, home: Path, core: int | None = None, options: Sequence[str] = ()
 ) -> PacenoteRun:
-    """Races a track with Pacenote against a server on this machine; `core` None means all cores."""
+    """Races a track with Pacenote against a server on this machine, on one core, or on all if it is None."""
     race_id = f"race-{time.monotonic_ns()}"
     command = [
         *(PACENOTE, "race", "--pipeline=benchmark-only", f"--target-hosts=127.0.0.1:{port}"),
         *(f"--track-path={track}", f"--race-id={race_id}", "--quiet", *options),
     ]
-    # A void race is accepted too (code 3): the caller checks the results that it uses.
+    # A void race (code 3) is also accepted: the caller checks the results that it uses.
     done = run(_on(core, command), environment={"PACENOTE_HOME": str(home)}, accepted_codes=(0, 3))
     return PacenoteRun(done, json.loads((home / "races" / race_id / "race.json").read_text()))
 
@@ -98,18 +98,21 @@ def wrk(port: int, folder: Path, core: int, seconds: int, connections: int) -> W
     done = run(_on(core, ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script), url]))
     counted = re.search(r"(\d+) requests in", done.output)
     if counted is None or "Non-2xx" in done.output or "Socket errors" in done.output:
-        raise BenchmarkError(f"requests of wrk failed: {' / '.join(done.output.splitlines()[-4:])}")
+        raise BenchmarkError(f"wrk requests failed: {' / '.join(done.output.splitlines()[-4:])}")
     return WrkRun(int(counted[1]), done.cpu_s, done.wall_s)
 
 
 def wrk_version() -> str:
-    """The version of wrk."""
+    """Returns the version of wrk."""
     found = re.search(r"[\d.]+\S*", run(["wrk", "-v"], accepted_codes=(0, 1)).output)
     return found[0] if found else "unknown"
 
 
 def rally_missing(engines: Path) -> str:
-    """Why Rally cannot run; empty if it can. Installs Rally into the folder of the engines if necessary."""
+    """Returns the reason why Rally cannot run, or an empty string.
+
+    Installs Rally into the engines' folder if necessary.
+    """
     try:
         _rally(engines)
     except BenchmarkError as error:
@@ -126,7 +129,7 @@ def rally(track: Path, port: int, engines: Path, core: int | None = None) -> Ral
     command = [
         *(str(_rally(engines)), "race", "--pipeline=benchmark-only", f"--target-hosts=127.0.0.1:{port}"),
         *(f"--track-path={track}", "--offline", "--on-error=abort", "--quiet"),
-        # Otherwise Rally refuses to start while another race is running on this machine.
+        # Otherwise, Rally does not start while another race is running on this machine.
         "--kill-running-processes",
     ]
     done = run(_on(core, command), environment={"HOME": str(home)})
@@ -140,13 +143,13 @@ def rally(track: Path, port: int, engines: Path, core: int | None = None) -> Ral
 
 
 def rally_version() -> str:
-    """The version of Rally that is installed."""
+    """Returns the installed version of Rally."""
     return _RALLY
 
 
 @functools.cache
 def _rally(engines: Path) -> Path:
-    """Path of Rally's command, in a separate environment because its dependencies differ."""
+    """Returns the path of Rally's command; it has its own environment because its dependencies differ."""
     environment = engines / f"rally-{_RALLY}"
     command = environment / "bin" / "esrally"
     if not command.is_file():
@@ -166,7 +169,7 @@ def write_track(
 ) -> Path:
     """Writes a track that both Pacenote and Rally can run, with one task; returns its folder.
 
-    `parameters` are those of the task, such as its number of clients.
+    `parameters` are the task's parameters, such as its number of clients.
     """
     track = folder / name
     track.mkdir()
@@ -179,6 +182,6 @@ def write_track(
 
 
 def search(**parameters: float) -> tuple[Record, Record]:
-    """The operation of a small search, and the parameters of its task, for `write_track`."""
+    """Returns the operation of a small search, and the parameters of its task, for `write_track`."""
     body = json.loads(null_server.SEARCH_BODY)
     return {"operation-type": "search", "index": "logs", "body": body}, parameters

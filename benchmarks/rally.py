@@ -1,8 +1,8 @@
-"""Indexing rate with a real engine on the same cores, compared with Rally.
+"""Measures the indexing rate with a real engine on the same cores, compared with Rally.
 
 Rally connects only to Elasticsearch 8 and later. Both tools therefore reach the embedded engine through the
-same nginx, which answers `/` as such an Elasticsearch and removes the version from media types; its cost is
-the same for both.
+same nginx, which answers `/` like an Elasticsearch 8 node and removes the version from media types; its cost
+is the same for both.
 """
 
 from __future__ import annotations
@@ -129,9 +129,9 @@ def _outcome(pacenote_arms: list[_Arm], rally_arms: list[_Arm], note: str) -> Ou
         notes=(
             f"{note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
             f"Rally {peers.rally_version()}; both through nginx {null_server.version()}, which answers like"
-            " Elasticsearch 8, because Rally does not connect to other engines",
-            "engine, nginx and senders share all cores without pinning; each arm gets a newly started engine",
+            " an Elasticsearch 8 node, because Rally does not connect to other engines",
+            "engine, nginx and clients share all cores without pinning; each arm gets a newly started engine",
             "documents per second of the index task, from its first request to its last reply",
-            f"Rally's whole command takes {rally_wall.median / pacenote_wall.median:.1f} × as long",
+            f"Rally's whole command takes {rally_wall.median / pacenote_wall.median:.1f} times as long",
         ),
     )

@@ -1,4 +1,4 @@
-"""Races of a tiny track against a server that records when requests arrive."""
+"""Races a tiny track against a server that records when requests arrive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from machine import PACENOTE, PYTHON, FinishedCommand, cores, pinned, run
 from outcome import BenchmarkError
 
 DRIVER = "pacenote"
-"""User agent of the driver; that of control traffic differs."""
+"""The driver's user agent; control traffic has a different one."""
 
 _SERVER = Path(__file__).with_name("recording_server.py")
 
@@ -23,10 +23,10 @@ class Exchange:
     """A request and its reply as the server recorded them."""
 
     arrived_ns: int
-    """Time at which the request began to arrive, in nanoseconds of the monotonic clock."""
+    """Time at which the request began to arrive, in nanoseconds on the monotonic clock."""
 
     replied_ns: int
-    """Time just before the reply was sent, in nanoseconds of the monotonic clock."""
+    """Time just before the reply was sent, in nanoseconds on the monotonic clock."""
 
     agent: str
     """User agent of the request."""
@@ -38,7 +38,7 @@ class Exchange:
     """Path and query."""
 
     mark: str
-    """The `x-opaque-id` of the request: the number of its task; empty for control traffic."""
+    """The `x-opaque-id` of the request: the number of its task, or an empty string for control traffic."""
 
     @property
     def planned(self) -> bool:
@@ -47,7 +47,7 @@ class Exchange:
 
     @property
     def task(self) -> int:
-        """Number of the task of the tiny track that the request belongs to."""
+        """Number of the task in the tiny track to which the request belongs."""
         return int(self.mark)
 
 
@@ -70,7 +70,7 @@ class RecordedRace:
 def write_track(folder: Path, tasks: int, clients: int) -> Path:
     """Writes a track with `tasks` tasks and returns its folder.
 
-    In each task, each client sends one cheap request, which is marked with the number of the task.
+    In each task, each client sends one cheap request, which is marked with the task's number.
     """
     schedule: list[Mapping[str, Any]] = [
         {
@@ -92,9 +92,9 @@ def write_track(folder: Path, tasks: int, clients: int) -> Path:
 
 
 def record_race(track: Path, home: Path, upstream: int | None = None) -> RecordedRace:
-    """Runs a race of a track, the server on one core and Pacenote on another.
+    """Races a track, with the server on one core and Pacenote on another.
 
-    `upstream` is the port of the engine that requests are forwarded to; None for canned replies. Raises
+    `upstream` is the port of the engine to which requests are forwarded, or None for canned replies. Raises
     BenchmarkError if the race fails.
     """
     serving, measured = cores()

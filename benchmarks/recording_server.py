@@ -1,9 +1,9 @@
-"""A server that answers every request of Pacenote to a cluster and records the times of requests and replies.
+"""A server that answers every request that Pacenote sends to a cluster, and records the times of both.
 
-Runs as a separate process: `recording_server.py LOG [UPSTREAM_PORT]`. It prints the port it listens on, and
-writes the log as JSON when it receives SIGTERM. With an upstream port, it forwards every request to a real
-engine on this machine and returns the engine's reply, so that the times of a real race can be recorded;
-otherwise it sends canned replies. One thread serves all connections, so that times are in the order of
+Runs as a separate process: `recording_server.py LOG [UPSTREAM_PORT]`. It prints the port on which it listens,
+and writes the log as JSON when it receives SIGTERM. With an upstream port, it forwards every request to a
+real engine on this machine and returns the engine's reply, so that the times of a real race can be recorded;
+otherwise it sends canned replies. One thread serves all connections, so the times are in the order of the
 events.
 """
 
@@ -47,7 +47,7 @@ _ROOT = {
 
 
 def canned(path: str) -> bytes:
-    """The complete reply to a request for `path`, including the head."""
+    """Returns the complete reply to a request for `path`, including the head."""
     reply: Any = _ROOT if path == "/" else {"acknowledged": True}
     reply = next((document for start, document in _CANNED if path.startswith(start)), reply)
     body = json.dumps(reply).encode()
@@ -57,7 +57,7 @@ def canned(path: str) -> bytes:
 
 @dataclass
 class Connection:
-    """A connection of a client."""
+    """A client's connection."""
 
     socket: socket.socket
     """The accepted socket."""
@@ -80,7 +80,7 @@ class Connection:
         return bool(data)
 
     def take_request(self) -> bytes | None:
-        """The next request; None until it has arrived completely."""
+        """Returns the next request, or None until it has arrived completely."""
         length = message_length(self.pending)
         if length is None or length > len(self.pending):
             return None
@@ -90,7 +90,7 @@ class Connection:
 
 
 def message_length(data: bytes | bytearray) -> int | None:
-    """The length in bytes of the first message in `data`; None until its head is complete.
+    """Returns the length in bytes of the first message in `data`, or None until its head is complete.
 
     Supports only bodies with a content length.
     """
@@ -101,7 +101,7 @@ def message_length(data: bytes | bytearray) -> int | None:
 
 
 def header(head: bytes, name: str) -> str:
-    """The value of a header; empty if it is missing."""
+    """Returns the value of a header, or an empty string if it is missing."""
     for line in head.decode("latin-1").split("\r\n")[1:]:
         key, _, value = line.partition(":")
         if key.strip().lower() == name:
@@ -110,14 +110,14 @@ def header(head: bytes, name: str) -> str:
 
 
 class Upstream:
-    """A connection to the real engine that requests are forwarded to."""
+    """A connection to the real engine to which requests are forwarded."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def forward(self, request: bytes) -> bytes:
-        """The engine's reply, byte for byte; it must have a content length, as small replies have."""
+        """Returns the engine's reply, byte for byte; it must have a content length, as small replies do."""
         self._socket.sendall(request)
         reply = bytearray()
         while (length := message_length(reply)) is None or len(reply) < length:
@@ -140,11 +140,11 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port that the server listens on."""
+        """The port on which the server listens."""
         return int(self._listener.getsockname()[1])
 
     def serve(self) -> NoReturn:
-        """Serves until the process is terminated."""
+        """Serves requests until the process is terminated."""
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._listener:
@@ -184,7 +184,7 @@ class Server:
 
 
 def main() -> None:
-    """Serves, and writes the log when the process is terminated."""
+    """Serves requests, and writes the log when the process is terminated."""
     log = Path(sys.argv[1])
     server = Server(Upstream(int(sys.argv[2])) if len(sys.argv) > 2 else None)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -1,7 +1,7 @@
-"""Measures Pacenote and compares it with its limits: `make bench`, or `benchmarks/run.py --only NAME`.
+"""Measures Pacenote and compares it with its targets: `make bench`, or `benchmarks/run.py --only NAME`.
 
 Prints every figure, stores the results in `benchmarks/results` and rewrites the outcome in the README. A
-floor that is not met is printed and stored as missed; the exit code is 1 only if a benchmark could not run.
+target that is not met is printed and stored as missed; the exit code is 1 only if a benchmark could not run.
 With `--quick`, runs are short and nothing is stored.
 """
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if document is not None and not given.quick:
                 _store(name, document)
     if not given.quick:
-        # From all stored results, so that a single benchmark can be repeated.
+        # The README is written from all stored results, so that a single benchmark can be repeated.
         rewrite(_HERE / "README.md", read_results(_HERE / "results", _BENCHMARKS))
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""CPU time of the driver per small search against a server that does nothing, compared with wrk and Rally."""
+"""Measures CPU time per small search with a server that does nothing, compared with wrk and Rally."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def measure(options: Options) -> Outcome:
         notes=(
             f"{_CLIENTS} clients, replies below 500 B, nginx {null_server.version()} on the other core",
             "pacenote: the whole process, all samples stored; the difference between a long and a short race",
-            f"wrk {peers.wrk_version()}: the whole process, one thread, a request that is built once",
+            f"wrk {peers.wrk_version()}: the whole process, one thread, a request that is built only once",
             *notes,
             *(f"Rally takes {each.median / cpu.median:,.0f} × pacenote's CPU time" for each in rally[1:]),
         ),
@@ -52,7 +52,7 @@ def measure(options: Options) -> Outcome:
 
 
 class _PacenoteArm:
-    """Races of Pacenote and their measurements."""
+    """Races with Pacenote, and their measurements."""
 
     def __init__(self, folder: Path, server: NullServer, core: int, options: Options) -> None:
         self._home, self._port, self._core = folder / "home", server.port, core
@@ -84,7 +84,7 @@ class _PacenoteArm:
 
 
 class _WrkArm:
-    """Runs of wrk and their measurements."""
+    """Runs of wrk, and their measurements."""
 
     def __init__(self, folder: Path, server: NullServer, core: int, seconds: int) -> None:
         self._folder, self._port, self._core, self._seconds = folder, server.port, core, seconds
@@ -105,7 +105,7 @@ class _WrkArm:
 def _rally(
     options: Options, server: NullServer, folder: Path, core: int
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """Rally's rate on a core that it saturates, and the CPU time per search that follows from it."""
+    """Returns Rally's rate on a core that it saturates, and the CPU time per search derived from it."""
     missing = peers.rally_missing(options.engines)
     if missing:
         return (), (missing,)

@@ -1,4 +1,4 @@
-"""Start-up time of Pacenote: of its import and of its help."""
+"""Measures Pacenote's startup time: of its import and of its help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMANDS = {
 
 
 def measure(options: Options) -> Outcome:
-    """Wall time of each command, run in turn, after one round that is not counted."""
+    """Measures the wall time of the commands, run in turn, after one round that is not counted."""
     times: dict[str, list[float]] = {name: [] for name in _COMMANDS}
     for turn in range(1 + options.choose(10, 3)):
         for name, command in _COMMANDS.items():

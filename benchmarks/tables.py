@@ -1,4 +1,4 @@
-"""Results as Markdown, for the README."""
+"""Formats results as Markdown for the README."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Document = Mapping[str, Any]
 
 
 def read_results(folder: Path, names: Iterable[str]) -> dict[str, Document]:
-    """The stored results in the order of `names`; benchmarks without a stored result are omitted."""
+    """Returns the stored results in the order of `names`; benchmarks without a stored result are omitted."""
     paths = {name: folder / f"{name}.json" for name in names}
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 
@@ -32,17 +32,17 @@ def rewrite(readme: Path, results: Mapping[str, Document]) -> None:
 
 
 def markdown(results: Mapping[str, Document]) -> str:
-    """The floors, then the figures of each benchmark with the command and date of its run."""
+    """Returns the targets, then the figures of each benchmark with the command and date of its run."""
     if not results:
         return "No run has been stored yet.\n"
-    parts = ["### Floors", "", *_floors(results), ""]
+    parts = ["### Targets", "", *_targets(results), ""]
     for name, document in results.items():
         parts += [f"### {name}", "", *_benchmark(document), ""]
     parts += ["### Environment", "", *_environments(results)]
     return "\n".join(parts) + "\n"
 
 
-def _floors(results: Mapping[str, Document]) -> Sequence[str]:
+def _targets(results: Mapping[str, Document]) -> Sequence[str]:
     rows: list[Sequence[str]] = []
     for name, document in results.items():
         for target in document["targets"]:
@@ -51,11 +51,11 @@ def _floors(results: Mapping[str, Document]) -> Sequence[str]:
             measured = _figure(target["measured"], target["unit"])
             verdict = "met" if target["met"] else "**missed**"
             rows.append((name, target["what"], limit, measured, verdict))
-    return _table(("benchmark", "what", "floor", "measured", "outcome"), rows) if rows else ()
+    return _table(("benchmark", "what", "target", "measured", "outcome"), rows) if rows else ()
 
 
 def _benchmark(document: Document) -> Sequence[str]:
-    """The figures and notes of one benchmark."""
+    """Returns the figures and notes of one benchmark."""
     quick = ", **quick: not to be quoted**" if document["quick"] else ""
     lines = [f"`{document['command']}`, {document['date']}{quick}", ""]
     if document["skipped"]:
@@ -70,14 +70,14 @@ def _benchmark(document: Document) -> Sequence[str]:
     lines += [f"- {note}" for note in document["notes"]]
     load, used, stolen = (document["processor"][k] for k in ("load_before", "used_percent", "stolen_percent"))
     lines.append(
-        f"- load before: {load}; CPU time of all cores: {used} % used, {stolen} % used by other virtual"
-        " machines"
+        f"- load before: {load}; CPU time of all cores: {used} % used by this machine, {stolen} % by"
+        " other virtual machines"
     )
     return lines
 
 
 def _environments(results: Mapping[str, Document]) -> Sequence[str]:
-    """One line for each environment, with the benchmarks that ran in it."""
+    """Returns one line for each environment, with the benchmarks that ran in it."""
     names_by_text: dict[str, list[str]] = {}
     for name, document in results.items():
         environment = document["environment"]
@@ -101,7 +101,7 @@ def _figure(value: float, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    """The value with three significant digits, or all digits of its integer part."""
+    """Formats a value with three significant digits, or with all digits of its integer part."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

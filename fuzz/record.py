@@ -1,12 +1,12 @@
-"""Records responses of a real engine as they were sent over the wire: `record.py HOST:PORT FOLDER`.
+"""Records a real engine's responses as they are sent over the wire: `record.py HOST:PORT FOLDER`.
 
-Writes one file per kind of response, including head and framing; the name of a response to HEAD starts with
-`head-`. Creates, uses and deletes the index `seeds`. Does not send requests whose responses identify the
+Writes one file per kind of response, including head and framing; the names of responses to HEAD start with
+`head-`. Creates, uses and deletes the index `seeds`. Sends no request whose response would identify the
 machine.
 
-Files whose name ends with `-chunked` are recorded responses that were converted to chunks: engines that use
-chunks are newer than the recorded ones. `expected.json` holds what Python's own client reads from each file:
-status, length and CRC-32 of the body.
+Files whose names end with `-chunked` are recorded responses that were converted to chunks, because only
+engines newer than the recorded ones send chunks. `expected.json` contains the status, and the length and
+CRC-32 of the body, that Python's HTTP client reads from each file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GZIP = "accept-encoding: gzip\r\n"
 
 
 def bulk(first: int, number: object) -> bytes:
-    """A bulk of ten documents; the fifth has `number` in its field `n`."""
+    """Returns a bulk of ten documents; the field `n` of the fifth is `number`."""
     lines = []
     for at in range(first, first + 10):
         lines.append(json.dumps({"index": {"_id": str(at)}}))
@@ -63,7 +63,7 @@ REQUESTS: tuple[tuple[str, str, str, bytes], ...] = (
 
 
 def exchange(address: tuple[str, int], line: str, headers: str, body: bytes) -> bytes:
-    """Sends one request on a new connection; returns all bytes until none arrive for a second."""
+    """Sends one request on a new connection; returns all bytes received until none arrive for a second."""
     head = f"{line} HTTP/1.1\r\nhost: {address[0]}\r\n{headers}"
     if body:
         head += f"content-length: {len(body)}\r\n"
@@ -84,7 +84,7 @@ def _receive(connection: socket.socket) -> bytes:
 
 
 def chunked(response: bytes) -> bytes:
-    """Converts a response to chunks of 300 bytes, as Netty writes them."""
+    """Converts a response to chunks of 300 bytes, in the form in which Netty writes them."""
     head, _, body = response.partition(b"\r\n\r\n")
     lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"content-length:")]
     pieces = [body[at : at + 300] for at in range(0, len(body), 300)]
@@ -93,7 +93,7 @@ def chunked(response: bytes) -> bytes:
 
 
 class _Recorded:
-    """Recorded bytes in place of the socket that `http.client` reads from."""
+    """Recorded bytes in place of the socket from which `http.client` reads."""
 
     def __init__(self, response: bytes) -> None:
         self._response = response
@@ -103,7 +103,7 @@ class _Recorded:
 
 
 def expected(name: str, recorded: bytes) -> dict[str, int]:
-    """Status, length and CRC-32 of a response, as read by Python's client."""
+    """Returns a response's status, and its body's length and CRC-32, as Python's client reads them."""
     method = "HEAD" if name.startswith("head-") else "GET"
     response = http.client.HTTPResponse(_Recorded(recorded), method=method)  # type: ignore[arg-type]
     response.begin()

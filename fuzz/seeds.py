@@ -1,4 +1,4 @@
-"""Writes the initial corpora: recorded responses, their chunks, and their compressed bodies."""
+"""Writes the initial fuzzing corpora: recorded responses, their chunks, and their compressed bodies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main() -> None:
             _write("chunked", path, body)
         elif b"content-encoding: gzip" in head and body:
             _write("gzip", path, body)
-            # Only the deflated data: the header and the trailer that engines write have a fixed length.
+            # The deflated data alone: the header and trailer that engines write have a fixed length.
             _write("gzip", path.with_name(f"{path.name}-deflated"), body[10:-8])
 
 
