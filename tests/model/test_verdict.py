@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pacenote.model.race_record import DocumentCheck, Verdict
-from pacenote.model.result import SamplesKept
+from pacenote.model.result import SampleCounts
 from pacenote.model.verdict import determine_verdict
 from support.records import bulk, paced, record, task, times
 
@@ -44,12 +44,12 @@ def test_late_sends_make_a_race_suspect():
 
 
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
-    lossy = task(samples=SamplesKept(kept=900, lost=100, from_s=3.0))
+    lossy = task(samples=SampleCounts(kept=900, lost=100, from_s=3.0))
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(
         "suspect", ("task 'search': 100 of 1,000 samples were lost: the disk was too slow for them",)
     )
     assert (
-        determine_verdict(record(tasks=(task(samples=SamplesKept(left_out=100, from_s=3.0)),))).state
+        determine_verdict(record(tasks=(task(samples=SampleCounts(left_out=100, from_s=3.0)),))).state
         == "valid"
     )
 

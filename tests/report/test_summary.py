@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from pacenote.model.race_record import DocumentCheck, RecordedClient, RecordedCorpus, Verdict
-from pacenote.model.result import FailureGroup, LevelChange, SamplesKept, Steadiness
+from pacenote.model.result import FailureGroup, LevelChange, SampleCounts, Steadiness
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.report.rows import Note
 from pacenote.report.summary import build_report
@@ -300,11 +300,11 @@ def test_a_steady_task_has_no_note(steady):
 
 
 def test_samples_that_were_not_stored_are_reported_unless_storing_is_turned_off():
-    some = task(samples=SamplesKept(kept=20_000_000, left_out=5_000, from_s=312.4))
+    some = task(samples=SampleCounts(kept=20_000_000, left_out=5_000, from_s=312.4))
     assert notes(build_report(record(tasks=(some,))), "Samples") == [
         ("search", "5,000 samples were not stored, starting at 312 s")
     ]
-    none = task(samples=SamplesKept(left_out=5_000, from_s=0.0))
+    none = task(samples=SampleCounts(left_out=5_000, from_s=0.0))
     assert not notes(build_report(record(tasks=(none,))), "Samples")
 
 

@@ -52,7 +52,7 @@ fn race(port: &str, kind: &str, operations: &str, folder: &Path) -> Result<(), B
     loop {
         for event in race.wait(Duration::from_mins(1)) {
             match event {
-                RaceEvent::TaskFinished(result) => succeeded += result.accounting.succeeded,
+                RaceEvent::TaskFinished(result) => succeeded += result.operation_totals.succeeded,
                 RaceEvent::Finished(summary) => {
                     let expected = operations * u64::from(kind.clients);
                     return match summary.error.or(summary.aborted) {

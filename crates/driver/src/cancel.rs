@@ -13,7 +13,7 @@ pub struct Cancellation<'a> {
     /// The step, which one of its other tasks may complete.
     pub step: &'a StepState,
     /// The race, which the caller may stop and a failure may abort.
-    pub race: &'a RaceState,
+    pub race_state: &'a RaceState,
     /// Notified when something other than the clock may end a wait.
     pub stop_notify: &'a Notify,
 }
@@ -21,8 +21,8 @@ pub struct Cancellation<'a> {
 impl Cancellation<'_> {
     /// Returns why no new operation may begin, or `None` while the step continues.
     pub fn stop_reason(&self) -> Option<EndedBy> {
-        if self.race.stop_level() != StopLevel::Run {
-            let aborted = self.race.aborted().is_some();
+        if self.race_state.stop_level() != StopLevel::Run {
+            let aborted = self.race_state.abort_reason().is_some();
             return Some(if aborted { EndedBy::Aborted } else { EndedBy::Stopped });
         }
         self.step.is_completed().then_some(EndedBy::CompletedBy)

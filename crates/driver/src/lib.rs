@@ -31,14 +31,13 @@
 //! | `race_state.rs`, `step_state.rs` | the state that threads share during a race, and during a step |
 //! | `plan_to_record.rs` | what the recorders and the collector need to know of a plan |
 //! | `cancel.rs` | cancellation of clients |
-//! | `client_id.rs`, `units.rs`, `error.rs` | [`ClientId`], nanoseconds, [`DriveError`] |
+//! | `task_client_id.rs`, `units.rs`, `error.rs` | [`TaskClientId`], nanoseconds, [`DriveError`] |
 //!
 //! Dependencies run from `race` through `coordinator` and `worker` to `schedule` and `python`, then `operation`, then
-//! `response` and `transport`, never back. `plan_to_record` is above `operation`; only `race` and `worker` use it. State
-//! that threads share is below all of them.
+//! `response` and `transport`, never back. `plan_to_record` is above `operation`; only `race` and `worker` use it.
+//! State that threads share is below all of them.
 
 mod cancel;
-mod client_id;
 mod coordinator;
 mod error;
 mod health;
@@ -51,11 +50,11 @@ mod response;
 mod schedule;
 mod step_state;
 mod summary;
+mod task_client_id;
 pub mod transport;
 mod units;
 mod worker;
 
-pub use client_id::ClientId;
 pub use error::DriveError;
 pub use pacenote_record::{TaskResult, recover_series};
 pub use python::{
@@ -65,3 +64,4 @@ pub use python::{
 pub use race::{Race, RaceProgress};
 pub use race_state::{RaceEvent, StopLevel};
 pub use summary::{RaceSummary, ThreadSummary};
+pub use task_client_id::TaskClientId;

@@ -31,7 +31,7 @@ pub fn retention_policy(samples: SampleRetention) -> RetentionPolicy {
 pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
     let info = |task: &PlannedTask| {
         let PlannedExtent { warmup_ns, end_ns, iterations } = PlannedExtent::of(task);
-        let operations = iterations.or_else(|| match &task.work {
+        let planned_operations = iterations.or_else(|| match &task.work {
             TaskWork::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
             _ => None,
         });
@@ -41,15 +41,15 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
             operation_type: task.operation_type.clone(),
             unit: task.unit.clone(),
             clients: task.clients,
-            paced: !matches!(task.pace, TaskPacing::Unpaced {}),
+            paced: !matches!(task.pacing, TaskPacing::Unpaced {}),
             open_loop: task.open_loop,
             warmup_ns,
             end_ns,
-            interval_ns: match task.pace {
+            interval_ns: match task.pacing {
                 TaskPacing::Deterministic { interval_s } => Some(seconds_to_nanos(interval_s)),
                 _ => None,
             },
-            operations,
+            planned_operations,
         }
     };
     plan.tasks.iter().map(info).collect()

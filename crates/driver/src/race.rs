@@ -51,11 +51,11 @@ impl Race {
     ///
     /// If a host cannot be resolved, a certificate or key cannot be read, or the system refuses a thread or a file.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
-        let endpoints = endpoints(&plan)?;
+        let endpoints = cluster_endpoints(&plan)?;
         raise_descriptor_limit();
         let plan = Arc::new(with_accept_encoding(plan));
-        let workers = worker_count(&plan);
-        let state = Arc::new(RaceState::new(workers, plan.steps.len()));
+        let worker_count = worker_count(&plan);
+        let state = Arc::new(RaceState::new(worker_count, plan.steps.len()));
         let python = PythonBridge::for_plan(&plan, &endpoints)?;
         let bridge = python.as_ref().map(|new| Arc::clone(&new.bridge));
         let collector = Collector::new(folder, task_infos(&plan))?;
@@ -63,18 +63,18 @@ impl Race {
         let context = WorkerContext {
             endpoints: Arc::clone(&endpoints[0]),
             bridge: bridge.clone(),
-            race: Arc::clone(&state),
+            race_state: Arc::clone(&state),
             record_sender: RecordSender::new(sender, retention_policy(plan.driver.samples)),
             plan,
         };
-        let mut pool = WorkerPool::spawn_workers(&context, workers)?;
+        let mut pool = WorkerPool::spawn_workers(&context, worker_count)?;
         if let Some(new) = python {
             pool.spawn_request_thread(new.requests, Arc::clone(&state))?;
         }
-        let published = Arc::clone(&state);
+        let race_state = Arc::clone(&state);
         let coordinator = spawn("control", move || {
             let summary = Coordinator { pool, context }.run(collector, deliveries);
-            published.publish(RaceEvent::Finished(Box::new(summary)));
+            race_state.publish(RaceEvent::Finished(Box::new(summary)));
         })?;
         Ok(Self { state, bridge, coordinator: Some(coordinator) })
     }
@@ -96,8 +96,8 @@ impl Race {
     pub fn progress(&self) -> RaceProgress {
         let elapsed_s = self.state.elapsed_ns(Instant::now()) as f64 / 1e9;
         let progress = self.state.progress();
-        let step = (progress.completed + 1).min(progress.steps);
-        RaceProgress { step, steps: progress.steps, elapsed_s, tasks: progress.tasks.clone() }
+        let step = (progress.completed_steps + 1).min(progress.total_steps);
+        RaceProgress { step, steps: progress.total_steps, elapsed_s, tasks: progress.running_tasks.clone() }
     }
 
     /// Ends the race with at least this stop level: no new operation begins.
@@ -128,7 +128,7 @@ fn with_accept_encoding(mut plan: Plan) -> Plan {
 
 /// Returns the endpoints of every cluster, the cluster under test first. They are prepared before any worker starts,
 /// because resolving names and reading files blocks.
-fn endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
+fn cluster_endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
     let mut system = SystemRoots::default();
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
     targets.map(|target| Ok(Endpoint::for_cluster(target, &mut system)?)).collect()
@@ -148,7 +148,7 @@ fn worker_count(plan: &Plan) -> usize {
         0 => cores,
         threads => threads as usize,
     };
-    wanted.min(plan.clients() as usize).max(1)
+    wanted.min(plan.race_client_count() as usize).max(1)
 }
 
 #[cfg(test)]

@@ -37,15 +37,15 @@ pub enum RaceEvent {
     Finished(Box<RaceSummary>),
 }
 
-/// Progress of the current step.
+/// Progress of the steps of a race, with that of its running tasks.
 #[derive(Debug, Clone, Default)]
-pub struct StepProgress {
+pub struct StepsProgress {
     /// Steps that have ended.
-    pub completed: usize,
+    pub completed_steps: usize,
     /// Number of steps in the plan.
-    pub steps: usize,
-    /// The running tasks of the step.
-    pub tasks: Vec<TaskProgress>,
+    pub total_steps: usize,
+    /// Progress of the running tasks.
+    pub running_tasks: Vec<TaskProgress>,
 }
 
 /// The state that all threads of a race share.
@@ -53,27 +53,27 @@ pub struct StepProgress {
 pub struct RaceState {
     level: AtomicU8,
     /// The first error that ended the race.
-    aborted: Mutex<Option<String>>,
-    /// Notifiers, one per worker and one for the bridge to Python, that wake clients that wait for something other than
-    /// time.
+    abort_reason: Mutex<Option<String>>,
+    /// Wake clients and requests whose wait may have to end before its time: one notifier per worker, then one for the
+    /// bridge to Python.
     stop_notifies: Vec<Arc<Notify>>,
     events: Mutex<VecDeque<RaceEvent>>,
     event_published: Condvar,
-    progress: Mutex<StepProgress>,
+    progress: Mutex<StepsProgress>,
     /// When the first step began; all times of the race count from here.
     started: Mutex<Option<Instant>>,
 }
 
 impl RaceState {
-    /// Returns the state of a race that has not begun, for `workers` workers and `steps` steps.
-    pub fn new(workers: usize, steps: usize) -> Self {
+    /// Returns the state of a race that has not begun, for `worker_count` workers and `step_count` steps.
+    pub fn new(worker_count: usize, step_count: usize) -> Self {
         Self {
             level: AtomicU8::new(StopLevel::Run as u8),
-            aborted: Mutex::default(),
-            stop_notifies: (0..=workers).map(|_| Arc::default()).collect(),
+            abort_reason: Mutex::default(),
+            stop_notifies: (0..=worker_count).map(|_| Arc::default()).collect(),
             events: Mutex::default(),
             event_published: Condvar::new(),
-            progress: Mutex::new(StepProgress { steps, ..StepProgress::default() }),
+            progress: Mutex::new(StepsProgress { total_steps: step_count, ..StepsProgress::default() }),
             started: Mutex::default(),
         }
     }
@@ -95,13 +95,13 @@ impl RaceState {
 
     /// Ends the race because of an error.
     pub fn abort(&self, reason: String) {
-        lock(&self.aborted).get_or_insert(reason);
+        lock(&self.abort_reason).get_or_insert(reason);
         self.stop(StopLevel::Finish);
     }
 
     /// Returns the error that ended the race.
-    pub fn aborted(&self) -> Option<String> {
-        lock(&self.aborted).clone()
+    pub fn abort_reason(&self) -> Option<String> {
+        lock(&self.abort_reason).clone()
     }
 
     /// Wakes all waiting clients, so that they check whether to continue.
@@ -117,8 +117,8 @@ impl RaceState {
     }
 
     /// Notifies the clients of a worker, when they may have to stop.
-    pub fn stop_notify(&self, worker: usize) -> Arc<Notify> {
-        Arc::clone(&self.stop_notifies[worker])
+    pub fn stop_notify(&self, worker_index: usize) -> Arc<Notify> {
+        Arc::clone(&self.stop_notifies[worker_index])
     }
 
     /// Queues an event for the caller.
@@ -136,7 +136,7 @@ impl RaceState {
     }
 
     /// Returns the progress, for reading or updating.
-    pub fn progress(&self) -> MutexGuard<'_, StepProgress> {
+    pub fn progress(&self) -> MutexGuard<'_, StepsProgress> {
         lock(&self.progress)
     }
 

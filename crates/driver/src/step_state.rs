@@ -16,7 +16,7 @@ pub struct StepState {
     tasks: Vec<TaskState>,
     /// Whether a task that completes the step has ended; no new operations begin after that.
     completed: AtomicBool,
-    race: Arc<RaceState>,
+    race_state: Arc<RaceState>,
 }
 
 /// The state of a task while its step runs.
@@ -24,10 +24,10 @@ pub struct StepState {
 pub struct TaskState {
     /// Position of the task in the plan.
     pub task_index: u32,
-    /// Set by the first client that starts; all times of the task count from here.
+    /// Set by the first client that starts or, without having started, ends; all times of the task count from here.
     origin: OnceLock<Instant>,
     /// Clients that have not ended the task.
-    remaining: AtomicU32,
+    clients_left: AtomicU32,
     /// The unit of the first success; only runners in Python name one.
     unit: OnceLock<String>,
 }
@@ -36,22 +36,22 @@ pub struct TaskState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerShare {
     /// Number of the worker, from 0.
-    pub worker: usize,
+    pub worker_index: usize,
     /// Number of workers.
-    pub workers: usize,
+    pub worker_count: usize,
 }
 
 impl WorkerShare {
     /// Returns whether the worker runs a client, given by its number in the race. Clients are assigned to workers
     /// round-robin, so that few clients use as many cores as possible.
     pub fn runs(self, race_client: u32) -> bool {
-        race_client as usize % self.workers == self.worker
+        race_client as usize % self.worker_count == self.worker_index
     }
 }
 
 impl TaskState {
-    /// Returns when the task began; the first call sets it to `now`.
-    pub fn origin(&self, now: Instant) -> Instant {
+    /// Begins the task at `now` unless it has begun; returns when it began.
+    pub fn ensure_begun(&self, now: Instant) -> Instant {
         *self.origin.get_or_init(|| now)
     }
 
@@ -63,21 +63,21 @@ impl TaskState {
 
 impl StepState {
     /// Creates a step that is about to run.
-    pub fn new(plan: &Arc<Plan>, index: usize, race: &Arc<RaceState>) -> Self {
+    pub fn new(plan: &Arc<Plan>, index: usize, race_state: &Arc<RaceState>) -> Self {
         let mut tasks: Vec<TaskState> = Vec::new();
         for allocation in plan.steps[index].task_allocations() {
             match tasks.iter_mut().find(|task| task.task_index == allocation.task) {
-                Some(task) => *task.remaining.get_mut() += 1,
+                Some(task) => *task.clients_left.get_mut() += 1,
                 None => tasks.push(TaskState {
                     task_index: allocation.task,
                     origin: OnceLock::new(),
-                    remaining: AtomicU32::new(1),
+                    clients_left: AtomicU32::new(1),
                     unit: OnceLock::new(),
                 }),
             }
         }
         let completed = AtomicBool::new(false);
-        Self { plan: Arc::clone(plan), index, tasks, completed, race: Arc::clone(race) }
+        Self { plan: Arc::clone(plan), index, tasks, completed, race_state: Arc::clone(race_state) }
     }
 
     /// Returns the position of the step in the plan.
@@ -86,7 +86,7 @@ impl StepState {
     }
 
     /// Returns the step in the plan.
-    pub fn step(&self) -> &Step {
+    pub fn planned(&self) -> &Step {
         &self.plan.steps[self.index]
     }
 
@@ -108,7 +108,7 @@ impl StepState {
 
     /// Returns the clients of the step that a worker runs.
     pub fn clients_of(&self, share: WorkerShare) -> impl Iterator<Item = &ClientAllocation> {
-        self.step().client_allocations.iter().filter(move |allocation| share.runs(allocation.race_client))
+        self.planned().client_allocations.iter().filter(move |allocation| share.runs(allocation.race_client))
     }
 
     /// Returns whether another task has completed the step.
@@ -118,15 +118,15 @@ impl StepState {
 
     /// Records that a client has ended a task, which may complete the step.
     pub fn client_ended(&self, task: &TaskState) {
-        let last = task.remaining.fetch_sub(1, Ordering::AcqRel) == 1;
-        let completes = match self.step().completed_by {
+        let last = task.clients_left.fetch_sub(1, Ordering::AcqRel) == 1;
+        let completes = match self.planned().completed_by {
             Some(CompletedBy::Task { task: by }) => by == task.task_index,
             Some(CompletedBy::Any {}) => true,
             None => false,
         };
         if last && completes {
             self.completed.store(true, Ordering::Relaxed);
-            self.race.wake_all();
+            self.race_state.wake_all();
         }
     }
 }
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn few_clients_are_spread_over_all_workers() {
-        let clients_of = |worker| {
-            let share = WorkerShare { worker, workers: 4 };
+        let clients_of = |worker_index| {
+            let share = WorkerShare { worker_index, worker_count: 4 };
             [0, 1, 5].into_iter().filter(|client| share.runs(*client)).collect::<Vec<u32>>()
         };
         assert_eq!(

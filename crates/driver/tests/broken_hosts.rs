@@ -42,11 +42,14 @@ fn a_host_that_is_killed_under_load_ends_the_race_and_its_results_are_kept() {
         why.starts_with(&format!("127.0.0.1:{} cannot be reached in task second: ", server.port)),
         "{why}"
     );
-    assert_eq!(race.task("first").accounting.succeeded, 40);
+    assert_eq!(race.task("first").operation_totals.succeeded, 40);
     let second = race.task("second");
     assert_eq!(second.ended_by, EndedBy::Aborted);
-    assert!(second.accounting.succeeded >= 60, "{:?}", second.accounting);
-    assert_eq!(race.samples.len() as u64, 40 + second.accounting.succeeded + second.accounting.failed);
+    assert!(second.operation_totals.succeeded >= 60, "{:?}", second.operation_totals);
+    assert_eq!(
+        race.samples.len() as u64,
+        40 + second.operation_totals.succeeded + second.operation_totals.failed
+    );
     assert_eq!(race.summary.samples, race.samples.len() as u64);
     assert!(second.errors.iter().all(|error| ["reset", "connect"].contains(&error.error_class.as_str())));
 }
@@ -79,7 +82,10 @@ fn a_host_that_is_killed_while_no_request_is_in_flight_is_detected() {
         assert!(took.as_secs_f64() < LONG_S / 10.0, "{took:?}");
         let why = race.summary.aborted.unwrap();
         assert!(why.starts_with("127.0.0.1:") && why.contains("refused"), "{why}");
-        assert_eq!(race.tasks.iter().find(|task| task.task == "before").unwrap().accounting.succeeded, 3);
+        assert_eq!(
+            race.tasks.iter().find(|task| task.task == "before").unwrap().operation_totals.succeeded,
+            3
+        );
     }
 }
 
@@ -102,8 +108,8 @@ fn each_reset_connection_is_one_failure_and_the_race_continues() {
     let result = race.task("search");
     assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
     // No request is sent twice, and every next request finds an open connection.
-    assert_eq!((server.requests().len(), result.accounting.operations), (200, 200));
-    assert_eq!((result.accounting.succeeded, result.accounting.failed), (100, 100));
+    assert_eq!((server.requests().len(), result.operation_totals.begun), (200, 200));
+    assert_eq!((result.operation_totals.succeeded, result.operation_totals.failed), (100, 100));
     assert_eq!(result.failed_service_time.as_ref().unwrap().count, 100);
     assert_eq!(result.errors.iter().map(|error| error.count).sum::<u64>(), 100);
     assert!(result.errors.iter().all(|error| error.error_class == "reset"), "{:?}", result.errors);
@@ -215,7 +221,7 @@ fn a_race_that_is_stopped_twice_drops_operations_and_counts_them_as_unanswered()
     };
     let race =
         run_with(&plan(server.port, &[request_task("search", 2, 1000), sleep_task("after", 1.0)]), stop);
-    let accounting = race.task("search").accounting;
+    let accounting = race.task("search").operation_totals;
     assert_eq!((accounting.succeeded, accounting.failed, accounting.unanswered), (10, 0, 2));
     assert_eq!((race.tasks.len(), race.samples.len()), (1, 10));
     assert!(race.summary.stopped && race.summary.aborted.is_none());

@@ -157,8 +157,8 @@ fn documents_rejected_with_429_are_sent_again_without_the_others_in_the_same_ope
     let sent: Vec<Vec<u64>> = server.requests().iter().map(numbers).collect();
     assert_eq!(sent, [vec![0, 1, 2, 3, 4], vec![0, 3, 4], vec![3]]);
     let result = race.task("index");
-    let accounting = result.accounting;
-    assert_eq!((accounting.operations, accounting.requests, accounting.retried), (1, 3, 2));
+    let accounting = result.operation_totals;
+    assert_eq!((accounting.begun, accounting.requests, accounting.retried), (1, 3, 2));
     assert_eq!((accounting.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     let errors: Vec<_> = result.errors.iter().map(|error| (error.status, error.count)).collect();
     assert_eq!(errors, [(Some(400), 1)], "documents that eventually succeed must not count as errors");
@@ -173,14 +173,14 @@ fn documents_with_status_429_after_the_last_retry_are_rejected() {
     let race = run(&plan(server.port, &[five_documents(folder.path(), 1)]));
     assert_eq!(server.requests().iter().map(numbers).collect::<Vec<_>>(), [vec![0, 1, 2, 3, 4], vec![1, 2]]);
     let result = race.task("index");
-    assert_eq!((result.accounting.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
+    assert_eq!((result.operation_totals.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     assert_eq!(result.errors[0].status, Some(429));
     // All documents eventually succeed, so the operation is a success with one retry.
     let server = Server::start(|_, before| {
         Some(if before == 0 { bulk_response(&[201, 429, 201, 201, 201]) } else { bulk_response(&[201]) })
     });
     let race = run(&plan(server.port, &[five_documents(folder.path(), 1)]));
-    let accounting = race.task("index").accounting;
+    let accounting = race.task("index").operation_totals;
     assert_eq!((accounting.failed, accounting.retried, race.task("index").work.weight), (0, 1, 5));
     // Without retries.
     let server = Server::start(|_, _| Some(bulk_response(&[201, 429, 201, 201, 201])));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::{ClientId, PythonEvent, StopLevel};
+use pacenote_driver::{PythonEvent, StopLevel, TaskClientId};
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 use support::python::{CLIENT, prepared, queued_task, race, runner_task, search, success};
@@ -20,7 +20,7 @@ use support::{
 };
 
 /// The second client of the first task.
-const SECOND: ClientId = ClientId { task_index: 0, client_number: 1 };
+const SECOND: TaskClientId = TaskClientId { task_index: 0, client_number: 1 };
 
 const MS: i64 = 1_000_000;
 
@@ -66,7 +66,7 @@ fn a_slow_client_does_not_delay_other_clients() {
     let by_slow = server.requests().iter().filter(|seen| seen.connection == slow).count();
     // The slow client has time for two requests in 0.8 s; if it had its own schedule, it would have to send 50.
     assert!((1..=10).contains(&by_slow), "{by_slow}");
-    assert_eq!((server.requests().len(), finished.task("search").accounting.succeeded), (200, 200));
+    assert_eq!((server.requests().len(), finished.task("search").operation_totals.succeeded), (200, 200));
     let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
     due.sort_unstable();
     assert_eq!(due, (0..200).map(|number| number * 4 * MS).collect::<Vec<_>>());
@@ -88,7 +88,7 @@ fn operations_that_wait_for_a_free_client_are_counted_and_are_not_late() {
     for open_loop in [true, false] {
         let finished = stalled(open_loop);
         let result = finished.task("search");
-        let accounting = result.accounting;
+        let accounting = result.operation_totals;
         assert_eq!((accounting.succeeded, accounting.unsent), (40, 0));
         assert_eq!(accounting.waited, waited(&finished.samples), "{open_loop}");
         assert!((28..=40).contains(&accounting.waited), "{open_loop} {accounting:?}");
@@ -104,7 +104,10 @@ fn operations_that_wait_for_a_free_client_are_counted_and_are_not_late() {
 #[test]
 fn in_a_task_without_a_schedule_no_operation_waits() {
     let server = Server::start(|_, _| success_response());
-    assert_eq!(run(&plan(server.port, &[request_task("search", 2, 20)])).task("search").accounting.waited, 0);
+    assert_eq!(
+        run(&plan(server.port, &[request_task("search", 2, 20)])).task("search").operation_totals.waited,
+        0
+    );
 }
 
 #[test]
@@ -116,9 +119,9 @@ fn operations_that_exceed_the_capacity_of_the_clients_are_counted_as_unsent() {
         let mut plan = plan(server.port, &[task]);
         plan["driver"]["threads"] = threads.into();
         let result = run(&plan).task("search").clone();
-        let accounting = result.accounting;
-        assert_eq!(accounting.operations + accounting.unsent, 50, "{accounting:?}");
-        assert!((4..=20).contains(&accounting.operations), "{accounting:?}");
+        let accounting = result.operation_totals;
+        assert_eq!(accounting.begun + accounting.unsent, 50, "{accounting:?}");
+        assert!((4..=20).contains(&accounting.begun), "{accounting:?}");
         assert_eq!(result.ended_by, EndedBy::Time);
     }
 }
@@ -132,7 +135,7 @@ fn clients_share_their_iterations_and_warm_up_is_what_is_due_first() {
         let mut plan = plan(server.port, &[task]);
         plan["driver"]["threads"] = threads.into();
         let finished = run(&plan);
-        let accounting = finished.task("search").accounting;
+        let accounting = finished.task("search").operation_totals;
         assert_eq!((accounting.warmup, accounting.measured), (20, 40));
         let (warmup, measured): (Vec<&Sample>, Vec<&Sample>) =
             finished.samples.iter().partition(|sample| sample.warmup);
@@ -153,14 +156,17 @@ fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
         race.stop(StopLevel::Finish);
     });
     let result = race.task("search");
-    assert_eq!((result.accounting.succeeded, result.accounting.unanswered), (1, 0));
+    assert_eq!((result.operation_totals.succeeded, result.operation_totals.unanswered), (1, 0));
     assert_eq!((result.ended_by, race.summary.stopped), (EndedBy::Stopped, true));
 
     let failing = Server::start(|_, _| json_response(500, &json!({})));
     let mut strict = plan(failing.port, &[slow("search")]);
     strict["driver"]["on_error"] = "abort".into();
     let race = run(&strict);
-    assert_eq!((race.task("search").accounting.failed, race.task("search").ended_by), (1, EndedBy::Aborted));
+    assert_eq!(
+        (race.task("search").operation_totals.failed, race.task("search").ended_by),
+        (1, EndedBy::Aborted)
+    );
 
     let tasks = [slow("search"), request_task("other", 1, 10)];
     let mut both = plan(server.port, &tasks);
@@ -168,7 +174,7 @@ fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
     both["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
     let race = run(&both);
     assert_eq!(race.task("search").ended_by, EndedBy::CompletedBy);
-    assert!(race.task("search").accounting.operations <= 1);
+    assert!(race.task("search").operation_totals.begun <= 1);
 }
 
 #[test]
@@ -179,7 +185,7 @@ fn failures_do_not_change_the_schedule() {
         let mut plan = plan(port, &[open("search", 2, 200.0, 20)]);
         plan["driver"]["on_error"] = "continue-on-network".into();
         let race = run(&plan);
-        assert_eq!((race.task("search").accounting.failed, race.samples.len()), (40, 40));
+        assert_eq!((race.task("search").operation_totals.failed, race.samples.len()), (40, 40));
         assert!(race.samples.iter().all(|sample| sample.sent >= sample.due), "a failure caused a burst");
     }
 }
@@ -207,7 +213,10 @@ fn clients_that_share_a_schedule_post_every_document_once() {
     assert_eq!(posted.len(), 700);
     assert_eq!(posted.into_iter().collect::<BTreeSet<_>>(), lines.into_iter().collect());
     let result = finished.task("index");
-    assert_eq!((result.work.weight, result.ended_by, result.accounting.unsent), (700, EndedBy::Source, 0));
+    assert_eq!(
+        (result.work.weight, result.ended_by, result.operation_totals.unsent),
+        (700, EndedBy::Source, 0)
+    );
 }
 
 #[test]
@@ -234,7 +243,7 @@ fn a_client_that_waits_for_its_source_takes_no_operation_from_other_clients() {
         _ => {}
     });
     let result = finished.task("search");
-    assert_eq!((result.accounting.succeeded, result.accounting.operations), (21, 21));
+    assert_eq!((result.operation_totals.succeeded, result.operation_totals.begun), (21, 21));
     let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
     due.sort_unstable();
     assert_eq!(due, (0..21).map(|number| number * 5 * MS).collect::<Vec<_>>());
@@ -259,8 +268,8 @@ fn operations_of_ended_runners_are_executed_by_another_runner_and_counted_once()
         PythonEvent::RunOperation { query_id, .. } => bridge.complete(*query_id, success(1, false)).unwrap(),
         _ => prepared(bridge, event),
     });
-    let accounting = finished.task("own").accounting;
-    assert_eq!((accounting.operations, accounting.succeeded, accounting.unsent), (15, 15, 0));
+    let accounting = finished.task("own").operation_totals;
+    assert_eq!((accounting.begun, accounting.succeeded, accounting.unsent), (15, 15, 0));
 }
 
 #[test]
@@ -282,7 +291,7 @@ fn a_worker_whose_clients_all_enter_a_task_late_does_not_catch_up() {
     // Each client sleeps and enters the task on its own thread, and the host may start either thread late. A client
     // that caught up would have operations that were due before it entered.
     assert!(late.iter().all(|sample| sample.due >= 150 * MS), "the late client sent a backlog: {late:?}");
-    assert_eq!(finished.task("second").accounting.waited, waited(&second));
+    assert_eq!(finished.task("second").operation_totals.waited, waited(&second));
 }
 
 #[test]
@@ -294,7 +303,7 @@ fn a_spin_wait_sends_nothing_early_and_lets_other_clients_run() {
         let mut plan = on_one_thread(&server, task);
         plan["driver"]["spin_us"] = 3000.into();
         let finished = run(&plan);
-        assert_eq!(finished.task("search").accounting.succeeded, 60);
+        assert_eq!(finished.task("search").operation_totals.succeeded, 60);
         assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
     }
 }

@@ -93,7 +93,10 @@ fn a_search_continues_after_the_sort_values_of_its_last_hit_until_a_page_is_shor
     assert_eq!(after, [&one[..], &one[..]].concat());
     assert!(request_bodies(&server).iter().all(|body| body["sort"][0]["n"] == "asc" && body["size"] == 2));
     let result = race.task("paged");
-    assert_eq!((result.work.weight, result.accounting.operations, result.accounting.requests), (6, 2, 6));
+    assert_eq!(
+        (result.work.weight, result.operation_totals.begun, result.operation_totals.requests),
+        (6, 2, 6)
+    );
     assert!(result.sub_operations.is_empty());
 }
 
@@ -117,7 +120,10 @@ fn paging_ends_at_the_given_number_of_pages_or_after_an_empty_page() {
     let race = run(&plan(server.port, &tasks));
     assert_eq!((race.task("three").work.weight, race.task("all").work.weight), (3, 3));
     let strict = race.task("strict");
-    assert_eq!((strict.work.weight, strict.accounting.failed, strict.accounting.requests), (0, 1, 1));
+    assert_eq!(
+        (strict.work.weight, strict.operation_totals.failed, strict.operation_totals.requests),
+        (0, 1, 1)
+    );
     assert_eq!(strict.errors[0].error_class, "condition");
     assert_eq!(strict.errors[0].reason, "1 of 2 pages were fetched; the result has no further page");
 }
@@ -136,7 +142,7 @@ fn a_failed_page_fails_the_operation_and_ends_it() {
         paged(with_body("GET", "/_search", &json!({})), json!({"kind": "search_after"}), 5, Value::Null);
     let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
     let result = race.task("paged");
-    assert_eq!((result.work.weight, result.accounting.failed, server.requests().len()), (0, 1, 2));
+    assert_eq!((result.work.weight, result.operation_totals.failed, server.requests().len()), (0, 1, 2));
     assert_eq!(result.errors[0].error_class, "search-timeout");
 }
 
@@ -181,7 +187,10 @@ fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
     let json_type = "content-type: application/json".to_owned();
     assert!(server.requests()[1..].iter().all(|seen| seen.headers.contains(&json_type)));
     let result = race.task("scroll");
-    assert_eq!((result.work.weight, result.accounting.requests, result.accounting.failed), (3, 4, 0));
+    assert_eq!(
+        (result.work.weight, result.operation_totals.requests, result.operation_totals.failed),
+        (3, 4, 0)
+    );
     let (service, processing) =
         (result.service_time.as_ref().unwrap(), result.processing_time.as_ref().unwrap());
     assert!(
@@ -203,7 +212,7 @@ fn clearing_a_scroll_does_not_count_as_lateness() {
     let mut task = calls_task("scroll", 6, &[call]);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
     let result = run(&plan(server.port, &[task])).task("scroll").clone();
-    assert_eq!(result.accounting.requests, 12);
+    assert_eq!(result.operation_totals.requests, 12);
     assert!(result.latency.unwrap().max_ms >= 200.0, "the next operations must wait for the clearing");
     assert!(result.lateness.unwrap().percentiles[0].ms < 50.0);
 }
@@ -269,7 +278,7 @@ fn an_sql_cursor_is_followed_and_closed_if_pages_remain() {
         ("POST /_sql?format=json", json!({"cursor": "c3"})),
     ];
     assert_eq!(sent, expected.map(|(line, body)| (line.to_owned(), body)));
-    assert_eq!((race.task("two").work.weight, race.task("two").accounting.requests), (2, 3));
+    assert_eq!((race.task("two").work.weight, race.task("two").operation_totals.requests), (2, 3));
     let nine = race.task("nine");
     assert_eq!(
         (nine.work.weight, nine.errors[0].reason.as_str()),
@@ -329,9 +338,12 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
     assert_eq!((&bodies[2]["pit"]["id"], &bodies[3]["pit"]["id"]), (&json!("pit/1=="), &json!("pit\"2")));
     assert_eq!((&bodies[3]["search_after"], &bodies[4]), (&json!([2]), &json!({"id": "pit\"3"})));
     let result = race.task("pit");
-    assert_eq!((result.accounting.failed, result.accounting.requests, result.work.weight), (0, 6, 1));
+    assert_eq!(
+        (result.operation_totals.failed, result.operation_totals.requests, result.work.weight),
+        (0, 6, 1)
+    );
     let got = result.sub_operations.iter().find(|part| part.operation == "get").unwrap();
-    assert_eq!((got.operations, got.requests, got.failed), (1, 0, 0));
+    assert_eq!((got.ended, got.requests, got.failed), (1, 0, 0));
 }
 
 #[test]
@@ -342,7 +354,7 @@ fn values_captured_by_a_different_operation_are_not_available() {
     let items = [operation("get", &[get])];
     let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
     let result = race.task("async");
-    assert_eq!((result.accounting.failed, server.requests().len()), (1, 0));
+    assert_eq!((result.operation_totals.failed, server.requests().len()), (1, 0));
     assert_eq!(result.errors[0].reason, "no earlier request of this operation captures submit");
 }
 
@@ -373,11 +385,11 @@ fn streams_run_concurrently_and_an_operation_waits_for_those_before_it() {
     let connections: BTreeSet<usize> = server.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!((lines.len(), connections.len()), (15, 2));
     let result = race.task("mixed");
-    let accounting = result.accounting;
-    assert_eq!((accounting.operations, accounting.failed, accounting.requests), (3, 0, 15));
+    let accounting = result.operation_totals;
+    assert_eq!((accounting.begun, accounting.failed, accounting.requests), (3, 0, 15));
     assert_eq!((result.work.weight, result.unit.as_str(), race.summary.samples), (3, "ops", 18));
     let mut parts: Vec<_> =
-        result.sub_operations.iter().map(|part| (part.operation.as_str(), part.operations)).collect();
+        result.sub_operations.iter().map(|part| (part.operation.as_str(), part.ended)).collect();
     parts.sort_unstable();
     assert_eq!(parts, [("first", 3), ("last", 3), ("left", 3), ("more", 3), ("right", 3)]);
     let whole = result.service_time.as_ref().unwrap();
@@ -406,7 +418,7 @@ fn nested_composites_share_the_connection_limit_of_the_outermost() {
     let mut items = streams("outer");
     items.push(stream(&[nested]));
     let race = run(&plan(server.port, &[calls_task("limited", 4, &[composite(&items, 2)])]));
-    assert_eq!((race.task("limited").accounting.failed, server.requests().len()), (0, 80));
+    assert_eq!((race.task("limited").operation_totals.failed, server.requests().len()), (0, 80));
     assert_eq!(PEAK.load(Ordering::SeqCst), 2);
     let connections: BTreeSet<usize> = server.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections.len(), 2);
@@ -430,8 +442,8 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     ];
     let race = run(&plan(server.port, &[calls_task("mixed", 2, &[composite(&items, Value::Null)])]));
     let result = race.task("mixed");
-    let accounting = result.accounting;
-    assert_eq!((accounting.operations, accounting.failed, result.work.weight), (2, 2, 0));
+    let accounting = result.operation_totals;
+    assert_eq!((accounting.begun, accounting.failed, result.work.weight), (2, 2, 0));
     // The requests of dropped streams were sent, so they are counted.
     assert_eq!(accounting.requests, server.requests().len() as u64);
     assert_eq!(server.requests().len(), 6);
@@ -441,10 +453,10 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
         ("http-status", Some(500), "boom: it broke")
     );
     let part = |name: &str| result.sub_operations.iter().find(|part| part.operation == name).unwrap();
-    assert_eq!((part("bad").failed, part("before").failed, part("before").operations), (2, 0, 2));
+    assert_eq!((part("bad").failed, part("before").failed, part("before").ended), (2, 0, 2));
     assert_eq!((part("bad").errors[0].reason.as_str(), part("bad").error_rate), ("boom: it broke", 1.0));
     // A pause is also a sub-operation: it sends no request, but takes time.
-    assert_eq!((part("pause").operations, part("pause").requests), (2, 0));
+    assert_eq!((part("pause").ended, part("pause").requests), (2, 0));
     assert!(part("pause").service_time.as_ref().unwrap().min_ms >= 20.0);
     assert!(
         !result
@@ -471,9 +483,12 @@ fn a_sub_operation_is_retried_by_its_own_policy() {
     let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
     assert_eq!(request_lines(&server), ["GET /submit", "GET /get", "GET /get", "GET /get", "GET /delete"]);
     let result = race.task("async");
-    assert_eq!((result.accounting.failed, result.accounting.requests, result.accounting.retried), (0, 5, 0));
+    assert_eq!(
+        (result.operation_totals.failed, result.operation_totals.requests, result.operation_totals.retried),
+        (0, 5, 0)
+    );
     let part = result.sub_operations.iter().find(|part| part.operation == "get").unwrap();
-    assert_eq!((part.operations, part.failed, part.retried, part.requests), (1, 0, 2, 3));
+    assert_eq!((part.ended, part.failed, part.retried, part.requests), (1, 0, 2, 3));
 }
 
 #[test]
@@ -495,7 +510,10 @@ fn a_retry_of_a_paged_search_starts_with_the_first_page() {
     let after: Vec<Value> = request_bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
     assert_eq!(after, [Value::Null, json!([0]), Value::Null, json!([2]), json!([3])]);
     let result = race.task("paged");
-    assert_eq!((result.accounting.failed, result.accounting.retried, result.work.weight), (0, 1, 3));
+    assert_eq!(
+        (result.operation_totals.failed, result.operation_totals.retried, result.work.weight),
+        (0, 1, 3)
+    );
 }
 
 #[test]
@@ -511,7 +529,10 @@ fn a_failed_assertion_ends_the_race_even_if_errors_are_tolerated() {
     asserted["assertions"] = assertion("==");
     let breaks = calls_task("breaks", 3, &[asserted]);
     let race = run(&plan(server.port, &[holds, breaks, calls_task("never", 1, &[request("GET", "/x")])]));
-    assert_eq!((race.task("holds").accounting.succeeded, race.task("breaks").accounting.failed), (3, 1));
+    assert_eq!(
+        (race.task("holds").operation_totals.succeeded, race.task("breaks").operation_totals.failed),
+        (3, 1)
+    );
     let error = &race.task("breaks").errors[0];
     let reason = "hits is 10000, but the track asserts == 10001";
     assert_eq!((error.error_class.as_str(), error.reason.as_str()), ("assertion", reason));
@@ -533,8 +554,8 @@ fn a_waiting_composite_ends_when_its_step_is_completed() {
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([support::step(&tasks, &[0, 1])]);
     plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
-    let accounting = run(&plan).task("long").accounting;
-    assert_eq!((accounting.operations, accounting.failed, accounting.unanswered), (1, 0, 1));
+    let accounting = run(&plan).task("long").operation_totals;
+    assert_eq!((accounting.begun, accounting.failed, accounting.unanswered), (1, 0, 1));
 }
 
 #[test]

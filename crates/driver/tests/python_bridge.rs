@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use pacenote_driver::{
-    ClientId, OperationEnded, PythonEvent, RunnerRequest, RunnerResponse, RunnerResult, StopLevel,
+    OperationEnded, PythonEvent, RunnerRequest, RunnerResponse, RunnerResult, StopLevel, TaskClientId,
 };
 use pacenote_record::{EndedBy, ErrorClass};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn queued_operations_are_sent_in_order_until_the_source_ends() {
     let lines: Vec<String> = server.requests().into_iter().map(|seen| seen.line).collect();
     assert_eq!(lines, (0..20).map(|number| format!("GET /{number} HTTP/1.1")).collect::<Vec<_>>());
     let result = finished.task("search");
-    assert_eq!((result.accounting.succeeded, result.accounting.operations), (20, 20));
+    assert_eq!((result.operation_totals.succeeded, result.operation_totals.begun), (20, 20));
     assert_eq!((result.ended_by, result.underruns), (EndedBy::Source, 0));
     assert!(result.underrun_s.abs() < f64::EPSILON);
 }
@@ -62,7 +62,7 @@ fn a_slow_source_is_counted_as_underruns_and_not_in_service_times() {
         }
     });
     let result = finished.task("search");
-    assert_eq!(result.accounting.succeeded, 8);
+    assert_eq!(result.operation_totals.succeeded, 8);
     assert!((1..=8).contains(&result.underruns) && result.underrun_s > 0.0, "{result:?}");
     // A client executes one operation at a time, so its wait is not counted twice.
     let service_s = result.service_time.as_ref().unwrap().mean_ms * 8.0 / 1e3;
@@ -104,15 +104,15 @@ fn a_source_that_raises_an_exception_ends_its_client_with_one_failure_and_its_re
         }
     });
     let broken = finished.task("broken");
-    let accounting = broken.accounting;
-    assert_eq!((accounting.operations, accounting.succeeded, accounting.failed), (2, 1, 1));
+    let accounting = broken.operation_totals;
+    assert_eq!((accounting.begun, accounting.succeeded, accounting.failed), (2, 1, 1));
     assert_eq!((accounting.requests, broken.underruns, broken.ended_by), (1, 0, EndedBy::Source));
     let error = &broken.errors[0];
     assert_eq!(
         (error.error_class.as_str(), error.reason.as_str()),
         ("plugin", "track.py:7 KeyError: 'size'")
     );
-    assert_eq!(finished.task("native").accounting.succeeded, 5);
+    assert_eq!(finished.task("native").operation_totals.succeeded, 5);
     assert_eq!(finished.summary.aborted, None);
 }
 
@@ -149,7 +149,7 @@ fn a_scheduler_decides_when_operations_are_due_and_receives_their_outcomes() {
         "{received:?}"
     );
     let result = finished.task("search");
-    assert_eq!((result.accounting.operations, result.accounting.unsent), (3, 0));
+    assert_eq!((result.operation_totals.begun, result.operation_totals.unsent), (3, 0));
     assert_eq!((result.ended_by, result.paced), (EndedBy::Source, true));
     assert!(result.latency.is_some() && result.lateness.is_some());
 }
@@ -188,8 +188,8 @@ fn a_runner_has_the_service_times_of_its_requests() {
         (result.service_time.as_ref().unwrap(), result.processing_time.as_ref().unwrap());
     assert!(service.min_ms >= 50.0, "{}", service.min_ms);
     assert!(processing.min_ms >= service.min_ms + 20.0, "{} {}", service.min_ms, processing.min_ms);
-    assert_eq!((result.unit.as_str(), result.work.weight, result.accounting.requests), ("docs", 7, 1));
-    assert_eq!((result.ended_by, result.accounting.operations), (EndedBy::Source, 1));
+    assert_eq!((result.unit.as_str(), result.work.weight, result.operation_totals.requests), ("docs", 7, 1));
+    assert_eq!((result.ended_by, result.operation_totals.begun), (EndedBy::Source, 1));
     assert!(result.bytes_out > 0 && result.bytes_in > 0);
     // One connection belongs to the worker's client and one to the runner's; both are opened before the clock starts.
     assert!(seen.connection < 2);
@@ -238,7 +238,7 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
     let connections: BTreeSet<usize> = server.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!((server.requests().len(), connections.len(), other.requests().len()), (3, 3, 1));
     assert!(!other.requests()[0].headers.contains(&"x-test: yes".to_owned()));
-    assert_eq!(finished.task("own").accounting.requests, 4);
+    assert_eq!(finished.task("own").operation_totals.requests, 4);
 }
 
 #[test]
@@ -258,7 +258,10 @@ fn a_request_without_a_response_is_reported_and_the_runner_names_the_error_class
         other => prepared(bridge, other),
     });
     let result = finished.task("own");
-    assert_eq!((result.accounting.failed, result.accounting.requests, result.work.failed_weight), (1, 1, 2));
+    assert_eq!(
+        (result.operation_totals.failed, result.operation_totals.requests, result.work.failed_weight),
+        (1, 1, 2)
+    );
     assert_eq!(
         (result.errors[0].error_class.as_str(), result.errors[0].reason.as_str()),
         ("timeout", "Oops: it broke")
@@ -279,7 +282,10 @@ fn a_runner_that_fails_as_a_plug_in_is_not_called_again() {
         other => prepared(bridge, other),
     });
     let result = finished.task("own");
-    assert_eq!((result.accounting.operations, result.accounting.failed, result.work.weight), (1, 1, 0));
+    assert_eq!(
+        (result.operation_totals.begun, result.operation_totals.failed, result.work.weight),
+        (1, 1, 0)
+    );
     assert_eq!((result.errors[0].error_class.as_str(), result.ended_by), ("plugin", EndedBy::Source));
 }
 
@@ -296,7 +302,7 @@ fn a_runner_without_operations_is_not_counted_as_having_begun_one() {
         other => prepared(bridge, other),
     });
     let result = finished.task("own");
-    assert_eq!((result.accounting.operations, result.accounting.unanswered), (1, 0));
+    assert_eq!((result.operation_totals.begun, result.operation_totals.unanswered), (1, 0));
     assert_eq!(result.ended_by, EndedBy::Source);
     // If no request is sent, the service time is the duration of the whole operation.
     assert_eq!(result.service_time.as_ref().unwrap().count, 1);
@@ -348,7 +354,7 @@ fn operations_that_the_driver_executes_for_a_runner_are_checked_and_counted() {
         other => prepared(bridge, other),
     });
     let result = finished.task("own");
-    assert_eq!((result.accounting.requests, result.accounting.operations), (2, 1));
+    assert_eq!((result.operation_totals.requests, result.operation_totals.begun), (2, 1));
 }
 
 /// Runs a race with Python code that hangs until the race has been stopped: it answers `PrepareStep` if `answers`, and
@@ -380,8 +386,8 @@ fn race_with_hanging_python(plan: &Value, answers: bool) -> (Finished, Receiver<
 fn a_hanging_runner_is_abandoned_when_the_race_is_stopped() {
     let server = Server::start(|_, _| Some(success_response()));
     let (finished, events) = race_with_hanging_python(&plan(server.port, &[runner_task("own")]), true);
-    let accounting = finished.task("own").accounting;
-    assert_eq!((accounting.operations, accounting.unanswered, accounting.failed), (1, 1, 0));
+    let accounting = finished.task("own").operation_totals;
+    assert_eq!((accounting.begun, accounting.unanswered, accounting.failed), (1, 1, 0));
     assert!(finished.summary.stopped);
     let events: Vec<PythonEvent> = events.iter().collect();
     assert!(matches!(events[0], PythonEvent::RunOperation { .. }), "{events:?}");
@@ -417,7 +423,7 @@ fn a_stopped_race_waits_neither_for_preparation_nor_for_sources() {
     });
     for task in ["starved", "scheduled"] {
         let result = finished.task(task);
-        assert_eq!((result.accounting.operations, result.ended_by), (0, EndedBy::Stopped), "{task}");
+        assert_eq!((result.operation_totals.begun, result.ended_by), (0, EndedBy::Stopped), "{task}");
     }
 }
 
@@ -445,7 +451,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([step(&tasks, &[0, 1, 2])]);
     let mut running = HashMap::new();
-    let ended: Arc<Mutex<Vec<ClientId>>> = Arc::default();
+    let ended: Arc<Mutex<Vec<TaskClientId>>> = Arc::default();
     let (endings, mut warmups) = (Arc::clone(&ended), 0);
     let finished = race(&plan, move |bridge, event| match event {
         PythonEvent::PrepareStep { .. } => {
@@ -466,7 +472,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
     });
     let counted = |name: &str| {
         let result = finished.task(name);
-        (result.accounting.warmup, result.accounting.measured, result.ended_by)
+        (result.operation_totals.warmup, result.operation_totals.measured, result.ended_by)
     };
     assert_eq!(counted("queued"), (2, 6, EndedBy::Iterations));
     assert_eq!(counted("own"), (2, 8, EndedBy::Iterations));
@@ -475,7 +481,11 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
     ended.sort_unstable();
     assert_eq!(
         ended,
-        [CLIENT, ClientId { task_index: 1, client_number: 0 }, ClientId { task_index: 1, client_number: 1 }]
+        [
+            CLIENT,
+            TaskClientId { task_index: 1, client_number: 0 },
+            TaskClientId { task_index: 1, client_number: 1 }
+        ]
     );
     assert_eq!(finished.summary.samples, 118);
 }
@@ -492,7 +502,7 @@ fn a_task_ends_on_time_although_its_source_is_slow() {
         }
     });
     let result = finished.task("search");
-    assert_eq!((result.accounting.operations, result.ended_by, result.underruns), (1, EndedBy::Time, 1));
+    assert_eq!((result.operation_totals.begun, result.ended_by, result.underruns), (1, EndedBy::Time, 1));
 }
 
 #[test]

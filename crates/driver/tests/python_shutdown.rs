@@ -33,8 +33,8 @@ fn a_hanging_runner_does_not_delay_an_aborted_race() {
     });
     assert!(finished.summary.aborted.unwrap().starts_with("task fails failed"));
     let hanging = finished.tasks.iter().find(|task| task.task == "hangs").unwrap();
-    let accounting = hanging.accounting;
-    assert_eq!((accounting.operations, accounting.unanswered, accounting.failed), (1, 1, 0));
+    let accounting = hanging.operation_totals;
+    assert_eq!((accounting.begun, accounting.unanswered, accounting.failed), (1, 1, 0));
     assert_eq!(hanging.ended_by, EndedBy::Aborted);
 }
 
@@ -53,7 +53,7 @@ fn a_scheduler_is_queried_exactly_once_per_operation() {
         other => prepared(bridge, other),
     });
     let result = finished.task("search");
-    assert_eq!((result.accounting.succeeded, result.ended_by), (3, EndedBy::Iterations));
+    assert_eq!((result.operation_totals.succeeded, result.ended_by), (3, EndedBy::Iterations));
     assert_eq!(queries.load(Ordering::Relaxed), 3);
 }
 
@@ -90,12 +90,12 @@ fn sub_operations_and_attempts_of_operations_executed_for_a_runner_are_recorded(
     });
     let result = finished.task("own");
     let parts: Vec<_> =
-        result.sub_operations.iter().map(|part| (part.operation.as_str(), part.operations)).collect();
+        result.sub_operations.iter().map(|part| (part.operation.as_str(), part.ended)).collect();
     assert_eq!(parts, [("first", 1), ("second", 1)]);
     assert_eq!(result.sub_operations[1].retried, 1);
-    assert_eq!((result.accounting.requests, result.accounting.operations), (5, 1));
+    assert_eq!((result.operation_totals.requests, result.operation_totals.begun), (5, 1));
     // Retries within the composite are counted for its sub-operation; this one belongs to the second operation.
-    assert_eq!(result.accounting.retried, 1);
+    assert_eq!(result.operation_totals.retried, 1);
     assert_eq!(finished.summary.samples, 3);
 }
 
@@ -117,5 +117,5 @@ fn the_thread_that_sends_for_runners_serves_all_steps_and_is_summarized() {
     let names: Vec<&str> = finished.summary.threads.iter().map(|thread| thread.name.as_str()).collect();
     assert_eq!(names, ["drive-0", "lane", "collect", "control"]);
     assert!(finished.summary.threads.iter().all(|thread| thread.cpu_s > 0.0));
-    assert_eq!(finished.tasks.iter().map(|task| task.accounting.succeeded).sum::<u64>(), 2);
+    assert_eq!(finished.tasks.iter().map(|task| task.operation_totals.succeeded).sum::<u64>(), 2);
 }

@@ -36,8 +36,8 @@ fn every_document_is_posted_exactly_once_by_any_number_of_clients() {
     assert_eq!(posted, lines.into_iter().collect());
     let result = race.task("index");
     assert_eq!((result.work.weight, result.error_rate, result.ended_by), (1003, 0.0, EndedBy::Source));
-    assert_eq!(result.accounting.operations, server.requests().len() as u64);
-    assert_eq!(race.summary.samples, result.accounting.operations);
+    assert_eq!(result.operation_totals.begun, server.requests().len() as u64);
+    assert_eq!(race.summary.samples, result.operation_totals.begun);
     assert_eq!((race.summary.aborted, race.summary.error, race.summary.stopped), (None, None, false));
 }
 
@@ -59,7 +59,7 @@ fn a_server_that_closes_after_each_response_is_not_an_error_and_nothing_is_sent_
     });
     let race = run(&plan(server.port, &[request_task("search", 1, 9)]));
     assert_eq!(server.requests().len(), 9);
-    assert_eq!(race.task("search").accounting.succeeded, 9);
+    assert_eq!(race.task("search").operation_totals.succeeded, 9);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn failures_are_counted_and_kept_out_of_the_service_times_of_successes() {
     let result = race.task("search");
     // The driver records every request and never retries one on its own.
     assert_eq!(server.requests().len(), 30);
-    assert_eq!((result.accounting.operations, result.accounting.failed), (30, 10));
+    assert_eq!((result.operation_totals.begun, result.operation_totals.failed), (30, 10));
     assert!((result.error_rate - 1.0 / 3.0).abs() < 1e-9);
     assert_eq!(result.service_time.as_ref().unwrap().count, 20);
     assert_eq!(result.failed_service_time.as_ref().unwrap().count, 10);
@@ -92,7 +92,7 @@ fn a_schedule_sends_every_operation_that_is_due() {
     let result = race.task("search");
     // On a busy machine, the last operations may not be sent.
     let (warmup, normal, unsent) =
-        (result.accounting.warmup, result.accounting.measured, result.accounting.unsent);
+        (result.operation_totals.warmup, result.operation_totals.measured, result.operation_totals.unsent);
     assert_eq!((warmup, normal + unsent), (20, 30));
     assert_eq!((server.requests().len() as u64, result.ended_by), (warmup + normal, EndedBy::Time));
     assert_eq!(result.lateness.as_ref().unwrap().count, normal);
@@ -109,9 +109,9 @@ fn a_schedule_that_exceeds_the_capacity_of_the_engine_ends_on_time_and_counts_un
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.5});
     let result = run(&plan(server.port, &[task])).task("search").clone();
-    let accounting = result.accounting;
-    assert_eq!(accounting.operations + accounting.unsent, 50, "{accounting:?}");
-    assert_eq!(accounting.operations, server.requests().len() as u64);
+    let accounting = result.operation_totals;
+    assert_eq!(accounting.begun + accounting.unsent, 50, "{accounting:?}");
+    assert_eq!(accounting.begun, server.requests().len() as u64);
     assert!(accounting.unsent >= 39, "{accounting:?}");
     // Time spent waiting for the engine is part of the latency, but not of the driver's lateness.
     assert!(result.latency.unwrap().max_ms > 300.0);
@@ -143,7 +143,7 @@ fn a_looped_bulk_runs_until_another_task_completes_the_step() {
     plan["steps"] = json!([step(&tasks, &[0, 1])]);
     plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
     let race = run(&plan);
-    assert_eq!(race.task("search").accounting.measured, 200);
+    assert_eq!(race.task("search").operation_totals.measured, 200);
     assert_eq!(race.task("index").ended_by, EndedBy::CompletedBy);
     assert!(race.task("index").work.weight > 10);
 }
@@ -168,8 +168,8 @@ fn an_operation_that_a_completed_step_cancels_has_not_failed() {
     let race = run(&plan);
     for name in ["nap", "poll"] {
         let result = race.task(name);
-        let accounting = result.accounting;
-        assert_eq!((accounting.operations, accounting.failed, accounting.unanswered), (1, 0, 1), "{name}");
+        let accounting = result.operation_totals;
+        assert_eq!((accounting.begun, accounting.failed, accounting.unanswered), (1, 0, 1), "{name}");
         assert_eq!((result.error_rate, result.ended_by), (0.0, EndedBy::CompletedBy), "{name}");
     }
 }
@@ -187,7 +187,7 @@ fn a_client_that_comes_from_another_task_does_not_catch_up() {
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
     let race = run(&plan);
-    assert_eq!(race.task("paced").accounting.measured, 40);
+    assert_eq!(race.task("paced").operation_totals.measured, 40);
     let due = |client| race.samples.iter().filter(move |one| one.task == "paced" && one.client == client);
     // Operations of a client that enters on time are due at 10, 30, … ms. A late client keeps this schedule from its
     // entry on.
@@ -208,11 +208,8 @@ fn only_the_retries_of_the_plan_are_sent_and_they_are_counted() {
     task["work"]["calls"][0]["check"] = check;
     task["work"]["retry"]["until_success"] = true.into();
     let race = run(&plan(server.port, &[task]));
-    let accounting = race.task("health").accounting;
-    assert_eq!(
-        (accounting.operations, accounting.failed, accounting.retried, accounting.requests),
-        (1, 0, 4, 5)
-    );
+    let accounting = race.task("health").operation_totals;
+    assert_eq!((accounting.begun, accounting.failed, accounting.retried, accounting.requests), (1, 0, 4, 5));
 }
 
 #[test]
@@ -231,7 +228,7 @@ fn a_sequence_ends_with_its_first_failure_and_an_ignored_status_is_not_a_failure
     let race = run(&plan(server.port, &[task]));
     let lines: Vec<String> = server.requests().into_iter().map(|seen| seen.line).collect();
     assert_eq!(lines, ["DELETE /gone HTTP/1.1", "DELETE /bad HTTP/1.1"]);
-    assert_eq!(race.task("delete").accounting.failed, 1);
+    assert_eq!(race.task("delete").operation_totals.failed, 1);
 }
 
 #[test]
@@ -243,7 +240,7 @@ fn a_host_that_refuses_connections_ends_the_race_with_a_one_line_message() {
     let mut stubborn = plan(port, &[request_task("search", 1, 2)]);
     stubborn["driver"]["on_error"] = "continue-on-network".into();
     let race = run(&stubborn);
-    assert_eq!((race.summary.error.clone(), race.task("search").accounting.failed), (None, 2));
+    assert_eq!((race.summary.error.clone(), race.task("search").operation_totals.failed), (None, 2));
     assert_eq!(race.task("search").errors[0].error_class, "connect");
 }
 
@@ -255,8 +252,11 @@ fn abort_ends_the_race_at_the_first_failure_unless_the_task_tolerates_it() {
     let mut plan = plan(server.port, &[tolerant, request_task("strict", 1, 3), request_task("never", 1, 3)]);
     plan["driver"]["on_error"] = "abort".into();
     let race = run(&plan);
-    assert_eq!(race.task("tolerant").accounting.failed, 3);
-    assert_eq!((race.task("strict").accounting.failed, race.task("strict").ended_by), (1, EndedBy::Aborted));
+    assert_eq!(race.task("tolerant").operation_totals.failed, 3);
+    assert_eq!(
+        (race.task("strict").operation_totals.failed, race.task("strict").ended_by),
+        (1, EndedBy::Aborted)
+    );
     assert_eq!(race.tasks.len(), 2);
     assert_eq!(race.summary.aborted.unwrap(), "task strict failed (http-status)");
 }
@@ -272,8 +272,8 @@ fn unanswered_operations_are_counted_when_the_race_is_stopped() {
         race.stop(StopLevel::Abandon);
     });
     let result = race.task("search");
-    let accounting = result.accounting;
-    assert_eq!((accounting.operations, accounting.succeeded, accounting.unanswered), (6, 4, 2));
+    let accounting = result.operation_totals;
+    assert_eq!((accounting.begun, accounting.succeeded, accounting.unanswered), (6, 4, 2));
     assert_eq!((result.ended_by, race.summary.stopped), (EndedBy::Stopped, true));
 }
 
@@ -284,7 +284,7 @@ fn a_response_that_takes_too_long_is_a_timeout() {
     task["work"]["calls"][0]["timeout_ms"] = 500.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("search");
-    assert_eq!((result.accounting.failed, result.accounting.succeeded), (1, 1));
+    assert_eq!((result.operation_totals.failed, result.operation_totals.succeeded), (1, 1));
     assert_eq!(result.errors[0].error_class, "timeout");
 }
 
@@ -296,7 +296,10 @@ fn one_client_runs_its_tasks_one_after_another() {
     plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
         {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]}]}]);
     let race = run(&plan);
-    assert_eq!((race.task("one").accounting.measured, race.task("two").accounting.measured), (4, 6));
+    assert_eq!(
+        (race.task("one").operation_totals.measured, race.task("two").operation_totals.measured),
+        (4, 6)
+    );
     assert!(race.task("two").started_s > race.task("one").started_s);
 }
 

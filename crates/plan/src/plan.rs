@@ -45,9 +45,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Number of clients of the step with the most clients.
+    /// Number of clients of the race: the highest number of a client in it, plus 1.
     #[must_use]
-    pub fn clients(&self) -> u32 {
+    pub fn race_client_count(&self) -> u32 {
         self.steps
             .iter()
             .flat_map(|step| &step.client_allocations)
@@ -209,7 +209,8 @@ pub struct PlannedTask {
     /// Number of clients that run the task; at least 1.
     pub clients: u32,
     /// When operations are due.
-    pub pace: TaskPacing,
+    #[serde(rename = "pace")]
+    pub pacing: TaskPacing,
     /// Open loop: the clients that run on one worker share a schedule. A free client takes the operation that is due
     /// next, so that a slow client does not delay other operations; `clients` limits the connections in use. Closed
     /// loop: every client has its own schedule.

@@ -103,7 +103,7 @@ fn check_task(task: &PlannedTask) -> Result<(), String> {
     if task.clients == 0 {
         return Err("it has no clients".into());
     }
-    match task.pace {
+    match task.pacing {
         TaskPacing::Deterministic { interval_s }
         | TaskPacing::Poisson { interval_s }
         | TaskPacing::Uniform { interval_s } => {
@@ -289,7 +289,7 @@ mod tests {
         let plan = Plan::from_json(&document().to_string()).unwrap();
         let reread = Plan::from_json(&serde_json::to_string(&plan).unwrap()).unwrap();
         assert_eq!(plan, reread);
-        assert_eq!(plan.clients(), 1);
+        assert_eq!(plan.race_client_count(), 1);
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn the_bundled_track_indexes_a_million_documents_with_four_clients() {
         _ => None,
     });
     assert_eq!(files.next(), Some(1_000_000));
-    assert_eq!(plan.clients(), 4);
+    assert_eq!(plan.race_client_count(), 4);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pacenote_driver::{ClientId, RunnerFailure, RunnerRequest, RunnerResult};
+use pacenote_driver::{RunnerFailure, RunnerRequest, RunnerResult, TaskClientId};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -28,13 +28,13 @@ impl PyClientId {
     }
 }
 
-impl From<ClientId> for PyClientId {
-    fn from(ClientId { task_index, client_number }: ClientId) -> Self {
+impl From<TaskClientId> for PyClientId {
+    fn from(TaskClientId { task_index, client_number }: TaskClientId) -> Self {
         Self { task: task_index, client: client_number }
     }
 }
 
-impl From<PyClientId> for ClientId {
+impl From<PyClientId> for TaskClientId {
     fn from(PyClientId { task, client }: PyClientId) -> Self {
         Self { task_index: task, client_number: client }
     }

@@ -10,9 +10,9 @@ use crate::sample::Sample;
 
 /// Number of samples that fit into a buffer: 0.6 MB.
 pub const BUFFER_CAPACITY: usize = 4096;
-/// Maximum number of buffers between recorders and the disk, in addition to the one that each recorder fills: 70 MB.
-/// They last for 5 s of a stalled disk at 100,000 operations per second.
-const MAX_IN_FLIGHT: usize = 128;
+/// Number of used buffers, those that recorders fill included, from which no further buffer replaces a full one: 70 MB.
+/// They last for up to 5 s of a stalled disk at 100,000 operations per second.
+const MAX_USED_BUFFERS: usize = 128;
 /// Samples of a task that [`RetentionPolicy::Auto`] keeps: about 200 MB on disk.
 const AUTO_LIMIT: u64 = 20_000_000;
 
@@ -47,14 +47,15 @@ pub struct BufferPool {
 #[derive(Debug, Default)]
 struct PoolState {
     free: Vec<Vec<Sample>>,
-    in_use: usize,
+    /// Number of buffers that recorders fill or that wait for the disk.
+    used_count: usize,
     /// Samples kept, by position of the task in the plan.
-    counts: BTreeMap<u32, u64>,
+    kept_by_task: BTreeMap<u32, u64>,
 }
 
 impl PoolState {
     fn acquire(&mut self) -> Vec<Sample> {
-        self.in_use += 1;
+        self.used_count += 1;
         self.free.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_CAPACITY))
     }
 }
@@ -72,31 +73,31 @@ impl BufferPool {
         self.state().acquire()
     }
 
-    /// Returns another buffer; `None` if too many full buffers have not been released yet.
+    /// Returns a buffer that replaces a full one; `None` if too many buffers are used.
     #[must_use]
     pub fn try_acquire(&self) -> Option<Vec<Sample>> {
         let mut state = self.state();
-        (state.in_use < MAX_IN_FLIGHT).then(|| state.acquire())
+        (state.used_count < MAX_USED_BUFFERS).then(|| state.acquire())
     }
 
     /// Returns a buffer to the pool.
     pub fn release(&self, mut buffer: Vec<Sample>) {
         buffer.clear();
         let mut state = self.state();
-        state.in_use = state.in_use.saturating_sub(1);
+        state.used_count = state.used_count.saturating_sub(1);
         state.free.push(buffer);
     }
 
-    /// Counts `samples` further samples of a task that were kept, and determines whether the next ones are kept.
+    /// Counts further samples of a task that were kept, and determines whether the next ones are kept.
     #[must_use]
-    pub fn decision_after(&self, task_index: u32, samples: u64) -> SampleDecision {
+    pub fn count_and_decide(&self, task_index: u32, kept_samples: u64) -> SampleDecision {
         match self.retention {
             RetentionPolicy::All => SampleDecision::Keep,
             RetentionPolicy::None => SampleDecision::LeaveOut,
             RetentionPolicy::Auto => {
                 let mut state = self.state();
-                let count = state.counts.entry(task_index).or_default();
-                *count += samples;
+                let count = state.kept_by_task.entry(task_index).or_default();
+                *count += kept_samples;
                 if *count < AUTO_LIMIT { SampleDecision::Keep } else { SampleDecision::LeaveOut }
             }
         }
@@ -147,7 +148,7 @@ mod tests {
     fn the_number_of_buffers_is_limited() {
         let pool = BufferPool::new(RetentionPolicy::All);
         let mut buffers: Vec<_> = std::iter::from_fn(|| pool.try_acquire()).collect();
-        assert_eq!(buffers.len(), MAX_IN_FLIGHT);
+        assert_eq!(buffers.len(), MAX_USED_BUFFERS);
         pool.release(buffers.remove(0));
         assert!(pool.try_acquire().is_some() && pool.try_acquire().is_none());
     }
@@ -156,12 +157,12 @@ mod tests {
     fn automatic_retention_has_a_limit_for_each_task() {
         let pool = BufferPool::new(RetentionPolicy::Auto);
         let counted = [(3, AUTO_LIMIT - 1), (4, 0), (3, 1), (4, 1)]
-            .map(|(task_index, samples)| pool.decision_after(task_index, samples));
+            .map(|(task_index, samples)| pool.count_and_decide(task_index, samples));
         assert_eq!(
             counted,
             [SampleDecision::Keep, SampleDecision::Keep, SampleDecision::LeaveOut, SampleDecision::Keep]
         );
-        assert_eq!(BufferPool::new(RetentionPolicy::All).decision_after(0, u64::MAX), SampleDecision::Keep);
-        assert_eq!(BufferPool::new(RetentionPolicy::None).decision_after(0, 0), SampleDecision::LeaveOut);
+        assert_eq!(BufferPool::new(RetentionPolicy::All).count_and_decide(0, u64::MAX), SampleDecision::Keep);
+        assert_eq!(BufferPool::new(RetentionPolicy::None).count_and_decide(0, 0), SampleDecision::LeaveOut);
     }
 }

@@ -26,7 +26,7 @@ pub struct TaskInfo {
     /// Time between two operations of a deterministic schedule; `None` for other schedules.
     pub interval_ns: Option<u64>,
     /// Number of operations of all clients, if known.
-    pub operations: Option<u64>,
+    pub planned_operations: Option<u64>,
 }
 
 /// An operation within the operation of a task, such as a search of a composite operation.

@@ -7,7 +7,8 @@ use crate::operation_stats::SecondStats;
 use crate::result::EndedBy;
 use crate::sample::Sample;
 
-/// A message of a recorder to the collector, sent once a second or when a buffer is full.
+/// A message to the collector: from a recorder once a second, when a buffer is full and when a task ends; from the
+/// coordinator when a task is about to begin.
 #[derive(Debug)]
 pub enum Delivery {
     /// A task is about to begin. Sent before any worker begins it.
@@ -15,7 +16,7 @@ pub enum Delivery {
         /// Position of the task in the plan.
         task_index: u32,
         /// Number of workers with clients of the task.
-        workers: u32,
+        worker_count: u32,
         /// When the step of the task began, in nanoseconds since the race's first step.
         step_began_ns: u64,
     },
@@ -59,8 +60,8 @@ pub struct WorkerTaskEnd {
     pub task_index: u32,
     /// Why its clients ended; the reason with the highest precedence.
     pub ended_by: EndedBy,
-    /// Operations that the schedule planned for the clients, whether sent or not; `None` if clients were dropped during
-    /// an operation.
+    /// Operations that the schedule planned for the clients, whether sent or not; `None` if clients were dropped before
+    /// they ended.
     pub planned: Option<u64>,
     /// Operations that began.
     pub begun: u64,

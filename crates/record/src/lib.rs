@@ -51,11 +51,11 @@ pub use failure::{Failure, FailureGroup, FailureGroups};
 pub use files::recover_series;
 pub use histogram::DurationHistogram;
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
-pub use recorder::{ClientEnd, RecordedTask, Recorder, ServiceTotals};
+pub use recorder::{ClientEnd, Recorder, ServiceTimeTotals, TaskRecording};
 pub use result::{
-    DurationSummary, EndedBy, OperationTotals, Percentile, SamplesKept, SubOperationResult, TaskProgress,
+    DurationSummary, EndedBy, OperationTotals, Percentile, SampleCounts, SubOperationResult, TaskProgress,
     TaskResult, Throughput, WorkTotals,
 };
-pub use sample::{ErrorClass, OperationResult, OperationTimes, Sample, SampleType, Traffic};
+pub use sample::{ErrorClass, OperationTimes, Sample, SampleResult, SampleType, Traffic};
 pub use sender::RecordSender;
 pub use window::MeasuredWindow;

@@ -31,7 +31,7 @@ pub struct SecondStats {
     /// The sub-operation; `None` for the whole operation.
     pub sub_operation: Option<SubOperationNumber>,
     /// Index of the second in which the operations ended, counted from the start of the task.
-    pub second: u64,
+    pub second_index: u64,
     /// Whether the operations belong to the warm-up or are measured.
     pub sample_type: SampleType,
     /// Counts and histograms of the operations that ended in the second.

@@ -49,7 +49,8 @@ pub struct TaskResult {
     /// Service time of failures.
     pub failed_service_time: Option<DurationSummary>,
     /// The outcomes of all operations, warm-up included.
-    pub accounting: OperationTotals,
+    #[serde(rename = "accounting")]
+    pub operation_totals: OperationTotals,
     /// Work done and failed, warm-up included.
     pub work: WorkTotals,
     /// Bytes written to sockets for requests, with TLS, warm-up included.
@@ -73,7 +74,7 @@ pub struct TaskResult {
     /// Whether the task was in a steady state while it was measured.
     pub steady: Steadiness,
     /// Numbers of its samples that are in `samples.parquet` and that are not.
-    pub samples: SamplesKept,
+    pub samples: SampleCounts,
     /// Its sub-operations, in the order in which they were first recorded.
     #[serde(rename = "parts")]
     pub sub_operations: Vec<SubOperationResult>,
@@ -81,7 +82,7 @@ pub struct TaskResult {
 
 /// Numbers of samples of a task that are in the file and that are not, including those of sub-operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct SamplesKept {
+pub struct SampleCounts {
     /// Samples in the file.
     pub kept: u64,
     /// Samples not kept, as the race was configured.
@@ -90,7 +91,8 @@ pub struct SamplesKept {
     pub lost: u64,
     /// When the first operation ended whose sample is not in the file, in seconds since the task began; `null` if all
     /// samples are in the file.
-    pub from_s: Option<f64>,
+    #[serde(rename = "from_s")]
+    pub missing_from_s: Option<f64>,
 }
 
 /// The result of a sub-operation. Executions that were cancelled because another sub-operation failed are not counted.
@@ -105,7 +107,8 @@ pub struct SubOperationResult {
     /// Service time of measured failures.
     pub failed_service_time: Option<DurationSummary>,
     /// Number of times it ended, warm-up included.
-    pub operations: u64,
+    #[serde(rename = "operations")]
+    pub ended: u64,
     /// Number of times it failed, warm-up included.
     pub failed: u64,
     /// Attempts after the first, warm-up included.
@@ -161,12 +164,12 @@ pub struct Percentile {
     pub supported: bool,
 }
 
-/// The outcomes of operations: `operations = succeeded + failed + unanswered`; a schedule planned `operations +
-/// unsent`.
+/// The outcomes of operations: `begun = succeeded + failed + unanswered`; a schedule planned `begun + unsent`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct OperationTotals {
     /// Operations that began.
-    pub operations: u64,
+    #[serde(rename = "operations")]
+    pub begun: u64,
     /// Operations that succeeded.
     pub succeeded: u64,
     /// Operations that failed.
@@ -237,7 +240,8 @@ pub struct TaskProgress {
     /// 99th percentile of service time in the last whole second, in milliseconds.
     pub p99_ms: Option<f64>,
     /// Operations that have ended so far.
-    pub operations: u64,
+    #[serde(rename = "operations")]
+    pub ended: u64,
     /// Operations that have failed so far.
     #[serde(rename = "errors")]
     pub failed: u64,

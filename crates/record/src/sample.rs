@@ -18,7 +18,7 @@ pub struct Sample {
     /// When the operation was due, sent and answered.
     pub times: OperationTimes,
     /// Whether the operation succeeded, and the work that it did.
-    pub result: OperationResult,
+    pub result: SampleResult,
     /// Requests, bytes and reconnections.
     pub traffic: Traffic,
 }
@@ -26,18 +26,18 @@ pub struct Sample {
 /// When an operation was due, sent and answered, in nanoseconds since its task began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationTimes {
-    /// Whether the task has a schedule; without one, `due_ns` equals `sent_ns`.
+    /// Whether a schedule determined when the operation was due; otherwise `due_ns` equals `service_start_ns`.
     pub paced: bool,
     /// When the operation was to start according to the schedule.
     pub due_ns: u64,
     /// When the client became free for the operation: at the end of its previous one, or for its first operation, when
     /// the client began the task.
-    pub free_ns: u64,
-    /// When the first request of the first attempt was written to the socket.
+    pub free_since_ns: u64,
+    /// When the first request of the first attempt was sent.
     pub first_sent_ns: u64,
-    /// When the first request of the last attempt was written to the socket; for a bulk whose rejected documents are
-    /// sent again, of its first attempt. Service time starts here.
-    pub sent_ns: u64,
+    /// Start of the service time: when the first request of the last attempt was sent. A bulk whose rejected documents
+    /// are sent again is one attempt in this respect. Named `sent_ns` in files.
+    pub service_start_ns: u64,
     /// When the last byte of the last response had arrived.
     pub done_ns: u64,
     /// Duration of the whole operation: building bodies, every attempt, checking the response.
@@ -46,7 +46,7 @@ pub struct OperationTimes {
 
 /// Whether an operation succeeded, and the work that it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OperationResult {
+pub struct SampleResult {
     /// Why it failed; [`ErrorClass::None`] for a success.
     pub error_class: ErrorClass,
     /// HTTP status of the last response, 0 if there was none.
@@ -90,7 +90,7 @@ impl OperationTimes {
     /// Service time: request written → last byte of the response, in nanoseconds.
     #[must_use]
     pub fn service_ns(&self) -> u64 {
-        self.done_ns.saturating_sub(self.sent_ns)
+        self.done_ns.saturating_sub(self.service_start_ns)
     }
 
     /// Latency: intended start → last byte of the response, in nanoseconds.
@@ -103,13 +103,13 @@ impl OperationTimes {
     /// nanoseconds. The driver causes it.
     #[must_use]
     pub fn lateness_ns(&self) -> u64 {
-        self.first_sent_ns.saturating_sub(self.due_ns.max(self.free_ns))
+        self.first_sent_ns.saturating_sub(self.due_ns.max(self.free_since_ns))
     }
 
     /// Whether the operation was due while no client was free for it.
     #[must_use]
     pub fn waited(&self) -> bool {
-        self.paced && self.due_ns < self.free_ns
+        self.paced && self.due_ns < self.free_since_ns
     }
 }
 
@@ -175,7 +175,8 @@ pub enum ErrorClass {
     Reset,
     /// No complete response arrived in time.
     Timeout,
-    /// The response is not HTTP/1.1 as the driver supports it.
+    /// The request cannot be written as HTTP, or the response is not what the driver expects: not HTTP/1.1 as it
+    /// supports it, or without a field that its check needs.
     Protocol,
     /// The HTTP status is outside 2xx and the operation does not ignore it.
     HttpStatus,

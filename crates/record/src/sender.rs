@@ -39,10 +39,11 @@ impl RecordSender {
         let _ = self.channel.send(delivery);
     }
 
-    /// The number of a sub-operation. The collector receives it before anything that is recorded under it.
+    /// The number of a sub-operation, assigned if it is new. The collector receives it before anything that is recorded
+    /// under it.
     #[must_use]
-    pub fn sub_operation(&self, info: &SubOperationInfo) -> SubOperationNumber {
-        self.numbers.number(info, |new| self.send(Delivery::SubOperation(new)))
+    pub fn sub_operation_number(&self, info: &SubOperationInfo) -> SubOperationNumber {
+        self.numbers.find_or_assign(info, |new| self.send(Delivery::SubOperation(new)))
     }
 }
 
@@ -54,7 +55,11 @@ struct SubOperationNumbers(Arc<Mutex<Vec<SubOperationInfo>>>);
 impl SubOperationNumbers {
     /// The number of a sub-operation, or the shared number beyond the limit; `announce` is called with a new
     /// sub-operation before any other worker can get its number.
-    fn number(&self, info: &SubOperationInfo, announce: impl FnOnce(SubOperationInfo)) -> SubOperationNumber {
+    fn find_or_assign(
+        &self,
+        info: &SubOperationInfo,
+        announce: impl FnOnce(SubOperationInfo),
+    ) -> SubOperationNumber {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = |info: &SubOperationInfo, known: &[SubOperationInfo]| {
             known.iter().position(|candidate| candidate == info)
@@ -86,7 +91,7 @@ mod tests {
         let (numbers, mut announced) = (SubOperationNumbers::default(), Vec::new());
         let mut position = |task_index, operation: String| {
             let info = SubOperationInfo { task_index, operation, operation_type: "search".into() };
-            numbers.number(&info, |new| announced.push(new)).position()
+            numbers.find_or_assign(&info, |new| announced.push(new)).position()
         };
         let most = MAX_SUB_OPERATIONS;
         for name in 0..most {

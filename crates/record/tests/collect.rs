@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    BufferPool, ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow,
-    OperationResult, OperationTimes, RecordSender, RecordedTask, Recorder, RetentionPolicy, Sample,
-    SampleType, SubOperationName, TaskInfo, TaskResult, Traffic, recover_series,
+    BufferPool, ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes,
+    RecordSender, Recorder, RetentionPolicy, Sample, SampleResult, SampleType, SubOperationName, TaskInfo,
+    TaskRecording, TaskResult, Traffic, recover_series,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -31,11 +31,11 @@ fn info() -> TaskInfo {
         warmup_ns: None,
         end_ns: None,
         interval_ns: None,
-        operations: None,
+        planned_operations: None,
     }
 }
 
-fn sample(sent_ns: u64, done_ns: u64) -> Sample {
+fn sample(service_start_ns: u64, done_ns: u64) -> Sample {
     Sample {
         task_index: 0,
         sub_operation: None,
@@ -43,14 +43,14 @@ fn sample(sent_ns: u64, done_ns: u64) -> Sample {
         sample_type: SampleType::Measured,
         times: OperationTimes {
             paced: false,
-            due_ns: sent_ns,
-            free_ns: 0,
-            first_sent_ns: sent_ns,
-            sent_ns,
+            due_ns: service_start_ns,
+            free_since_ns: 0,
+            first_sent_ns: service_start_ns,
+            service_start_ns,
             done_ns,
-            processing_ns: done_ns - sent_ns,
+            processing_ns: done_ns - service_start_ns,
         },
-        result: OperationResult {
+        result: SampleResult {
             error_class: ErrorClass::None,
             status: 200,
             retries: 0,
@@ -70,16 +70,16 @@ fn sample(sent_ns: u64, done_ns: u64) -> Sample {
 }
 
 /// A sample whose operation was due before it was sent.
-fn paced(due_ns: u64, free_ns: u64, sample: Sample) -> Sample {
-    Sample { times: OperationTimes { paced: true, due_ns, free_ns, ..sample.times }, ..sample }
+fn paced(due_ns: u64, free_since_ns: u64, sample: Sample) -> Sample {
+    Sample { times: OperationTimes { paced: true, due_ns, free_since_ns, ..sample.times }, ..sample }
 }
 
 fn weighing(weight: u64, sample: Sample) -> Sample {
-    Sample { result: OperationResult { weight, ..sample.result }, ..sample }
+    Sample { result: SampleResult { weight, ..sample.result }, ..sample }
 }
 
 fn failing(error_class: ErrorClass, failed_weight: u64, sample: Sample) -> Sample {
-    let result = OperationResult { error_class, weight: 0, failed_weight, ..sample.result };
+    let result = SampleResult { error_class, weight: 0, failed_weight, ..sample.result };
     Sample { result, ..sample }
 }
 
@@ -102,16 +102,16 @@ struct Race {
 }
 
 impl Race {
-    fn new(info: TaskInfo, workers: u32) -> Self {
-        Self::keeping(info, workers, RetentionPolicy::All)
+    fn new(info: TaskInfo, worker_count: u32) -> Self {
+        Self::keeping(info, worker_count, RetentionPolicy::All)
     }
 
-    fn keeping(info: TaskInfo, workers: u32, policy: RetentionPolicy) -> Self {
+    fn keeping(info: TaskInfo, worker_count: u32, policy: RetentionPolicy) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let collector = Collector::new(folder.path(), vec![info]).unwrap();
         let (channel, inbox) = channel();
         let sender = RecordSender::new(channel, policy);
-        sender.send(Delivery::Begin { task_index: 0, workers, step_began_ns: 0 });
+        sender.send(Delivery::Begin { task_index: 0, worker_count, step_began_ns: 0 });
         Self { sender, inbox, collector, folder }
     }
 
@@ -121,7 +121,7 @@ impl Race {
 
     fn recorder_of(&self, paced: bool, measured_window: MeasuredWindow) -> Recorder {
         let mut recorder = Recorder::new(self.sender.clone());
-        recorder.add_client(RecordedTask { task_index: 0, paced, measured_window }).unwrap();
+        recorder.add_client(TaskRecording { task_index: 0, paced, measured_window }).unwrap();
         recorder
     }
 
@@ -159,9 +159,9 @@ fn two_workers_make_one_result_and_every_sample_is_on_disk() {
         end(recorder, EndedBy::Source, 20_000);
     }
     let result = race.result();
-    assert_eq!(result.accounting.succeeded, 40_000);
+    assert_eq!(result.operation_totals.succeeded, 40_000);
     assert_eq!((result.work.weight, result.bytes_out), (400_000, 4_000_000));
-    let accounting = result.accounting;
+    let accounting = result.operation_totals;
     assert_eq!((result.content_out, result.content_in, accounting.reconnects), (16_000_000, 800_000, 40_000));
     assert_eq!(result.service_time.as_ref().unwrap().count, 40_000);
     assert!((result.service_time.unwrap().mean_ms - 5.0).abs() < 1e-9);
@@ -207,10 +207,14 @@ fn a_time_based_task_counts_only_the_work_of_its_window() {
     );
     assert!((result.window_s - 3.0).abs() < 1e-9);
     assert_eq!(
-        (result.accounting.warmup, result.accounting.measured, result.accounting.unanswered),
+        (
+            result.operation_totals.warmup,
+            result.operation_totals.measured,
+            result.operation_totals.unanswered
+        ),
         (2, 13, 1)
     );
-    assert_eq!(result.accounting.operations, 16);
+    assert_eq!(result.operation_totals.begun, 16);
     // Lateness is 1 ms by construction, and latency is the sum of service time and lateness.
     let lateness = result.lateness.unwrap();
     assert!((lateness.max_ms - 1.0).abs() < 1e-9, "{lateness:?}");
@@ -312,7 +316,10 @@ fn operations_that_were_due_before_a_client_was_free_have_waited() {
     }
     end(&mut recorder, EndedBy::Iterations, 5);
     let result = race.result();
-    assert_eq!((result.accounting.waited, result.accounting.operations, result.open_loop), (2, 5, true));
+    assert_eq!(
+        (result.operation_totals.waited, result.operation_totals.begun, result.open_loop),
+        (2, 5, true)
+    );
 }
 
 #[test]
@@ -394,7 +401,7 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
         for name in names {
             let failed = number >= 18 && name == "search";
             let error_class = if failed { ErrorClass::Timeout } else { ErrorClass::None };
-            let result = OperationResult { error_class, ..within.result };
+            let result = SampleResult { error_class, ..within.result };
             let reason = "late".into();
             let failure =
                 failed.then_some(Failure { status: 0, error_type: String::new(), reason, count: 1 });
@@ -408,7 +415,10 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
         end(recorder, EndedBy::Source, 10);
     }
     let result = race.result();
-    assert_eq!((result.accounting.operations, result.accounting.requests, result.work.weight), (20, 40, 20));
+    assert_eq!(
+        (result.operation_totals.begun, result.operation_totals.requests, result.work.weight),
+        (20, 40, 20)
+    );
     assert_eq!((result.service_time.as_ref().unwrap().count, result.errors.len()), (20, 0));
     assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
     assert_eq!(
@@ -416,7 +426,7 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
         ["open", "search"]
     );
     let [open, search] = &result.sub_operations[..] else { unreachable!() };
-    assert_eq!((open.operations, open.failed, search.operations, search.failed), (20, 0, 20, 2));
+    assert_eq!((open.ended, open.failed, search.ended, search.failed), (20, 0, 20, 2));
     assert_eq!((search.service_time.as_ref().unwrap().count, search.requests), (18, 20));
     assert!((search.service_time.as_ref().unwrap().max_ms - 5.0).abs() < 1e-9);
     assert_eq!((search.errors[0].reason.as_str(), search.errors[0].count), ("late", 2));
@@ -445,7 +455,7 @@ fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
     // More than a row group of 131,072 rows, and a few rows that are only collected.
     for number in 0..140_000_u64 {
         let ok = sample(number, number + MS);
-        let result = OperationResult { status: if number % 7 == 0 { 201 } else { 200 }, ..ok.result };
+        let result = SampleResult { status: if number % 7 == 0 { 201 } else { 200 }, ..ok.result };
         record(&mut one, Sample { result, ..ok });
     }
     record(&mut other, sample(0, MS));
@@ -487,8 +497,8 @@ fn samples_that_are_not_kept_are_counted_and_do_not_change_the_result() {
             (result.samples.kept, result.samples.left_out, result.samples.lost),
             (kept, 100 - kept, 0)
         );
-        assert_eq!(result.samples.from_s, (kept == 0).then_some(0.02));
-        assert_eq!((result.accounting.operations, result.service_time.unwrap().count), (100, 100));
+        assert_eq!(result.samples.missing_from_s, (kept == 0).then_some(0.02));
+        assert_eq!((result.operation_totals.begun, result.service_time.unwrap().count), (100, 100));
         assert_eq!(race.collector.close().unwrap(), kept);
         assert_eq!(rows(&race.folder.path().join("samples.parquet")).len() as u64, kept);
     }
@@ -510,8 +520,8 @@ fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
     let result = race.result();
     let samples = result.samples;
     assert_eq!((samples.kept + samples.lost, samples.left_out), (all, 0));
-    assert_eq!((samples.kept, samples.from_s), (2 * 4096, Some(0.009_192)));
-    assert_eq!(result.accounting.operations, all);
+    assert_eq!((samples.kept, samples.missing_from_s), (2 * 4096, Some(0.009_192)));
+    assert_eq!(result.operation_totals.begun, all);
     assert_eq!(race.collector.close().unwrap(), samples.kept);
 }
 
@@ -542,10 +552,10 @@ fn a_full_disk_stops_writing_and_keeps_what_was_written() {
         let mut collector = Collector::new(folder.path(), vec![info()]).unwrap();
         let (channel, inbox) = channel();
         let sender = RecordSender::new(channel, RetentionPolicy::All);
-        sender.send(Delivery::Begin { task_index: 0, workers: 1, step_began_ns: 0 });
+        sender.send(Delivery::Begin { task_index: 0, worker_count: 1, step_began_ns: 0 });
         let mut recorder = Recorder::new(sender.clone());
         recorder
-            .add_client(RecordedTask {
+            .add_client(TaskRecording {
                 task_index: 0,
                 paced: false,
                 measured_window: MeasuredWindow::Operations,
@@ -569,7 +579,7 @@ fn a_full_disk_stops_writing_and_keeps_what_was_written() {
             }
         }
         // The result of the task is complete, whenever the failure is reported.
-        assert_eq!(result.expect("the task has ended").result.accounting.operations, 150_000, "{full}");
+        assert_eq!(result.expect("the task has ended").result.operation_totals.begun, 150_000, "{full}");
         errors += u32::from(collector.close().is_err());
         assert!(errors > 0, "{full}");
         let other = ["series.parquet", "samples.parquet"][usize::from(full == "series.jsonl")];

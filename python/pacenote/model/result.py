@@ -197,7 +197,7 @@ class Steadiness:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplesKept:
+class SampleCounts:
     """How many samples of a task, those of sub-operations included, are in `samples.parquet`."""
 
     kept: int = 0
@@ -288,7 +288,7 @@ class TaskResult:
     """Bytes of reply bodies after TLS and decompression, warm-up included."""
     steady: Steadiness = Steadiness()
     """Whether the task was in a steady state while it was measured."""
-    samples: SamplesKept = SamplesKept()
+    samples: SampleCounts = SampleCounts()
     """How many of the task's samples are in `samples.parquet`."""
     parts: tuple[SubOperationResult, ...] = ()
     """Its sub-operations in the order of their first execution; no other field includes them."""

@@ -18,7 +18,7 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 #[derive(Debug, Default)]
 pub struct CollectorSummary {
     /// Number of samples on disk.
-    pub samples: u64,
+    pub sample_count: u64,
     /// Counts of the driver that do not add up, one sentence each.
     pub contradictions: Vec<String>,
     /// The clocks during the race.
@@ -35,53 +35,53 @@ pub fn collect(
     mut collector: Collector,
     deliveries: &Receiver<Delivery>,
     buffers: &BufferPool,
-    race: &Arc<RaceState>,
+    race_state: &Arc<RaceState>,
 ) -> CollectorSummary {
     let (mut clocks, ticks) = (ClockMonitor::start(), CpuTicks::read());
-    let mut updated = Instant::now();
+    let mut last_update = Instant::now();
     let mut failure = None;
     loop {
         match deliveries.recv_timeout(UPDATE_INTERVAL) {
             Ok(delivery) => {
                 let ended = collector.receive(delivery, buffers).unwrap_or_else(|error| {
                     // The race cannot continue, but the results of its tasks are still complete.
-                    race.abort(error.to_string());
+                    race_state.abort(error.to_string());
                     collector.disable_writing();
                     failure.get_or_insert(error);
                     None
                 });
-                if let Some(end) = ended {
-                    publish(end, race);
+                if let Some(finished) = ended {
+                    publish(finished, race_state);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if updated.elapsed() >= UPDATE_INTERVAL {
-            updated = Instant::now();
+        if last_update.elapsed() >= UPDATE_INTERVAL {
+            last_update = Instant::now();
             clocks.record(ClockReading::read());
-            race.progress().tasks = collector.progress(race.elapsed_ns(updated));
+            race_state.progress().running_tasks = collector.progress(race_state.elapsed_ns(last_update));
         }
     }
     let mut orphans = 0;
     while let Some(orphan) = collector.finish_orphan() {
         orphans += 1;
-        publish(orphan, race);
+        publish(orphan, race_state);
     }
-    race.progress().tasks.clear();
-    let (mut contradictions, kept) = (collector.contradictions().to_vec(), collector.samples_kept());
+    race_state.progress().running_tasks.clear();
+    let (mut contradictions, samples_kept) = (collector.contradictions().to_vec(), collector.samples_kept());
     let closed = collector.close().map_err(|error| failure.get_or_insert(error));
-    let samples = closed.unwrap_or_default();
+    let sample_count = closed.unwrap_or_default();
     // Samples that a thread had not delivered when it died are lost; the summary reports the thread's death.
     if failure.is_none() && orphans == 0 {
-        contradictions.extend(file_contradiction(kept, samples));
+        contradictions.extend(file_contradiction(samples_kept, sample_count));
     }
     let host = CpuTicks::read().zip(ticks).and_then(|(now, then)| now.since(then));
-    CollectorSummary { samples, contradictions, clock: clocks.end(), host, failure }
+    CollectorSummary { sample_count, contradictions, clock: clocks.end(), host, failure }
 }
 
 /// Publishes the result of a task that has ended.
-fn publish(end: FinishedTask, race: &RaceState) {
-    race.progress().tasks.retain(|running| running.task != end.result.task);
-    race.publish(RaceEvent::TaskFinished(Box::new(end.result)));
+fn publish(finished: FinishedTask, race_state: &RaceState) {
+    race_state.progress().running_tasks.retain(|running| running.task != finished.result.task);
+    race_state.publish(RaceEvent::TaskFinished(Box::new(finished.result)));
 }

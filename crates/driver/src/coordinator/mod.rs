@@ -44,23 +44,24 @@ impl Coordinator {
     /// `collector`.
     pub fn run(self, collector: Collector, deliveries: Receiver<Delivery>) -> RaceSummary {
         let (started, cpu_before_ns) = (Instant::now(), process_cpu_ns());
-        let (race, buffers) = (Arc::clone(&self.context.race), self.context.record_sender.buffers().clone());
-        let shared = Arc::clone(&race);
+        let (race_state, buffers) =
+            (Arc::clone(&self.context.race_state), self.context.record_sender.buffers().clone());
+        let shared = Arc::clone(&race_state);
         let collecting = spawn("collect", move || {
             let started = Instant::now();
             let summary = collect(collector, &deliveries, &buffers, &shared);
             (summary, ThreadSummary::of_current_thread("collect", started, PeakLoad::default()))
         });
         let mut error = if collecting.is_ok() { self.run_steps().err() } else { None };
-        let stopped = race.stop_level() != StopLevel::Run && race.aborted().is_none();
+        let stopped = race_state.stop_level() != StopLevel::Run && race_state.abort_reason().is_none();
         if let Some(error) = &error {
-            race.abort(error.to_string());
-            race.stop(StopLevel::Abandon);
+            race_state.abort(error.to_string());
+            race_state.stop(StopLevel::Abandon);
         }
-        let PoolSummary { mut threads, died } = self.shutdown();
+        let PoolSummary { mut threads, first_error } = self.shutdown();
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
             // If a thread panicked, that is why it did not reply, so its panic is reported instead.
-            error = died.or(error);
+            error = first_error.or(error);
         }
         let mut collected = CollectorSummary::default();
         match collecting.and_then(join) {
@@ -78,10 +79,10 @@ impl Coordinator {
             machine: collected.host,
             clock: collected.clock,
             contradictions: collected.contradictions,
-            samples: collected.samples,
-            wall_s: race.elapsed_ns(Instant::now()) as f64 / 1e9,
+            samples: collected.sample_count,
+            wall_s: race_state.elapsed_ns(Instant::now()) as f64 / 1e9,
             stopped,
-            aborted: race.aborted(),
+            aborted: race_state.abort_reason(),
             error: error.map(|error| error.to_string()),
         }
     }
@@ -96,19 +97,19 @@ impl Coordinator {
     }
 
     fn run_steps(&self) -> Result<(), DriveError> {
-        let WorkerContext { plan, race, .. } = &self.context;
+        let WorkerContext { plan, race_state, .. } = &self.context;
         for index in 0..plan.steps.len() {
-            if race.stop_level() != StopLevel::Run {
+            if race_state.stop_level() != StopLevel::Run {
                 break;
             }
-            self.run_step(&Arc::new(StepState::new(plan, index, race)))?;
-            race.progress().completed = index + 1;
+            self.run_step(&Arc::new(StepState::new(plan, index, race_state)))?;
+            race_state.progress().completed_steps = index + 1;
         }
         Ok(())
     }
 
     fn run_step(&self, step: &Arc<StepState>) -> Result<(), DriveError> {
-        let WorkerContext { race, bridge, record_sender, .. } = &self.context;
+        let WorkerContext { race_state, bridge, record_sender, .. } = &self.context;
         let mut files = DataFiles::default();
         for task_state in step.tasks() {
             files.open(&step.plan().tasks[task_state.task_index as usize])?;
@@ -119,17 +120,17 @@ impl Coordinator {
             .broadcast(|| WorkerCommand::Prepare { step: Arc::clone(step), files: Arc::clone(&files) })?;
         self.pool.wait_all()?;
         if let Some(bridge) = bridge
-            && !bridge.wait_until_prepared(race)?
+            && !bridge.wait_until_prepared(race_state)?
         {
             return Ok(());
         }
         let now = Instant::now();
-        race.start_clock(now);
-        let step_began_ns = race.elapsed_ns(now);
+        race_state.start_clock(now);
+        let step_began_ns = race_state.elapsed_ns(now);
         for task_state in step.tasks() {
             let task_index = task_state.task_index;
-            let workers = self.pool.workers_of(step, task_index);
-            record_sender.send(Delivery::Begin { task_index, workers, step_began_ns });
+            let worker_count = self.pool.worker_count_of(step, task_index);
+            record_sender.send(Delivery::Begin { task_index, worker_count, step_began_ns });
         }
         if let Some(bridge) = bridge {
             bridge.start_step();
@@ -203,12 +204,12 @@ mod tests {
     fn a_panicking_worker_ends_the_race_whose_results_so_far_are_kept() {
         let (folder, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
         let plan = plan(listener.local_addr().unwrap().port());
-        let race = Arc::new(RaceState::new(2, 2));
+        let race_state = Arc::new(RaceState::new(2, 2));
         let (sender, deliveries) = channel();
         let context = WorkerContext {
             endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
             bridge: None,
-            race: Arc::clone(&race),
+            race_state: Arc::clone(&race_state),
             record_sender: RecordSender::new(sender, retention_policy(plan.driver.samples)),
             plan: Arc::clone(&plan),
         };
@@ -230,11 +231,13 @@ mod tests {
         assert_eq!((summary.error.as_deref(), summary.stopped), (Some(reason), false));
         let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
         assert_eq!(names, ["drive-0", "collect", "control"]);
-        let ended: Vec<(String, u64, EndedBy)> = race
+        let ended: Vec<(String, u64, EndedBy)> = race_state
             .wait_for_events(Duration::ZERO)
             .into_iter()
             .filter_map(|event| match event {
-                RaceEvent::TaskFinished(end) => Some((end.task, end.accounting.succeeded, end.ended_by)),
+                RaceEvent::TaskFinished(end) => {
+                    Some((end.task, end.operation_totals.succeeded, end.ended_by))
+                }
                 RaceEvent::Finished(_) => None,
             })
             .collect();

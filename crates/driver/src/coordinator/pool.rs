@@ -21,11 +21,12 @@ const LIVENESS_CHECK: Duration = Duration::from_millis(500);
 /// The coordinator's handles to the threads of the workers.
 #[derive(Debug)]
 pub struct WorkerPool {
-    /// A channel to each worker.
+    /// One command channel for each worker, by its number.
     pub commands: Vec<UnboundedSender<WorkerCommand>>,
     /// The workers' replies.
     pub replies: Receiver<WorkerReply>,
-    /// The threads of the workers, and that of the bridge to Python. No thread ends before the race does.
+    /// The threads of the workers, then that of the bridge to Python. Each runs until [`WorkerPool::shutdown`], except
+    /// a worker that could not prepare a step.
     pub threads: Vec<DriverThread>,
 }
 
@@ -35,28 +36,28 @@ pub struct PoolSummary {
     /// The summaries of the threads that ended normally.
     pub threads: Vec<ThreadSummary>,
     /// The error of the first thread that did not end normally.
-    pub died: Option<DriveError>,
+    pub first_error: Option<DriveError>,
 }
 
 impl WorkerPool {
-    /// Starts `workers` worker threads.
+    /// Starts `worker_count` worker threads.
     ///
     /// # Errors
     ///
     /// If the system cannot start a thread.
-    pub fn spawn_workers(context: &WorkerContext, workers: usize) -> Result<Self, DriveError> {
+    pub fn spawn_workers(context: &WorkerContext, worker_count: usize) -> Result<Self, DriveError> {
         let (reply_sender, replies) = channel();
         let (mut commands, mut threads) = (Vec::new(), Vec::new());
-        for index in 0..workers {
+        for worker_index in 0..worker_count {
             let (sender, receiver) = unbounded_channel();
             commands.push(sender);
             let worker = Worker {
-                share: WorkerShare { worker: index, workers },
+                share: WorkerShare { worker_index, worker_count },
                 context: context.clone(),
                 commands: receiver,
                 replies: reply_sender.clone(),
             };
-            let name = format!("drive-{index}");
+            let name = format!("drive-{worker_index}");
             threads.push(spawn(&name.clone(), move || run_thread(&name, worker.run()))?);
         }
         Ok(Self { commands, replies, threads })
@@ -70,20 +71,20 @@ impl WorkerPool {
     pub fn spawn_request_thread(
         &mut self,
         requests: RequestThread,
-        race: Arc<RaceState>,
+        race_state: Arc<RaceState>,
     ) -> Result<(), DriveError> {
-        self.threads.push(spawn("lane", move || run_thread("lane", requests.serve(race)))?);
+        self.threads.push(spawn("lane", move || run_thread("lane", requests.serve(race_state)))?);
         Ok(())
     }
 
     /// Returns the number of workers that run clients of a task, given by its position in the plan.
-    pub fn workers_of(&self, step: &StepState, task: u32) -> u32 {
-        let workers = self.commands.len();
-        let runs_task = |worker: &usize| {
-            step.clients_of(WorkerShare { worker: *worker, workers })
-                .any(|client| client.allocations.iter().any(|allocation| allocation.task == task))
+    pub fn worker_count_of(&self, step: &StepState, task_index: u32) -> u32 {
+        let worker_count = self.commands.len();
+        let runs_task = |worker_index: &usize| {
+            step.clients_of(WorkerShare { worker_index: *worker_index, worker_count })
+                .any(|client| client.allocations.iter().any(|allocation| allocation.task == task_index))
         };
-        u32::try_from((0..workers).filter(runs_task).count()).unwrap_or(u32::MAX)
+        u32::try_from((0..worker_count).filter(runs_task).count()).unwrap_or(u32::MAX)
     }
 
     /// Sends a command to every worker.
@@ -103,15 +104,15 @@ impl WorkerPool {
     ///
     /// # Errors
     ///
-    /// The first error of a reply, after all replies have been received, or the error of a thread that ended before it
-    /// replied.
+    /// The first error of a reply, once all replies have been received. If a thread has ended before all have replied:
+    /// the first error received so far, otherwise that a worker did not reply.
     pub fn wait_all(&self) -> Result<(), DriveError> {
         let mut result = Ok(());
-        let mut missing = self.commands.len();
-        while missing > 0 {
+        let mut replies_left = self.commands.len();
+        while replies_left > 0 {
             match self.replies.recv_timeout(LIVENESS_CHECK) {
                 Ok(reply) => {
-                    missing -= 1;
+                    replies_left -= 1;
                     result = result.and(match reply {
                         WorkerReply::Ready(prepared) => prepared,
                         WorkerReply::Done => Ok(()),
@@ -134,7 +135,7 @@ impl WorkerPool {
         for thread in self.threads {
             match join(thread).flatten() {
                 Ok(thread) => summary.threads.push(thread),
-                Err(error) => drop(summary.died.get_or_insert(error)),
+                Err(error) => drop(summary.first_error.get_or_insert(error)),
             }
         }
         summary

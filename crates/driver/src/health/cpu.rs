@@ -7,7 +7,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use pacenote_record::ServiceTotals;
+use pacenote_record::ServiceTimeTotals;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
@@ -129,7 +129,7 @@ impl PeakLoad {
         &mut self,
         step: &str,
         usage: CpuUsage,
-        tasks: &[ServiceTotals],
+        tasks: &[ServiceTimeTotals],
         task_name: impl Fn(u32) -> String,
     ) {
         if usage.wall < MIN_STEP {
@@ -184,8 +184,8 @@ mod tests {
         CpuUsage { wall: Duration::from_secs(seconds), cpu_ns: 500 * MS, queue }
     }
 
-    fn totals(task_index: u32, succeeded: u64, each_ns: u64) -> ServiceTotals {
-        ServiceTotals { task_index, succeeded, service_ns: succeeded * each_ns }
+    fn totals(task_index: u32, succeeded: u64, each_ns: u64) -> ServiceTimeTotals {
+        ServiceTimeTotals { task_index, succeeded, service_ns: succeeded * each_ns }
     }
 
     #[test]

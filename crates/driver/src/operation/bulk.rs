@@ -164,7 +164,7 @@ impl BulkSource {
             self.reader.rewind();
             documents = self.reader.next_into(body);
         }
-        self.request.set_documents(documents.unwrap_or(0).into());
+        self.request.set_document_count(documents.unwrap_or(0).into());
         documents.is_some()
     }
 

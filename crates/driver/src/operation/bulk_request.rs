@@ -14,43 +14,43 @@ use crate::transport::pool::{PooledConnection, ResponseView};
 #[derive(Debug)]
 pub struct BulkRequest<B> {
     request: PreparedRequest<B>,
-    documents: u64,
+    document_count: u64,
     /// How many times documents rejected with status 429 are sent again.
     retries_on_429: u32,
     /// The error if the body could not be compressed.
     compression_error: Option<String>,
 }
 
-/// One response to a bulk request.
+/// The outcome of sending a bulk request once, or of not being able to send it.
 struct Attempt {
     outcome: OperationOutcome,
     /// Positions of the documents that may be sent again.
-    rejected: Vec<usize>,
+    resendable_positions: Vec<usize>,
 }
 
 /// Checks the response to a bulk request.
 struct BulkCheck {
-    documents: u64,
+    document_count: u64,
     /// Whether rejected documents may be sent again.
     may_resend: bool,
     /// Positions of the documents that may be sent again.
-    rejected: Vec<usize>,
+    resendable_positions: Vec<usize>,
 }
 
 impl<B: AsRef<[u8]>> BulkRequest<B> {
-    /// Creates a bulk request whose body has `documents` documents.
-    pub fn new(request: PreparedRequest<B>, documents: u64, retries_on_429: u32) -> Self {
-        Self { request, documents, retries_on_429, compression_error: None }
+    /// Creates a bulk request whose body has `document_count` documents.
+    pub fn new(request: PreparedRequest<B>, document_count: u64, retries_on_429: u32) -> Self {
+        Self { request, document_count, retries_on_429, compression_error: None }
     }
 
-    /// Returns the body, to which the next documents are written; call [`Self::set_documents`] afterwards.
+    /// Returns the body, to which the next documents are written; call [`Self::set_document_count`] afterwards.
     pub fn body_mut(&mut self) -> &mut B {
         self.request.body_mut()
     }
 
     /// Sets the number of documents in the body.
-    pub fn set_documents(&mut self, documents: u64) {
-        self.documents = documents;
+    pub fn set_document_count(&mut self, document_count: u64) {
+        self.document_count = document_count;
     }
 
     /// Compresses the body if it is sent compressed. If that fails, the request fails when it is executed.
@@ -65,24 +65,25 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         connection: &mut PooledConnection,
         cancellation: &Cancellation<'_>,
     ) -> OperationOutcome {
-        let Attempt { mut outcome, mut rejected } = self.send(connection).await;
+        let Attempt { mut outcome, mut resendable_positions } = self.send(connection).await;
         let mut selected: Option<Vec<u8>> = None;
         for _ in 0..self.retries_on_429 {
-            if rejected.is_empty() || cancellation.stop_reason().is_some() {
+            if resendable_positions.is_empty() || cancellation.stop_reason().is_some() {
                 break;
             }
             let body = selected.as_deref().unwrap_or(self.request.body().as_ref());
-            let (body, documents) = (select_documents(body, &rejected), rejected.len() as u64);
-            let next = self.send_again(connection, &body, documents).await;
-            outcome = add_attempt(subtract_resent(outcome, documents), next.outcome);
-            (selected, rejected) = (Some(body), next.rejected);
+            let (body, document_count) =
+                (select_documents(body, &resendable_positions), resendable_positions.len() as u64);
+            let next = self.send_again(connection, &body, document_count).await;
+            outcome = add_attempt(subtract_resent(outcome, document_count), next.outcome);
+            (selected, resendable_positions) = (Some(body), next.resendable_positions);
         }
         outcome
     }
 
-    /// Returns the check of the response to `documents` of the documents.
-    fn check_of(&self, documents: u64) -> BulkCheck {
-        BulkCheck { documents, may_resend: self.retries_on_429 > 0, rejected: Vec::new() }
+    /// Returns the check of the response to this number of the documents.
+    fn check_of(&self, document_count: u64) -> BulkCheck {
+        BulkCheck { document_count, may_resend: self.retries_on_429 > 0, resendable_positions: Vec::new() }
     }
 
     /// Posts all documents.
@@ -90,7 +91,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         if let Some(error) = &self.compression_error {
             return Attempt::unsendable(error.clone());
         }
-        let mut check = self.check_of(self.documents);
+        let mut check = self.check_of(self.document_count);
         let outcome = self.request.send(connection, |response: ResponseView<'_>| check.check(response)).await;
         check.into_attempt(outcome)
     }
@@ -100,9 +101,9 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         &mut self,
         connection: &mut PooledConnection,
         body: &[u8],
-        documents: u64,
+        document_count: u64,
     ) -> Attempt {
-        let mut check = self.check_of(documents);
+        let mut check = self.check_of(document_count);
         let check_response = |response: ResponseView<'_>| check.check(response);
         match self.request.send_other_body(body, connection, check_response).await {
             Ok(outcome) => check.into_attempt(outcome),
@@ -114,26 +115,26 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 impl BulkCheck {
     fn check(&mut self, response: ResponseView<'_>) -> ResponseOutcome {
         let ResponseView { status, body } = response;
-        let outcome = check_bulk_response(status, body, self.documents);
+        let outcome = check_bulk_response(status, body, self.document_count);
         if self.may_resend && outcome.error_class == ErrorClass::BulkItem {
-            self.rejected = rejected_positions(body, self.documents);
+            self.resendable_positions = rejected_positions(body, self.document_count);
         }
         outcome
     }
 
     /// Returns the attempt whose response was checked.
     fn into_attempt(self, mut outcome: OperationOutcome) -> Attempt {
-        let result = &mut outcome.result;
-        if !result.is_success() && result.error_class != ErrorClass::BulkItem {
+        let response = &mut outcome.response;
+        if !response.is_success() && response.error_class != ErrorClass::BulkItem {
             // Without a result for each document it is unknown whether any of them was indexed.
-            (result.weight, result.failed_weight) = (0, self.documents);
+            (response.weight, response.failed_weight) = (0, self.document_count);
         }
-        Attempt { outcome, rejected: self.rejected }
+        Attempt { outcome, resendable_positions: self.resendable_positions }
     }
 }
 
 impl Attempt {
     fn unsendable(reason: String) -> Self {
-        Self { outcome: OperationOutcome::unsendable(reason), rejected: Vec::new() }
+        Self { outcome: OperationOutcome::unsendable(reason), resendable_positions: Vec::new() }
     }
 }

@@ -23,22 +23,22 @@ pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
 
 /// Returns the outcome of an attempt without `resent` rejected documents, which the next attempt sends again.
 pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationOutcome {
-    let result = &mut outcome.result;
-    result.failed_weight = result.failed_weight.saturating_sub(resent);
-    result.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
+    let response = &mut outcome.response;
+    response.failed_weight = response.failed_weight.saturating_sub(resent);
+    response.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
     // The last failure also counts those beyond the limit, regardless of their status.
-    let counted: u64 = result.failures.iter().map(|failure| failure.count).sum();
-    if let Some(last) = result.failures.last_mut() {
-        last.count = (last.count + result.failed_weight).saturating_sub(counted);
+    let counted: u64 = response.failures.iter().map(|failure| failure.count).sum();
+    if let Some(last) = response.failures.last_mut() {
+        last.count = (last.count + response.failed_weight).saturating_sub(counted);
     }
     outcome
 }
 
 /// Returns the outcome of all attempts so far: that of the earlier ones, from which [`subtract_resent`] has subtracted
-/// the documents of `attempt`, and that of `attempt`. Works and times are added up. The service time begins with the
-/// first attempt, whose other documents belong to the operation as well.
+/// the documents of `attempt`, and that of `attempt`. Adds up weights, failures, traffic and the durations that the
+/// engine reports. The service time begins with the first attempt, whose other documents belong to the operation as well.
 pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> OperationOutcome {
-    let (before, last) = (earlier.result, attempt.result);
+    let (before, last) = (earlier.response, attempt.response);
     let took_ms = match (before.took_ms, last.took_ms) {
         (Some(before), Some(last)) => Some(before + last),
         (before, last) => before.or(last),
@@ -48,7 +48,7 @@ pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> Oper
     } else {
         last.error_class
     };
-    let result = ResponseOutcome {
+    let response = ResponseOutcome {
         error_class,
         weight: before.weight + last.weight,
         failed_weight: before.failed_weight + last.failed_weight,
@@ -57,8 +57,8 @@ pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> Oper
     };
     OperationOutcome {
         first_sent: earlier.first_sent,
-        sent: earlier.sent,
-        result,
+        service_start: earlier.service_start,
+        response,
         retries: earlier.retries + 1,
         traffic: earlier.traffic + attempt.traffic,
         ..attempt
@@ -83,7 +83,7 @@ mod tests {
     fn reasons_of_documents_that_are_sent_again_are_not_counted() {
         let failure = |status, count| Failure { status, error_type: "t".into(), reason: "r".into(), count };
         let failures = vec![failure(429, 5), failure(400, 1), failure(400, 3)];
-        let result = ResponseOutcome {
+        let response = ResponseOutcome {
             error_class: ErrorClass::BulkItem,
             weight: 1,
             failed_weight: 9,
@@ -91,7 +91,7 @@ mod tests {
             failures,
         };
         // Two of the last failure had status 429: there were too many reasons to distinguish them.
-        let left = subtract_resent(OperationOutcome { result, ..OperationOutcome::nothing() }, 7).result;
+        let left = subtract_resent(OperationOutcome { response, ..OperationOutcome::nothing() }, 7).response;
         assert_eq!((left.weight, left.failed_weight), (1, 2));
         assert_eq!(left.failures.iter().map(|failure| failure.count).collect::<Vec<_>>(), [1, 1]);
     }
@@ -99,10 +99,14 @@ mod tests {
     #[test]
     fn the_service_time_of_a_bulk_sent_again_counts_from_its_first_attempt() {
         let first = OperationOutcome::nothing();
-        let (sent, later) = (first.sent, first.sent + Duration::from_secs(1));
-        let second =
-            OperationOutcome { first_sent: later, sent: later, done: later, ..OperationOutcome::nothing() };
+        let (sent, later) = (first.service_start, first.service_start + Duration::from_secs(1));
+        let second = OperationOutcome {
+            first_sent: later,
+            service_start: later,
+            done: later,
+            ..OperationOutcome::nothing()
+        };
         let both = add_attempt(first, second);
-        assert_eq!((both.first_sent, both.sent, both.done, both.retries), (sent, sent, later, 1));
+        assert_eq!((both.first_sent, both.service_start, both.done, both.retries), (sent, sent, later, 1));
     }
 }

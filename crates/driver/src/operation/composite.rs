@@ -68,7 +68,7 @@ enum EarlyEnd {
     /// The race or the step has ended.
     Cancelled,
     /// An operation failed.
-    Failed { result: ResponseOutcome, status: u16 },
+    Failed { response: ResponseOutcome, status: u16 },
 }
 
 type StreamFuture<'a> = Pin<Box<dyn Future<Output = Result<(), EarlyEnd>> + 'a>>;
@@ -107,7 +107,7 @@ impl PreparedCallList {
     }
 
     fn may_retry(&self, outcome: &OperationOutcome) -> bool {
-        match outcome.result.error_class {
+        match outcome.response.error_class {
             ErrorClass::Connect | ErrorClass::Tls | ErrorClass::Reset | ErrorClass::Timeout => {
                 self.retry.on_timeout
             }
@@ -122,7 +122,7 @@ impl PreparedCallList {
         let mut whole: Option<OperationOutcome> = None;
         for call in &mut self.calls {
             let outcome = call.execute(execution).await?;
-            let failed = !outcome.result.is_success();
+            let failed = !outcome.response.is_success();
             whole = Some(match whole {
                 None => outcome,
                 Some(before) => before.followed_by(outcome),
@@ -202,13 +202,13 @@ impl PreparedComposite {
             execution.traffic.take_completed();
         }
         let ended = run_elements(&mut self.elements, &within).await;
-        let (result, status) = match ended {
+        let (response, status) = match ended {
             Ok(()) => (ResponseOutcome::success(1), None),
-            Err(EarlyEnd::Failed { result, status }) => (result, Some(status)),
+            Err(EarlyEnd::Failed { response, status }) => (response, Some(status)),
             Err(EarlyEnd::Cancelled) => return None,
         };
         let mut whole = spanning(&execution.sub_operations.borrow()[earlier..]);
-        whole.result = result;
+        whole.response = response;
         whole.status = status.unwrap_or(whole.status);
         if !execution.nested {
             whole.traffic = execution.traffic.take_completed();
@@ -244,9 +244,9 @@ fn spanning(sub_operations: &[SubOperation]) -> OperationOutcome {
     if let (Some(sent), Some(last)) =
         (outcomes().map(|outcome| outcome.first_sent).min(), outcomes().max_by_key(|outcome| outcome.done))
     {
-        (whole.first_sent, whole.sent) = (sent, sent);
+        (whole.first_sent, whole.service_start) = (sent, sent);
         (whole.done, whole.status) = (last.done, last.status);
-        whole.free = outcomes().map(|outcome| outcome.free).max().unwrap_or(last.free);
+        whole.freed = outcomes().map(|outcome| outcome.freed).max().unwrap_or(last.freed);
     }
     whole
 }
@@ -293,9 +293,9 @@ async fn join_streams(mut streams: Vec<StreamFuture<'_>>) -> Result<(), EarlyEnd
 impl PreparedSubOperation {
     async fn execute(&mut self, execution: &Execution<'_>) -> Result<(), EarlyEnd> {
         let outcome = self.calls.execute(execution).await.ok_or(EarlyEnd::Cancelled)?;
-        let result = &outcome.result;
-        let failed = (!result.is_success()).then(|| EarlyEnd::Failed {
-            result: ResponseOutcome { failed_weight: 0, weight: 0, took_ms: None, ..result.clone() },
+        let response = &outcome.response;
+        let failed = (!response.is_success()).then(|| EarlyEnd::Failed {
+            response: ResponseOutcome { failed_weight: 0, weight: 0, took_ms: None, ..response.clone() },
             status: outcome.status,
         });
         if !self.is_composite {

@@ -28,7 +28,7 @@ pub static CONTENT_ENCODING: LazyLock<(String, String)> =
 
 /// Returns whether a body is sent compressed: if there is one, the target compresses bodies, and `headers` declare no
 /// encoding.
-pub fn is_compressed<'a>(
+pub fn will_compress<'a>(
     target: &Target,
     has_body: bool,
     mut headers: impl Iterator<Item = &'a (String, String)>,

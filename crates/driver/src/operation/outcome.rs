@@ -16,16 +16,16 @@ use crate::transport::tls_error;
 pub struct OperationOutcome {
     /// When the first request of the first attempt was sent.
     pub first_sent: Instant,
-    /// When the first request of the last attempt was sent; of the first attempt for a bulk whose rejected documents are
-    /// sent again.
-    pub sent: Instant,
+    /// Start of the service time: when the first request of the last attempt was sent. A bulk whose rejected documents
+    /// are sent again is one attempt in this respect.
+    pub service_start: Instant,
     /// When the last byte of the last response arrived.
     pub done: Instant,
-    /// When the client is free for its next operation: later than `done` if the operation cleans up after it has been
-    /// timed.
-    pub free: Instant,
+    /// When the client became free for its next operation: later than `done` if the operation cleans up after it has
+    /// been timed.
+    pub freed: Instant,
     /// Whether the operation succeeded, and how much work it did.
-    pub result: ResponseOutcome,
+    pub response: ResponseOutcome,
     /// HTTP status of the last response, or 0 if there was none.
     pub status: u16,
     /// Number of attempts after the first.
@@ -57,13 +57,13 @@ pub struct Label {
 impl OperationOutcome {
     /// This outcome without the work that was done.
     pub fn without_work(mut self) -> Self {
-        self.result.weight = 0;
+        self.response.weight = 0;
         self
     }
 
     /// Returns the outcome of an operation whose request could not be created.
     pub fn unsendable(reason: String) -> Self {
-        Self { result: ResponseOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
+        Self { response: ResponseOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
     }
 
     /// Returns the outcome of an operation that sends nothing: a success without work.
@@ -71,10 +71,10 @@ impl OperationOutcome {
         let now = Instant::now();
         Self {
             first_sent: now,
-            sent: now,
+            service_start: now,
             done: now,
-            free: now,
-            result: ResponseOutcome::success(0),
+            freed: now,
+            response: ResponseOutcome::success(0),
             status: 0,
             retries: 0,
             traffic: Traffic::default(),
@@ -85,15 +85,15 @@ impl OperationOutcome {
     /// Returns the outcome of this call and the next of the same operation. `after` determines whether the operation
     /// succeeded: the earlier responses of a poll are not failures.
     pub fn followed_by(self, after: Self) -> Self {
-        let mut result = after.result;
-        result.weight += self.result.weight;
-        result.failed_weight += self.result.failed_weight;
+        let mut response = after.response;
+        response.weight += self.response.weight;
+        response.failed_weight += self.response.failed_weight;
         let mut sub_operations = self.sub_operations;
         sub_operations.extend(after.sub_operations);
         Self {
             first_sent: self.first_sent,
-            sent: self.sent,
-            result,
+            service_start: self.service_start,
+            response,
             traffic: self.traffic + after.traffic,
             sub_operations,
             ..after
@@ -107,10 +107,10 @@ impl From<Exchange<ResponseOutcome>> for OperationOutcome {
         let Exchange { sent, done, traffic, status, result } = exchange;
         Self {
             first_sent: sent,
-            sent,
+            service_start: sent,
             done,
-            free: done,
-            result: result.unwrap_or_else(|error| failed_request(&error)),
+            freed: done,
+            response: result.unwrap_or_else(|error| failed_request(&error)),
             status,
             retries: 0,
             traffic,

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::compression::{CONTENT_ENCODING, compress, compress_in_slices, is_compressed};
+use super::compression::{CONTENT_ENCODING, compress, compress_in_slices, will_compress};
 use super::context::Destination;
 use super::outcome::OperationOutcome;
 use crate::response::outcome::ResponseOutcome;
@@ -48,7 +48,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     ) -> Result<Self, RequestHeadError> {
         let RequestSpec { method, path, headers, has_body, timeout } = spec;
         let headers = to.target.headers.iter().chain(headers);
-        let compressed = is_compressed(to.target, has_body, headers.clone());
+        let compressed = will_compress(to.target, has_body, headers.clone());
         let headers = headers.chain(compressed.then(|| &*CONTENT_ENCODING));
         let head = RequestHead::new(&to.target.hosts[to.host_index], method, path, headers)?;
         let timeout = timeout.unwrap_or(Duration::from_millis(to.target.timeout_ms));

@@ -107,7 +107,7 @@ impl CheckedRequest {
         {
             return Some(error.outcome());
         }
-        template.exchange(connection, policy, execution, |_| ()).await
+        template.send_and_poll(connection, policy, execution, |_| ()).await
     }
 }
 
@@ -174,7 +174,7 @@ impl RequestTemplate {
 
     /// Sends the request, repeatedly if `policy` polls. `inspect` is called with each successful response. Returns
     /// `None` if the race or the step ends while it waits.
-    pub async fn exchange(
+    pub async fn send_and_poll(
         &mut self,
         connection: &mut PooledConnection,
         policy: &ResponsePolicy,
@@ -195,7 +195,7 @@ impl RequestTemplate {
             execution.traffic.request_started();
             let outcome = self.request.send(connection, check).await;
             execution.traffic.request_ended(&outcome);
-            let unmet = outcome.result.error_class == ErrorClass::Condition;
+            let unmet = outcome.response.error_class == ErrorClass::Condition;
             let outcome = match so_far.take() {
                 None => outcome,
                 Some(before) => before.followed_by(outcome),

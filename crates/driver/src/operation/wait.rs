@@ -18,12 +18,12 @@ pub async fn execute_sleep(
     weight: u64,
     cancellation: &Cancellation<'_>,
 ) -> Option<OperationOutcome> {
-    let sent = Instant::now();
+    let started = Instant::now();
     sleep_or_cancel(duration, cancellation).await?;
     Some(OperationOutcome {
-        first_sent: sent,
-        sent,
-        result: ResponseOutcome::success(weight),
+        first_sent: started,
+        service_start: started,
+        response: ResponseOutcome::success(weight),
         ..OperationOutcome::nothing()
     })
 }

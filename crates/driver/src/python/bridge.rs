@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use pacenote_plan::{Plan, PlannedTask, TaskPacing, TaskWork};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::client_id::ClientId;
 use crate::error::DriveError;
 use crate::operation::context::Destination;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
@@ -23,6 +22,7 @@ use crate::python::queued_operation::{OperationInput, QueuedOperation};
 use crate::python::requests::{JobPayload, RequestCommand, RequestJob, RequestOwner, RequestThread};
 use crate::race_state::RaceState;
 use crate::step_state::StepState;
+use crate::task_client_id::TaskClientId;
 use crate::transport::Endpoints;
 
 /// Maximum timeout of a request; longer ones could overflow the clock.
@@ -40,7 +40,7 @@ pub struct PythonBridge {
     events: Arc<EventQueue>,
     preparation: Arc<Preparation>,
     channels: Vec<Arc<ClientChannel>>,
-    by_client: BTreeMap<ClientId, usize>,
+    by_client: BTreeMap<TaskClientId, usize>,
     commands: UnboundedSender<RequestCommand>,
     next_request_id: AtomicU64,
     closed: AtomicBool,
@@ -115,7 +115,7 @@ impl PythonBridge {
     /// If the client has no queue or has been finished, or the operation cannot be parsed.
     pub fn enqueue(
         &self,
-        client: ClientId,
+        client: TaskClientId,
         document: &str,
         body: Option<Vec<u8>>,
     ) -> Result<bool, DriveError> {
@@ -136,7 +136,7 @@ impl PythonBridge {
     /// # Errors
     ///
     /// If the task of the client needs no Python.
-    pub fn free_slots(&self, client: ClientId) -> Result<usize, DriveError> {
+    pub fn free_slots(&self, client: TaskClientId) -> Result<usize, DriveError> {
         Ok(self.channel(client)?.free_slots())
     }
 
@@ -146,7 +146,7 @@ impl PythonBridge {
     /// # Errors
     ///
     /// If the task of the client needs no Python.
-    pub fn finish(&self, client: ClientId, error: Option<String>) -> Result<(), DriveError> {
+    pub fn finish(&self, client: TaskClientId, error: Option<String>) -> Result<(), DriveError> {
         self.channel(client)?.finish(error);
         Ok(())
     }
@@ -179,7 +179,7 @@ impl PythonBridge {
     /// If there is no such cluster or client, the request cannot be written as HTTP, or the race is over.
     pub fn request(
         &self,
-        owner: Option<ClientId>,
+        owner: Option<TaskClientId>,
         cluster: &str,
         request: RunnerRequest,
     ) -> Result<u64, DriveError> {
@@ -216,7 +216,7 @@ impl PythonBridge {
     /// If there is no such cluster or client, the operation cannot be parsed, or the race is over.
     pub fn execute(
         &self,
-        owner: Option<ClientId>,
+        owner: Option<TaskClientId>,
         cluster: &str,
         document: &str,
         body: Option<Vec<u8>>,
@@ -228,7 +228,7 @@ impl PythonBridge {
 
     fn prepare(
         &self,
-        owner: Option<ClientId>,
+        owner: Option<TaskClientId>,
         to: ClusterHost,
         input: OperationInput<'_>,
     ) -> Result<QueuedOperation, DriveError> {
@@ -238,7 +238,12 @@ impl PythonBridge {
         QueuedOperation::new(Destination { target, host_index: to.host_index, task_name }, input)
     }
 
-    fn send(&self, owner: Option<ClientId>, to: ClusterHost, payload: JobPayload) -> Result<u64, DriveError> {
+    fn send(
+        &self,
+        owner: Option<TaskClientId>,
+        to: ClusterHost,
+        payload: JobPayload,
+    ) -> Result<u64, DriveError> {
         let channel = owner.map(|client| self.channel(client)).transpose()?;
         let owner = channel
             .map(|channel| RequestOwner { channel: Arc::clone(channel), query: channel.begin_request() });
@@ -254,7 +259,7 @@ impl PythonBridge {
     }
 
     /// Returns the host of a cluster that an owner uses.
-    fn destination(&self, owner: Option<ClientId>, cluster: &str) -> Result<ClusterHost, DriveError> {
+    fn destination(&self, owner: Option<TaskClientId>, cluster: &str) -> Result<ClusterHost, DriveError> {
         let cluster = self.clusters.position(cluster)?;
         let race_client =
             owner.map_or(Ok(0), |client| self.channel(client).map(|channel| channel.race_client))?;
@@ -268,19 +273,19 @@ impl PythonBridge {
         Ok(())
     }
 
-    fn channel(&self, client: ClientId) -> Result<&Arc<ClientChannel>, DriveError> {
+    fn channel(&self, client: TaskClientId) -> Result<&Arc<ClientChannel>, DriveError> {
         let unknown = || DriveError::Python(format!("{} needs no Python", self.name(client)));
         self.by_client.get(&client).map(|index| &self.channels[*index]).ok_or_else(unknown)
     }
 
     /// Returns the handle of a client, or `None` if its task needs no Python.
-    pub(crate) fn handle(&self, client: ClientId) -> Option<ClientHandle> {
+    pub(crate) fn handle(&self, client: TaskClientId) -> Option<ClientHandle> {
         self.channel(client).ok().map(|channel| ClientHandle::new(&self.events, channel))
     }
 
     /// Returns the description of a client for messages.
-    fn name(&self, id: ClientId) -> String {
-        let ClientId { task_index, client_number } = id;
+    fn name(&self, id: TaskClientId) -> String {
+        let TaskClientId { task_index, client_number } = id;
         match self.clusters.plan().tasks.get(task_index as usize) {
             Some(task) => format!("client {client_number} of task {}", task.name),
             None => format!("client {client_number} of task number {task_index}"),
@@ -309,8 +314,8 @@ impl PythonBridge {
     /// # Errors
     ///
     /// The error that Python reported.
-    pub(crate) fn wait_until_prepared(&self, race: &RaceState) -> Result<bool, DriveError> {
-        self.preparation.wait(race)
+    pub(crate) fn wait_until_prepared(&self, race_state: &RaceState) -> Result<bool, DriveError> {
+        self.preparation.wait(race_state)
     }
 
     /// Records that the clock of the step starts now.
@@ -342,7 +347,7 @@ impl PythonBridge {
 
 fn needs_python(task: &PlannedTask) -> bool {
     matches!(task.work, TaskWork::PythonSource { .. } | TaskWork::PythonRunner {})
-        || matches!(task.pace, TaskPacing::PythonScheduler {})
+        || matches!(task.pacing, TaskPacing::PythonScheduler {})
 }
 
 fn channels_of(plan: &Plan) -> Vec<Arc<ClientChannel>> {
@@ -351,7 +356,7 @@ fn channels_of(plan: &Plan) -> Vec<Arc<ClientChannel>> {
         for allocation in &client.allocations {
             let task = &plan.tasks[allocation.task as usize];
             let index = u32::try_from(channels.len()).unwrap_or(u32::MAX);
-            let id = ClientId { task_index: allocation.task, client_number: allocation.client };
+            let id = TaskClientId { task_index: allocation.task, client_number: allocation.client };
             channels.extend(ClientChannel::new(task, id, client.race_client, index).map(Arc::new));
         }
     }

@@ -9,11 +9,11 @@ use pacenote_record::Traffic;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use tokio::sync::Notify;
 
-use crate::client_id::ClientId;
 use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::protocol::RunnerResult;
 use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::lock;
+use crate::task_client_id::TaskClientId;
 
 /// Python's answer to a query.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub struct OperationConsumer {
 #[derive(Debug)]
 pub struct ClientChannel {
     /// The client.
-    pub id: ClientId,
+    pub id: TaskClientId,
     /// Number of the client in the race; determines which hosts the client uses.
     pub race_client: u32,
     /// Position among all channels; part of the ids of its queries.
@@ -107,8 +107,8 @@ pub struct ClientChannel {
 
 impl ClientChannel {
     /// Creates the channel at position `index` for a client. Returns `None` if its task needs no Python.
-    pub fn new(task: &PlannedTask, id: ClientId, race_client: u32, index: u32) -> Option<Self> {
-        let scheduled = matches!(task.pace, TaskPacing::PythonScheduler {});
+    pub fn new(task: &PlannedTask, id: TaskClientId, race_client: u32, index: u32) -> Option<Self> {
+        let scheduled = matches!(task.pacing, TaskPacing::PythonScheduler {});
         let (capacity, runs) = match task.work {
             TaskWork::PythonSource { ahead } => (Some(ahead as usize), false),
             TaskWork::PythonRunner {} => (None, true),

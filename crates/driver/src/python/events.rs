@@ -7,9 +7,9 @@ use std::sync::Mutex;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::client_id::ClientId;
 use crate::python::protocol::ExecutionResult;
 use crate::race_state::lock;
+use crate::task_client_id::TaskClientId;
 
 /// A query or a notification for Python.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,7 @@ pub enum PythonEvent {
         /// Identifies the query in the answer.
         query_id: u64,
         /// The client that executes it.
-        client: ClientId,
+        client: TaskClientId,
         /// Whether the operation is measured; otherwise it is warm-up.
         measured: bool,
     },
@@ -33,14 +33,14 @@ pub enum PythonEvent {
         /// Identifies the query in the answer.
         query_id: u64,
         /// The client whose operation is scheduled.
-        client: ClientId,
+        client: TaskClientId,
     },
     /// An operation that was executed by the driver and scheduled by a scheduler in Python has ended.
     OperationEnded(OperationEnded),
     /// A client has finished its task.
     ClientEnded {
         /// The client.
-        client: ClientId,
+        client: TaskClientId,
     },
     /// All clients of a step have ended.
     StepEnded {
@@ -73,7 +73,7 @@ pub enum PythonEvent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationEnded {
     /// The client that executed it.
-    pub client: ClientId,
+    pub client: TaskClientId,
     /// Work done.
     pub weight: u64,
     /// Unit of the work.

@@ -49,13 +49,13 @@ impl Preparation {
     /// # Errors
     ///
     /// The error that Python reported.
-    pub fn wait(&self, race: &RaceState) -> Result<bool, DriveError> {
+    pub fn wait(&self, race_state: &RaceState) -> Result<bool, DriveError> {
         let mut state = lock(&self.state);
         loop {
             match &state.prepared {
                 Some(Err(error)) => return Err(DriveError::Python(error.clone())),
                 Some(Ok(())) if state.connected => return Ok(true),
-                _ if race.stop_level() != StopLevel::Run => return Ok(false),
+                _ if race_state.stop_level() != StopLevel::Run => return Ok(false),
                 _ => {}
             }
             let waited = self.changed.wait_timeout(state, STOP_POLL);

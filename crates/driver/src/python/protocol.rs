@@ -118,7 +118,7 @@ impl ExecutionResult {
     /// Creates the result of an operation. An outcome of `None` means that the operation was interrupted.
     pub(crate) fn new(outcome: Option<&OperationOutcome>) -> Self {
         let Some(outcome) = outcome else { return Self::interrupted() };
-        let result = &outcome.result;
+        let result = &outcome.response;
         let first = result.failures.first();
         let status = first.map_or(outcome.status, |failure| failure.status);
         let failure = (!result.is_success()).then(|| RunnerFailure {

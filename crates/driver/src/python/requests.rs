@@ -12,7 +12,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use crate::cancel::Cancellation;
-use crate::client_id::ClientId;
 use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::PreparedRequest;
@@ -25,6 +24,7 @@ use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::RaceState;
 use crate::response::outcome::ResponseOutcome;
 use crate::step_state::StepState;
+use crate::task_client_id::TaskClientId;
 use crate::transport::pool::{ConnectionPool, ResponseView};
 
 /// A command for the thread.
@@ -77,7 +77,7 @@ pub enum JobPayload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ConnectionKey {
     /// `None` for requests outside an operation.
-    client: Option<ClientId>,
+    client: Option<TaskClientId>,
     to: ClusterHost,
 }
 
@@ -96,13 +96,13 @@ pub struct RequestThread {
 
 impl RequestThread {
     /// Serves commands until [`RequestCommand::Shutdown`]. Returns the highest load of the thread.
-    pub async fn serve(mut self, race: Arc<RaceState>) -> PeakLoad {
+    pub async fn serve(mut self, race_state: Arc<RaceState>) -> PeakLoad {
         let sender = Rc::new(RequestSender {
             clusters: self.clusters,
             events: self.events,
             preparation: self.preparation,
-            stop_notify: race.bridge_stop_notify(),
-            race,
+            stop_notify: race_state.bridge_stop_notify(),
+            race_state,
             step: RefCell::default(),
             connections: RefCell::default(),
         });
@@ -121,7 +121,7 @@ impl RequestThread {
                 RequestCommand::StartStep => meter = Some(CpuMeter::start()),
                 RequestCommand::CloseStep => {
                     if let (Some(step), Some(meter)) = (sender.step.take(), meter.take()) {
-                        peak.add(&step.step().name, meter.read(0), &[], |_| String::new());
+                        peak.add(&step.planned().name, meter.read(0), &[], |_| String::new());
                     }
                 }
                 RequestCommand::Shutdown => break,
@@ -136,7 +136,7 @@ struct RequestSender {
     clusters: Arc<Clusters>,
     events: Arc<EventQueue>,
     preparation: Arc<Preparation>,
-    race: Arc<RaceState>,
+    race_state: Arc<RaceState>,
     stop_notify: Arc<Notify>,
     /// The current step.
     step: RefCell<Option<Arc<StepState>>>,
@@ -157,7 +157,7 @@ impl RequestSender {
         let mut opening = JoinSet::new();
         for channel in channels {
             let pool = self.connections(Some(&channel), self.clusters.host_of(channel.race_client, 0));
-            opening.spawn_local(async move { pool.connect(deadline).await });
+            opening.spawn_local(async move { pool.ensure_connected(deadline).await });
         }
         while opening.join_next().await.is_some() {}
         self.preparation.connected();
@@ -186,7 +186,8 @@ impl RequestSender {
         mut operation: QueuedOperation,
     ) -> Option<OperationOutcome> {
         let step = self.step.borrow().clone()?;
-        let cancellation = Cancellation { step: &step, race: &self.race, stop_notify: &self.stop_notify };
+        let cancellation =
+            Cancellation { step: &step, race_state: &self.race_state, stop_notify: &self.stop_notify };
         operation.execute(connections, &cancellation).await
     }
 
@@ -226,9 +227,9 @@ async fn request(
             body,
         })
     } else {
-        let first = outcome.result.failures.first();
+        let first = outcome.response.failures.first();
         let reason = first.map_or_else(String::new, |failure| failure.reason.clone());
-        PythonEvent::RequestFailed { request_id, kind: outcome.result.error_class.name(), reason }
+        PythonEvent::RequestFailed { request_id, kind: outcome.response.error_class.name(), reason }
     };
     connections.release(connection);
     (Some(outcome), event)

@@ -47,10 +47,10 @@ impl RunnerSource {
         let started = Instant::now();
         self.handle.send(PythonEvent::RunOperation { query_id, client, measured });
         let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
-        let (totals, result) = (channel.take_totals(), answer.outcome());
+        let (totals, response) = (channel.take_totals(), answer.outcome());
         self.completed = Some(completed);
         // A plug-in that has failed is not called again, because it might fail in a tight loop.
-        self.last = answer.last || result.error_class == ErrorClass::Plugin;
+        self.last = answer.last || response.error_class == ErrorClass::Plugin;
         if answer.success {
             self.unit = Some(answer.unit);
         }
@@ -58,15 +58,15 @@ impl RunnerSource {
         let status = if totals.traffic.requests > 0 {
             totals.status
         } else {
-            result.failures.first().map_or(0, |failure| failure.status)
+            response.failures.first().map_or(0, |failure| failure.status)
         };
         let requests = totals.traffic.requests + totals.in_flight;
         Some(OperationOutcome {
             first_sent,
-            sent: first_sent,
+            service_start: first_sent,
             done: totals.last_received.filter(|_| totals.in_flight == 0).unwrap_or(completed),
-            free: completed,
-            result,
+            freed: completed,
+            response,
             status,
             retries: totals.retries,
             traffic: Traffic { requests, ..totals.traffic },
@@ -77,8 +77,8 @@ impl RunnerSource {
     /// Waits for the runner's answer. Once the race has been stopped, waits no longer than the timeout of a request: a
     /// request ends after its timeout at the latest, but Python code might never end.
     async fn receive(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
-        let (channel, race) = (self.handle.channel(), cancellation.race);
-        let stopped = || race.stop_level() != StopLevel::Run;
+        let (channel, race_state) = (self.handle.channel(), cancellation.race_state);
+        let stopped = || race_state.stop_level() != StopLevel::Run;
         if let Some(answer) =
             run_until_cancelled(channel.receive_answer(), cancellation.stop_notify, stopped).await
         {

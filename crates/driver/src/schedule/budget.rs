@@ -12,15 +12,15 @@ use crate::units::seconds_to_nanos;
 pub struct OperationBudget {
     bound: TaskBound,
     /// Clients that share the budget; their iterations are added up.
-    clients: u64,
-    admitted: u64,
+    client_count: u64,
+    admitted_count: u64,
     /// Admitted operations that [`OperationBudget::drain_admitted_count`] has returned.
-    reported: u64,
+    reported_count: u64,
 }
 
 /// The times that determine whether an operation is admitted, in nanoseconds since the task began.
 #[derive(Debug, Clone, Copy)]
-pub struct Admission {
+pub struct AdmissionTimes {
     /// When the operation is due; `now_ns` without a schedule.
     pub due_ns: u64,
     /// The current time.
@@ -28,9 +28,9 @@ pub struct Admission {
 }
 
 impl OperationBudget {
-    /// Creates a budget that `clients` clients share and that has admitted no operation.
-    pub fn new(bound: TaskBound, clients: u64) -> Self {
-        Self { bound, clients, admitted: 0, reported: 0 }
+    /// Creates a budget that `client_count` clients share and that has admitted no operation.
+    pub fn new(bound: TaskBound, client_count: u64) -> Self {
+        Self { bound, client_count, admitted_count: 0, reported_count: 0 }
     }
 
     /// Returns the end of the task's time, in nanoseconds since it began, or `None` if it is not limited by time.
@@ -48,8 +48,8 @@ impl OperationBudget {
     pub fn end_reason(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
             TaskBound::Iterations { warmup, measured } => {
-                let total = warmup.saturating_add(measured).saturating_mul(self.clients);
-                (self.admitted >= total).then_some(EndedBy::Iterations)
+                let total = warmup.saturating_add(measured).saturating_mul(self.client_count);
+                (self.admitted_count >= total).then_some(EndedBy::Iterations)
             }
             TaskBound::TimePeriod { .. } => self.end_ns().filter(|end| now_ns >= *end).map(|_| EndedBy::Time),
         }
@@ -62,26 +62,31 @@ impl OperationBudget {
     /// # Errors
     ///
     /// Why the task has ended.
-    pub fn admit(&mut self, Admission { due_ns, now_ns }: Admission) -> Result<SampleType, EndedBy> {
+    pub fn admit(
+        &mut self,
+        AdmissionTimes { due_ns, now_ns }: AdmissionTimes,
+    ) -> Result<SampleType, EndedBy> {
         if let Some(end) = self.end_reason(due_ns.max(now_ns)) {
             return Err(end);
         }
         let warming_up = match self.bound {
-            TaskBound::Iterations { warmup, .. } => self.admitted < warmup.saturating_mul(self.clients),
+            TaskBound::Iterations { warmup, .. } => {
+                self.admitted_count < warmup.saturating_mul(self.client_count)
+            }
             TaskBound::TimePeriod { warmup_s, .. } => due_ns < seconds_to_nanos(warmup_s),
         };
-        self.admitted += 1;
+        self.admitted_count += 1;
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Measured })
     }
 
     /// Returns the number of operations admitted since the last call.
     pub fn drain_admitted_count(&mut self) -> u64 {
-        self.admitted - std::mem::replace(&mut self.reported, self.admitted)
+        self.admitted_count - std::mem::replace(&mut self.reported_count, self.admitted_count)
     }
 
-    /// Undoes the last admission, because the operation cannot begin.
-    pub fn undo(&mut self) {
-        self.admitted = self.admitted.saturating_sub(1);
+    /// Withdraws the operation that was admitted last, because it cannot begin.
+    pub fn withdraw(&mut self) {
+        self.admitted_count = self.admitted_count.saturating_sub(1);
     }
 }
 
@@ -90,7 +95,7 @@ mod tests {
     use super::*;
 
     fn admit(budget: &mut OperationBudget, due_ns: u64, now_ns: u64) -> Result<SampleType, EndedBy> {
-        budget.admit(Admission { due_ns, now_ns })
+        budget.admit(AdmissionTimes { due_ns, now_ns })
     }
 
     #[test]

@@ -21,11 +21,11 @@ pub struct Pacer {
 enum Arrivals {
     Unpaced,
     Even {
-        next: u64,
+        next_index: u64,
     },
     /// At a random instant within each period.
     Uniform {
-        next: u64,
+        next_index: u64,
         random: SplitMix64,
     },
     Poisson {
@@ -35,18 +35,18 @@ enum Arrivals {
 }
 
 impl Pacer {
-    /// Returns the schedule of client `client` of `task`; `seed` fixes random arrivals.
-    pub fn new(task: &PlannedTask, client: u32, seed: u64) -> Self {
-        let (position, clients) = (f64::from(client), f64::from(task.clients));
-        let ramp_ns = ramp_ns(task, client);
-        let random = || SplitMix64::seed_from_u64(seed ^ u64::from(client) << 32);
-        let (phase_s, interval_s, arrivals) = match task.pace {
+    /// Returns the schedule of client `client_number` of `task`; `seed` fixes random arrivals.
+    pub fn new(task: &PlannedTask, client_number: u32, seed: u64) -> Self {
+        let (position, clients) = (f64::from(client_number), f64::from(task.clients));
+        let ramp_ns = ramp_ns(task, client_number);
+        let random = || SplitMix64::seed_from_u64(seed ^ u64::from(client_number) << 32);
+        let (phase_s, interval_s, arrivals) = match task.pacing {
             TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => (0.0, 0.0, Arrivals::Unpaced),
             TaskPacing::Deterministic { interval_s } => {
-                (interval_s * position, interval_s, Arrivals::Even { next: 0 })
+                (interval_s * position, interval_s, Arrivals::Even { next_index: 0 })
             }
             TaskPacing::Uniform { interval_s } => {
-                (interval_s * position, interval_s, Arrivals::Uniform { next: 0, random: random() })
+                (interval_s * position, interval_s, Arrivals::Uniform { next_index: 0, random: random() })
             }
             TaskPacing::Poisson { interval_s } => {
                 (0.0, interval_s, Arrivals::Poisson { at_ns: 0.0, random: random() })
@@ -55,10 +55,10 @@ impl Pacer {
         Self { offset_ns: ramp_ns + phase_s * 1e9, period_ns: interval_s * 1e9 * clients, arrivals }
     }
 
-    /// Returns when client `client` of a task starts, in nanoseconds since the task began; later than 0 only during
+    /// Returns when client `client_number` of a task starts, in nanoseconds since the task began; later than 0 only during
     /// ramp-up.
-    pub fn client_start_ns(task: &PlannedTask, client: u32) -> u64 {
-        truncate_to_u64(ramp_ns(task, client))
+    pub fn client_start_ns(task: &PlannedTask, client_number: u32) -> u64 {
+        truncate_to_u64(ramp_ns(task, client_number))
     }
 
     /// Due time of the next operation, in nanoseconds since the task began; `None`: as soon as the previous one has
@@ -66,15 +66,15 @@ impl Pacer {
     pub fn next_due_ns(&mut self) -> Option<u64> {
         match &mut self.arrivals {
             Arrivals::Unpaced => None,
-            Arrivals::Even { next } => {
+            Arrivals::Even { next_index } => {
                 // Multiplied, not added up, so that rounding errors do not accumulate.
-                let due = self.offset_ns + self.period_ns * *next as f64;
-                *next += 1;
+                let due = self.offset_ns + self.period_ns * *next_index as f64;
+                *next_index += 1;
                 Some(truncate_to_u64(due))
             }
-            Arrivals::Uniform { next, random } => {
-                let due = self.offset_ns + self.period_ns * (*next as f64 + uniform(random));
-                *next += 1;
+            Arrivals::Uniform { next_index, random } => {
+                let due = self.offset_ns + self.period_ns * (*next_index as f64 + uniform(random));
+                *next_index += 1;
                 Some(truncate_to_u64(due))
             }
             Arrivals::Poisson { at_ns, random } => {
@@ -86,12 +86,13 @@ impl Pacer {
 
     /// Skips the operations that were due before `now_ns`, for a client that enters its task late.
     pub fn skip_to(&mut self, now_ns: u64) {
-        let late = now_ns as f64 - self.offset_ns;
+        let since_offset = now_ns as f64 - self.offset_ns;
         match &mut self.arrivals {
-            Arrivals::Even { next } | Arrivals::Uniform { next, .. } => {
-                *next = (*next).max(truncate_to_u64((late / self.period_ns).ceil().max(0.0)));
+            Arrivals::Even { next_index } | Arrivals::Uniform { next_index, .. } => {
+                *next_index =
+                    (*next_index).max(truncate_to_u64((since_offset / self.period_ns).ceil().max(0.0)));
             }
-            Arrivals::Poisson { at_ns, .. } => *at_ns = at_ns.max(late),
+            Arrivals::Poisson { at_ns, .. } => *at_ns = at_ns.max(since_offset),
             Arrivals::Unpaced => {}
         }
     }
@@ -99,25 +100,25 @@ impl Pacer {
     /// Returns the number of operations that are due before `end_ns`, from the next one on; for random arrivals, the
     /// expected number.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
-        let left = end_ns as f64 - self.offset_ns;
+        let since_offset = end_ns as f64 - self.offset_ns;
         match &self.arrivals {
             Arrivals::Unpaced => 0,
-            Arrivals::Even { next } => {
-                truncate_to_u64((left / self.period_ns).ceil().max(0.0)).saturating_sub(*next)
+            Arrivals::Even { next_index } => {
+                truncate_to_u64((since_offset / self.period_ns).ceil().max(0.0)).saturating_sub(*next_index)
             }
-            Arrivals::Uniform { next, .. } => {
-                truncate_to_u64((left / self.period_ns - *next as f64).max(0.0).round())
+            Arrivals::Uniform { next_index, .. } => {
+                truncate_to_u64((since_offset / self.period_ns - *next_index as f64).max(0.0).round())
             }
             Arrivals::Poisson { at_ns, .. } => {
-                truncate_to_u64(((left - at_ns) / self.period_ns).max(0.0).round())
+                truncate_to_u64(((since_offset - at_ns) / self.period_ns).max(0.0).round())
             }
         }
     }
 }
 
-/// Delay of client `client` during ramp-up, in nanoseconds.
-fn ramp_ns(task: &PlannedTask, client: u32) -> f64 {
-    task.ramp_up_s * 1e9 * f64::from(client) / f64::from(task.clients)
+/// Delay of client `client_number` during ramp-up, in nanoseconds.
+fn ramp_ns(task: &PlannedTask, client_number: u32) -> f64 {
+    task.ramp_up_s * 1e9 * f64::from(client_number) / f64::from(task.clients)
 }
 
 #[allow(
@@ -149,13 +150,13 @@ pub mod tests {
     use super::*;
 
     /// Returns a task with a schedule.
-    pub fn task(pace: TaskPacing, clients: u32, ramp_up_s: f64) -> PlannedTask {
+    pub fn task(pacing: TaskPacing, clients: u32, ramp_up_s: f64) -> PlannedTask {
         PlannedTask {
             name: "t".into(),
             operation: "t".into(),
             operation_type: "search".into(),
             clients,
-            pace,
+            pacing,
             open_loop: false,
             bound: TaskBound::Iterations { warmup: 0, measured: 1 },
             ramp_up_s,
@@ -194,8 +195,8 @@ pub mod tests {
         // Its operations are due at 0.05 s and every 0.1 s from then on.
         assert_eq!(pacer.next_due_ns(), Some(2_050_000_000));
         assert_eq!(pacer.next_due_ns(), Some(2_150_000_000));
-        for pace in [TaskPacing::Uniform { interval_s: 0.05 }, TaskPacing::Poisson { interval_s: 0.05 }] {
-            let mut pacer = Pacer::new(&self::task(pace, 2, 0.0), 1, 1);
+        for pacing in [TaskPacing::Uniform { interval_s: 0.05 }, TaskPacing::Poisson { interval_s: 0.05 }] {
+            let mut pacer = Pacer::new(&self::task(pacing, 2, 0.0), 1, 1);
             pacer.skip_to(2_000_000_000);
             assert!(pacer.next_due_ns() >= Some(2_000_000_000));
             assert!(pacer.next_due_ns() < Some(4_000_000_000));
@@ -208,16 +209,16 @@ pub mod tests {
         let mut pacer = Pacer::new(&even, 0, 1);
         pacer.next_due_ns();
         assert_eq!(pacer.remaining_before(5_000_000_000), 4_999_999_999);
-        for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
-            let random = Pacer::new(&task(pace, 1, 0.0), 0, 1);
+        for pacing in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
+            let random = Pacer::new(&task(pacing, 1, 0.0), 0, 1);
             assert_eq!((random.remaining_before(1_000_000_000), random.remaining_before(0)), (100, 0));
         }
     }
 
     #[test]
     fn random_arrivals_have_the_configured_mean_and_repeat_with_the_seed() {
-        for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
-            let task = task(pace, 2, 0.0);
+        for pacing in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
+            let task = task(pacing, 2, 0.0);
             let arrivals = |client, seed| {
                 let mut pacer = Pacer::new(&task, client, seed);
                 (0..20_000).map(|_| pacer.next_due_ns().unwrap()).collect::<Vec<_>>()
@@ -250,12 +251,12 @@ pub mod tests {
 
     #[test]
     fn no_two_clients_have_an_operation_due_at_the_same_time() {
-        for pace in [
+        for pacing in [
             TaskPacing::Deterministic { interval_s: 0.001 },
             TaskPacing::Poisson { interval_s: 0.001 },
             TaskPacing::Uniform { interval_s: 0.001 },
         ] {
-            let task = task(pace, 7, 0.3);
+            let task = task(pacing, 7, 0.3);
             let all: BTreeSet<u64> = (0..7)
                 .flat_map(|client| {
                     let mut pacer = Pacer::new(&task, client, 1);
@@ -268,12 +269,12 @@ pub mod tests {
 
     #[test]
     fn a_client_keeps_its_rate_after_its_ramp_up() {
-        for pace in [
+        for pacing in [
             TaskPacing::Deterministic { interval_s: 0.1 },
             TaskPacing::Poisson { interval_s: 0.1 },
             TaskPacing::Uniform { interval_s: 0.1 },
         ] {
-            let mut pacer = Pacer::new(&task(pace, 2, 20.0), 1, 3);
+            let mut pacer = Pacer::new(&task(pacing, 2, 20.0), 1, 3);
             let dues: Vec<u64> = (0..1000).map(|_| pacer.next_due_ns().unwrap()).collect();
             assert!(dues[0] >= 10_000_000_000);
             let mean_s = (dues[999] - 10_000_000_000) as f64 / 1e9 / 1000.0;

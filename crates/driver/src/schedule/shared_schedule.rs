@@ -13,7 +13,7 @@ use std::collections::binary_heap::PeekMut;
 use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, SampleType};
 
-use crate::schedule::budget::{Admission, OperationBudget};
+use crate::schedule::budget::{AdmissionTimes, OperationBudget};
 use crate::schedule::pacer::Pacer;
 
 /// The schedule that the clients of an open-loop task share on one worker. Only one thread uses it, so access is cheap.
@@ -27,11 +27,12 @@ struct SharedScheduleState {
     /// The schedules of the clients; the schedule of the task is their union.
     pacers: Vec<Pacer>,
     budget: OperationBudget,
-    /// Operations taken since [`SharedSchedule::drain_admitted_count`]. One that was put back counts again when it is
-    /// taken again, as the recorder has withdrawn it; the budget does not count it twice.
-    taken: u64,
-    /// The next operation of each pacer, and those that were put back. Empty before the task begins and after it has ended.
-    due: BinaryHeap<Reverse<DueOperation>>,
+    /// Number of operations taken since the last [`SharedSchedule::drain_admitted_count`]. An operation that was put
+    /// back and taken again counts twice: the recorder subtracts one when it withdraws the first.
+    taken_count: u64,
+    /// The next operation of each pacer, and those that were put back. Empty before the task begins and after it has
+    /// ended.
+    due_operations: BinaryHeap<Reverse<DueOperation>>,
     started: bool,
 }
 
@@ -50,12 +51,12 @@ struct DueOperation {
     /// When it is due, in nanoseconds since the task began.
     due_ns: u64,
     /// Position of the pacer whose next operation it is, or `None` for an operation that was put back.
-    pacer: Option<u32>,
+    pacer_index: Option<u32>,
 }
 
 /// An operation that a client has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Admitted {
+pub struct AdmittedOperation {
     /// When it is due, in nanoseconds since the task began.
     pub due_ns: u64,
     /// Whether it is warm-up.
@@ -66,29 +67,37 @@ impl SharedSchedule {
     /// Returns the union of the schedules of the task's clients on this worker.
     pub fn new(bound: TaskBound, pacers: Vec<Pacer>) -> Self {
         let budget = OperationBudget::new(bound, pacers.len() as u64);
-        let due = BinaryHeap::with_capacity(pacers.len());
-        Self { state: RefCell::new(SharedScheduleState { pacers, budget, taken: 0, due, started: false }) }
+        let due_operations = BinaryHeap::with_capacity(pacers.len());
+        Self {
+            state: RefCell::new(SharedScheduleState {
+                pacers,
+                budget,
+                taken_count: 0,
+                due_operations,
+                started: false,
+            }),
+        }
     }
 
-    /// Starts the schedule when a client enters the task. If the first client comes from another task of the step, it
-    /// enters at `entered_ns`, and operations that were due before are skipped.
-    pub fn start(&self, entered_ns: Option<u64>) {
+    /// Starts the schedule when the first client enters the task. If the first client comes from another task of the
+    /// step, it enters at `joined_late_ns`, and operations that were due before are skipped.
+    pub fn ensure_started(&self, joined_late_ns: Option<u64>) {
         let state = &mut *self.state.borrow_mut();
         if std::mem::replace(&mut state.started, true) {
             return;
         }
         for (position, pacer) in (0..).zip(&mut state.pacers) {
-            if let Some(entered_ns) = entered_ns {
-                pacer.skip_to(entered_ns);
+            if let Some(joined_late_ns) = joined_late_ns {
+                pacer.skip_to(joined_late_ns);
             }
-            let next = pacer.next_due_ns().map(|due_ns| DueOperation { due_ns, pacer: Some(position) });
-            state.due.extend(next.map(Reverse));
+            let next = pacer.next_due_ns().map(|due_ns| DueOperation { due_ns, pacer_index: Some(position) });
+            state.due_operations.extend(next.map(Reverse));
         }
     }
 
     /// Returns the number of operations that all clients have taken since the last call.
     pub fn drain_admitted_count(&self) -> u64 {
-        std::mem::take(&mut self.state.borrow_mut().taken)
+        std::mem::take(&mut self.state.borrow_mut().taken_count)
     }
 
     /// Returns the end of the task's time, in nanoseconds since it began, or `None` if it is not limited by time.
@@ -97,8 +106,8 @@ impl SharedSchedule {
     }
 
     /// Due time of the next operation, in nanoseconds since the task began.
-    pub fn next_due_ns(&self) -> Option<u64> {
-        self.state.borrow().due.peek().map(|Reverse(next)| next.due_ns)
+    pub fn peek_due_ns(&self) -> Option<u64> {
+        self.state.borrow().due_operations.peek().map(|Reverse(next)| next.due_ns)
     }
 
     /// Ends the schedule if no operation can be taken at `now_ns` or later, or `None` while the task continues.
@@ -112,25 +121,26 @@ impl SharedSchedule {
     /// # Errors
     ///
     /// The reason why there are no more operations.
-    pub fn take(&self, now_ns: u64) -> Result<Admitted, Exhausted> {
+    pub fn take(&self, now_ns: u64) -> Result<AdmittedOperation, Exhausted> {
         let state = &mut *self.state.borrow_mut();
-        let Some(mut next) = state.due.peek_mut() else {
+        let Some(mut next) = state.due_operations.peek_mut() else {
             // Another client has already reached the end.
             return Err(Exhausted {
                 ended_by: state.budget.end_reason(u64::MAX).unwrap_or(EndedBy::Time),
                 unsent: 0,
             });
         };
-        let Reverse(DueOperation { due_ns, pacer }) = *next;
-        match state.budget.admit(Admission { due_ns, now_ns }) {
+        let Reverse(DueOperation { due_ns, pacer_index }) = *next;
+        match state.budget.admit(AdmissionTimes { due_ns, now_ns }) {
             Ok(sample_type) => {
-                state.taken += 1;
-                let following = pacer.and_then(|position| state.pacers[position as usize].next_due_ns());
+                state.taken_count += 1;
+                let following =
+                    pacer_index.and_then(|position| state.pacers[position as usize].next_due_ns());
                 match following {
-                    Some(due_ns) => *next = Reverse(DueOperation { due_ns, pacer }),
+                    Some(due_ns) => *next = Reverse(DueOperation { due_ns, pacer_index }),
                     None => drop(PeekMut::pop(next)),
                 }
-                Ok(Admitted { due_ns, sample_type })
+                Ok(AdmittedOperation { due_ns, sample_type })
             }
             Err(ended_by) => {
                 drop(next);
@@ -142,8 +152,8 @@ impl SharedSchedule {
     /// Puts back an operation that a client has taken and cannot execute; the next free client takes it.
     pub fn put_back(&self, due_ns: u64) {
         let mut state = self.state.borrow_mut();
-        state.budget.undo();
-        state.due.push(Reverse(DueOperation { due_ns, pacer: None }));
+        state.budget.withdraw();
+        state.due_operations.push(Reverse(DueOperation { due_ns, pacer_index: None }));
     }
 }
 
@@ -151,11 +161,11 @@ impl SharedScheduleState {
     /// Removes all operations and counts those that are not sent.
     fn end(&mut self, ended_by: EndedBy) -> Exhausted {
         let end_ns = self.budget.end_ns().unwrap_or(0);
-        let left = self.due.drain().filter(|Reverse(operation)| operation.due_ns < end_ns);
-        let after = |pacer: Option<u32>| {
-            pacer.map_or(0, |position| self.pacers[position as usize].remaining_before(end_ns))
+        let not_sent = self.due_operations.drain().filter(|Reverse(operation)| operation.due_ns < end_ns);
+        let after = |pacer_index: Option<u32>| {
+            pacer_index.map_or(0, |position| self.pacers[position as usize].remaining_before(end_ns))
         };
-        let unsent = left.map(|Reverse(operation)| 1 + after(operation.pacer)).sum();
+        let unsent = not_sent.map(|Reverse(operation)| 1 + after(operation.pacer_index)).sum();
         Exhausted { ended_by, unsent }
     }
 }
@@ -169,8 +179,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn shared(pace: TaskPacing, clients: u32, ramp_up_s: f64, bound: TaskBound) -> SharedSchedule {
-        let task = task(pace, clients, ramp_up_s);
+    fn shared(pacing: TaskPacing, clients: u32, ramp_up_s: f64, bound: TaskBound) -> SharedSchedule {
+        let task = task(pacing, clients, ramp_up_s);
         SharedSchedule::new(bound, (0..clients).map(|client| Pacer::new(&task, client, 1)).collect())
     }
 
@@ -178,30 +188,30 @@ mod tests {
         shared(TaskPacing::Deterministic { interval_s: 0.01 }, clients, ramp_up_s, bound)
     }
 
-    fn taken(shared: &SharedSchedule) -> Vec<Admitted> {
+    fn taken(shared: &SharedSchedule) -> Vec<AdmittedOperation> {
         std::iter::from_fn(|| shared.take(0).ok()).collect()
     }
 
     #[test]
     fn the_union_of_all_schedules_is_taken_in_order_with_warm_up_first() {
         let shared = even(4, 0.0, TaskBound::Iterations { warmup: 2, measured: 3 });
-        shared.start(None);
-        shared.start(Some(1000 * MS));
+        shared.ensure_started(None);
+        shared.ensure_started(Some(1000 * MS));
         let all = taken(&shared);
         assert_eq!(
             all.iter().map(|one| one.due_ns).collect::<Vec<_>>(),
             (0..20).map(|n| n * 10 * MS).collect::<Vec<_>>()
         );
-        let warmup = |one: &&Admitted| one.sample_type == SampleType::Warmup;
+        let warmup = |one: &&AdmittedOperation| one.sample_type == SampleType::Warmup;
         assert_eq!((all.iter().take_while(warmup).count(), all.iter().filter(warmup).count()), (8, 8));
         assert_eq!(shared.take(0), Err(Exhausted { ended_by: EndedBy::Iterations, unsent: 0 }));
     }
 
     #[test]
     fn random_schedules_are_merged_in_order() {
-        for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
-            let shared = shared(pace, 5, 0.0, TaskBound::Iterations { warmup: 0, measured: 200 });
-            shared.start(None);
+        for pacing in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
+            let shared = shared(pacing, 5, 0.0, TaskBound::Iterations { warmup: 0, measured: 200 });
+            shared.ensure_started(None);
             let all: Vec<u64> = taken(&shared).into_iter().map(|one| one.due_ns).collect();
             assert_eq!(all.len(), 1000);
             assert!(all.is_sorted());
@@ -212,11 +222,11 @@ mod tests {
     fn unsent_operations_are_reported_once() {
         let time = TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) };
         let shared = even(3, 0.0, time);
-        shared.start(None);
+        shared.ensure_started(None);
         for number in 0..10 {
             assert_eq!(
                 shared.take(0),
-                Ok(Admitted { due_ns: number * 10 * MS, sample_type: SampleType::Measured })
+                Ok(AdmittedOperation { due_ns: number * 10 * MS, sample_type: SampleType::Measured })
             );
         }
         assert_eq!(shared.end_if_exhausted(999 * MS), None);
@@ -230,7 +240,7 @@ mod tests {
         );
         assert_eq!(shared.take(1000 * MS), Err(Exhausted { ended_by: EndedBy::Time, unsent: 0 }));
         let whole = even(3, 0.0, time);
-        whole.start(None);
+        whole.ensure_started(None);
         assert_eq!(
             (taken(&whole).len(), whole.take(0)),
             (100, Err(Exhausted { ended_by: EndedBy::Time, unsent: 0 }))
@@ -240,16 +250,19 @@ mod tests {
     #[test]
     fn an_operation_that_was_put_back_is_taken_next() {
         let shared = even(2, 0.0, TaskBound::Iterations { warmup: 1, measured: 2 });
-        shared.start(None);
-        assert_eq!(shared.take(0), Ok(Admitted { due_ns: 0, sample_type: SampleType::Warmup }));
-        assert_eq!(shared.take(0), Ok(Admitted { due_ns: 10 * MS, sample_type: SampleType::Warmup }));
+        shared.ensure_started(None);
+        assert_eq!(shared.take(0), Ok(AdmittedOperation { due_ns: 0, sample_type: SampleType::Warmup }));
+        assert_eq!(
+            shared.take(0),
+            Ok(AdmittedOperation { due_ns: 10 * MS, sample_type: SampleType::Warmup })
+        );
         shared.put_back(0);
-        assert_eq!(shared.take(0), Ok(Admitted { due_ns: 0, sample_type: SampleType::Warmup }));
+        assert_eq!(shared.take(0), Ok(AdmittedOperation { due_ns: 0, sample_type: SampleType::Warmup }));
         let rest: Vec<u64> = taken(&shared).into_iter().map(|one| one.due_ns).collect();
         assert_eq!(rest, [20 * MS, 30 * MS, 40 * MS, 50 * MS]);
         let timed = even(1, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(0.02) });
-        timed.start(None);
-        assert_eq!(timed.take(0), Ok(Admitted { due_ns: 0, sample_type: SampleType::Measured }));
+        timed.ensure_started(None);
+        assert_eq!(timed.take(0), Ok(AdmittedOperation { due_ns: 0, sample_type: SampleType::Measured }));
         timed.put_back(0);
         assert_eq!(timed.end_if_exhausted(20 * MS), Some(Exhausted { ended_by: EndedBy::Time, unsent: 2 }));
     }
@@ -258,7 +271,7 @@ mod tests {
     fn ramp_up_adds_the_rate_of_one_client_after_another() {
         // 100/s by 4 clients, one of which starts every second.
         let shared = even(4, 4.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(6.0) });
-        shared.start(None);
+        shared.ensure_started(None);
         let all = taken(&shared);
         let within = |second: u64| {
             all.iter()
@@ -272,8 +285,8 @@ mod tests {
     #[test]
     fn a_task_that_all_clients_enter_late_does_not_catch_up() {
         let shared = even(2, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) });
-        shared.start(Some(503 * MS));
-        assert_eq!(shared.next_due_ns(), Some(510 * MS));
+        shared.ensure_started(Some(503 * MS));
+        assert_eq!(shared.peek_due_ns(), Some(510 * MS));
         assert_eq!(taken(&shared).len(), 49);
     }
 }

@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use pacenote_plan::Plan;
 
-use crate::client_id::ClientId;
 use crate::schedule::budget::OperationBudget;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::shared_schedule::SharedSchedule;
+use crate::task_client_id::TaskClientId;
 
 /// The schedule of a client in one task.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct StepSchedules<'a> {
 
 impl<'a> StepSchedules<'a> {
     /// Creates the schedules of `clients`, which are all clients that the worker runs in the step.
-    pub fn new(plan: &'a Plan, clients: impl Iterator<Item = ClientId>) -> Self {
+    pub fn new(plan: &'a Plan, clients: impl Iterator<Item = TaskClientId>) -> Self {
         let mut pacers: BTreeMap<u32, Vec<Pacer>> = BTreeMap::new();
         for client in clients.filter(|client| plan.tasks[client.task_index as usize].open_loop) {
             pacers.entry(client.task_index).or_default().push(pacer(plan, client));
@@ -57,7 +57,7 @@ impl<'a> StepSchedules<'a> {
     }
 
     /// Returns the schedule of one client.
-    pub fn schedule(&self, client: ClientId) -> Schedule {
+    pub fn schedule_of(&self, client: TaskClientId) -> Schedule {
         if let Some(shared) = self.shared.get(&client.task_index) {
             return Schedule::Shared(Rc::clone(shared));
         }
@@ -67,7 +67,7 @@ impl<'a> StepSchedules<'a> {
 }
 
 /// Returns the pacer of one client. Random arrivals differ from task to task and from client to client.
-fn pacer(plan: &Plan, client: ClientId) -> Pacer {
+fn pacer(plan: &Plan, client: TaskClientId) -> Pacer {
     let seed = plan.seed.wrapping_add(u64::from(client.task_index).wrapping_mul(0x9e37_79b9));
     Pacer::new(&plan.tasks[client.task_index as usize], client.client_number, seed)
 }

@@ -26,20 +26,21 @@ pub struct SpinWait {
     /// Counts operations that the thread's clients have begun or ended.
     activity: Cell<u64>,
     /// CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
-    idle_ns: Cell<u64>,
-    /// CPU time of the thread up to which `idle_ns` is counted, so that it is not counted once per spinning client.
+    idle_spin_ns: Cell<u64>,
+    /// CPU time of the thread up to which `idle_spin_ns` is complete; several spinning clients thus count the same time
+    /// once.
     counted_ns: Cell<u64>,
 }
 
 impl SpinWait {
     /// Spins for `lead` before each instant; 0 never spins.
     pub fn new(lead: Duration) -> Self {
-        Self { lead, activity: Cell::new(0), idle_ns: Cell::new(0), counted_ns: Cell::new(0) }
+        Self { lead, activity: Cell::new(0), idle_spin_ns: Cell::new(0), counted_ns: Cell::new(0) }
     }
 
     /// Returns the CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
-    pub fn idle_ns(&self) -> u64 {
-        self.idle_ns.get()
+    pub fn idle_spin_ns(&self) -> u64 {
+        self.idle_spin_ns.get()
     }
 
     /// Spins until `instant`; the runtime runs other clients between two reads of the clock.
@@ -51,7 +52,7 @@ impl SpinWait {
             let now_ns = thread_cpu_ns();
             if self.activity.get() == activity {
                 let from_ns = began_ns.max(self.counted_ns.get());
-                self.idle_ns.set(self.idle_ns.get() + now_ns.saturating_sub(from_ns));
+                self.idle_spin_ns.set(self.idle_spin_ns.get() + now_ns.saturating_sub(from_ns));
                 self.counted_ns.set(now_ns);
             }
             began_ns = now_ns;
@@ -76,8 +77,8 @@ impl Timer {
     fn create() -> io::Result<AsyncFd<OwnedFd>> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // `AsyncFd::new` is deprecated in favour of an unsafe function, because a type could return another descriptor at
-        // each call; an `OwnedFd` always returns its own.
+        // `AsyncFd::new` is deprecated in favour of an unsafe function, because a type could return another descriptor
+        // at each call; an `OwnedFd` always returns its own.
         #[allow(deprecated, reason = "sound for an owned descriptor, and the alternative is unsafe code")]
         AsyncFd::new(timer)
     }
@@ -176,7 +177,7 @@ mod tests {
                 _ = timer.sleep_until(Instant::now() + Duration::from_hours(1)) => panic!("an hour has passed"),
             }
         });
-        (spin_wait.idle_ns(), thread_cpu_ns() - before_ns)
+        (spin_wait.idle_spin_ns(), thread_cpu_ns() - before_ns)
     }
 
     #[test]
@@ -187,16 +188,16 @@ mod tests {
             let instant = Instant::now() + Duration::from_millis(4);
             timer.sleep_until(instant).await.unwrap();
             assert!(Instant::now() >= instant);
-            let idle_ns = spin_wait.idle_ns();
+            let idle_spin_ns = spin_wait.idle_spin_ns();
             timer.sleep_until(Instant::now()).await.unwrap();
-            assert_eq!(spin_wait.idle_ns(), idle_ns);
+            assert_eq!(spin_wait.idle_spin_ns(), idle_spin_ns);
         });
     }
 
     #[test]
     fn a_spin_wait_lets_other_tasks_run_and_is_counted() {
-        let (idle_ns, cpu_ns) = spin_beside(100, |_| ());
-        assert!(0 < idle_ns && idle_ns < cpu_ns, "{idle_ns} of {cpu_ns} ns");
+        let (idle_spin_ns, cpu_ns) = spin_beside(100, |_| ());
+        assert!(0 < idle_spin_ns && idle_spin_ns < cpu_ns, "{idle_spin_ns} of {cpu_ns} ns");
     }
 
     #[test]

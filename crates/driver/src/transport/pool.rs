@@ -24,7 +24,7 @@ pub struct ConnectionPool {
     )]
     idle: RefCell<Vec<Box<PooledConnection>>>,
     /// Whether a connection has been reopened since any of them was last used.
-    reconnected: Cell<bool>,
+    reopened_idle: Cell<bool>,
 }
 
 /// The host of a cluster that a client uses.
@@ -33,13 +33,13 @@ pub struct HostAssignment {
     /// Position of the host among the hosts of the cluster.
     pub host_index: usize,
     /// Number of the client among those of the host, from 0; determines which of the host's addresses it tries first.
-    pub host_client: usize,
+    pub client_number_on_host: usize,
 }
 
 impl HostAssignment {
     /// Assigns a client of a race, given by its number, to one of `hosts` hosts, round-robin.
     pub fn new(race_client: u32, hosts: usize) -> Self {
-        Self { host_index: race_client as usize % hosts, host_client: race_client as usize / hosts }
+        Self { host_index: race_client as usize % hosts, client_number_on_host: race_client as usize / hosts }
     }
 }
 
@@ -51,7 +51,7 @@ impl ConnectionPool {
             endpoint: Arc::clone(&endpoints[assignment.host_index]),
             assignment,
             idle: RefCell::default(),
-            reconnected: Cell::new(false),
+            reopened_idle: Cell::new(false),
         }
     }
 
@@ -66,38 +66,38 @@ impl ConnectionPool {
     }
 
     /// Opens a connection before `deadline`, unless an idle one can be used.
-    pub async fn connect(&self, deadline: Instant) -> Result<(), ConnectError> {
+    pub async fn ensure_connected(&self, deadline: Instant) -> Result<(), ConnectError> {
         let mut connection = self.acquire();
-        let connected = connection.connect(deadline).await;
+        let reconnects = connection.ensure_open(deadline).await;
         self.release(connection);
-        connected.map(drop)
+        reconnects.map(drop)
     }
 
     /// Returns whether the idle connection was closed, either by the server or because the last request failed. Returns
     /// `false` after [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not
     /// repeatedly reconnect to a server that closes idle connections.
     pub fn needs_reconnect(&self) -> bool {
-        !self.reconnected.get()
-            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.is_closed())
+        !self.reopened_idle.get()
+            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.must_reopen())
     }
 
     /// Reopens the idle connection, outside any measured time. The reconnect is counted in the next request.
     pub async fn reconnect(&self, deadline: Instant) -> Result<(), ConnectError> {
         let mut connection = self.acquire();
-        let reconnected = connection.connect(deadline).await;
-        connection.uncounted_reconnects += reconnected.as_ref().copied().unwrap_or(0);
+        let reconnects = connection.ensure_open(deadline).await;
+        connection.uncounted_reconnects += reconnects.as_ref().copied().unwrap_or(0);
         self.release(connection);
-        self.reconnected.set(true);
-        reconnected.map(drop)
+        self.reopened_idle.set(true);
+        reconnects.map(drop)
     }
 
     /// Takes the most recently used connection, or a new one that is not connected yet. A connection that is dropped
     /// instead of released is closed.
     pub fn acquire(&self) -> Box<PooledConnection> {
-        self.reconnected.set(false);
+        self.reopened_idle.set(false);
         let idle = self.idle.borrow_mut().pop();
         idle.unwrap_or_else(|| {
-            Box::new(PooledConnection::new(Arc::clone(&self.endpoint), self.assignment.host_client))
+            Box::new(PooledConnection::new(Arc::clone(&self.endpoint), self.assignment.client_number_on_host))
         })
     }
 
@@ -156,7 +156,7 @@ pub enum RequestError {
 pub struct PooledConnection {
     endpoint: Arc<Endpoint>,
     /// Number of the client among those of the host.
-    host_client: usize,
+    client_number_on_host: usize,
     /// Whether the connection has been open before.
     was_open: bool,
     /// Number of reconnects to be counted in the next request.
@@ -166,10 +166,10 @@ pub struct PooledConnection {
 }
 
 impl PooledConnection {
-    fn new(endpoint: Arc<Endpoint>, host_client: usize) -> Self {
+    fn new(endpoint: Arc<Endpoint>, client_number_on_host: usize) -> Self {
         Self {
             endpoint,
-            host_client,
+            client_number_on_host,
             was_open: false,
             uncounted_reconnects: 0,
             connection: None,
@@ -182,17 +182,17 @@ impl PooledConnection {
         self.connection.as_ref().map(Connection::headers).unwrap_or_default()
     }
 
-    fn is_closed(&mut self) -> bool {
-        self.connection.as_mut().is_none_or(Connection::was_closed_by_server)
+    fn must_reopen(&mut self) -> bool {
+        self.connection.as_mut().is_none_or(Connection::broke_while_idle)
     }
 
     /// Opens the connection unless it is ready. Returns the number of reconnects.
-    async fn connect(&mut self, deadline: Instant) -> Result<u32, ConnectError> {
+    async fn ensure_open(&mut self, deadline: Instant) -> Result<u32, ConnectError> {
         if self.connection.as_mut().is_some_and(Connection::is_ready) {
             return Ok(0);
         }
         self.connection = None;
-        let stream = self.endpoint.connect(self.host_client, deadline).await?;
+        let stream = self.endpoint.connect(self.client_number_on_host, deadline).await?;
         self.connection = Some(Connection::new(stream));
         Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
     }
@@ -207,14 +207,14 @@ impl PooledConnection {
         check: impl FnOnce(ResponseView<'_>) -> T,
     ) -> Exchange<T> {
         let deadline = Instant::now() + timeout;
-        let connected = self.connect(deadline).await;
+        let reconnects = self.ensure_open(deadline).await;
         let sent = Instant::now();
-        let (connection, reconnects) = match (self.connection.as_mut(), connected) {
+        let (connection, reconnects) = match (self.connection.as_mut(), reconnects) {
             (Some(connection), Ok(reconnects)) => {
                 (connection, reconnects + std::mem::take(&mut self.uncounted_reconnects))
             }
-            (_, connected) => {
-                let error = connected.err().map_or(ExchangeError::Closed.into(), RequestError::Connect);
+            (_, reconnects) => {
+                let error = reconnects.err().map_or(ExchangeError::Closed.into(), RequestError::Connect);
                 let traffic = Traffic::default();
                 return Exchange { sent, done: Instant::now(), traffic, status: 0, result: Err(error) };
             }
@@ -274,7 +274,7 @@ mod tests {
         runtime.block_on(async {
             let pool = ConnectionPool::for_client(&endpoints, 0);
             assert!(!pool.needs_reconnect(), "no connection is open yet");
-            pool.connect(soon()).await.unwrap();
+            pool.ensure_connected(soon()).await.unwrap();
             let open = listener.accept().unwrap();
             assert!(!pool.needs_reconnect());
             drop(open);
@@ -291,7 +291,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(20)).await;
             assert!(!pool.needs_reconnect());
             drop(pool.acquire());
-            assert!(pool.connect(soon()).await.is_err(), "the port must be closed");
+            assert!(pool.ensure_connected(soon()).await.is_err(), "the port must be closed");
             assert!(pool.needs_reconnect());
             assert!(pool.reconnect(soon()).await.is_err());
         });

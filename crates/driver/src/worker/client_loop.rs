@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 use pacenote_plan::{OnError, PlannedTask};
 use pacenote_record::{
-    EndedBy, ErrorClass, OperationResult, OperationTimes, Recorder, Sample, SampleType, SubOperationName,
+    EndedBy, ErrorClass, OperationTimes, Recorder, Sample, SampleResult, SampleType, SubOperationName,
 };
 
 use crate::cancel::Cancellation;
-use crate::client_id::ClientId;
 use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
 use crate::response::outcome::ResponseOutcome;
-use crate::schedule::budget::{Admission, OperationBudget};
+use crate::schedule::budget::{AdmissionTimes, OperationBudget};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
-use crate::schedule::shared_schedule::{Admitted, Exhausted, SharedSchedule};
+use crate::schedule::shared_schedule::{AdmittedOperation, Exhausted, SharedSchedule};
 use crate::schedule::step_schedules::Schedule;
 use crate::step_state::TaskState;
+use crate::task_client_id::TaskClientId;
 use crate::units::{nanos, nanos_since};
 use crate::worker::operations::ClientOperations;
 
@@ -28,9 +28,9 @@ const DELAY_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
 
 /// One client of a running task.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskClient<'a> {
+pub struct LoopClient<'a> {
     /// The id of the client.
-    pub id: ClientId,
+    pub id: TaskClientId,
     /// The task in the plan.
     pub task: &'a PlannedTask,
     /// The state of the task.
@@ -47,7 +47,7 @@ pub struct Entry {
     /// Nanoseconds after the beginning of the task; later than 0 only during ramp-up.
     pub start_ns: u64,
     /// Whether the client comes from another task of the step, so that the task may have begun before.
-    pub joins_later: bool,
+    pub joins_late: bool,
 }
 
 /// The measured loop of one client in one task. It is generic over everything that takes time, so that tests can
@@ -59,7 +59,7 @@ pub struct ClientLoop<'a, C, O> {
     /// Prepares and executes operations.
     pub operations: &'a mut O,
     /// The client.
-    pub client: TaskClient<'a>,
+    pub client: LoopClient<'a>,
     /// Records samples and counts; shared by the clients of the worker.
     pub recorder: &'a RefCell<Recorder>,
     /// Ends the loop early.
@@ -70,13 +70,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Executes operations until the client ends. Returns why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         // A client that joins late does not catch up on the schedule it missed.
-        let entered_ns = entry.joins_later.then(|| self.elapsed_ns(self.clock.now()));
-        match (&mut *schedule, entered_ns) {
-            (Schedule::PerClient { pacer, .. }, Some(entered_ns)) => pacer.skip_to(entered_ns),
+        let joined_late_ns = entry.joins_late.then(|| self.task_elapsed_ns(self.clock.now()));
+        match (&mut *schedule, joined_late_ns) {
+            (Schedule::PerClient { pacer, .. }, Some(joined_late_ns)) => pacer.skip_to(joined_late_ns),
             (Schedule::PerClient { .. }, None) => {}
-            (Schedule::Shared(shared), _) => shared.start(entered_ns),
+            (Schedule::Shared(shared), _) => shared.ensure_started(joined_late_ns),
         }
-        let mut free_ns = entry.start_ns.max(entered_ns.unwrap_or(0));
+        let mut free_since_ns = entry.start_ns.max(joined_late_ns.unwrap_or(0));
         if !self.wait_until(entry.start_ns).await {
             return self.stop_reason();
         }
@@ -107,16 +107,16 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             };
             self.clock.mark_active();
             let processing_end = self.operations.processing_end();
-            let times = LoopTimes { due_ns, free_ns, processing_start, processing_end };
-            free_ns = self.elapsed_ns(outcome.free);
+            let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
+            free_since_ns = self.task_elapsed_ns(outcome.freed);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
-            let class = outcome.result.error_class;
-            self.apply_failure_policy(&outcome.result);
+            let error_class = outcome.response.error_class;
+            self.apply_failure_policy(&outcome.response);
             self.record(sample_type, &times, outcome);
             if was_last {
                 return EndedBy::Source;
             }
-            if class.is_unreachable() && due_ns.is_none() {
+            if error_class.is_unreachable() && due_ns.is_none() {
                 self.cancellation.run_until_cancelled(self.clock.sleep_coarse(DELAY_AFTER_UNREACHABLE)).await;
             }
         }
@@ -138,10 +138,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         };
         let (preparing_since, sample_type) = loop {
             let preparing_since = self.clock.now();
-            let now_ns = self.elapsed_ns(preparing_since);
-            match budget.admit(Admission { due_ns: due_ns.unwrap_or(now_ns), now_ns }) {
+            let now_ns = self.task_elapsed_ns(preparing_since);
+            match budget.admit(AdmissionTimes { due_ns: due_ns.unwrap_or(now_ns), now_ns }) {
                 Ok(sample_type) if !self.operations.is_starved() => break (preparing_since, sample_type),
-                Ok(_) => budget.undo(),
+                Ok(_) => budget.withdraw(),
                 Err(ended_by) => {
                     let end_ns = budget.end_ns().unwrap_or(0);
                     if due_ns.is_some_and(|due_ns| due_ns < end_ns) {
@@ -153,13 +153,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 }
             }
             let supplied = self.wait_for_supply(budget.end_ns()).await;
-            self.record_underrun(self.instant(due_ns.unwrap_or(0)).max(preparing_since));
+            self.record_underrun_since(self.instant_at(due_ns.unwrap_or(0)).max(preparing_since));
             supplied?;
         };
         if self.operations.prepare_next() {
             Ok(NextOperation { due_ns, preparing_since, sample_type })
         } else {
-            budget.undo();
+            budget.withdraw();
             Err(self.end_for_source())
         }
     }
@@ -168,14 +168,14 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// order matters: a client whose source is exhausted must not take a due time from the other clients.
     async fn next_of_shared_schedule(&mut self, shared: &SharedSchedule) -> Result<NextOperation, EndedBy> {
         let preparing_since = self.clock.now();
-        let mut now_ns = self.elapsed_ns(preparing_since);
+        let mut now_ns = self.task_elapsed_ns(preparing_since);
         if self.operations.is_starved() && shared.end_if_exhausted(now_ns).is_none() {
             let supplied = self.wait_for_supply(shared.end_ns()).await;
-            if let Some(due_ns) = shared.next_due_ns() {
-                self.record_underrun(self.instant(due_ns).max(preparing_since));
+            if let Some(due_ns) = shared.peek_due_ns() {
+                self.record_underrun_since(self.instant_at(due_ns).max(preparing_since));
             }
             supplied?;
-            now_ns = self.elapsed_ns(self.clock.now());
+            now_ns = self.task_elapsed_ns(self.clock.now());
         }
         if let Some(exhausted) = shared.end_if_exhausted(now_ns) {
             return Err(self.end_for_schedule(exhausted));
@@ -183,7 +183,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         if !self.operations.prepare_next() {
             return Err(self.end_for_source());
         }
-        let Admitted { due_ns, sample_type } =
+        let AdmittedOperation { due_ns, sample_type } =
             shared.take(now_ns).map_err(|exhausted| self.end_for_schedule(exhausted))?;
         Ok(NextOperation { due_ns: Some(due_ns), preparing_since, sample_type })
     }
@@ -201,18 +201,18 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         handle: &ClientHandle,
         budget: &OperationBudget,
     ) -> Result<Option<u64>, EndedBy> {
-        if let Some(ended_by) = budget.end_reason(self.elapsed_ns(self.clock.now())) {
+        if let Some(ended_by) = budget.end_reason(self.task_elapsed_ns(self.clock.now())) {
             return Err(ended_by);
         }
-        let due_ns = self.cancellation.run_until_cancelled(handle.next_due_ns()).await;
+        let due_ns = self.cancellation.run_until_cancelled(handle.request_due_ns()).await;
         let due_ns = due_ns.ok_or_else(|| self.stop_reason())?;
         // An offset of 0 means that the operation is due now, so it cannot be late.
-        Ok(due_ns.map(|due_ns| if due_ns == 0 { self.elapsed_ns(self.clock.now()) } else { due_ns }))
+        Ok(due_ns.map(|due_ns| if due_ns == 0 { self.task_elapsed_ns(self.clock.now()) } else { due_ns }))
     }
 
     /// Waits until Python has supplied the next operation, its source has ended, or the time of the task has passed.
     async fn wait_for_supply(&mut self, end_ns: Option<u64>) -> Result<(), EndedBy> {
-        let end = end_ns.map(|end_ns| self.instant(end_ns));
+        let end = end_ns.map(|end_ns| self.instant_at(end_ns));
         let Self { clock, operations, cancellation, .. } = self;
         let time_has_passed = async {
             match end {
@@ -223,7 +223,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let either = async {
             tokio::select! {
                 biased;
-                () = operations.supplied() => {}
+                () = operations.until_supplied() => {}
                 () = time_has_passed => {}
             }
         };
@@ -233,7 +233,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 
     /// Records how long a client that needed an operation at `needed` waited for its source. A wait that ends because
     /// the source ends does not count.
-    fn record_underrun(&self, needed: Instant) {
+    fn record_underrun_since(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
         if !waited.is_zero() && !self.operations.is_exhausted() {
             self.recorder.borrow_mut().record_underrun(self.client.id.task_index, nanos(waited));
@@ -248,9 +248,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a runner in Python
     /// names. Returns `true` if the operation was the last.
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
-        let TaskClient { id, task, task_state, handle, .. } = self.client;
+        let LoopClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
-            handle.send_outcome(&outcome.result, &task.unit, self.elapsed_ns(outcome.done) as f64 / 1e9);
+            handle.send_outcome(
+                &outcome.response,
+                &task.unit,
+                self.task_elapsed_ns(outcome.done) as f64 / 1e9,
+            );
         }
         if let Some(unit) = self.operations.take_unit()
             && task_state.set_unit(&unit)
@@ -283,19 +287,19 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let now = self.clock.now();
         let outcome = OperationOutcome {
             first_sent: now,
-            sent: now,
+            service_start: now,
             done: now,
-            free: now,
-            result: ResponseOutcome::failure(ErrorClass::Plugin, reason.to_owned()),
+            freed: now,
+            response: ResponseOutcome::failure(ErrorClass::Plugin, reason.to_owned()),
             ..OperationOutcome::nothing()
         };
         let times = LoopTimes {
             due_ns: None,
-            free_ns: self.elapsed_ns(now),
+            free_since_ns: self.task_elapsed_ns(now),
             processing_start: now,
             processing_end: Some(now),
         };
-        self.apply_failure_policy(&outcome.result);
+        self.apply_failure_policy(&outcome.response);
         self.record(SampleType::Measured, &times, outcome);
         EndedBy::Source
     }
@@ -303,7 +307,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Sleeps until `at_ns` nanoseconds after the beginning of the task. Returns `false` if the race or the step ends
     /// first.
     fn wait_until(&mut self, at_ns: u64) -> impl Future<Output = bool> {
-        let instant = self.instant(at_ns);
+        let instant = self.instant_at(at_ns);
         sleep_until(self.clock, &self.cancellation, instant)
     }
 
@@ -312,56 +316,63 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         for sub_operation in std::mem::take(&mut outcome.sub_operations) {
             self.record_sub_operation(sample_type, sub_operation);
         }
-        let sent_ns = self.elapsed_ns(outcome.sent);
+        let service_start_ns = self.task_elapsed_ns(outcome.service_start);
         let processing_end = times.processing_end.unwrap_or_else(|| self.clock.now());
         let times = OperationTimes {
             paced: times.due_ns.is_some(),
-            due_ns: times.due_ns.unwrap_or(sent_ns),
-            free_ns: times.free_ns,
-            first_sent_ns: self.elapsed_ns(outcome.first_sent),
-            sent_ns,
-            done_ns: self.elapsed_ns(outcome.done),
+            due_ns: times.due_ns.unwrap_or(service_start_ns),
+            free_since_ns: times.free_since_ns,
+            first_sent_ns: self.task_elapsed_ns(outcome.first_sent),
+            service_start_ns,
+            done_ns: self.task_elapsed_ns(outcome.done),
             processing_ns: nanos_since(times.processing_start, processing_end),
         };
-        let sample = self.sample(sample_type, times, &outcome);
-        self.recorder.borrow_mut().record(sample, outcome.result.failures);
+        let sample = self.build_sample(sample_type, times, &outcome);
+        self.recorder.borrow_mut().record(sample, outcome.response.failures);
     }
 
     /// Records a sub-operation. The sample of the whole operation contains the weight and the lateness.
     fn record_sub_operation(&self, sample_type: SampleType, sub_operation: SubOperation) {
         let SubOperation { label, outcome } = sub_operation;
-        let (sent_ns, done_ns) = (self.elapsed_ns(outcome.sent), self.elapsed_ns(outcome.done));
-        let first_sent_ns = self.elapsed_ns(outcome.first_sent);
+        let (service_start_ns, done_ns) =
+            (self.task_elapsed_ns(outcome.service_start), self.task_elapsed_ns(outcome.done));
+        let first_sent_ns = self.task_elapsed_ns(outcome.first_sent);
         let times = OperationTimes {
             paced: false,
-            due_ns: sent_ns,
-            free_ns: first_sent_ns,
+            due_ns: service_start_ns,
+            free_since_ns: first_sent_ns,
             first_sent_ns,
-            sent_ns,
+            service_start_ns,
             done_ns,
             processing_ns: done_ns.saturating_sub(first_sent_ns),
         };
-        let sample = self.sample(sample_type, times, &outcome);
-        let result = OperationResult { weight: 0, failed_weight: 0, ..sample.result };
+        let sample = self.build_sample(sample_type, times, &outcome);
+        let result = SampleResult { weight: 0, failed_weight: 0, ..sample.result };
         let sample = Sample { result, ..sample };
         let name = SubOperationName { operation: &label.operation, operation_type: &label.operation_type };
-        let recorded = self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.result.failures);
+        let recorded =
+            self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.response.failures);
         if let Err(error) = recorded {
-            self.cancellation.race.abort(error.to_string());
+            self.cancellation.race_state.abort(error.to_string());
         }
     }
 
     /// Returns the sample of an operation or of a sub-operation.
-    fn sample(&self, sample_type: SampleType, times: OperationTimes, outcome: &OperationOutcome) -> Sample {
-        let ClientId { task_index, client_number } = self.client.id;
-        let OperationOutcome { result, status, retries, traffic, .. } = outcome;
-        let result = OperationResult {
-            error_class: result.error_class,
+    fn build_sample(
+        &self,
+        sample_type: SampleType,
+        times: OperationTimes,
+        outcome: &OperationOutcome,
+    ) -> Sample {
+        let TaskClientId { task_index, client_number } = self.client.id;
+        let OperationOutcome { response, status, retries, traffic, .. } = outcome;
+        let result = SampleResult {
+            error_class: response.error_class,
             status: *status,
             retries: *retries,
-            weight: result.weight,
-            failed_weight: result.failed_weight,
-            took_ms: result.took_ms.map_or(-1, u64::cast_signed),
+            weight: response.weight,
+            failed_weight: response.failed_weight,
+            took_ms: response.took_ms.map_or(-1, u64::cast_signed),
         };
         Sample {
             task_index,
@@ -375,35 +386,35 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Aborts the race after a failure if the plan requires it.
-    fn apply_failure_policy(&self, result: &ResponseOutcome) {
-        let TaskClient { task, .. } = self.client;
-        let (class, race) = (result.error_class, self.cancellation.race);
+    fn apply_failure_policy(&self, response: &ResponseOutcome) {
+        let LoopClient { task, .. } = self.client;
+        let (error_class, race_state) = (response.error_class, self.cancellation.race_state);
         match self.cancellation.step.plan().driver.on_error {
-            _ if result.is_success() => {}
+            _ if response.is_success() => {}
             // If an assertion of the track fails, the results of the race are useless.
-            _ if class == ErrorClass::Assertion => {
-                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
-                race.abort(format!("task {}: {reason}", task.name));
+            _ if error_class == ErrorClass::Assertion => {
+                let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
+                race_state.abort(format!("task {}: {reason}", task.name));
             }
-            OnError::Continue if class.is_unreachable() => {
-                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
+            OnError::Continue if error_class.is_unreachable() => {
+                let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
                 let host = self.operations.authority();
-                race.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
+                race_state.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
             }
             OnError::Abort if !task.tolerates_errors => {
-                race.abort(format!("task {} failed ({})", task.name, class.name()));
+                race_state.abort(format!("task {} failed ({})", task.name, error_class.name()));
             }
             _ => {}
         }
     }
 
     /// Returns the instant `at_ns` nanoseconds after the beginning of the task.
-    fn instant(&self, at_ns: u64) -> Instant {
+    fn instant_at(&self, at_ns: u64) -> Instant {
         self.client.origin + Duration::from_nanos(at_ns)
     }
 
     /// Returns nanoseconds from the beginning of the task to `instant`.
-    fn elapsed_ns(&self, instant: Instant) -> u64 {
+    fn task_elapsed_ns(&self, instant: Instant) -> u64 {
         nanos_since(self.client.origin, instant)
     }
 }
@@ -416,7 +427,7 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
     let slept = cancellation.run_until_cancelled(clock.sleep_until(instant)).await;
     if let Some(Err(error)) = &slept {
         // Without a timer the client would send too early and record the wrong times as its schedule.
-        cancellation.race.abort(format!("the system refused a timer: {error}"));
+        cancellation.race_state.abort(format!("the system refused a timer: {error}"));
     }
     matches!(slept, Some(Ok(())))
 }
@@ -434,8 +445,8 @@ struct NextOperation {
 struct LoopTimes {
     due_ns: Option<u64>,
     /// When the client was free for it, in nanoseconds since the task began.
-    free_ns: u64,
-    /// Start of the processing time: the due time or, without a schedule, the start of the preparation.
+    free_since_ns: u64,
+    /// Start of the processing time: when the execution began or, without a schedule, when the preparation began.
     processing_start: Instant,
     /// When the operation ended as a whole; `None`: when it is recorded.
     processing_end: Option<Instant>,

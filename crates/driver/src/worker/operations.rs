@@ -34,7 +34,7 @@ pub trait ClientOperations {
     fn is_starved(&self) -> bool;
 
     /// Waits until the next operation is supplied, or until it is known that there are no more.
-    fn supplied(&self) -> impl Future<Output = ()>;
+    fn until_supplied(&self) -> impl Future<Output = ()>;
 
     /// Returns whether there are no more operations and none will be supplied.
     fn is_exhausted(&self) -> bool;
@@ -51,7 +51,7 @@ pub trait ClientOperations {
 
 /// The operations of a source, sent over the connections of a client.
 #[derive(Debug)]
-pub struct PooledOperations {
+pub struct SourceOperations {
     /// Creates the operations.
     pub source: OperationSource,
     /// The connections of the client.
@@ -59,7 +59,7 @@ pub struct PooledOperations {
 }
 
 // The futures of the source are returned, not awaited in a future around them, which would copy their outcomes.
-impl ClientOperations for PooledOperations {
+impl ClientOperations for SourceOperations {
     fn prepare_next(&mut self) -> bool {
         self.source.prepare_next()
     }
@@ -84,7 +84,7 @@ impl ClientOperations for PooledOperations {
         self.source.is_starved()
     }
 
-    async fn supplied(&self) {
+    async fn until_supplied(&self) {
         if let OperationSource::Queued(queued) = &self.source {
             queued.wait().await;
         }

@@ -8,12 +8,11 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{ClientAllocation, OnError, Plan, PlannedTask, TaskAllocation, TaskPacing};
-use pacenote_record::{EndedBy, RecordError, RecordSender, RecordedTask, Recorder, ServiceTotals};
+use pacenote_record::{EndedBy, RecordError, RecordSender, Recorder, ServiceTimeTotals, TaskRecording};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use crate::cancel::{Cancellation, run_until_cancelled};
-use crate::client_id::ClientId;
 use crate::error::DriveError;
 use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::data_files::DataFiles;
@@ -24,10 +23,11 @@ use crate::schedule::pacer::Pacer;
 use crate::schedule::step_schedules::StepSchedules;
 use crate::schedule::timer::{SpinWait, Timer};
 use crate::step_state::{StepState, TaskState, WorkerShare};
+use crate::task_client_id::TaskClientId;
 use crate::transport::pool::ConnectionPool;
 use crate::transport::{ConnectError, Endpoints};
-use crate::worker::client_task::{ClientTask, run_tasks};
-use crate::worker::operations::PooledOperations;
+use crate::worker::assigned_task::{AssignedTask, run_tasks};
+use crate::worker::operations::SourceOperations;
 use crate::worker::source::{OperationSource, SourceContext};
 
 /// Interval at which idle connections are checked.
@@ -68,7 +68,7 @@ pub struct WorkerContext {
     /// The bridge to Python, if the plan needs it.
     pub bridge: Option<Arc<PythonBridge>>,
     /// The state of the race.
-    pub race: Arc<RaceState>,
+    pub race_state: Arc<RaceState>,
     /// The channel to which recordings are sent.
     pub record_sender: RecordSender,
 }
@@ -102,7 +102,7 @@ struct ClientState {
     pool: Rc<ConnectionPool>,
     timer: Timer,
     /// Its tasks in the step, one after another.
-    tasks: Vec<ClientTask<PooledOperations>>,
+    tasks: Vec<AssignedTask<SourceOperations>>,
 }
 
 /// The connections of each client, by its number in the race; they are kept from step to step.
@@ -135,7 +135,7 @@ impl Worker {
             }
             let meter = CpuMeter::start();
             let totals = self.run_step(&step, recorder, clients, &mut pools).await;
-            peak_load.add(&step.step().name, meter.read(spin_wait.idle_ns()), &totals, |task| {
+            peak_load.add(&step.planned().name, meter.read(spin_wait.idle_spin_ns()), &totals, |task| {
                 self.context.plan.tasks[task as usize].name.clone()
             });
             let _ = self.replies.send(WorkerReply::Done);
@@ -156,22 +156,22 @@ impl Worker {
                 .remove(&race_client)
                 .unwrap_or_else(|| Rc::new(ConnectionPool::for_client(&self.context.endpoints, race_client)));
             let timer = Timer::new(Rc::clone(resources.spin_wait));
-            let tasks = self.client_tasks(allocation, &pool, resources)?;
+            let tasks = self.assigned_tasks(allocation, &pool, resources)?;
             clients.push(ClientState { race_client, pool, timer, tasks });
         }
-        self.connect(clients).await
+        self.connect_clients(clients).await
     }
 
     /// Returns the tasks of a client in a step.
-    fn client_tasks(
+    fn assigned_tasks(
         &self,
         allocation: &ClientAllocation,
         pool: &Rc<ConnectionPool>,
         resources: &StepResources<'_>,
-    ) -> Result<Vec<ClientTask<PooledOperations>>, DriveError> {
+    ) -> Result<Vec<AssignedTask<SourceOperations>>, DriveError> {
         let WorkerContext { plan, bridge, .. } = &self.context;
-        let client_task = |allocation: TaskAllocation| {
-            let id = client_id(allocation);
+        let assigned_task = |allocation: TaskAllocation| {
+            let id = task_client_id(allocation);
             let task = &plan.tasks[id.task_index as usize];
             add_client(resources.recorder, id, task)?;
             let handle = bridge.as_ref().and_then(|bridge| bridge.handle(id));
@@ -181,30 +181,36 @@ impl Worker {
                 handle: handle.as_ref(),
             };
             let source = OperationSource::new(plan, task, id.client_number, context)?;
-            let operations = PooledOperations { source, pool: Rc::clone(pool) };
+            let operations = SourceOperations { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client_number);
-            Ok(ClientTask { id, start_ns, schedule: resources.schedules.schedule(id), operations, handle })
+            Ok(AssignedTask {
+                id,
+                start_ns,
+                schedule: resources.schedules.schedule_of(id),
+                operations,
+                handle,
+            })
         };
-        allocation.allocations.iter().copied().map(client_task).collect()
+        allocation.allocations.iter().copied().map(assigned_task).collect()
     }
 
     /// Opens the connections of all clients concurrently, before the clock of the step starts.
-    async fn connect(&self, clients: Vec<ClientState>) -> Result<Vec<ClientState>, DriveError> {
-        let WorkerContext { plan, race, .. } = &self.context;
+    async fn connect_clients(&self, clients: Vec<ClientState>) -> Result<Vec<ClientState>, DriveError> {
+        let WorkerContext { plan, race_state, .. } = &self.context;
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
         let required = plan.driver.on_error != OnError::ContinueOnNetwork;
         let mut connecting = JoinSet::new();
         for client in clients {
             connecting.spawn_local(async move {
-                let result = client.pool.connect(deadline).await;
+                let result = client.pool.ensure_connected(deadline).await;
                 (client, result)
             });
         }
         let mut ready = Vec::new();
-        let stop_notify = race.stop_notify(self.share.worker);
+        let stop_notify = race_state.stop_notify(self.share.worker_index);
         loop {
             let mut next = None;
-            let stopped = || race.stop_level() != StopLevel::Run;
+            let stopped = || race_state.stop_level() != StopLevel::Run;
             let joined = async { next = connecting.join_next().await };
             // A race that is stopped while it connects does not need the remaining connections.
             if run_until_cancelled(joined, &stop_notify, stopped).await.is_none() {
@@ -229,23 +235,25 @@ impl Worker {
         recorder: RefCell<Recorder>,
         clients: Vec<ClientState>,
         pools: &mut ClientPools,
-    ) -> Vec<ServiceTotals> {
-        let race = &self.context.race;
+    ) -> Vec<ServiceTimeTotals> {
+        let race_state = &self.context.race_state;
         let recorder = Rc::new(recorder);
-        let stop_notify = race.stop_notify(self.share.worker);
+        let stop_notify = race_state.stop_notify(self.share.worker_index);
         let mut running = JoinSet::new();
         let mut reconnecting = JoinSet::new();
-        let in_use: Vec<Rc<ConnectionPool>> = clients.iter().map(|client| Rc::clone(&client.pool)).collect();
+        let client_pools: Vec<Rc<ConnectionPool>> =
+            clients.iter().map(|client| Rc::clone(&client.pool)).collect();
         for mut client in clients {
-            let (step, race) = (Arc::clone(step), Arc::clone(race));
+            let (step, race_state) = (Arc::clone(step), Arc::clone(race_state));
             let (recorder, stop_notify) = (Rc::clone(&recorder), Arc::clone(&stop_notify));
             running.spawn_local(async move {
-                let cancellation = Cancellation { step: &step, race: &race, stop_notify: &stop_notify };
+                let cancellation =
+                    Cancellation { step: &step, race_state: &race_state, stop_notify: &stop_notify };
                 run_tasks(&mut client.timer, &mut client.tasks, &recorder, cancellation).await;
                 (client.race_client, client.pool)
             });
         }
-        let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        let mut flush_ticks = tokio::time::interval(Duration::from_secs(1));
         let mut idle_checks = tokio::time::interval(IDLE_CHECK);
         loop {
             let woken = stop_notify.notified();
@@ -254,23 +262,24 @@ impl Worker {
                 joined = running.join_next() => match joined {
                     None => break,
                     Some(Ok((race_client, pool))) => drop(pools.insert(race_client, pool)),
-                    Some(Err(error)) => race.abort(format!("a client of the driver died: {error}")),
+                    Some(Err(error)) => race_state.abort(format!("a client of the driver died: {error}")),
                 },
-                _ = seconds.tick() => recorder.borrow_mut().flush(),
-                _ = idle_checks.tick() => self.reconnect_idle(&in_use, step, &mut reconnecting),
+                _ = flush_ticks.tick() => recorder.borrow_mut().flush(),
+                _ = idle_checks.tick() => self.reconnect_idle(&client_pools, step, &mut reconnecting),
                 () = woken => {}
             }
-            if race.stop_level() == StopLevel::Abandon {
+            if race_state.stop_level() == StopLevel::Abandon {
                 break;
             }
         }
         // Clients that are still running are dropped with their requests, which remain unanswered.
         drop(running);
-        let ended_by = if race.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
-        let task_began_ns =
-            |task_index| step.task(task_index).map_or(0, |(task_state, _)| task_began_ns(task_state, race));
-        recorder.borrow_mut().close(ended_by, task_began_ns);
-        recorder.borrow().service_totals().to_vec()
+        let ended_by = if race_state.abort_reason().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
+        let task_began_ns = |task_index| {
+            step.task(task_index).map_or(0, |(task_state, _)| task_began_ns(task_state, race_state))
+        };
+        recorder.borrow_mut().close_dropped_tasks(ended_by, task_began_ns);
+        recorder.borrow().service_time_totals().to_vec()
     }
 
     /// Reopens idle connections that the server has closed, as the next request would, but without sending a request.
@@ -283,13 +292,13 @@ impl Worker {
         reconnecting: &mut JoinSet<()>,
     ) {
         while reconnecting.try_join_next().is_some() {}
-        let WorkerContext { plan, race, .. } = &self.context;
+        let WorkerContext { plan, race_state, .. } = &self.context;
         if plan.driver.on_error == OnError::ContinueOnNetwork {
             return;
         }
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
         for pool in pools.iter().filter(|pool| pool.needs_reconnect()) {
-            let (pool, step, race) = (Rc::clone(pool), Arc::clone(step), Arc::clone(race));
+            let (pool, step, race_state) = (Rc::clone(pool), Arc::clone(step), Arc::clone(race_state));
             reconnecting.spawn_local(async move {
                 let Err(error) = pool.reconnect(deadline).await else { return };
                 if matches!(&error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
@@ -297,8 +306,8 @@ impl Worker {
                     // that.
                     return;
                 }
-                let (host, name) = (pool.authority(), &step.step().name);
-                race.abort(format!("{host} has closed its connections in step {name}: {error}"));
+                let (host, name) = (pool.authority(), &step.planned().name);
+                race_state.abort(format!("{host} has closed its connections in step {name}: {error}"));
             });
         }
     }
@@ -309,23 +318,27 @@ impl Worker {
 /// # Errors
 ///
 /// If a histogram cannot be created.
-pub fn add_client(recorder: &RefCell<Recorder>, id: ClientId, task: &PlannedTask) -> Result<(), RecordError> {
-    let paced = !matches!(task.pace, TaskPacing::Unpaced {});
+pub fn add_client(
+    recorder: &RefCell<Recorder>,
+    id: TaskClientId,
+    task: &PlannedTask,
+) -> Result<(), RecordError> {
+    let paced = !matches!(task.pacing, TaskPacing::Unpaced {});
     let measured_window = measured_window(task.bound);
-    recorder.borrow_mut().add_client(RecordedTask { task_index: id.task_index, paced, measured_window })
+    recorder.borrow_mut().add_client(TaskRecording { task_index: id.task_index, paced, measured_window })
 }
 
 /// Returns the clients of all tasks that a worker runs in a step.
-fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = ClientId> {
-    step.clients_of(share).flat_map(|client| &client.allocations).copied().map(client_id)
+fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = TaskClientId> {
+    step.clients_of(share).flat_map(|client| &client.allocations).copied().map(task_client_id)
 }
 
 /// Returns the client of an allocation.
-pub fn client_id(allocation: TaskAllocation) -> ClientId {
-    ClientId { task_index: allocation.task, client_number: allocation.client }
+pub fn task_client_id(allocation: TaskAllocation) -> TaskClientId {
+    TaskClientId { task_index: allocation.task, client_number: allocation.client }
 }
 
 /// Returns when a task began, in nanoseconds since the race's first step.
-fn task_began_ns(task_state: &TaskState, race: &RaceState) -> u64 {
-    race.elapsed_ns(task_state.origin(Instant::now()))
+fn task_began_ns(task_state: &TaskState, race_state: &RaceState) -> u64 {
+    race_state.elapsed_ns(task_state.ensure_begun(Instant::now()))
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::{ClientId, PythonBridge, PythonEvent, RunnerFailure, RunnerRequest, RunnerResult};
+use pacenote_driver::{PythonBridge, PythonEvent, RunnerFailure, RunnerRequest, RunnerResult, TaskClientId};
 use serde_json::{Value, json};
 
 use super::{Finished, request, request_task, run_with};
 
 /// The only client of the first task.
-pub const CLIENT: ClientId = ClientId { task_index: 0, client_number: 0 };
+pub const CLIENT: TaskClientId = TaskClientId { task_index: 0, client_number: 0 };
 
 /// Builds a task without a bound whose operations come from Python.
 pub fn python_task(name: &str, clients: u32, work: Value) -> Value {

@@ -36,7 +36,7 @@ fn a_proxy_receives_plain_requests_in_absolute_form_with_and_without_tls() {
     let tls = Server::start_tls(config);
     for (scheme, port) in [("http", plain.port), ("https", tls.port)] {
         let race = run(&plan_with_proxy(scheme, port, "http", &path_text(&authority.file())));
-        assert_eq!((race.task("search").accounting.succeeded, &race.summary.error), (3, &None));
+        assert_eq!((race.task("search").operation_totals.succeeded, &race.summary.error), (3, &None));
     }
     for seen in plain.requests().iter().chain(&tls.requests()) {
         assert_eq!(seen.line, "GET http://es.invalid:9200/_search HTTP/1.1");
@@ -59,7 +59,11 @@ fn requests_in_a_tls_tunnel_have_no_headers_for_the_proxy() {
     ];
     for (scheme, proxy) in &proxies {
         let race = run(&plan_with_proxy(scheme, proxy.port, "https", &ca));
-        assert_eq!((race.task("search").accounting.succeeded, &race.summary.error), (3, &None), "{scheme}");
+        assert_eq!(
+            (race.task("search").operation_totals.succeeded, &race.summary.error),
+            (3, &None),
+            "{scheme}"
+        );
         let requests = proxy.requests();
         assert_eq!(requests.len(), 1);
         let start = "CONNECT es.invalid:9200 HTTP/1.1\r\nhost: es.invalid:9200\r\n";
@@ -134,7 +138,7 @@ fn a_closed_connection_is_reopened_but_a_failed_request_is_not_repeated() {
     let mut task = request_task("search", 1, 20);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.02});
     let result = run(&plan(server.port, &[task])).task("search").clone();
-    let accounting = result.accounting;
+    let accounting = result.operation_totals;
     assert_eq!(server.requests().len() as u64, accounting.succeeded);
     assert_eq!(accounting.reconnects + 1, server.accepted().len() as u64);
     assert!(accounting.reconnects >= 10, "{accounting:?}");
@@ -146,7 +150,7 @@ fn a_closed_connection_is_reopened_but_a_failed_request_is_not_repeated() {
         _ => Answer::from(success_response()),
     });
     let result = run(&plan(server.port, &[request_task("search", 1, 9)])).task("search").clone();
-    let accounting = result.accounting;
+    let accounting = result.operation_totals;
     assert_eq!((accounting.succeeded, accounting.failed, accounting.reconnects), (6, 3, 2));
     assert_eq!((server.requests().len(), server.accepted().len()), (9, 3));
     assert_eq!((result.errors.len(), result.errors[0].error_class.as_str()), (1, "reset"));
@@ -155,7 +159,10 @@ fn a_closed_connection_is_reopened_but_a_failed_request_is_not_repeated() {
     // as reconnects.
     let server = Server::start(|_, _| Answer::from(success_response()).then(End::Close));
     let race = run(&plan(server.port, &[request_task("one", 2, 1), request_task("two", 2, 1)]));
-    assert_eq!((race.task("one").accounting.reconnects, race.task("one").accounting.failed), (0, 0));
+    assert_eq!(
+        (race.task("one").operation_totals.reconnects, race.task("one").operation_totals.failed),
+        (0, 0)
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn plan(port: u16, tls: &Value) -> Value {
 fn assert_succeeds(plan: &Value) -> Finished {
     let race = run(plan);
     assert_eq!((&race.summary.error, &race.summary.aborted), (&None, &None));
-    let accounting = race.task("search").accounting;
+    let accounting = race.task("search").operation_totals;
     assert_eq!((accounting.succeeded, accounting.failed, accounting.reconnects), (3, 0, 0));
     race
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use pacenote_driver::{ClientId, PythonEvent, RunnerRequest};
+use pacenote_driver::{PythonEvent, RunnerRequest, TaskClientId};
 use pacenote_record::TaskResult;
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ fn recorded_bytes_match_the_wire_with_and_without_tls() {
 fn assert_wire(result: &TaskResult, server: &Server) {
     let seen = &server.requests();
     assert_all_documents(seen, 5000);
-    assert_eq!((result.work.weight, result.accounting.requests), (5000, seen.len() as u64));
+    assert_eq!((result.work.weight, result.operation_totals.requests), (5000, seen.len() as u64));
     let recorded = WireBytes { received: result.bytes_out, sent: result.bytes_in };
     assert_eq!(recorded, server.wire_bytes());
     let sent: usize = seen.iter().map(|one| content(one).len()).sum();
@@ -113,7 +113,7 @@ fn retried_documents_are_compressed_again() {
     let mut plan = plan(server.port, &[task]);
     plan["target"]["compress"] = true.into();
     let result = run(&plan).task("index").clone();
-    assert_eq!((result.work.weight, result.work.failed_weight, result.accounting.requests), (4, 0, 2));
+    assert_eq!((result.work.weight, result.work.failed_weight, result.operation_totals.requests), (4, 0, 2));
     let seen = server.requests();
     let numbers = |seen: &LoggedRequest| -> Vec<u64> {
         let body = content(seen);
@@ -157,7 +157,7 @@ fn bodies_of_all_kinds_of_requests_are_compressed_and_empty_ones_are_not() {
     let (sent, whole): (usize, usize) =
         (bodies.iter().map(String::len).sum(), seen.iter().map(|one| one.bytes).sum());
     assert_eq!((result.content_out, result.bytes_out), (sent as u64, whole as u64));
-    assert_eq!((result.accounting.failed, result.accounting.requests), (0, 5));
+    assert_eq!((result.operation_totals.failed, result.operation_totals.requests), (0, 5));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
                         "documents": 1, "timeout_ms": null});
     let mut plan = plan(server.port, &[queued_task("bulk", 4), runner_task("own")]);
     plan["target"]["compress"] = true.into();
-    let own = ClientId { task_index: 1, client_number: 0 };
+    let own = TaskClientId { task_index: 1, client_number: 0 };
     let (mut running, mut replies) = (0, 0);
     let finished = race(&plan, move |bridge, event| match event {
         PythonEvent::PrepareStep { step: 0 } => {

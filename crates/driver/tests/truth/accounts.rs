@@ -20,8 +20,8 @@ fn long() -> Duration {
 
 /// Asserts that every operation has a sample or is unanswered, and that every sample is a success or a failure.
 fn check_accounting(race: &Finished, task: &str) {
-    let accounting = race.task(task).accounting;
-    assert_eq!(accounting.operations, accounting.succeeded + accounting.failed + accounting.unanswered);
+    let accounting = race.task(task).operation_totals;
+    assert_eq!(accounting.begun, accounting.succeeded + accounting.failed + accounting.unanswered);
     assert_eq!(accounting.warmup + accounting.measured, accounting.succeeded + accounting.failed);
     let of_task = || race.samples.iter().filter(|sample| sample.task == task);
     assert_eq!(of_task().count() as u64, accounting.succeeded + accounting.failed);
@@ -41,12 +41,12 @@ fn planned_operations_are_sent_or_counted_as_unsent() {
     let server =
         Server::start(|_, before| Answer::from(response_with_took(before)).after(Duration::from_millis(20)));
     let race = run(&plan(server.port, &[paced("search", 3, 300.0, (0.1, 0.4))]));
-    let accounting = race.task("search").accounting;
-    assert_eq!(accounting.operations + accounting.unsent, 150, "{accounting:?}");
-    assert_eq!(accounting.operations, server.requests().len() as u64);
+    let accounting = race.task("search").operation_totals;
+    assert_eq!(accounting.begun + accounting.unsent, 150, "{accounting:?}");
+    assert_eq!(accounting.begun, server.requests().len() as u64);
     // A client sends again only after a response: it sends at most 25 in half a second, and one more that is in flight
     // at the end.
-    assert!(accounting.operations <= 3 * 26, "{accounting:?}");
+    assert!(accounting.begun <= 3 * 26, "{accounting:?}");
     check_accounting(&race, "search");
     beginning(&race.samples, &server.requests());
 }
@@ -60,9 +60,9 @@ fn every_operation_is_accounted_for_if_half_of_the_connections_are_reset() {
         _ => Answer::silence().then(End::Reset),
     });
     let race = run(&plan(server.port, &[request_task("search", 4, 25)]));
-    let (accounting, seen) = (race.task("search").accounting, server.requests());
+    let (accounting, seen) = (race.task("search").operation_totals, server.requests());
     let reset = seen.iter().filter(|seen| seen.connection % 2 == 1).count() as u64;
-    assert_eq!((seen.len(), accounting.operations, accounting.requests), (100, 100, 100));
+    assert_eq!((seen.len(), accounting.begun, accounting.requests), (100, 100, 100));
     assert!(reset >= 2, "fewer than half of the first four connections were reset");
     assert_eq!((accounting.failed, accounting.retried), (reset, 0));
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
@@ -91,8 +91,8 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     let seen = server.requests();
     assert_eq!(seen.len(), 120);
     for name in ["first", "second"] {
-        let accounting = race.task(name).accounting;
-        assert_eq!((accounting.operations, accounting.requests, accounting.failed), (60, 60, 40), "{name}");
+        let accounting = race.task(name).operation_totals;
+        assert_eq!((accounting.begun, accounting.requests, accounting.failed), (60, 60, 40), "{name}");
         check_accounting(&race, name);
     }
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
@@ -104,8 +104,8 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
 fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it() {
     let server = Server::start(|_, before| Answer::from(response_with_took(before)).then(End::Close));
     let race = run(&plan(server.port, &[counted("search", 2, 200.0, 20)]));
-    let (accounting, seen) = (race.task("search").accounting, server.requests());
-    assert_eq!(accounting.operations, 40);
+    let (accounting, seen) = (race.task("search").operation_totals, server.requests());
+    assert_eq!(accounting.begun, 40);
     assert_eq!(accounting.succeeded, seen.len() as u64);
     assert!(classes(&race).is_subset(&BTreeSet::from(["reset"])));
     check_accounting(&race, "search");
@@ -130,8 +130,8 @@ fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_in_flight() {
         race.stop(StopLevel::Abandon);
     });
     let (result, seen) = (race.task("search"), server.requests());
-    let accounting = result.accounting;
-    assert_eq!((accounting.operations as usize, accounting.unanswered), (seen.len(), 4));
+    let accounting = result.operation_totals;
+    assert_eq!((accounting.begun as usize, accounting.unanswered), (seen.len(), 4));
     assert_eq!(accounting.succeeded as usize, seen.len() - 4);
     assert_eq!((result.ended_by, race.summary.stopped), (EndedBy::Stopped, true));
     check_accounting(&race, "search");
@@ -150,12 +150,9 @@ fn a_race_that_may_finish_waits_for_operations_in_flight() {
         }
         race.stop(StopLevel::Finish);
     });
-    let accounting = race.task("search").accounting;
-    assert_eq!(accounting.operations, server.requests().len() as u64);
-    assert_eq!(
-        (accounting.unanswered, accounting.failed, accounting.succeeded),
-        (0, 0, accounting.operations)
-    );
+    let accounting = race.task("search").operation_totals;
+    assert_eq!(accounting.begun, server.requests().len() as u64);
+    assert_eq!((accounting.unanswered, accounting.failed, accounting.succeeded), (0, 0, accounting.begun));
     check_accounting(&race, "search");
 }
 
@@ -176,7 +173,7 @@ fn an_engine_that_is_killed_ends_the_race_and_no_operation_is_lost() {
     let aborted = race.summary.aborted.as_ref().expect("the race was aborted");
     assert!(aborted.contains(&format!("127.0.0.1:{}", server.port)), "{aborted}");
     assert_eq!((race.tasks.len(), race.task("search").ended_by), (1, EndedBy::Aborted));
-    let accounting = race.task("search").accounting;
+    let accounting = race.task("search").operation_totals;
     assert!(accounting.succeeded >= 36 && accounting.failed >= 1, "{accounting:?}");
     check_accounting(&race, "search");
 }
@@ -199,9 +196,9 @@ fn requests_of_a_sequence_are_counted_one_by_one() {
         .into();
     task["work"]["calls"] = calls.into();
     let race = run(&plan(server.port, &[task]));
-    let (accounting, seen) = (race.task("both").accounting, server.requests());
+    let (accounting, seen) = (race.task("both").operation_totals, server.requests());
     let third = seen.iter().filter(|seen| seen.line.contains("/third")).count() as u64;
     assert_eq!(accounting.requests, seen.len() as u64);
-    assert_eq!((accounting.operations, accounting.succeeded), (30, third));
+    assert_eq!((accounting.begun, accounting.succeeded), (30, third));
     check_accounting(&race, "both");
 }

@@ -60,7 +60,7 @@ fn an_index_that_rejects_every_document_has_no_throughput() {
     task["work"]["bulk_size"] = 10.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
-    assert_eq!((result.work.weight, result.work.failed_weight, result.accounting.failed), (0, 100, 10));
+    assert_eq!((result.work.weight, result.work.failed_weight, result.operation_totals.failed), (0, 100, 10));
     assert!(result.throughput.unwrap().max.abs() < f64::EPSILON && (result.error_rate - 1.0).abs() < 1e-9);
 }
 
@@ -114,7 +114,7 @@ fn a_response_with_status_200_can_be_a_failure() {
     let counts_and_failure = |name: &str| {
         let result = race.task(name);
         let error = result.errors.first().map(|error| (error.error_class.clone(), error.reason.clone()));
-        (result.accounting.failed, result.work.weight, error.unwrap_or_default())
+        (result.operation_totals.failed, result.work.weight, error.unwrap_or_default())
     };
     let failure = |class: &str, reason: &str| (class.to_owned(), reason.to_owned());
     assert_eq!(
@@ -156,7 +156,7 @@ fn a_condition_is_polled_at_its_interval_and_zero_and_false_are_values() {
         [polled(until("merges.current", "0"), zero), polled(until("merges.current", "false"), boolean)]
     {
         let (result, seen) = (race.task("until"), server.requests());
-        assert_eq!((seen.len(), result.accounting.requests, result.accounting.failed), (3, 3, 0));
+        assert_eq!((seen.len(), result.operation_totals.requests, result.operation_totals.failed), (3, 3, 0));
         for pair in seen.windows(2) {
             assert!(pair[1].arrived >= pair[0].responded.unwrap() + 20_000_000);
         }

@@ -51,7 +51,7 @@ fn a_steady_133_per_second_is_reported_as_133_after_any_warm_up() {
     let (result, samples) = (race.task("search"), &race.samples);
     let throughput = result.throughput.unwrap();
     let seconds = by_second(samples, 1..3);
-    let late = result.accounting.unsent as i64;
+    let late = result.operation_totals.unsent as i64;
     let pushed = [carried(samples, 1), carried(samples, 2), carried(samples, 3) + late];
     // Every operation is counted in the second in which it ended: the second in which it was due, or a later one.
     assert_eq!((throughput.min, throughput.max), ends(&seconds));
@@ -78,7 +78,7 @@ fn a_stall_lowers_the_minimum_and_the_mean_stays_correct() {
     let throughput = result.throughput.unwrap();
     let seconds = by_second(samples, 0..2);
     assert_eq!((throughput.min, throughput.max), ends(&seconds));
-    let (held, after) = (carried(samples, 1), carried(samples, 2) + result.accounting.unsent as i64);
+    let (held, after) = (carried(samples, 1), carried(samples, 2) + result.operation_totals.unsent as i64);
     // The stall's times are relative to the first request, which arrives shortly after the start of the task.
     let first = server.requests()[0].arrived.cast_signed() - beginning(samples, &server.requests()).start();
     assert!(held >= (600 * MS - first) * 133 / SECOND - 1, "{held} operations were delayed");
@@ -129,7 +129,7 @@ fn a_task_that_fails_keeps_its_rate() {
     });
     let race = run(&plan(server.port, &[counted("search", 2, 50.0, 10)]));
     let (result, seen) = (race.task("search"), server.requests());
-    assert_eq!((seen.len(), result.accounting.failed, result.accounting.requests), (20, 18, 20));
+    assert_eq!((seen.len(), result.operation_totals.failed, result.operation_totals.requests), (20, 18, 20));
     assert_no_request_was_early(&race.samples, &seen);
 }
 
@@ -213,5 +213,5 @@ fn pages_end_with_the_page_that_is_not_full() {
         "pages": null, "page_size": 10, "strict": false});
     let race = run(&plan(server.port, &[task]));
     let result = race.task("paged");
-    assert_eq!((server.requests().len(), result.work.weight, result.accounting.failed), (14, 14, 0));
+    assert_eq!((server.requests().len(), result.work.weight, result.operation_totals.failed), (14, 14, 0));
 }

@@ -51,7 +51,7 @@ impl Stall {
         // next request on the connection is an upper bound for every `done`.
         assert!(late.iter().all(|sample| sample.latency() >= end - sample.due), "{late:?}");
         // No client was free to send them, and each of them is counted as having waited.
-        assert!(result.accounting.waited >= late.len() as u64, "{:?}", result.accounting);
+        assert!(result.operation_totals.waited >= late.len() as u64, "{:?}", result.operation_totals);
         assert!(in_stall.iter().all(|sample| sample.done >= end), "a response arrived during the stall");
         // At most one operation per connection was in flight.
         let held = race.samples.iter().filter(|sample| sample.sent < end && sample.done >= end).count();
@@ -98,7 +98,10 @@ fn in_an_open_loop_with_enough_connections_no_operation_waits_for_one() {
     task["open_loop"] = true.into();
     let race = run(&plan(server.port, &[task]));
     let (result, seen) = (race.task("search"), server.requests());
-    assert_eq!((seen.len(), result.accounting.succeeded, result.accounting.waited), (300, 300, 0));
+    assert_eq!(
+        (seen.len(), result.operation_totals.succeeded, result.operation_totals.waited),
+        (300, 300, 0)
+    );
     let mut due: Vec<i64> = race.samples.iter().map(|sample| sample.due).collect();
     due.sort_unstable();
     assert_eq!(due, (0..300).map(|number| number * 2 * MS).collect::<Vec<_>>());

@@ -28,7 +28,7 @@ fn ninety_requests_are_ninety_samples() {
     });
     let race = run(&plan(server.port, &[request_task("search", 3, 30)]));
     let (result, seen) = (race.task("search"), server.requests());
-    let accounting = result.accounting;
+    let accounting = result.operation_totals;
     assert_eq!((seen.len(), race.samples.len(), accounting.requests, race.summary.samples), (90, 90, 90, 90));
     assert_eq!((accounting.succeeded, accounting.failed, accounting.retried), (30, 60, 0));
     let failed = race.samples.iter().filter(|one| !one.success);
@@ -50,9 +50,9 @@ fn configured_retries_are_sent_and_counted() {
     task["work"]["retry"]["retries"] = 5.into();
     task["work"]["retry"]["wait_s"] = 0.03.into();
     let race = run(&plan(server.port, &[task]));
-    let (accounting, seen) = (race.task("search").accounting, server.requests());
+    let (accounting, seen) = (race.task("search").operation_totals, server.requests());
     assert_eq!((seen.len(), accounting.requests, accounting.retried), (12, 12, 8));
-    assert_eq!((accounting.operations, accounting.failed, race.samples.len()), (4, 0, 4));
+    assert_eq!((accounting.begun, accounting.failed, race.samples.len()), (4, 0, 4));
     for attempts in seen.chunks(3).flat_map(|operation| operation.windows(2)) {
         assert!(attempts[1].arrived >= attempts[0].responded.unwrap() + 30_000_000);
     }
@@ -81,9 +81,9 @@ fn every_request_has_the_headers_and_the_timeout_of_its_operation() {
         assert!(seen.iter().all(|seen| seen.headers.iter().any(|line| line == header)), "{header}");
     }
     let result = race.task("mute");
-    assert_eq!((result.accounting.failed, result.errors[0].error_class.as_str()), (6, "timeout"));
+    assert_eq!((result.operation_totals.failed, result.errors[0].error_class.as_str()), (6, "timeout"));
     assert!(result.failed_service_time.as_ref().unwrap().max_ms < 4000.0);
-    assert_eq!(race.task("search").accounting.succeeded, 100);
+    assert_eq!(race.task("search").operation_totals.succeeded, 100);
 }
 
 /// Opens a server 300 ms after a race against it has begun. Returns the race and when the server was opened.
@@ -114,7 +114,7 @@ fn opening_a_connection_is_not_part_of_a_sample() {
     let (race, opened) = opened_late(&server, &every_millisecond(5), || ());
     drop(plug);
     let seen = server.requests();
-    assert_eq!((seen.len(), race.task("search").accounting.succeeded), (5, 5));
+    assert_eq!((seen.len(), race.task("search").operation_totals.succeeded), (5, 5));
     assert!(
         *beginning(&race.samples, &seen).end() >= opened,
         "the task began before the connection was open"
@@ -140,7 +140,7 @@ fn reconnecting_is_part_of_latency_and_not_of_service_time() {
         }
     };
     let (race, opened) = opened_late(&server, &every_millisecond(6), answered);
-    let (seen, accounting) = (server.requests(), race.task("search").accounting);
+    let (seen, accounting) = (server.requests(), race.task("search").operation_totals);
     assert_eq!((seen.len(), accounting.succeeded, accounting.reconnects), (6, 6, 1));
     let third = race.samples.iter().find(|sample| sample.took == 2).unwrap();
     let begin = beginning(&race.samples, &seen);
@@ -167,7 +167,7 @@ fn compressed_responses_are_counted_as_transferred() {
     });
     let race = run(&plan(server.port, &[request_task("search", 2, 6)]));
     let (result, seen) = (race.task("search"), server.requests());
-    assert_eq!((result.accounting.succeeded, seen.len()), (12, 12));
+    assert_eq!((result.operation_totals.succeeded, seen.len()), (12, 12));
     assert_eq!((result.bytes_out, result.bytes_in), bytes(&seen, "/_search"));
     let unpacked: usize = (0..12).map(|before| body(before).len()).sum();
     assert_eq!(result.content_in as usize, unpacked);
@@ -207,7 +207,7 @@ fn a_response_is_complete_with_its_last_byte() {
     let seen = server.requests();
     for (name, least_ms) in names.iter().zip([0.0, 120.0, 120.0, 150.0]) {
         let result = race.task(name);
-        assert_eq!((result.accounting.succeeded, result.accounting.requests), (2, 2), "{name}");
+        assert_eq!((result.operation_totals.succeeded, result.operation_totals.requests), (2, 2), "{name}");
         assert!(result.service_time.as_ref().unwrap().min_ms >= least_ms, "{name}");
         assert_eq!((result.bytes_out, result.bytes_in), bytes(&seen, &format!("/{name}")), "{name}");
         let of_task: Vec<_> = race.samples.iter().filter(|one| one.task == **name).cloned().collect();

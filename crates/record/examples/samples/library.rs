@@ -103,7 +103,7 @@ fn write_rows(writer: &mut Writer, rows: &[Sample]) -> Result<(), Failure> {
     column::<Int32Type>(&mut group, rows, |_| 0)?;
     column::<ByteArrayType>(&mut group, rows, |row| text(row.sample_type.name()))?;
     column::<Int64Type>(&mut group, rows, |row| row.times.due_ns.cast_signed())?;
-    column::<Int64Type>(&mut group, rows, |row| row.times.sent_ns.cast_signed())?;
+    column::<Int64Type>(&mut group, rows, |row| row.times.service_start_ns.cast_signed())?;
     column::<Int64Type>(&mut group, rows, |row| row.times.done_ns.cast_signed())?;
     column::<Int64Type>(&mut group, rows, |row| row.times.processing_ns.cast_signed())?;
     column::<Int64Type>(&mut group, rows, |row| row.result.weight.cast_signed())?;

@@ -19,8 +19,8 @@ use std::thread;
 use std::time::Duration;
 
 use pacenote_record::{
-    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationResult, OperationTimes,
-    RecordSender, RecordedTask, Recorder, RetentionPolicy, Sample, SampleType, TaskInfo, Traffic,
+    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationTimes, RecordSender,
+    Recorder, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo, TaskRecording, Traffic,
 };
 
 /// Default number of samples.
@@ -33,8 +33,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 fn sample(number: u64) -> Sample {
     let mut jitter = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     jitter = (jitter ^ (jitter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 44;
-    let sent_ns = number * 10_000;
-    let done_ns = sent_ns + 600_000 + jitter / 4;
+    let service_start_ns = number * 10_000;
+    let done_ns = service_start_ns + 600_000 + jitter / 4;
     Sample {
         task_index: 0,
         sub_operation: None,
@@ -42,14 +42,14 @@ fn sample(number: u64) -> Sample {
         sample_type: SampleType::Measured,
         times: OperationTimes {
             paced: false,
-            due_ns: sent_ns,
-            free_ns: sent_ns - sent_ns.min(2_000),
-            first_sent_ns: sent_ns,
-            sent_ns,
+            due_ns: service_start_ns,
+            free_since_ns: service_start_ns - service_start_ns.min(2_000),
+            first_sent_ns: service_start_ns,
+            service_start_ns,
             done_ns,
-            processing_ns: done_ns - sent_ns + 3_000 + jitter % 1000,
+            processing_ns: done_ns - service_start_ns + 3_000 + jitter % 1000,
         },
-        result: OperationResult {
+        result: SampleResult {
             error_class: ErrorClass::None,
             status: 200,
             retries: 0,
@@ -105,15 +105,15 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
         warmup_ns: Some(0),
         end_ns: None,
         interval_ns: None,
-        operations: None,
+        planned_operations: None,
     };
     let mut collector = Collector::new(folder, vec![info])?;
     let (channel, inbox) = channel();
     let sender = RecordSender::new(channel, RetentionPolicy::All);
-    sender.send(Delivery::Begin { task_index: 0, workers: 1, step_began_ns: 0 });
+    sender.send(Delivery::Begin { task_index: 0, worker_count: 1, step_began_ns: 0 });
     let mut recorder = Recorder::new(sender.clone());
     let measured_window = MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX };
-    recorder.add_client(RecordedTask { task_index: 0, paced: false, measured_window })?;
+    recorder.add_client(TaskRecording { task_index: 0, paced: false, measured_window })?;
     let started = own_cpu_ns()?;
     let mut merging = 0;
     for chunk in 0..count / CHUNK {

@@ -4,8 +4,8 @@
 /// Counts of a task's operations, each from the place that counted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationAccounting {
-    /// Operations that the schedules planned, including unsent ones. `None` if clients were dropped during an
-    /// operation, because their schedules were dropped with them.
+    /// Operations that the schedules planned, including unsent ones. `None` if clients were dropped before they ended,
+    /// because their schedules were dropped with them.
     pub planned: Option<u64>,
     /// Operations that began.
     pub begun: u64,

@@ -21,7 +21,7 @@ use crate::error::RecordError;
 use crate::files::series::journal_line;
 use crate::files::writer::Writer;
 use crate::operation_stats::SecondStats;
-use crate::result::{EndedBy, SamplesKept, TaskProgress, TaskResult};
+use crate::result::{EndedBy, SampleCounts, TaskProgress, TaskResult};
 use crate::sample::Sample;
 
 /// Number of seconds that a finished second waits for slower workers before it is written. Later deliveries become
@@ -55,7 +55,7 @@ struct RunningTask {
     totals: TaskTotals,
     sub_operations: BTreeMap<SubOperationNumber, SubOperationTotals>,
     /// Number of workers with clients that have not ended the task.
-    workers: u32,
+    workers_left: u32,
     /// When it began, nanoseconds since the race's first step; until a worker has ended it, when its step began.
     task_began_ns: u64,
     /// Seconds for which slower workers may still deliver statistics.
@@ -67,7 +67,7 @@ type PendingSeconds = BTreeMap<SecondKey, SecondStats>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SecondKey {
-    second: u64,
+    second_index: u64,
     sample_type: usize,
     sub_operation: Option<SubOperationNumber>,
 }
@@ -76,14 +76,14 @@ impl RunningTask {
     fn sample_accounting(&self) -> SampleAccounting {
         let sub_operations =
             self.sub_operations.values().map(SubOperationTotals::ended_operations).sum::<u64>();
-        let SamplesKept { kept, left_out, lost, .. } = self.totals.samples();
+        let SampleCounts { kept, left_out, lost, .. } = self.totals.sample_counts();
         SampleAccounting { ended: self.totals.ended_operations() + sub_operations, kept, left_out, lost }
     }
 
-    /// Adds the medians, which require complete seconds.
-    fn add_medians(&mut self, complete: &PendingSeconds) {
+    /// Sets the medians of complete seconds.
+    fn set_medians(&mut self, complete: &PendingSeconds) {
         for second in complete.values().filter(|second| second.sub_operation.is_none()) {
-            self.totals.add_medians(second);
+            self.totals.set_medians(second);
         }
     }
 }
@@ -132,11 +132,16 @@ impl Collector {
         buffers: &BufferPool,
     ) -> Result<Option<FinishedTask>, RecordError> {
         match delivery {
-            Delivery::Begin { task_index, workers, step_began_ns } => {
+            Delivery::Begin { task_index, worker_count, step_began_ns } => {
                 let totals = TaskTotals::new(task_index, self.catalog.tasks[task_index as usize].clone())?;
                 let (sub_operations, pending) = (BTreeMap::new(), BTreeMap::new());
-                let running =
-                    RunningTask { totals, sub_operations, workers, task_began_ns: step_began_ns, pending };
+                let running = RunningTask {
+                    totals,
+                    sub_operations,
+                    workers_left: worker_count,
+                    task_began_ns: step_began_ns,
+                    pending,
+                };
                 self.running.insert(task_index, running);
             }
             Delivery::Second(second) => self.add_second(*second)?,
@@ -177,14 +182,16 @@ impl Collector {
     /// Ends a task for one worker; the last worker finishes the task.
     fn end_worker_task(&mut self, end: &WorkerTaskEnd) -> Option<FinishedTask> {
         let running = self.running.get_mut(&end.task_index)?;
-        running.totals.end(end);
+        running.totals.add_worker_end(end);
         running.task_began_ns = running.task_began_ns.max(end.task_began_ns);
-        running.workers = running.workers.saturating_sub(1);
-        if running.workers > 0 {
+        running.workers_left = running.workers_left.saturating_sub(1);
+        if running.workers_left > 0 {
             return None;
         }
-        let contradictions =
-            [running.totals.accounting().contradiction(), running.sample_accounting().contradiction()];
+        let contradictions = [
+            running.totals.operation_accounting().contradiction(),
+            running.sample_accounting().contradiction(),
+        ];
         let name = &self.catalog.tasks[end.task_index as usize].name;
         let described = contradictions.into_iter().flatten().map(|found| format!("task '{name}': {found}"));
         self.contradictions.extend(described);
@@ -244,37 +251,37 @@ impl Collector {
     fn write_seconds<'a>(&self, seconds: impl Iterator<Item = &'a SecondStats>) -> Result<(), RecordError> {
         for second in seconds.filter(|_| !self.writing_disabled) {
             let names = self.catalog.names(second.task_index, second.sub_operation);
-            self.writer.send_row(journal_line(names, second)?)?;
+            self.writer.send_series_line(journal_line(names, second)?)?;
         }
         Ok(())
     }
 
     fn add_second(&mut self, added: SecondStats) -> Result<(), RecordError> {
         let Some(running) = self.running.get_mut(&added.task_index) else { return Ok(()) };
-        let SecondStats { second, sub_operation, .. } = added;
+        let SecondStats { second_index, sub_operation, .. } = added;
         match sub_operation {
-            None => running.totals.add(&added),
-            Some(number) => running.sub_operations.entry(number).or_default().add(&added),
+            None => running.totals.add_second(&added),
+            Some(number) => running.sub_operations.entry(number).or_default().add_second(&added),
         }
-        let key = SecondKey { second, sample_type: added.sample_type.index(), sub_operation };
+        let key = SecondKey { second_index, sample_type: added.sample_type.index(), sub_operation };
         match running.pending.get_mut(&key) {
             Some(pending) => pending.stats.merge(&added.stats),
             None => drop(running.pending.insert(key, added)),
         }
-        let oldest_pending = second.saturating_sub(GRACE_SECONDS);
-        let first_pending = SecondKey { second: oldest_pending, sample_type: 0, sub_operation: None };
+        let oldest_pending = second_index.saturating_sub(GRACE_SECONDS);
+        let first_pending = SecondKey { second_index: oldest_pending, sample_type: 0, sub_operation: None };
         let pending = running.pending.split_off(&first_pending);
         let complete = std::mem::replace(&mut running.pending, pending);
-        running.add_medians(&complete);
+        running.set_medians(&complete);
         self.write_seconds(complete.values())
     }
 
     fn finish_task(&mut self, task_index: u32) -> Option<FinishedTask> {
         let mut running = self.running.remove(&task_index)?;
         let pending = std::mem::take(&mut running.pending);
-        running.add_medians(&pending);
+        running.set_medians(&pending);
         if let Err(error) = self.write_seconds(pending.values()) {
-            self.writer.fail(error);
+            self.writer.record_failure(error);
         }
         self.writer.send_flush();
         let mut result = running.totals.result(running.task_began_ns);

@@ -15,7 +15,7 @@ pub struct SubOperationTotals {
 
 impl SubOperationTotals {
     /// Adds the statistics of one worker in one second.
-    pub fn add(&mut self, second: &SecondStats) {
+    pub fn add_second(&mut self, second: &SecondStats) {
         match &mut self.stats[second.sample_type.index()] {
             Some(total) => total.merge(&second.stats),
             none => *none = Some(second.stats.clone()),
@@ -46,7 +46,7 @@ impl SubOperationTotals {
             operation_type: info.operation_type.clone(),
             service_time: measured.as_ref().and_then(|stats| DurationSummary::of(&stats.service_time)),
             failed_service_time: failed_service_time.and_then(DurationSummary::of),
-            operations: counts.ended,
+            ended: counts.ended,
             failed: counts.failed,
             retried: counts.retries,
             requests: counts.requests,

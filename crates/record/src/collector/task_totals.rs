@@ -13,7 +13,7 @@ use crate::failure::FailureGroups;
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationCounts, OperationStats, SecondStats};
 use crate::result::{
-    DurationSummary, EndedBy, OperationTotals, SamplesKept, TaskProgress, TaskResult, Throughput, WorkTotals,
+    DurationSummary, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult, Throughput, WorkTotals,
 };
 use crate::sample::SampleType;
 use crate::units::{SECOND_NS, ms, seconds};
@@ -28,7 +28,7 @@ pub struct TaskTotals {
     /// Values of each second since the task began.
     seconds: Vec<TaskSecond>,
     failures: FailureGroups,
-    kept: u64,
+    kept_samples: u64,
     missing: MissingSamples,
     planned: Option<u64>,
     begun: u64,
@@ -47,13 +47,13 @@ pub struct TaskTotals {
 #[derive(Debug)]
 struct RecentSecond {
     /// Index of the second, counted from the start of the task.
-    second: u64,
+    second_index: u64,
     stats: OperationStats,
 }
 
 impl RecentSecond {
     fn new() -> Result<Self, RecordError> {
-        Ok(Self { second: 0, stats: OperationStats::service_time_only()? })
+        Ok(Self { second_index: 0, stats: OperationStats::service_time_only()? })
     }
 }
 
@@ -71,7 +71,7 @@ impl TaskTotals {
             stats: [warmup?, measured?],
             seconds: Vec::new(),
             failures: FailureGroups::default(),
-            kept: 0,
+            kept_samples: 0,
             missing: MissingSamples::default(),
             planned: Some(0),
             begun: 0,
@@ -86,20 +86,20 @@ impl TaskTotals {
     }
 
     /// Adds the statistics of one worker in one second.
-    pub fn add(&mut self, added: &SecondStats) {
-        let SecondStats { second, sample_type, ref stats, .. } = *added;
+    pub fn add_second(&mut self, added: &SecondStats) {
+        let SecondStats { second_index, sample_type, ref stats, .. } = *added;
         self.stats[sample_type.index()].merge(stats);
-        let task_second = self.second(second);
+        let task_second = self.task_second(second_index);
         task_second.operations += stats.counts.ended;
         task_second.weight += stats.counts.weight;
         task_second.window_weight += stats.counts.window_weight;
-        if second > self.current_second.second || self.current_second.stats.is_empty() {
+        if second_index > self.current_second.second_index || self.current_second.stats.is_empty() {
             std::mem::swap(&mut self.current_second, &mut self.previous_second);
             self.current_second.stats.clear();
-            self.current_second.second = second;
+            self.current_second.second_index = second_index;
         }
         for recent in [&mut self.current_second, &mut self.previous_second] {
-            if recent.second == second {
+            if recent.second_index == second_index {
                 recent.stats.merge(stats);
             }
         }
@@ -107,7 +107,7 @@ impl TaskTotals {
 
     /// Sets the medians of a second that all workers have delivered. If a second has both warm-up and measured
     /// operations, the medians are those of the more numerous ones.
-    pub fn add_medians(&mut self, complete: &SecondStats) {
+    pub fn set_medians(&mut self, complete: &SecondStats) {
         let median = |histogram: &DurationHistogram| {
             let count = histogram.count();
             (count > 0).then(|| ms(histogram.at_rank(rank(count, 0.5))))
@@ -115,14 +115,14 @@ impl TaskTotals {
         let stats = &complete.stats;
         let timed = stats.service_time.count();
         let (service_ms, latency_ms) = (median(&stats.service_time), stats.latency.as_ref().and_then(median));
-        let second = self.second(complete.second);
+        let second = self.task_second(complete.second_index);
         if timed > second.timed {
             *second = TaskSecond { timed, service_ms, latency_ms, ..*second };
         }
     }
 
-    fn second(&mut self, second: u64) -> &mut TaskSecond {
-        let index = index_of(second);
+    fn task_second(&mut self, second_index: u64) -> &mut TaskSecond {
+        let index = index_of(second_index);
         if index >= self.seconds.len() {
             self.seconds.resize_with(index + 1, TaskSecond::default);
         }
@@ -136,7 +136,7 @@ impl TaskTotals {
 
     /// Counts samples that were sent to the file.
     pub fn add_kept(&mut self, samples: u64) {
-        self.kept += samples;
+        self.kept_samples += samples;
     }
 
     /// Counts samples that are not in the file.
@@ -145,7 +145,7 @@ impl TaskTotals {
     }
 
     /// Adds how the clients of one worker ended the task.
-    pub fn end(&mut self, end: &WorkerTaskEnd) {
+    pub fn add_worker_end(&mut self, end: &WorkerTaskEnd) {
         self.raise_ended_by(end.ended_by);
         self.planned = self.planned.zip(end.planned).map(|(ours, theirs)| ours + theirs);
         self.begun += end.begun;
@@ -166,7 +166,7 @@ impl TaskTotals {
     }
 
     /// Counts of the task's operations, each from the place that counted it.
-    pub fn accounting(&self) -> OperationAccounting {
+    pub fn operation_accounting(&self) -> OperationAccounting {
         let counts = self.counts();
         OperationAccounting {
             planned: self.planned,
@@ -180,9 +180,9 @@ impl TaskTotals {
     }
 
     /// Counts of the task's samples, including those of sub-operations.
-    pub fn samples(&self) -> SamplesKept {
+    pub fn sample_counts(&self) -> SampleCounts {
         let MissingSamples { left_out, lost, from_ns } = self.missing;
-        SamplesKept { kept: self.kept, left_out, lost, from_s: from_ns.map(seconds) }
+        SampleCounts { kept: self.kept_samples, left_out, lost, missing_from_s: from_ns.map(seconds) }
     }
 
     /// Number of operations that have ended.
@@ -276,8 +276,8 @@ impl TaskTotals {
             processing_time: measured.processing_time.as_ref().and_then(DurationSummary::of),
             lateness: measured.lateness.as_ref().and_then(DurationSummary::of),
             failed_service_time: measured.failed_service_time.as_ref().and_then(DurationSummary::of),
-            accounting: OperationTotals {
-                operations: counts.ended + self.unanswered,
+            operation_totals: OperationTotals {
+                begun: counts.ended + self.unanswered,
                 succeeded: counts.ended - counts.failed,
                 failed: counts.failed,
                 unanswered: self.unanswered,
@@ -301,7 +301,7 @@ impl TaskTotals {
             underruns: self.underruns,
             underrun_s: seconds(self.underrun_ns),
             steady: self.steadiness(begin..end),
-            samples: self.samples(),
+            samples: self.sample_counts(),
         }
     }
 
@@ -309,10 +309,10 @@ impl TaskTotals {
     pub fn progress(&self, elapsed_ns: u64) -> TaskProgress {
         let counts = self.counts();
         let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);
-        let by_count = self.info.operations.map(|all| counts.ended as f64 / all.max(1) as f64);
+        let by_count = self.info.planned_operations.map(|all| counts.ended as f64 / all.max(1) as f64);
         let done_share = by_count.or(by_time).map(|share| share.min(1.0));
-        let RecentSecond { second, stats } = &self.previous_second;
-        let recent = second + 3 > elapsed_ns / SECOND_NS && !stats.is_empty();
+        let RecentSecond { second_index, stats } = &self.previous_second;
+        let recent = second_index + 3 > elapsed_ns / SECOND_NS && !stats.is_empty();
         let service = &stats.service_time;
         let at = |q| (recent && service.count() > 0).then(|| ms(service.at_rank(rank(service.count(), q))));
         TaskProgress {
@@ -324,7 +324,7 @@ impl TaskTotals {
             rate: if recent { stats.counts.weight as f64 } else { 0.0 },
             p50_ms: at(0.5),
             p99_ms: at(0.99),
-            operations: counts.ended,
+            ended: counts.ended,
             failed: counts.failed,
             eta_s: done_share
                 .filter(|share| *share > 0.0)

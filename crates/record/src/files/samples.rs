@@ -64,7 +64,8 @@ const DELTA: [&str; 8] =
 #[derive(Debug, Serialize, Deserialize)]
 struct RowGroupFooter {
     /// Offset of the end of the row group in the file.
-    end: u64,
+    #[serde(rename = "end")]
+    end_offset: u64,
     /// The footer of a file with only this row group, in base64.
     footer: String,
 }
@@ -76,9 +77,9 @@ pub struct SamplesFile {
     writer: SerializedFileWriter<File>,
     row_group_index: File,
     /// Samples collected for the next row group.
-    rows: Vec<Sample>,
+    pending_samples: Vec<Sample>,
     /// Number of rows in the file.
-    written: u64,
+    rows_written: u64,
     /// Whether the last row group was written completely.
     intact: bool,
 }
@@ -93,8 +94,8 @@ impl SamplesFile {
             folder: folder.to_owned(),
             writer,
             row_group_index,
-            rows: Vec::new(),
-            written: 0,
+            pending_samples: Vec::new(),
+            rows_written: 0,
             intact: true,
         })
     }
@@ -105,8 +106,8 @@ impl SamplesFile {
     ///
     /// If the file cannot be written.
     pub fn append(&mut self, samples: &[Sample], catalog: &Catalog) -> Result<(), RecordError> {
-        self.rows.extend_from_slice(samples);
-        if self.rows.len() >= ROW_GROUP_ROWS { self.flush(catalog) } else { Ok(()) }
+        self.pending_samples.extend_from_slice(samples);
+        if self.pending_samples.len() >= ROW_GROUP_ROWS { self.flush(catalog) } else { Ok(()) }
     }
 
     /// Writes the samples collected so far as a row group, and adds it to the row group index.
@@ -115,18 +116,18 @@ impl SamplesFile {
     ///
     /// If a file cannot be written.
     pub fn flush(&mut self, catalog: &Catalog) -> Result<(), RecordError> {
-        if self.rows.is_empty() {
+        if self.pending_samples.is_empty() {
             return Ok(());
         }
         // A row group whose writing has failed cannot be continued.
         self.intact = false;
-        let result = write_rows(&mut self.writer, &self.rows, catalog);
-        let rows = self.rows.len() as u64;
-        self.rows.clear();
+        let result = write_rows(&mut self.writer, &self.pending_samples, catalog);
+        let row_count = self.pending_samples.len() as u64;
+        self.pending_samples.clear();
         let result = result.and_then(|()| self.writer.flush().map_err(ParquetError::from));
         result.map_err(|source| RecordError::parquet(&self.folder.join(PARQUET), source))?;
         self.append_to_index()?;
-        self.written += rows;
+        self.rows_written += row_count;
         self.intact = true;
         Ok(())
     }
@@ -138,12 +139,13 @@ impl SamplesFile {
         write_footer(&mut footer, vec![metadata.clone()])
             .map_err(|source| RecordError::parquet(&path, source))?;
         let row_group =
-            RowGroupFooter { end: self.writer.bytes_written() as u64, footer: BASE64.encode(footer) };
+            RowGroupFooter { end_offset: self.writer.bytes_written() as u64, footer: BASE64.encode(footer) };
         let line = serde_json::to_string(&row_group).map_err(RecordError::Json)? + "\n";
         self.row_group_index.write_all(line.as_bytes()).map_err(|source| RecordError::file(&path, source))
     }
 
-    /// Completes the file, even if a write failed; returns the number of its rows.
+    /// Writes the remaining samples and completes the file, also after an earlier write has failed; returns the number
+    /// of its rows.
     ///
     /// # Errors
     ///
@@ -152,15 +154,15 @@ impl SamplesFile {
         if self.intact {
             self.flush(catalog)?;
         }
-        let Self { folder, writer, written, intact, .. } = self;
+        let Self { folder, writer, rows_written, intact, .. } = self;
         // Dropping the writer writes nothing.
         let close = |writer: SerializedFileWriter<File>| writer.close().is_ok();
         if Some(writer).filter(|_| intact).is_some_and(close) {
             let path = folder.join(ROW_GROUP_INDEX);
             fs::remove_file(&path).map_err(|source| RecordError::file(&path, source))?;
-            return Ok(written);
+            return Ok(rows_written);
         }
-        complete_samples(&folder).map(|rows| rows.unwrap_or(written))
+        complete_samples(&folder).map(|rows| rows.unwrap_or(rows_written))
     }
 }
 
@@ -197,11 +199,11 @@ pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
         let line = line.map_err(|source| RecordError::file(&index, source))?;
         // An incomplete line, or a row group that did not reach the disk, is the last one.
         let Ok(row_group) = serde_json::from_slice::<RowGroupFooter>(&line) else { break };
-        if row_group.end > length {
+        if row_group.end_offset > length {
             break;
         }
         groups.extend(read_footer(&row_group.footer).map_err(parquet_error)?);
-        end = row_group.end;
+        end = row_group.end_offset;
     }
     let rows = groups.iter().map(|group| group.num_rows().cast_unsigned()).sum();
     if groups.is_empty() {
@@ -252,7 +254,7 @@ fn write_rows(
     row_group.constant_int32("driver", 0)?;
     row_group.text("sample_type", |row| row.sample_type.index(), |row| row.sample_type.name())?;
     row_group.int64("due_ns", |row| row.times.due_ns.cast_signed())?;
-    row_group.int64("sent_ns", |row| row.times.sent_ns.cast_signed())?;
+    row_group.int64("sent_ns", |row| row.times.service_start_ns.cast_signed())?;
     row_group.int64("done_ns", |row| row.times.done_ns.cast_signed())?;
     row_group.int64("processing_ns", |row| row.times.processing_ns.cast_signed())?;
     row_group.int64("weight", |row| row.result.weight.cast_signed())?;
@@ -267,8 +269,8 @@ fn write_rows(
     Ok(())
 }
 
-/// Writes a row group column by column, in the order of the schema. Parquet's integers are signed; no race lasts the 292
-/// years after which nanoseconds would overflow.
+/// Writes a row group column by column, in the order of the schema. Parquet's integers are signed; no race lasts the
+/// 292 years after which nanoseconds would overflow.
 struct RowGroupWriter<'a, 'b> {
     writer: SerializedRowGroupWriter<'a, File>,
     /// The columns that are not written yet.

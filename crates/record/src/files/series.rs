@@ -54,9 +54,11 @@ struct SeriesRow {
     #[serde(rename = "part")]
     is_sub_operation: bool,
     driver: u32,
-    second: u64,
+    #[serde(rename = "second")]
+    second_index: u64,
     sample_type: String,
-    operations: u64,
+    #[serde(rename = "operations")]
+    ended: u64,
     requests: u64,
     #[serde(rename = "errors")]
     failed: u64,
@@ -81,9 +83,9 @@ impl SeriesRow {
             operation: names.operation.to_owned(),
             is_sub_operation: names.is_sub_operation,
             driver: 0,
-            second: second.second,
+            second_index: second.second_index,
             sample_type: second.sample_type.name().to_owned(),
-            operations: counts.ended,
+            ended: counts.ended,
             requests: counts.requests,
             failed: counts.failed,
             weight: counts.weight,
@@ -203,7 +205,7 @@ fn convert(journal: &Path, target: &Path) -> Result<u64, RecordError> {
     let lines = BufReader::new(File::open(journal).map_err(|source| RecordError::file(journal, source))?)
         .split(b'\n');
     let mut writer = columns::create(target, SCHEMA, columns::properties().build())?;
-    let (mut rows, mut bytes, mut written) = (Vec::new(), 0, 0);
+    let (mut rows, mut bytes, mut rows_written) = (Vec::new(), 0, 0);
     for line in lines {
         let line = line.map_err(|source| RecordError::file(journal, source))?;
         // Only the last line can be incomplete.
@@ -212,12 +214,12 @@ fn convert(journal: &Path, target: &Path) -> Result<u64, RecordError> {
         bytes += line.len();
         if bytes >= ROW_GROUP_BYTES {
             bytes = 0;
-            written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
+            rows_written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
         }
     }
-    written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
+    rows_written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
     writer.close().map_err(parquet_error)?;
-    Ok(written)
+    Ok(rows_written)
 }
 
 fn write_row_group(
@@ -237,9 +239,9 @@ fn write_row_group(
     write::<BoolType>(&mut row_group, "part", &is_sub_operation, None)?;
     let drivers: Vec<i32> = rows.iter().map(|row| row.driver.cast_signed()).collect();
     write::<Int32Type>(&mut row_group, "driver", &drivers, None)?;
-    write_int64(&mut row_group, "second", rows, |row| row.second)?;
+    write_int64(&mut row_group, "second", rows, |row| row.second_index)?;
     write::<ByteArrayType>(&mut row_group, "sample_type", &text(|row| &row.sample_type), None)?;
-    write_int64(&mut row_group, "operations", rows, |row| row.operations)?;
+    write_int64(&mut row_group, "operations", rows, |row| row.ended)?;
     write_int64(&mut row_group, "requests", rows, |row| row.requests)?;
     write_int64(&mut row_group, "errors", rows, |row| row.failed)?;
     write_int64(&mut row_group, "weight", rows, |row| row.weight)?;

@@ -1,7 +1,7 @@
 //! The thread that writes the files of a race, so that a slow disk delays neither recorders nor the collector.
 //!
-//! The data that waits for it is bounded: samples by the number of their buffers ([`BufferPool`]), rows by
-//! [`MAX_WAITING_BYTES`].
+//! The data that waits for it is bounded: samples by the number of their buffers ([`BufferPool`]), lines of the series
+//! by [`MAX_WAITING_BYTES`].
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::files::samples::SamplesFile;
 use crate::files::series::SeriesFile;
 use crate::sample::Sample;
 
-/// Maximum number of bytes of rows that wait for the disk: more than an hour at 10 kB per second.
+/// Maximum number of bytes of lines that wait for the disk: more than an hour at 10 kB per second.
 const MAX_WAITING_BYTES: usize = 48 << 20;
 
 /// A job for the writing thread.
@@ -29,7 +29,7 @@ enum Job {
         buffers: BufferPool,
     },
     /// A second of a task, as a line of the journal.
-    Row(String),
+    SeriesLine(String),
     /// A sub-operation to which later samples refer.
     SubOperation(SubOperationInfo),
     /// The unit of the work of a task.
@@ -82,8 +82,8 @@ impl Writer {
     }
 
     /// Records a failure; nothing more is written.
-    pub fn fail(&self, error: RecordError) {
-        self.state.fail(error);
+    pub fn record_failure(&self, error: RecordError) {
+        self.state.record_failure(error);
     }
 
     /// Takes the first failure as an error; later calls succeed.
@@ -104,17 +104,17 @@ impl Writer {
         self.send(Job::Samples { samples, buffers: buffers.clone() });
     }
 
-    /// Sends a row of the series to be written.
+    /// Sends a line of the series to be written.
     ///
     /// # Errors
     ///
-    /// If too many rows are waiting already.
-    pub fn send_row(&self, row: String) -> Result<(), RecordError> {
-        if self.state.waiting_bytes.fetch_add(row.len(), Ordering::Relaxed) > MAX_WAITING_BYTES {
-            self.state.waiting_bytes.fetch_sub(row.len(), Ordering::Relaxed);
+    /// If too many lines are waiting already.
+    pub fn send_series_line(&self, line: String) -> Result<(), RecordError> {
+        if self.state.waiting_bytes.fetch_add(line.len(), Ordering::Relaxed) > MAX_WAITING_BYTES {
+            self.state.waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
             return Err(RecordError::Stalled);
         }
-        self.send(Job::Row(row));
+        self.send(Job::SeriesLine(line));
         Ok(())
     }
 
@@ -140,8 +140,8 @@ impl Writer {
         }
     }
 
-    /// Waits until everything is written and completes the files, even after a failed write. Returns the number of
-    /// samples on disk.
+    /// Waits until everything is written and completes the files, also after an earlier failed write. Returns the
+    /// number of samples on disk.
     ///
     /// # Errors
     ///
@@ -159,7 +159,7 @@ impl Writer {
 
 impl WriterState {
     /// Stores the failure if it is the first one.
-    fn fail(&self, error: RecordError) {
+    fn record_failure(&self, error: RecordError) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         }
@@ -180,7 +180,7 @@ impl RaceFiles {
     fn run(mut self, jobs: &Receiver<Job>, state: &WriterState) -> Self {
         while let Ok(job) = jobs.recv() {
             if let Err(error) = self.execute(job, state) {
-                state.fail(error);
+                state.record_failure(error);
             }
         }
         self
@@ -195,9 +195,9 @@ impl RaceFiles {
                 buffers.release(samples);
                 result
             }
-            Job::Row(row) => {
-                state.waiting_bytes.fetch_sub(row.len(), Ordering::Relaxed);
-                if writing { self.series.append(&row) } else { Ok(()) }
+            Job::SeriesLine(line) => {
+                state.waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
+                if writing { self.series.append(&line) } else { Ok(()) }
             }
             Job::SubOperation(info) => {
                 self.catalog.sub_operations.push(info);

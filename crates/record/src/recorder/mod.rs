@@ -6,7 +6,7 @@
 
 mod open_task;
 
-pub use open_task::{RecordedTask, ServiceTotals};
+pub use open_task::{ServiceTimeTotals, TaskRecording};
 
 use crate::buffers::{BUFFER_CAPACITY, MissingSamples};
 use crate::catalog::SubOperationName;
@@ -22,13 +22,13 @@ use crate::sender::RecordSender;
 /// in turn; it is never shared between threads, so borrowing needs no lock.
 ///
 /// It holds the only list of the worker's open tasks: the first client opens a task, and the end of the last client or
-/// [`Recorder::close`] closes it. Calls for tasks that are not open do nothing.
+/// [`Recorder::close_dropped_tasks`] closes it. Calls for tasks that are not open do nothing.
 #[derive(Debug)]
 pub struct Recorder {
     sender: RecordSender,
     open_tasks: Vec<OpenTask>,
     /// Of the tasks that have been closed.
-    service_totals: Vec<ServiceTotals>,
+    service_time_totals: Vec<ServiceTimeTotals>,
     samples: Vec<Sample>,
 }
 
@@ -50,28 +50,28 @@ impl Recorder {
     #[must_use]
     pub fn new(sender: RecordSender) -> Self {
         let samples = sender.buffers().acquire();
-        Self { sender, open_tasks: Vec::new(), service_totals: Vec::new(), samples }
+        Self { sender, open_tasks: Vec::new(), service_time_totals: Vec::new(), samples }
     }
 
-    /// Adds a client to a task, which the task waits for until [`Recorder::end_client`]; the first client opens the task.
-    /// Must be called before the task's clock starts.
+    /// Adds a client to a task, which the task waits for until [`Recorder::end_client`]; the first client opens the
+    /// task. Must be called before the task's clock starts.
     ///
     /// # Errors
     ///
     /// The errors of [`crate::DurationHistogram::new`].
-    pub fn add_client(&mut self, task: RecordedTask) -> Result<(), RecordError> {
-        if let Some(open) = self.open_task(task.task_index) {
-            open.clients += 1;
+    pub fn add_client(&mut self, task: TaskRecording) -> Result<(), RecordError> {
+        if let Some(open) = self.find_open(task.task_index) {
+            open.clients_left += 1;
             return Ok(());
         }
-        let sample_decision = self.sender.buffers().decision_after(task.task_index, 0);
+        let sample_decision = self.sender.buffers().count_and_decide(task.task_index, 0);
         self.open_tasks.push(OpenTask::new(task, sample_decision)?);
         Ok(())
     }
 
     /// Counts an operation that begins now.
     pub fn begin_operation(&mut self, task_index: u32) {
-        if let Some(open) = self.open_task(task_index) {
+        if let Some(open) = self.find_open(task_index) {
             open.begun += 1;
         }
     }
@@ -79,7 +79,7 @@ impl Recorder {
     /// Reverses [`Recorder::begin_operation`], because the runner is exhausted, and withdraws the operation as
     /// [`Recorder::withdraw_admitted`] does.
     pub fn withdraw_begun(&mut self, task_index: u32) {
-        if let Some(open) = self.open_task(task_index) {
+        if let Some(open) = self.find_open(task_index) {
             open.begun = open.begun.saturating_sub(1);
             open.withdrawn += 1;
         }
@@ -88,14 +88,14 @@ impl Recorder {
     /// Withdraws an operation that the schedule has admitted and that will not begin, because the race or the step has
     /// ended. It no longer counts as planned, and it does not count as unsent.
     pub fn withdraw_admitted(&mut self, task_index: u32) {
-        if let Some(open) = self.open_task(task_index) {
+        if let Some(open) = self.find_open(task_index) {
             open.withdrawn += 1;
         }
     }
 
     /// Counts operations that were due and will not be sent.
     pub fn leave_unsent(&mut self, task_index: u32, operations: u64) {
-        if let Some(open) = self.open_task(task_index) {
+        if let Some(open) = self.find_open(task_index) {
             open.unsent += operations;
         }
     }
@@ -103,7 +103,7 @@ impl Recorder {
     /// Begins an operation that the schedule did not admit: it represents the failure of a source to supply an
     /// operation, and is counted as admitted so that the counts agree.
     pub fn begin_source_failure(&mut self, task_index: u32) {
-        if let Some(open) = self.open_task(task_index) {
+        if let Some(open) = self.find_open(task_index) {
             open.admitted += 1;
             open.begun += 1;
         }
@@ -111,7 +111,7 @@ impl Recorder {
 
     /// Counts an operation that its source supplied `waited_ns` too late.
     pub fn record_underrun(&mut self, task_index: u32, waited_ns: u64) {
-        if let Some(open) = self.open_task(task_index) {
+        if let Some(open) = self.find_open(task_index) {
             open.underruns += 1;
             open.underrun_ns += waited_ns;
         }
@@ -124,11 +124,11 @@ impl Recorder {
         };
         open.ended_operations += 1;
         if sample.is_success() {
-            open.service_totals.succeeded += 1;
-            open.service_totals.service_ns += sample.times.service_ns();
+            open.service_time_totals.succeeded += 1;
+            open.service_time_totals.service_ns += sample.times.service_ns();
         }
-        let second = &mut open.current_seconds[sample.sample_type.index()];
-        add_to_second(second, &sample, open.measured_window, &self.sender);
+        let stats_of_second = &mut open.current_second_by_type[sample.sample_type.index()];
+        add_to_second(stats_of_second, &sample, open.measured_window, &self.sender);
         for failure in failures {
             open.failures.add(sample.result.error_class, failure, sample.times.done_ns);
         }
@@ -152,10 +152,10 @@ impl Recorder {
             return Ok(());
         };
         let measured_window = open.measured_window;
-        let sub_operation = open.sub_operation(name, &self.sender);
+        let sub_operation = open.open_sub_operation(name, &self.sender);
         sample.sub_operation = Some(sub_operation.number);
-        let second = sub_operation.second(sample.sample_type)?;
-        add_to_second(second, &sample, measured_window, &self.sender);
+        let stats_of_second = sub_operation.current_second(sample.sample_type)?;
+        add_to_second(stats_of_second, &sample, measured_window, &self.sender);
         for failure in failures {
             sub_operation.failures.add(sample.result.error_class, failure, sample.times.done_ns);
         }
@@ -187,8 +187,8 @@ impl Recorder {
         let open = &mut self.open_tasks[position];
         open.ended_by = open.ended_by.max(end.ended_by);
         open.admitted += end.admitted;
-        open.clients -= 1;
-        if open.clients == 0 {
+        open.clients_left -= 1;
+        if open.clients_left == 0 {
             self.deliver_samples();
             let open = self.open_tasks.swap_remove(position);
             let planned = open.planned();
@@ -196,9 +196,9 @@ impl Recorder {
         }
     }
 
-    /// Closes the tasks of clients that were dropped during an operation; `task_began_ns` is when a task began, in
-    /// nanoseconds since the race's first step.
-    pub fn close(&mut self, ended_by: EndedBy, task_began_ns: impl Fn(u32) -> u64) {
+    /// Closes the tasks of clients that were dropped before they ended them, with or without an operation in progress;
+    /// `task_began_ns` is when a task began, in nanoseconds since the race's first step.
+    pub fn close_dropped_tasks(&mut self, ended_by: EndedBy, task_began_ns: impl Fn(u32) -> u64) {
         self.deliver_samples();
         for mut open in std::mem::take(&mut self.open_tasks) {
             let task_began_ns = task_began_ns(open.task_index);
@@ -209,17 +209,17 @@ impl Recorder {
 
     /// Service times of the tasks that have been closed.
     #[must_use]
-    pub fn service_totals(&self) -> &[ServiceTotals] {
-        &self.service_totals
+    pub fn service_time_totals(&self) -> &[ServiceTimeTotals] {
+        &self.service_time_totals
     }
 
-    fn open_task(&mut self, task_index: u32) -> Option<&mut OpenTask> {
+    fn find_open(&mut self, task_index: u32) -> Option<&mut OpenTask> {
         self.open_tasks.iter_mut().find(|open| open.task_index == task_index)
     }
 
     fn close_task(&mut self, mut open: OpenTask, planned: Option<u64>, task_began_ns: u64) {
         open.deliver(&self.sender);
-        self.service_totals.push(open.service_totals);
+        self.service_time_totals.push(open.service_time_totals);
         self.sender.send(Delivery::WorkerTaskEnd(open.into_end(planned, task_began_ns)));
     }
 
@@ -242,7 +242,7 @@ impl Recorder {
         }
         for open in &mut self.open_tasks {
             let samples = std::mem::take(&mut open.uncounted_samples);
-            open.sample_decision = self.sender.buffers().decision_after(open.task_index, samples);
+            open.sample_decision = self.sender.buffers().count_and_decide(open.task_index, samples);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::window::MeasuredWindow;
 
 /// Service times of one worker's successes in a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ServiceTotals {
+pub struct ServiceTimeTotals {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// Operations that succeeded.
@@ -26,7 +26,7 @@ pub struct ServiceTotals {
 
 /// Description of a task for its recorder.
 #[derive(Debug, Clone, Copy)]
-pub struct RecordedTask {
+pub struct TaskRecording {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// Whether it has a schedule.
@@ -41,11 +41,11 @@ pub struct OpenTask {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// Number of clients that have not ended it.
-    pub clients: u32,
+    pub clients_left: u32,
     /// Which work counts for its throughput.
     pub measured_window: MeasuredWindow,
     /// Statistics of the current second for each sample type, by its index.
-    pub current_seconds: [SecondStats; 2],
+    pub current_second_by_type: [SecondStats; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
     sub_operations: Vec<OpenSubOperation>,
@@ -55,7 +55,7 @@ pub struct OpenTask {
     pub uncounted_samples: u64,
     /// Samples since the last delivery that were not put into a buffer.
     pub missing: MissingSamples,
-    /// Operations that the schedules of its clients admitted, those left unsent not included.
+    /// Operations that the schedules of its clients admitted; an operation that is left unsent was not admitted.
     pub admitted: u64,
     /// Admitted operations that were withdrawn: they neither begin nor count as unsent.
     pub withdrawn: u64,
@@ -70,7 +70,7 @@ pub struct OpenTask {
     /// Time that clients waited for these operations, in nanoseconds.
     pub underrun_ns: u64,
     /// Service times of its successes.
-    pub service_totals: ServiceTotals,
+    pub service_time_totals: ServiceTimeTotals,
     /// Why its clients ended; the reason with the highest precedence is kept.
     pub ended_by: EndedBy,
 }
@@ -81,18 +81,18 @@ impl OpenTask {
     /// # Errors
     ///
     /// The errors of [`crate::DurationHistogram::new`].
-    pub fn new(task: RecordedTask, sample_decision: SampleDecision) -> Result<Self, RecordError> {
-        let RecordedTask { task_index, paced, measured_window } = task;
-        let second = |sample_type| {
+    pub fn new(task: TaskRecording, sample_decision: SampleDecision) -> Result<Self, RecordError> {
+        let TaskRecording { task_index, paced, measured_window } = task;
+        let empty_second = |sample_type| {
             let stats = OperationStats::for_task(paced)?;
-            Ok(SecondStats { task_index, sub_operation: None, second: 0, sample_type, stats })
+            Ok(SecondStats { task_index, sub_operation: None, second_index: 0, sample_type, stats })
         };
-        let [warmup, measured] = SampleType::ALL.map(second);
+        let [warmup, measured] = SampleType::ALL.map(empty_second);
         Ok(Self {
             task_index,
-            clients: 1,
+            clients_left: 1,
             measured_window,
-            current_seconds: [warmup?, measured?],
+            current_second_by_type: [warmup?, measured?],
             failures: FailureGroups::default(),
             sub_operations: Vec::new(),
             sample_decision,
@@ -105,7 +105,7 @@ impl OpenTask {
             unsent: 0,
             underruns: 0,
             underrun_ns: 0,
-            service_totals: ServiceTotals { task_index, ..ServiceTotals::default() },
+            service_time_totals: ServiceTimeTotals { task_index, ..ServiceTimeTotals::default() },
             ended_by: EndedBy::Source,
         })
     }
@@ -124,8 +124,8 @@ impl OpenTask {
     /// Delivers everything recorded since the last delivery, except samples.
     pub fn deliver(&mut self, sender: &RecordSender) {
         let of_sub_operations =
-            self.sub_operations.iter_mut().flat_map(|open| open.current_seconds.iter_mut().flatten());
-        for second in self.current_seconds.iter_mut().chain(of_sub_operations) {
+            self.sub_operations.iter_mut().flat_map(|open| open.current_second_by_type.iter_mut().flatten());
+        for second in self.current_second_by_type.iter_mut().chain(of_sub_operations) {
             deliver_second(second, sender);
         }
         let task_index = self.task_index;
@@ -148,8 +148,8 @@ impl OpenTask {
         (self.admitted + self.unsent).saturating_sub(self.withdrawn)
     }
 
-    /// How the worker's clients ended the task, which began at `task_began_ns`; `planned` is `None` if they were dropped
-    /// during an operation.
+    /// How the worker's clients ended the task, which began at `task_began_ns`; `planned` is `None` if they were
+    /// dropped before they ended.
     pub fn into_end(self, planned: Option<u64>, task_began_ns: u64) -> WorkerTaskEnd {
         WorkerTaskEnd {
             task_index: self.task_index,
@@ -165,7 +165,7 @@ impl OpenTask {
     }
 
     /// Returns the open record of a sub-operation; requests its number when this worker records it for the first time.
-    pub fn sub_operation(
+    pub fn open_sub_operation(
         &mut self,
         name: SubOperationName<'_>,
         sender: &RecordSender,
@@ -177,7 +177,7 @@ impl OpenTask {
         let position = self.sub_operations.iter().position(known).unwrap_or_else(|| {
             let (operation, operation_type) = (operation.to_owned(), operation_type.to_owned());
             let info = SubOperationInfo { task_index: self.task_index, operation, operation_type };
-            let number = sender.sub_operation(&info);
+            let number = sender.sub_operation_number(&info);
             // Beyond the limit, several names share one number.
             self.sub_operations.iter().position(|open| open.number == number).unwrap_or_else(|| {
                 self.sub_operations.push(OpenSubOperation::new(number, info));
@@ -195,28 +195,28 @@ pub struct OpenSubOperation {
     pub number: SubOperationNumber,
     info: SubOperationInfo,
     /// Statistics of the current second for each sample type, by its index; created with the first sample.
-    current_seconds: [Option<SecondStats>; 2],
+    current_second_by_type: [Option<SecondStats>; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
 }
 
 impl OpenSubOperation {
     fn new(number: SubOperationNumber, info: SubOperationInfo) -> Self {
-        Self { number, info, current_seconds: [None, None], failures: FailureGroups::default() }
+        Self { number, info, current_second_by_type: [None, None], failures: FailureGroups::default() }
     }
 
-    /// Returns the current second of a sample type.
+    /// Returns the statistics of the current second of a sample type, and creates them for the first sample.
     ///
     /// # Errors
     ///
     /// The errors of [`crate::DurationHistogram::new`].
-    pub fn second(&mut self, sample_type: SampleType) -> Result<&mut SecondStats, RecordError> {
-        match &mut self.current_seconds[sample_type.index()] {
+    pub fn current_second(&mut self, sample_type: SampleType) -> Result<&mut SecondStats, RecordError> {
+        match &mut self.current_second_by_type[sample_type.index()] {
             Some(second) => Ok(second),
             none => Ok(none.insert(SecondStats {
                 task_index: self.info.task_index,
                 sub_operation: Some(self.number),
-                second: 0,
+                second_index: 0,
                 sample_type,
                 stats: OperationStats::service_time_only()?,
             })),
@@ -231,10 +231,10 @@ pub fn add_to_second(
     measured_window: MeasuredWindow,
     sender: &RecordSender,
 ) {
-    let second = sample.times.done_ns / SECOND_NS;
-    if current.second != second {
+    let second_index = sample.times.done_ns / SECOND_NS;
+    if current.second_index != second_index {
         deliver_second(current, sender);
-        current.second = second;
+        current.second_index = second_index;
     }
     current.stats.add(sample, measured_window);
 }

@@ -46,7 +46,7 @@ impl Connection {
 
     /// Returns whether the server has closed the connection, or sent unexpected data, since the last exchange.
     #[must_use]
-    pub fn was_closed_by_server(&mut self) -> bool {
+    pub fn broke_while_idle(&mut self) -> bool {
         self.reusable && !self.is_ready()
     }
 
@@ -79,7 +79,7 @@ impl Connection {
                 }
                 read => {
                     all_sent = false;
-                    read.map_err(|read| more_specific(read, error))?
+                    read.map_err(|read_error| more_specific(read_error, error))?
                 }
             },
             Err(error) => return Err(error),
@@ -145,9 +145,9 @@ impl Connection {
     ) -> Poll<io::Result<SendStep>> {
         match self.stream.poll_write(head, body, context) {
             Poll::Ready(written) => Poll::Ready(written.map(SendStep::Written)),
-            Poll::Pending => {
-                pin!(self.stream.read_buf(self.reader.read_buffer())).poll(context).map_ok(SendStep::Received)
-            }
+            Poll::Pending => pin!(self.stream.read_buf(self.reader.receive_buffer()))
+                .poll(context)
+                .map_ok(SendStep::Received),
         }
     }
 
@@ -170,7 +170,7 @@ impl Connection {
             if let Some(response) = self.reader.advance()? {
                 return Ok(response);
             }
-            if self.stream.read_buf(self.reader.read_buffer()).await? == 0 {
+            if self.stream.read_buf(self.reader.receive_buffer()).await? == 0 {
                 return self.reader.finish();
             }
         }
@@ -179,10 +179,10 @@ impl Connection {
 
 /// Returns the more specific of two errors, from a failed write and the failed read after it: the read's error if it is
 /// a TLS alert, otherwise the write's.
-fn more_specific(read: ExchangeError, written: io::Error) -> ExchangeError {
-    match read {
+fn more_specific(read_error: ExchangeError, write_error: io::Error) -> ExchangeError {
+    match read_error {
         ExchangeError::Io(alert) if tls_error(&alert).is_some() => alert.into(),
-        _ => written.into(),
+        _ => write_error.into(),
     }
 }
 

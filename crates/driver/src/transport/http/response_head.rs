@@ -18,7 +18,7 @@ pub struct ResponseHead {
     /// HTTP status.
     pub status: u16,
     /// Length of the head in bytes.
-    pub length: usize,
+    pub head_len: usize,
     /// How the body is framed.
     pub framing: BodyFraming,
     /// How the body is encoded.
@@ -56,7 +56,7 @@ pub enum ContentEncoding {
 ///
 /// [`ExchangeError`] if this is not a head of HTTP/1.1, or the end of its body is ambiguous.
 pub fn parse(bytes: &[u8], no_body: bool) -> Result<Option<ResponseHead>, ExchangeError> {
-    let parsed = parse_then(bytes, |length, response| read(length, response, no_body));
+    let parsed = parse_then(bytes, |head_len, response| interpret(head_len, response, no_body));
     match parsed {
         Ok(head) => head.transpose(),
         Err(httparse::Error::TooManyHeaders) => {
@@ -115,9 +115,9 @@ fn parse_with_room<const N: usize, T>(
 /// The headers that determine framing, encoding and reuse of the connection; several lines of one name are combined.
 #[derive(Debug, Default)]
 struct FramingHeaders<'a> {
-    length: ContentLength,
-    transfer: TransferEncoding<'a>,
-    encoding: ContentEncoding,
+    content_length: ContentLength,
+    transfer_encoding: TransferEncoding<'a>,
+    content_encoding: ContentEncoding,
     close: bool,
     keep_alive: bool,
 }
@@ -138,8 +138,9 @@ enum TransferEncoding<'a> {
     Unsupported(&'a [u8]),
 }
 
-fn read(
-    length: usize,
+/// Interprets the status and the headers of a head.
+fn interpret(
+    head_len: usize,
     response: &httparse::Response<'_, '_>,
     no_body: bool,
 ) -> Result<ResponseHead, ExchangeError> {
@@ -149,7 +150,7 @@ fn read(
     }
     let mut headers = FramingHeaders::default();
     for header in response.headers.iter() {
-        headers.read(header);
+        headers.add_line(header);
     }
     let is_http_1_0 = response.version == Some(0);
     let mut close = headers.close || is_http_1_0 && !headers.keep_alive;
@@ -160,29 +161,33 @@ fn read(
         // RFC 9112, section 6.1: if both headers are present, the transfer encoding takes precedence, but the
         // connection is not reused.
         close |= !matches!(
-            (headers.transfer, headers.length),
+            (headers.transfer_encoding, headers.content_length),
             (TransferEncoding::Absent, _) | (_, ContentLength::Absent)
         );
         headers.framing(is_http_1_0)?
     };
     close |= framing == BodyFraming::UntilClose;
-    Ok(ResponseHead { status, length, framing, encoding: headers.encoding, close })
+    Ok(ResponseHead { status, head_len, framing, encoding: headers.content_encoding, close })
 }
 
 impl<'a> FramingHeaders<'a> {
-    /// Reads one header line. Compares the length of the name first, because most headers are not relevant here.
-    fn read(&mut self, header: &Header<'a>) {
+    /// Adds one header line. Compares the length of the name first, because most headers are irrelevant here.
+    fn add_line(&mut self, header: &Header<'a>) {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
             10 if is("connection") => {
                 self.close |= has_token(header.value, "close");
                 self.keep_alive |= has_token(header.value, "keep-alive");
             }
-            14 if is("content-length") => members(header.value).for_each(|value| self.read_length(value)),
-            16 if is("content-encoding") => members(header.value).for_each(|value| self.read_encoding(value)),
+            14 if is("content-length") => {
+                members(header.value).for_each(|value| self.add_content_length(value))
+            }
+            16 if is("content-encoding") => {
+                members(header.value).for_each(|value| self.add_content_encoding(value))
+            }
             17 if is("transfer-encoding") => {
                 let chunked = header.value.trim_ascii().eq_ignore_ascii_case(b"chunked");
-                self.transfer = match self.transfer {
+                self.transfer_encoding = match self.transfer_encoding {
                     TransferEncoding::Absent if chunked => TransferEncoding::Chunked,
                     TransferEncoding::Absent | TransferEncoding::Chunked => {
                         TransferEncoding::Unsupported(header.value)
@@ -195,8 +200,8 @@ impl<'a> FramingHeaders<'a> {
     }
 
     /// Reads a `content-length` header. The same length may be repeated (RFC 9112, section 6.3).
-    fn read_length(&mut self, value: &[u8]) {
-        self.length = match (self.length, parse_digits(value)) {
+    fn add_content_length(&mut self, value: &[u8]) {
+        self.content_length = match (self.content_length, parse_digits(value)) {
             (invalid @ ContentLength::Invalid(_), _) => invalid,
             (_, None) => ContentLength::Invalid("the response's content-length is not a number"),
             (ContentLength::Bytes(other), Some(length)) if other != length => {
@@ -206,9 +211,9 @@ impl<'a> FramingHeaders<'a> {
         };
     }
 
-    fn read_encoding(&mut self, value: &[u8]) {
+    fn add_content_encoding(&mut self, value: &[u8]) {
         let is = |name: &str| value.eq_ignore_ascii_case(name.as_bytes());
-        self.encoding = match self.encoding {
+        self.content_encoding = match self.content_encoding {
             same if value.is_empty() || is("identity") => same,
             ContentEncoding::Identity if is("gzip") || is("x-gzip") => ContentEncoding::Gzip,
             _ => ContentEncoding::Unsupported,
@@ -216,7 +221,7 @@ impl<'a> FramingHeaders<'a> {
     }
 
     fn framing(&self, is_http_1_0: bool) -> Result<BodyFraming, ExchangeError> {
-        match (self.transfer, self.length) {
+        match (self.transfer_encoding, self.content_length) {
             // RFC 9112, section 6.1: HTTP/1.0 does not define this header.
             (TransferEncoding::Chunked | TransferEncoding::Unsupported(_), _) if is_http_1_0 => {
                 Err(ExchangeError::Malformed("the response is HTTP/1.0 and has a transfer-encoding"))
@@ -265,7 +270,7 @@ mod tests {
 
     fn head(text: &str) -> ResponseHead {
         let head = parse(text.as_bytes(), false).unwrap().unwrap();
-        assert_eq!(head.length, text.len());
+        assert_eq!(head.head_len, text.len());
         head
     }
 

@@ -8,10 +8,10 @@ use super::gzip;
 use super::response_head::{self, BodyFraming, ContentEncoding, ResponseHead};
 
 /// Maximum length of a response head, in bytes.
-const MAX_HEAD: usize = 64 * 1024;
+const MAX_HEAD_LEN: usize = 64 * 1024;
 /// Maximum length of a response body in bytes, both as received and decompressed, so that no response can exhaust
 /// memory.
-const MAX_BODY: usize = 512 * 1024 * 1024;
+const MAX_BODY_LEN: usize = 512 * 1024 * 1024;
 /// Maximum number of interim (1xx) responses to one request.
 const MAX_INTERIM_RESPONSES: usize = 32;
 /// Capacity in bytes above which a buffer is freed before the next request.
@@ -32,7 +32,7 @@ pub struct Response {
     /// HTTP status.
     pub status: u16,
     /// Bytes received, head and framing included.
-    pub bytes_in: u64,
+    pub received_len: u64,
     /// Whether the connection cannot be used again.
     pub close: bool,
     body: BodyLocation,
@@ -55,47 +55,47 @@ pub struct ResponseReader {
     /// The last body that was decompressed.
     decompressed: Vec<u8>,
     /// Start of the current head in `buffer`, after the heads of interim responses.
-    start: usize,
-    interim_responses: usize,
+    head_start: usize,
+    interim_count: usize,
     /// Whether the response has no body, regardless of its head.
     no_body: bool,
     state: State,
-    max_body: usize,
+    max_body_len: usize,
 }
 
 #[derive(Debug)]
 enum State {
     Head {
         /// Length of the incomplete head when it was last parsed, in bytes.
-        parsed: usize,
+        parsed_len: usize,
         /// Length of the part of the head that has been searched for the end of the head, in bytes.
-        searched: usize,
+        searched_len: usize,
     },
     Body(ResponseHead, ChunkedDecoder),
 }
 
 impl State {
-    const START: Self = Self::Head { parsed: 0, searched: 0 };
+    const START: Self = Self::Head { parsed_len: 0, searched_len: 0 };
 }
 
 impl Default for ResponseReader {
     fn default() -> Self {
-        Self::new(MAX_BODY)
+        Self::new(MAX_BODY_LEN)
     }
 }
 
 impl ResponseReader {
-    /// Creates a reader that rejects bodies longer than `max_body` bytes, as received or decompressed.
+    /// Creates a reader that rejects bodies longer than `max_body_len` bytes, as received or decompressed.
     #[must_use]
-    pub fn new(max_body: usize) -> Self {
+    pub fn new(max_body_len: usize) -> Self {
         Self {
             buffer: Vec::with_capacity(MIN_READ),
             decompressed: Vec::new(),
-            start: 0,
-            interim_responses: 0,
+            head_start: 0,
+            interim_count: 0,
             no_body: false,
             state: State::START,
-            max_body,
+            max_body_len,
         }
     }
 
@@ -109,14 +109,16 @@ impl ResponseReader {
         if self.decompressed.capacity() > MAX_KEPT_CAPACITY {
             self.decompressed = Vec::new();
         }
-        (self.start, self.interim_responses, self.no_body, self.state) = (0, 0, no_body, State::START);
+        (self.head_start, self.interim_count, self.no_body, self.state) = (0, 0, no_body, State::START);
     }
 
     /// Returns the buffer that received bytes are appended to, with spare capacity for a read.
-    pub fn read_buffer(&mut self) -> &mut Vec<u8> {
+    pub fn receive_buffer(&mut self) -> &mut Vec<u8> {
         let additional = match &self.state {
-            State::Body(ResponseHead { length, framing: BodyFraming::Length(body), .. }, _) => {
-                (self.start + length + body).saturating_sub(self.buffer.len()).clamp(MIN_READ, MAX_READ)
+            State::Body(ResponseHead { head_len, framing: BodyFraming::Length(body), .. }, _) => {
+                (self.head_start + head_len + body)
+                    .saturating_sub(self.buffer.len())
+                    .clamp(MIN_READ, MAX_READ)
             }
             _ => MIN_READ,
         };
@@ -130,8 +132,8 @@ impl ResponseReader {
     ///
     /// [`ExchangeError`] if the bytes cannot become a valid response.
     pub fn advance(&mut self) -> Result<Option<Response>, ExchangeError> {
-        while let State::Head { parsed, searched } = self.state {
-            match self.read_head(parsed, searched)? {
+        while let State::Head { parsed_len, searched_len } = self.state {
+            match self.read_head(parsed_len, searched_len)? {
                 Some(head) if head.status < 200 => self.skip_interim(&head)?,
                 Some(head) => self.state = State::Body(head, ChunkedDecoder::default()),
                 None => return Ok(None),
@@ -148,11 +150,11 @@ impl ResponseReader {
     pub fn finish(&mut self) -> Result<Response, ExchangeError> {
         match &self.state {
             State::Body(head @ ResponseHead { framing: BodyFraming::UntilClose, .. }, _) => {
-                Ok(self.response(head, self.start + head.length..self.buffer.len()))
+                Ok(self.response(head, self.head_start + head.head_len..self.buffer.len()))
             }
             // An incomplete head that has not been parsed may be invalid, which is the more specific error.
-            State::Head { .. } if self.start < self.buffer.len() => {
-                response_head::parse(&self.buffer[self.start..], self.no_body)?;
+            State::Head { .. } if self.head_start < self.buffer.len() => {
+                response_head::parse(&self.buffer[self.head_start..], self.no_body)?;
                 Err(ExchangeError::Closed)
             }
             _ => Err(ExchangeError::Closed),
@@ -173,12 +175,12 @@ impl ResponseReader {
     pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
         match &response.body {
             BodyLocation::Received(range, ContentEncoding::Gzip) => {
-                gzip::decode(&self.buffer[range.clone()], &mut self.decompressed, self.max_body)?;
+                gzip::decode(&self.buffer[range.clone()], &mut self.decompressed, self.max_body_len)?;
                 Ok(Response { body: BodyLocation::Decompressed, ..response })
             }
             BodyLocation::Received(_, ContentEncoding::Unsupported) => {
                 let header = "content-encoding";
-                let encoding = response_head::header(&self.buffer[self.start..], header);
+                let encoding = response_head::header(&self.buffer[self.head_start..], header);
                 Err(ExchangeError::UnexpectedEncoding { header, encoding })
             }
             BodyLocation::Received(_, ContentEncoding::Identity) | BodyLocation::Decompressed => Ok(response),
@@ -197,7 +199,7 @@ impl ResponseReader {
     /// Returns the headers of the last response as the server wrote them, or an empty list if no response is complete.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
-        response_head::headers(&self.buffer[self.start..])
+        response_head::headers(&self.buffer[self.head_start..])
     }
 
     /// Returns the number of bytes that the buffers occupy.
@@ -208,60 +210,66 @@ impl ResponseReader {
 
     /// Parses the head when it may be complete or its size has doubled. Parsing starts over each time, so this keeps
     /// the cost of a head that arrives in small pieces proportional to its length.
-    fn read_head(&mut self, parsed: usize, searched: usize) -> Result<Option<ResponseHead>, ExchangeError> {
-        let bytes = &self.buffer[self.start..];
+    fn read_head(
+        &mut self,
+        parsed_len: usize,
+        searched_len: usize,
+    ) -> Result<Option<ResponseHead>, ExchangeError> {
+        let bytes = &self.buffer[self.head_start..];
         match bytes.first() {
             None => return Ok(None),
             Some(b'H') => {}
             // Not even empty lines may precede the status line.
             Some(_) => return Err(NOT_HTTP),
         }
-        let worth_parsing = bytes.len() >= 2 * parsed || has_empty_line(&bytes[searched..]);
+        let worth_parsing = bytes.len() >= 2 * parsed_len || has_empty_line(&bytes[searched_len..]);
         let head = if worth_parsing { response_head::parse(bytes, self.no_body)? } else { None };
         // The last two bytes may be part of the empty line.
-        let searched = bytes.len().saturating_sub(2);
-        let parsed = if worth_parsing { bytes.len() } else { parsed };
-        if head.map_or(bytes.len(), |head| head.length) > MAX_HEAD {
+        let searched_len = bytes.len().saturating_sub(2);
+        let parsed_len = if worth_parsing { bytes.len() } else { parsed_len };
+        if head.map_or(bytes.len(), |head| head.head_len) > MAX_HEAD_LEN {
             return Err(ExchangeError::Malformed("the response's head is longer than 64 KiB"));
         }
-        self.state = State::Head { parsed, searched };
+        self.state = State::Head { parsed_len, searched_len };
         Ok(head)
     }
 
     fn skip_interim(&mut self, head: &ResponseHead) -> Result<(), ExchangeError> {
-        self.interim_responses += 1;
+        self.interim_count += 1;
         if head.status == 101 {
             return Err(ExchangeError::Malformed("the response switches protocols, which was not requested"));
         }
-        if self.interim_responses > MAX_INTERIM_RESPONSES {
+        if self.interim_count > MAX_INTERIM_RESPONSES {
             return Err(ExchangeError::Malformed("more than 32 interim responses precede the response"));
         }
-        self.start += head.length;
+        self.head_start += head.head_len;
         self.state = State::START;
         Ok(())
     }
 
     fn read_body(&mut self) -> Result<Option<Response>, ExchangeError> {
         let State::Body(head, chunked) = &mut self.state else { return Ok(None) };
-        let (head, start) = (*head, self.start + head.length);
-        let received = self.buffer.len() - start;
+        let (head, body_start) = (*head, self.head_start + head.head_len);
+        let received_len = self.buffer.len() - body_start;
         let (length, consumed) = match head.framing {
-            BodyFraming::Length(length) if length > self.max_body => return Err(BODY_TOO_LONG),
-            BodyFraming::Length(length) if received >= length => (length, length),
-            BodyFraming::UntilClose if received > self.max_body => return Err(BODY_TOO_LONG),
+            BodyFraming::Length(length) if length > self.max_body_len => return Err(BODY_TOO_LONG),
+            BodyFraming::Length(length) if received_len >= length => (length, length),
+            BodyFraming::UntilClose if received_len > self.max_body_len => return Err(BODY_TOO_LONG),
             BodyFraming::Length(_) | BodyFraming::UntilClose => return Ok(None),
-            BodyFraming::Chunked => match chunked.advance(&mut self.buffer[start..], self.max_body) {
-                ChunkedStatus::Complete { decoded, consumed } => (decoded, consumed),
-                ChunkedStatus::Malformed(reason) => return Err(ExchangeError::Malformed(reason)),
-                // The framing of chunks is counted too, because it also occupies memory.
-                ChunkedStatus::Partial if received > self.max_body => return Err(BODY_TOO_LONG),
-                ChunkedStatus::Partial => return Ok(None),
-            },
+            BodyFraming::Chunked => {
+                match chunked.advance(&mut self.buffer[body_start..], self.max_body_len) {
+                    ChunkedStatus::Complete { decoded, consumed } => (decoded, consumed),
+                    ChunkedStatus::Malformed(reason) => return Err(ExchangeError::Malformed(reason)),
+                    // The framing of chunks is counted too, because it also occupies memory.
+                    ChunkedStatus::Partial if received_len > self.max_body_len => return Err(BODY_TOO_LONG),
+                    ChunkedStatus::Partial => return Ok(None),
+                }
+            }
         };
-        if received > consumed {
+        if received_len > consumed {
             return Err(TRAILING_DATA);
         }
-        Ok(Some(self.response(&head, start..start + length)))
+        Ok(Some(self.response(&head, body_start..body_start + length)))
     }
 
     fn response(&self, head: &ResponseHead, body: Range<usize>) -> Response {
@@ -269,7 +277,7 @@ impl ResponseReader {
         let encoding = if body.is_empty() { ContentEncoding::Identity } else { head.encoding };
         Response {
             status: head.status,
-            bytes_in: self.buffer.len() as u64,
+            received_len: self.buffer.len() as u64,
             close: head.close,
             body: BodyLocation::Received(body, encoding),
         }
@@ -294,7 +302,7 @@ mod tests {
         reader.reset(false);
         let mut response = None;
         for piece in pieces {
-            reader.read_buffer().extend_from_slice(piece);
+            reader.receive_buffer().extend_from_slice(piece);
             if let Some(complete) = reader.advance()? {
                 response = Some(complete);
                 break;
@@ -315,12 +323,12 @@ mod tests {
     #[test]
     fn the_length_of_a_head_is_limited_however_it_is_split() {
         let rest = with_head("").len() - 2;
-        for (length, fits) in [(MAX_HEAD, true), (MAX_HEAD + 1, false)] {
+        for (length, fits) in [(MAX_HEAD_LEN, true), (MAX_HEAD_LEN + 1, false)] {
             let text = with_head(&"y".repeat(length - rest));
             assert_eq!(receive([text.as_slice()]).is_ok(), fits, "{length} in one piece");
             assert_eq!(receive(text.chunks(1)).is_ok(), fits, "{length} byte by byte");
         }
-        assert!(receive(["HTTP/1.1 200 OK\r\nx: ", &"y".repeat(MAX_HEAD)].map(str::as_bytes)).is_err());
+        assert!(receive(["HTTP/1.1 200 OK\r\nx: ", &"y".repeat(MAX_HEAD_LEN)].map(str::as_bytes)).is_err());
     }
 
     #[test]
@@ -339,17 +347,17 @@ mod tests {
     #[test]
     fn the_length_of_a_body_is_limited() {
         let mut too_long = ResponseReader::new(LIMIT);
-        too_long.read_buffer().extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: 1048577\r\n\r\n");
+        too_long.receive_buffer().extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: 1048577\r\n\r\n");
         assert!(too_long.advance().is_err());
         for head in ["", "transfer-encoding: chunked\r\n"] {
             let mut endless = ResponseReader::new(LIMIT);
-            endless.read_buffer().extend_from_slice(format!("HTTP/1.1 200 OK\r\n{head}\r\n").as_bytes());
+            endless.receive_buffer().extend_from_slice(format!("HTTP/1.1 200 OK\r\n{head}\r\n").as_bytes());
             let mut fed = 0;
             while endless.advance().is_ok() {
                 fed += 5008;
-                endless.read_buffer().extend_from_slice(b"1388\r\n");
-                endless.read_buffer().extend_from_slice(&[b'x'; 5000]);
-                endless.read_buffer().extend_from_slice(b"\r\n");
+                endless.receive_buffer().extend_from_slice(b"1388\r\n");
+                endless.receive_buffer().extend_from_slice(&[b'x'; 5000]);
+                endless.receive_buffer().extend_from_slice(b"\r\n");
                 assert!(fed < 2 * LIMIT, "{head}");
             }
             assert!(endless.capacity() < 3 * LIMIT, "{head}");
@@ -358,10 +366,10 @@ mod tests {
 
     #[test]
     fn a_declared_length_allocates_no_memory() {
-        let mut reader = ResponseReader::new(MAX_BODY);
-        reader.read_buffer().extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: 536870912\r\n\r\n");
+        let mut reader = ResponseReader::new(MAX_BODY_LEN);
+        reader.receive_buffer().extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: 536870912\r\n\r\n");
         assert_eq!(reader.advance().unwrap(), None);
-        reader.read_buffer();
+        reader.receive_buffer();
         assert!(reader.capacity() < 3 * MAX_READ);
     }
 
@@ -369,8 +377,8 @@ mod tests {
     fn the_memory_of_a_large_response_is_freed_before_the_next() {
         let mut reader = ResponseReader::default();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", 2 * MAX_KEPT_CAPACITY);
-        reader.read_buffer().extend_from_slice(head.as_bytes());
-        reader.read_buffer().extend_from_slice(&vec![b'x'; 2 * MAX_KEPT_CAPACITY]);
+        reader.receive_buffer().extend_from_slice(head.as_bytes());
+        reader.receive_buffer().extend_from_slice(&vec![b'x'; 2 * MAX_KEPT_CAPACITY]);
         assert!(reader.advance().unwrap().is_some());
         reader.reset(false);
         assert!(reader.capacity() <= MIN_READ);

@@ -57,10 +57,10 @@ fn two_tasks() -> Simulation {
 fn a_race_that_is_to_finish_lets_operations_end_and_wakes_sleeping_clients() {
     for (aborted, by) in [(false, EndedBy::Stopped), (true, EndedBy::Aborted)] {
         let simulation = two_tasks();
-        let (clock, race) = (simulation.clock.clone(), simulation.race.clone());
+        let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
         let recorded = simulation.run_with(async move {
             clock.sleep(clock.at(45 * MS)).await;
-            if aborted { race.abort("a reason".into()) } else { race.stop(StopLevel::Finish) }
+            if aborted { race_state.abort("a reason".into()) } else { race_state.stop(StopLevel::Finish) }
         });
         assert_eq!(recorded.times(0), [(0, 0, 30 * MS), (30 * MS, 30 * MS, 60 * MS)]);
         let ended = |task: u32| (recorded.ended[&task].ended_by, recorded.ended[&task].planned);
@@ -88,8 +88,8 @@ fn tasks_that_a_stopped_client_has_not_begun_end_without_an_operation() {
         {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]},
     ]);
     let simulation = Simulation::new(&plan, |_| Response::success(TIMEOUT));
-    let race = simulation.race.clone();
-    let recorded = simulation.run_with(async move { race.stop(StopLevel::Finish) });
+    let race_state = simulation.race_state.clone();
+    let recorded = simulation.run_with(async move { race_state.stop(StopLevel::Finish) });
     assert_eq!((recorded.ended[&0].begun, recorded.ended[&0].ended_by), (1, EndedBy::Stopped));
     assert_eq!((recorded.ended[&1].begun, recorded.ended[&1].ended_by), (0, EndedBy::Stopped));
 }

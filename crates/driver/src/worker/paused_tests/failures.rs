@@ -29,7 +29,7 @@ fn an_unpaced_client_without_a_server_pauses_between_its_operations() {
         Response::failure(MS, if attempt.number < 2 { ErrorClass::Connect } else { ErrorClass::HttpStatus })
     })
     .run();
-    let sent: Vec<u64> = recorded.of(0).map(|one| one.times.sent_ns / MS).collect();
+    let sent: Vec<u64> = recorded.of(0).map(|one| one.times.service_start_ns / MS).collect();
     assert_eq!((sent, recorded.end_ns), (vec![0, 101, 202], 203 * MS));
     // The pause does not count as lateness of the driver.
     assert!(recorded.of(0).all(|sample| sample.times.latency_ns() == MS));
@@ -39,7 +39,7 @@ fn an_unpaced_client_without_a_server_pauses_between_its_operations() {
 fn a_paced_client_without_a_server_keeps_its_schedule() {
     let refused = |_| Response::failure(MS, ErrorClass::Connect);
     let recorded = Simulation::new(&plan(&[paced("search", 2, 10 * MS, 5)]), refused).run();
-    let sent: Vec<u64> = recorded.of(0).map(|one| one.times.sent_ns / MS).collect();
+    let sent: Vec<u64> = recorded.of(0).map(|one| one.times.service_start_ns / MS).collect();
     assert_eq!(sent, (0..10).map(|number| number * 10).collect::<Vec<_>>());
 }
 

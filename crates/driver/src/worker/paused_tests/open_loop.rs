@@ -19,7 +19,11 @@ fn a_slow_client_delays_no_other_operation() {
         Response::success(if slow { 95 * MS } else { 5 * MS })
     })
     .run();
-    assert!(recorded.of(0).all(|one| one.times.sent_ns == one.times.due_ns), "{:?}", recorded.times(0));
+    assert!(
+        recorded.of(0).all(|one| one.times.service_start_ns == one.times.due_ns),
+        "{:?}",
+        recorded.times(0)
+    );
     // The second client takes all operations that are due while the first one waits; then the first is free again.
     let sent_by = |client| recorded.of_client(0, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
     assert_eq!((sent_by(0), sent_by(1)), (vec![0], (1..10).map(|number| number * 10).collect()));
@@ -55,7 +59,7 @@ fn random_arrivals_are_sent_when_due_while_a_client_is_free() {
         random["pace"]["kind"] = pace.into();
         let recorded = Simulation::new(&plan(&[random]), |_| Response::success(20 * MS)).run();
         assert_eq!(recorded.of(0).count(), 1000);
-        assert!(recorded.of(0).all(|one| one.times.sent_ns == one.times.due_ns), "{pace}");
+        assert!(recorded.of(0).all(|one| one.times.service_start_ns == one.times.due_ns), "{pace}");
     }
 }
 
@@ -64,7 +68,8 @@ fn ramp_up_adds_the_rate_of_one_client_after_another() {
     let mut ramped = timed(open(4, 10 * MS, 1), SECOND, 5 * SECOND);
     ramped["ramp_up_s"] = json!(4.0);
     let recorded = Simulation::new(&plan(&[ramped]), |_| Response::success(MS)).run();
-    let in_second = |second: u64| recorded.of(0).filter(|one| one.times.sent_ns / SECOND == second).count();
+    let in_second =
+        |second: u64| recorded.of(0).filter(|one| one.times.service_start_ns / SECOND == second).count();
     assert_eq!((0..6).map(in_second).collect::<Vec<_>>(), [25, 50, 75, 100, 100, 100]);
     assert_eq!((recorded.warmup(0), recorded.ended[&0].unsent), (25, 0));
 }

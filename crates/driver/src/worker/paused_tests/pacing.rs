@@ -15,7 +15,7 @@ fn without_a_schedule_each_operation_begins_when_the_previous_one_has_ended() {
     assert_eq!(recorded.times(0), expected);
     let types: Vec<SampleType> = recorded.of(0).map(|sample| sample.sample_type).collect();
     assert_eq!(types, [SampleType::Warmup, SampleType::Measured, SampleType::Measured]);
-    let free: Vec<u64> = recorded.of(0).map(|sample| sample.times.free_ns).collect();
+    let free: Vec<u64> = recorded.of(0).map(|sample| sample.times.free_since_ns).collect();
     assert_eq!(free, [0, 30 * MS, 60 * MS]);
     assert!(recorded.of(0).all(|sample| !sample.times.paced && sample.times.processing_ns == 30 * MS));
     let ended = recorded.ended[&0];
@@ -45,8 +45,11 @@ fn every_operation_is_sent_at_its_due_time_or_when_its_client_is_free() {
         // 70 % of capacity on average, so that some operations wait for the previous one and some do not.
         let recorded = Simulation::new(&plan(&[random]), |_| Response::success(21 * MS)).run();
         let times = || recorded.of(0).map(|sample| sample.times);
-        assert!(times().all(|times| times.sent_ns == times.due_ns.max(times.free_ns)), "{pace}");
-        assert!(times().all(|times| times.done_ns == times.sent_ns + 21 * MS), "{pace}");
+        assert!(
+            times().all(|times| times.service_start_ns == times.due_ns.max(times.free_since_ns)),
+            "{pace}"
+        );
+        assert!(times().all(|times| times.done_ns == times.service_start_ns + 21 * MS), "{pace}");
         assert!(recorded.of(0).all(|sample| sample.times.lateness_ns() == 0), "{pace}");
         let waited = recorded.of(0).filter(|sample| sample.times.waited()).count();
         assert_eq!((times().count(), waited > 100), (900, pace != "deterministic"), "{pace}");
@@ -109,14 +112,16 @@ fn during_ramp_up_each_client_starts_at_its_time_and_does_not_catch_up() {
     let mut ramped = timed(paced("search", 4, 10 * MS, 1), 0, 6 * SECOND);
     ramped["ramp_up_s"] = json!(4.0);
     let recorded = Simulation::new(&plan(&[ramped]), |_| Response::success(MS)).run();
-    let in_second = |second: u64| recorded.of(0).filter(|one| one.times.sent_ns / SECOND == second).count();
+    let in_second =
+        |second: u64| recorded.of(0).filter(|one| one.times.service_start_ns / SECOND == second).count();
     assert_eq!((0..6).map(in_second).collect::<Vec<_>>(), [25, 50, 75, 100, 100, 100]);
     for client in 0..4 {
-        let sent: Vec<u64> = recorded.of_client(0, client).map(|one| one.times.sent_ns).take(3).collect();
+        let sent: Vec<u64> =
+            recorded.of_client(0, client).map(|one| one.times.service_start_ns).take(3).collect();
         let start = u64::from(client) * (SECOND + 10 * MS);
         assert_eq!(sent, [start, start + 40 * MS, start + 80 * MS]);
     }
-    assert!(recorded.of(0).all(|sample| sample.times.sent_ns == sample.times.due_ns));
+    assert!(recorded.of(0).all(|sample| sample.times.service_start_ns == sample.times.due_ns));
 }
 
 #[test]
@@ -124,10 +129,11 @@ fn without_a_schedule_a_client_starts_at_its_time_in_the_ramp_up() {
     let mut ramped = task("search", 2, 2);
     ramped["ramp_up_s"] = json!(1.0);
     let recorded = Simulation::new(&plan(&[ramped]), |_| Response::success(300 * MS / 2)).run();
-    let sent = |client| recorded.of_client(0, client).map(|one| one.times.sent_ns / MS).collect::<Vec<_>>();
+    let sent =
+        |client| recorded.of_client(0, client).map(|one| one.times.service_start_ns / MS).collect::<Vec<_>>();
     assert_eq!((sent(0), sent(1)), (vec![0, 150], vec![500, 650]));
     // A client is not late for operations that were due before it started.
-    assert_eq!(recorded.of_client(0, 1).next().map(|one| one.times.free_ns), Some(500 * MS));
+    assert_eq!(recorded.of_client(0, 1).next().map(|one| one.times.free_since_ns), Some(500 * MS));
 }
 
 #[test]
@@ -145,8 +151,12 @@ fn a_client_that_comes_from_another_task_skips_operations_that_were_due_before()
     let due = |client| recorded.of_client(1, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
     assert_eq!(due(0), (0..20).map(|number| number * 20).collect::<Vec<_>>());
     assert_eq!(due(1), (6..26).map(|number| 10 + number * 20).collect::<Vec<_>>());
-    assert!(recorded.of(1).all(|one| one.times.sent_ns == one.times.due_ns && one.times.lateness_ns() == 0));
-    assert_eq!(recorded.of_client(1, 1).next().map(|one| one.times.free_ns), Some(123 * MS));
+    assert!(
+        recorded
+            .of(1)
+            .all(|one| one.times.service_start_ns == one.times.due_ns && one.times.lateness_ns() == 0)
+    );
+    assert_eq!(recorded.of_client(1, 1).next().map(|one| one.times.free_since_ns), Some(123 * MS));
 }
 
 #[test]
@@ -156,14 +166,16 @@ fn a_minute_at_125_per_second_is_reported_as_125_in_every_second() {
     let (folder, infos) = (tempfile::tempdir().unwrap(), task_infos(&simulation.plan));
     let mut collector = Collector::new(folder.path(), infos).unwrap();
     let buffers = simulation.buffers();
-    collector.receive(Delivery::Begin { task_index: 0, workers: 1, step_began_ns: 0 }, &buffers).unwrap();
+    collector
+        .receive(Delivery::Begin { task_index: 0, worker_count: 1, step_began_ns: 0 }, &buffers)
+        .unwrap();
     let mut finished = None;
     for delivery in simulation.run_to_deliveries() {
         finished = collector.receive(delivery, &buffers).unwrap().or(finished);
     }
     let result = finished.unwrap().result;
     let throughput = result.throughput.unwrap();
-    assert_eq!((result.accounting.warmup, result.accounting.measured), (1250, 7500));
+    assert_eq!((result.operation_totals.warmup, result.operation_totals.measured), (1250, 7500));
     for value in [throughput.min, throughput.median, throughput.mean, throughput.max] {
         assert!((value - 125.0).abs() < 1e-9, "{throughput:?}");
     }

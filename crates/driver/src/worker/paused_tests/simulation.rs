@@ -16,7 +16,6 @@ use pacenote_record::{
 use serde_json::{Value, json};
 
 use crate::cancel::Cancellation;
-use crate::client_id::ClientId;
 use crate::operation::outcome::OperationOutcome;
 use crate::race_state::RaceState;
 use crate::response::outcome::ResponseOutcome;
@@ -25,9 +24,10 @@ use crate::schedule::pacer::Pacer;
 use crate::schedule::paused_clock::PausedClock;
 use crate::schedule::step_schedules::StepSchedules;
 use crate::step_state::{StepState, WorkerShare};
-use crate::worker::client_task::{ClientTask, run_tasks};
+use crate::task_client_id::TaskClientId;
+use crate::worker::assigned_task::{AssignedTask, run_tasks};
 use crate::worker::operations::ClientOperations;
-use crate::worker::thread::{add_client, client_id};
+use crate::worker::thread::{add_client, task_client_id};
 
 /// A millisecond in nanoseconds.
 pub const MS: u64 = 1_000_000;
@@ -39,12 +39,12 @@ pub const SECOND: u64 = 1_000 * MS;
 pub const TIMEOUT: u64 = 200 * MS;
 
 /// One worker that runs all clients.
-const ONLY_WORKER: WorkerShare = WorkerShare { worker: 0, workers: 1 };
+const ONLY_WORKER: WorkerShare = WorkerShare { worker_index: 0, worker_count: 1 };
 
 /// An operation that is about to be executed.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
-    pub id: ClientId,
+    pub id: TaskClientId,
     /// Number of the operation of the client in this task, from 0.
     pub number: u64,
 }
@@ -77,7 +77,7 @@ type Script = Rc<dyn Fn(Attempt) -> Response>;
 type Supply = Rc<dyn Fn(u64) -> Option<u64>>;
 
 pub struct ScriptedOperations {
-    id: ClientId,
+    id: TaskClientId,
     clock: PausedClock,
     script: Script,
     supply: Supply,
@@ -107,17 +107,17 @@ impl ClientOperations for ScriptedOperations {
             served.await;
         }
         let done = self.clock.now();
-        let result = match class {
+        let response = match class {
             ErrorClass::None => ResponseOutcome::success(1),
             class => ResponseOutcome::failure(class, "as scripted".into()),
         };
         let traffic = Traffic { requests: 1, ..Traffic::default() };
         Some(OperationOutcome {
             first_sent: sent,
-            sent,
+            service_start: sent,
             done,
-            free: done,
-            result,
+            freed: done,
+            response,
             traffic,
             ..OperationOutcome::nothing()
         })
@@ -131,7 +131,7 @@ impl ClientOperations for ScriptedOperations {
         (self.supply)(self.prepared).is_some_and(|at| at > self.clock.elapsed_ns())
     }
 
-    async fn supplied(&self) {
+    async fn until_supplied(&self) {
         if let Some(at) = (self.supply)(self.prepared) {
             self.clock.sleep(self.clock.at(at)).await;
         }
@@ -211,7 +211,7 @@ impl Recorded {
     /// Due, sent and done of a task's operations, in the order in which they ended.
     pub fn times(&self, task: u32) -> Vec<(u64, u64, u64)> {
         self.of(task)
-            .map(|sample| (sample.times.due_ns, sample.times.sent_ns, sample.times.done_ns))
+            .map(|sample| (sample.times.due_ns, sample.times.service_start_ns, sample.times.done_ns))
             .collect()
     }
 
@@ -233,7 +233,7 @@ impl Recorded {
 /// A step on a paused clock.
 pub struct Simulation {
     pub clock: PausedClock,
-    pub race: Arc<RaceState>,
+    pub race_state: Arc<RaceState>,
     pub plan: Arc<Plan>,
     step: Arc<StepState>,
     script: Script,
@@ -246,15 +246,15 @@ pub struct Simulation {
 impl Simulation {
     pub fn new(plan: &Value, script: impl Fn(Attempt) -> Response + 'static) -> Self {
         let plan = Arc::new(Plan::from_json(&plan.to_string()).unwrap());
-        let race = Arc::new(RaceState::new(1, 1));
-        let step = Arc::new(StepState::new(&plan, 0, &race));
+        let race_state = Arc::new(RaceState::new(1, 1));
+        let step = Arc::new(StepState::new(&plan, 0, &race_state));
         let (sender, deliveries) = channel();
         let sender = RecordSender::new(sender, RetentionPolicy::All);
         let buffers = sender.buffers().clone();
         let recorder = RefCell::new(Recorder::new(sender));
         let supply: Supply = Rc::new(|_| Some(0));
         let (clock, script) = (PausedClock::new(), Rc::new(script));
-        Self { clock, race, plan, step, script, supply, recorder, buffers, deliveries }
+        Self { clock, race_state, plan, step, script, supply, recorder, buffers, deliveries }
     }
 
     /// Makes a source deliver operation n at `supply(n)` nanoseconds; `None` ends the source.
@@ -291,15 +291,18 @@ impl Simulation {
     }
 
     fn execute(&self, end_ns: u64, companion: impl Future<Output = ()>) {
-        let stop_notify = self.race.stop_notify(0);
-        self.race.start_clock(self.clock.now());
-        let cancellation = Cancellation { step: &self.step, race: &self.race, stop_notify: &stop_notify };
-        let ids = self.step.clients_of(ONLY_WORKER).flat_map(|row| &row.allocations).copied().map(client_id);
+        let stop_notify = self.race_state.stop_notify(0);
+        self.race_state.start_clock(self.clock.now());
+        let cancellation =
+            Cancellation { step: &self.step, race_state: &self.race_state, stop_notify: &stop_notify };
+        let ids =
+            self.step.clients_of(ONLY_WORKER).flat_map(|row| &row.allocations).copied().map(task_client_id);
         let schedules = StepSchedules::new(&self.plan, ids);
         let mut futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
         for row in self.step.clients_of(ONLY_WORKER) {
-            let client_task = |id| self.client_task(id, &schedules);
-            let mut tasks: Vec<_> = row.allocations.iter().copied().map(client_id).map(client_task).collect();
+            let assigned_task = |id| self.assigned_task(id, &schedules);
+            let mut tasks: Vec<_> =
+                row.allocations.iter().copied().map(task_client_id).map(assigned_task).collect();
             let (mut clock, recorder) = (self.clock.clone(), &self.recorder);
             futures.push(Box::pin(async move {
                 run_tasks(&mut clock, &mut tasks, recorder, cancellation).await;
@@ -307,10 +310,14 @@ impl Simulation {
         }
         futures.push(Box::pin(companion));
         self.clock.run_until(end_ns, futures);
-        self.recorder.borrow_mut().close(EndedBy::Stopped, |_| 0);
+        self.recorder.borrow_mut().close_dropped_tasks(EndedBy::Stopped, |_| 0);
     }
 
-    fn client_task(&self, id: ClientId, schedules: &StepSchedules<'_>) -> ClientTask<ScriptedOperations> {
+    fn assigned_task(
+        &self,
+        id: TaskClientId,
+        schedules: &StepSchedules<'_>,
+    ) -> AssignedTask<ScriptedOperations> {
         let task = &self.plan.tasks[id.task_index as usize];
         add_client(&self.recorder, id, task).unwrap();
         let operations = ScriptedOperations {
@@ -321,14 +328,14 @@ impl Simulation {
             prepared: 0,
         };
         let start_ns = Pacer::client_start_ns(task, id.client_number);
-        ClientTask { id, start_ns, schedule: schedules.schedule(id), operations, handle: None }
+        AssignedTask { id, start_ns, schedule: schedules.schedule_of(id), operations, handle: None }
     }
 
     fn recorded(self) -> Recorded {
         let mut recorded = Recorded {
             samples: Vec::new(),
             ended: BTreeMap::new(),
-            aborted: self.race.aborted(),
+            aborted: self.race_state.abort_reason(),
             end_ns: self.clock.elapsed_ns(),
         };
         for delivery in self.deliveries.try_iter() {

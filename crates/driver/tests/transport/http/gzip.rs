@@ -45,7 +45,7 @@ fn responses_are_checked_after_decompression() {
     task["bound"]["measured"] = 4.into();
     let finished = run(&plan(server.port, &[task]));
     let result = finished.task("search");
-    assert_eq!((result.accounting.succeeded, result.accounting.failed), (2, 2));
+    assert_eq!((result.operation_totals.succeeded, result.operation_totals.failed), (2, 2));
     assert_eq!((result.errors[0].error_class.as_str(), result.errors[0].count), ("shard-failure", 2));
     // Compressed and decompressed bytes are counted separately.
     assert_eq!(result.content_in, 2 * (failed_search().len() + 69) as u64);
@@ -69,7 +69,7 @@ fn a_body_that_cannot_be_decompressed_is_a_protocol_error() {
     task["work"]["calls"][0]["check"] = json!({"kind": "status"});
     let finished = run(&plan(server.port, &[task]));
     let result = finished.task("search");
-    assert_eq!((result.accounting.succeeded, result.accounting.failed), (2, 2));
+    assert_eq!((result.operation_totals.succeeded, result.operation_totals.failed), (2, 2));
     assert!(result.errors.iter().all(|error| error.error_class == "protocol"), "{:?}", result.errors);
     let written: usize = server.requests().iter().map(|seen| seen.response_bytes).sum();
     assert_eq!(result.bytes_in, written as u64, "some responses were not received completely");

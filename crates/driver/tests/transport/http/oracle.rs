@@ -187,7 +187,7 @@ async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     let mut connection = connect(port).await;
     let response =
         match connection.exchange(&mut head(port, case.method, &format!("/{index}/close")), b"").await {
-            Ok(response) if response.bytes_in < case.response.len() as u64 => {
+            Ok(response) if response.received_len < case.response.len() as u64 => {
                 return refused(ExchangeError::Malformed("unexpected data"));
             }
             Ok(response) => response,
@@ -268,7 +268,7 @@ async fn hyper_exchange(
 fn ends_with_connection(case: &Case) -> bool {
     let mut reader = ResponseReader::default();
     reader.reset(case.method == "HEAD");
-    reader.read_buffer().extend_from_slice(&case.response);
+    reader.receive_buffer().extend_from_slice(&case.response);
     matches!(reader.advance(), Ok(None)) && reader.finish().is_ok()
 }
 

@@ -22,7 +22,7 @@ fn receive<'a>(bodiless: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Se
     let mut response = None;
     for piece in pieces {
         assert_eq!(response, None, "the response is complete before the last piece");
-        reader.read_buffer().extend_from_slice(piece);
+        reader.receive_buffer().extend_from_slice(piece);
         response = reader.advance().unwrap();
     }
     let response = reader.decompress(response.expect("the response is incomplete")).unwrap();

@@ -2,7 +2,7 @@
 
 /// One client of one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientId {
+pub struct TaskClientId {
     /// Position of the task in the plan, from 0.
     pub task_index: u32,
     /// Number of the client in the task, from 0.

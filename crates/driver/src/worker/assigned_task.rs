@@ -5,18 +5,18 @@ use std::cell::RefCell;
 use pacenote_record::{ClientEnd, Recorder};
 
 use crate::cancel::Cancellation;
-use crate::client_id::ClientId;
 use crate::python::ClientHandle;
 use crate::schedule::clock::Clock;
 use crate::schedule::step_schedules::Schedule;
-use crate::worker::client_loop::{ClientLoop, Entry, TaskClient};
+use crate::task_client_id::TaskClientId;
+use crate::worker::client_loop::{ClientLoop, Entry, LoopClient};
 use crate::worker::operations::ClientOperations;
 
 /// One task of a client in a step.
 #[derive(Debug)]
-pub struct ClientTask<O> {
+pub struct AssignedTask<O> {
     /// The id of the client.
-    pub id: ClientId,
+    pub id: TaskClientId,
     /// When the client starts, nanoseconds after the beginning of the task; later than 0 only during ramp-up.
     pub start_ns: u64,
     /// When operations are due, and when the client ends.
@@ -31,23 +31,23 @@ pub struct ClientTask<O> {
 /// immediately.
 pub async fn run_tasks<C: Clock, O: ClientOperations>(
     clock: &mut C,
-    tasks: &mut [ClientTask<O>],
+    tasks: &mut [AssignedTask<O>],
     recorder: &RefCell<Recorder>,
     cancellation: Cancellation<'_>,
 ) {
-    let mut stopped = None;
-    for (position, client_task) in tasks.iter_mut().enumerate() {
-        let ClientTask { id, start_ns, schedule, operations, handle } = client_task;
+    let mut stop_reason = None;
+    for (position, assigned_task) in tasks.iter_mut().enumerate() {
+        let AssignedTask { id, start_ns, schedule, operations, handle } = assigned_task;
         let Some((task_state, task)) = cancellation.step.task(id.task_index) else { continue };
-        let ended_by = if let Some(reason) = stopped {
+        let ended_by = if let Some(reason) = stop_reason {
             reason
         } else {
-            let origin = task_state.origin(clock.now());
-            let client = TaskClient { id: *id, task, task_state, origin, handle: handle.as_ref() };
+            let origin = task_state.ensure_begun(clock.now());
+            let client = LoopClient { id: *id, task, task_state, origin, handle: handle.as_ref() };
             let mut client_loop = ClientLoop { clock, operations, client, recorder, cancellation };
-            client_loop.run(schedule, Entry { start_ns: *start_ns, joins_later: position > 0 }).await
+            client_loop.run(schedule, Entry { start_ns: *start_ns, joins_late: position > 0 }).await
         };
-        stopped = cancellation.stop_reason();
+        stop_reason = cancellation.stop_reason();
         if let Some(handle) = handle {
             handle.end();
         }
@@ -56,7 +56,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
             task_index: id.task_index,
             ended_by,
             admitted: schedule.drain_admitted_count(),
-            task_began_ns: cancellation.race.elapsed_ns(task_state.origin(clock.now())),
+            task_began_ns: cancellation.race_state.elapsed_ns(task_state.ensure_begun(clock.now())),
         });
     }
 }
