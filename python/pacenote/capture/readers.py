@@ -114,7 +114,7 @@ class PointInTimeReader:
         self._batch_size = batch_size
 
     def supported(self, index: str) -> bool:
-        """Returns whether the cluster can open a point in time. Raises EngineError if it does not answer."""
+        """Returns whether the cluster can open a point in time. Raises EngineError if it does not respond."""
         reply = self._open(ReadTarget(index))
         if reply.ok:
             self._close(self._id(reply))

@@ -169,7 +169,7 @@ def rally_folder() -> Path:
 def _read_rally(
     name: str | None, options: dict[str, ConfiguredOption], urls: dict[str, str]
 ) -> tuple[str, ...]:
-    """Reads `rally.ini` into `options` and `urls`; returns a warning for each key that is not used."""
+    """Reads `rally.ini` into `options` and `urls`, and returns a warning for each key that is not used."""
     file = rally_folder() / (f"rally-{name}.ini" if name else "rally.ini")
     if not file.is_file():
         if name:

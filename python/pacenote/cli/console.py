@@ -87,7 +87,7 @@ class Console:
         return RichConsole(file=cast(TextIO, self._err), highlight=False)
 
     def close(self) -> bool:
-        """Flushes both streams, at the end of the program; returns whether all results were written.
+        """Flushes both streams, at the end of the program, and returns whether all results were written.
 
         If they were not, an error is printed.
         """

@@ -55,7 +55,7 @@ class LiveListener:
         self.close()
 
     def close(self) -> None:
-        """Restores the terminal; may be called twice."""
+        """Restores the terminal. May be called again."""
         self._live.update(Text(""))
         self._live.stop()
 

@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         return [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
 
     def configure(self, name: str, value: object, origin: str) -> None:
-        """Makes a configured value the option's default. Raises UsageError naming its origin."""
+        """Makes a configured value the option's default. Raises UsageError with its origin."""
         action = self._option_string_actions[name]
         if action.nargs == 0:
             if not isinstance(value, bool):

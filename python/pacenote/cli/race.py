@@ -228,7 +228,7 @@ def _pacing(options: argparse.Namespace) -> PacingOptions:
 
 
 def _engine_fields(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns the engine to install, by field of the request; options that were not given are left out."""
+    """Returns the engine to install, by field of the request; options that were not given are omitted."""
     given = {
         **selected_engine(options.distribution, options.distribution_version),
         "car": tuple(str(name) for name in parse_list(options.car or "", "--car")),

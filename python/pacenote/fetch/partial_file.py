@@ -67,7 +67,7 @@ class PartialFile:
         return version is not None and version.size is not None and bool(version.validator and version.ranges)
 
     def resume(self) -> bool:
-        """Opens the partial file of an earlier download; returns False if it cannot be continued."""
+        """Opens the partial file of an earlier download, and returns False if it cannot be continued."""
         try:
             state = json.loads(self._state_path.read_text())
             algorithm, value = state["digest"]

@@ -30,7 +30,7 @@ class RateRange:
     """Highest rate that is tried."""
 
     precision: float = 0.03
-    """Width of the answer as a share of the rate; 0.03 is 3 %."""
+    """Width of the answer as a fraction of the rate; 0.03 is 3 %."""
 
     repeats: int = 2
     """Number of times that each end of the answer is tried again."""

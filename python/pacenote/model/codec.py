@@ -44,7 +44,7 @@ def encode(value: object) -> Any:
 def decode(kind: type[T], document: object, path: str) -> T:
     """Reads a document as `kind`, a dataclass or any type of its fields; errors call the document `path`.
 
-    Raises PacenoteError naming the first field that is unknown, missing or of the wrong type.
+    Raises PacenoteError with the first field that is unknown, missing or of the wrong type.
     """
     import msgspec  # Slow to import, and not needed for `--help`.
 

@@ -266,7 +266,7 @@ class RaceRecord:
     """How tasks with a target rate were paced."""
 
     max_error_rate: float = 0.01
-    """The error rate above which the race is void, as a share from 0 to 1."""
+    """The error rate above which the race is void, as a fraction from 0 to 1."""
 
     corpora: tuple[RecordedCorpus, ...] = ()
     """The data of the race."""
@@ -345,7 +345,7 @@ class RaceRecord:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> RaceRecord:
-        """Restores a record from `race.json`; raises PacenoteError naming the invalid field."""
+        """Restores a record from `race.json`. Raises PacenoteError with the invalid field."""
         if not isinstance(document, Mapping):
             raise PacenoteError("a race must be a JSON object")
         if document.get("format") != FORMAT_VERSION:

@@ -105,7 +105,7 @@ class RaceRequest:
     """Tags of the race."""
 
     max_error_rate: float = 0.01
-    """The error rate above which the race is void, as a share from 0 to 1."""
+    """The error rate above which the race is void, as a fraction from 0 to 1."""
 
     seed: int = 42
     """Seed of data and schedules."""

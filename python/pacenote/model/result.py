@@ -193,7 +193,8 @@ class Steadiness:
     by: SteadinessMetric | None = None
     """The metric that determined the label, or None if no metric could be judged."""
     smallest_share: float | None = None
-    """The smallest permanent change of level halfway through the task that would be detected, as a share."""
+    """The smallest permanent change of level halfway through the task that would be detected, as a
+    fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +298,7 @@ class TaskResult:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> TaskResult:
-        """Reads a document of the driver or `to_document`; raises PacenoteError naming the invalid field."""
+        """Reads a document of the driver or `to_document`. Raises PacenoteError with the invalid field."""
         name = document.get("task") if isinstance(document, Mapping) else None
         return decode(cls, document, f"result of task '{name}'" if name else "task result")
 
@@ -348,7 +349,7 @@ class RaceProgress:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> RaceProgress:
-        """Reads a snapshot of the driver; raises PacenoteError naming the invalid field."""
+        """Reads a snapshot of the driver. Raises PacenoteError with the invalid field."""
         return decode(cls, document, "progress")
 
     def to_document(self) -> dict[str, Any]:

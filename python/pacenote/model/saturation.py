@@ -49,7 +49,7 @@ class Objective:
     """Limits of latency."""
 
     error_rate: float
-    """The highest acceptable error rate, as a share from 0 to 1."""
+    """The highest acceptable error rate, as a fraction from 0 to 1."""
 
     def samples_needed(self) -> int:
         """Returns the number of samples that supports every limited percentile.
@@ -79,7 +79,7 @@ class Probe:
     """Work per second that was achieved, in the task's unit."""
 
     error_rate: float
-    """Failed operations, as a share from 0 to 1."""
+    """Failed operations, as a fraction from 0 to 1."""
 
     latency: tuple[Percentile, ...]
     """Percentiles of latency."""
@@ -115,7 +115,7 @@ class ConcurrencyLevel:
     """Work per second, in the task's unit."""
 
     error_rate: float
-    """Failed operations, as a share from 0 to 1."""
+    """Failed operations, as a fraction from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class SaturationResult:
     """Conditions that a rate must meet to pass."""
 
     precision: float
-    """The relative width at which the search ends, as a share."""
+    """The relative width at which the search ends, as a fraction."""
 
     window_s: float
     """Measured time of a probe in seconds."""
@@ -223,7 +223,7 @@ class SaturationResult:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> SaturationResult:
-        """Reads what `to_document` wrote; raises PacenoteError naming the invalid field."""
+        """Reads what `to_document` wrote. Raises PacenoteError with the invalid field."""
         return decode(cls, document, "saturation")
 
 

@@ -187,7 +187,8 @@ class Corpus:
     """All keys, unchanged from the track."""
 
     def declared_counts(self) -> tuple[int | None, ...]:
-        """Returns the number of documents of each file: the generator's share, else the declared count."""
+        """Returns the number of documents of each file: the generator's share, otherwise the declared
+        count."""
         if self.generator is None:
             return tuple(documents.document_count for documents in self.documents)
         weights = tuple(documents.document_count or 0 for documents in self.documents)
@@ -445,7 +446,8 @@ class Track:
         return (*(index.name for index in self.indices), *(stream.name for stream in self.data_streams))
 
     def sole_target(self) -> str | None:
-        """Returns the only index, or else the only data stream, or None if there is no such single target."""
+        """Returns the only index, otherwise the only data stream, or None if there is no such single
+        target."""
         for names in (self.indices, self.data_streams):
             if len(names) == 1:
                 return names[0].name

@@ -9,8 +9,8 @@ from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import Percentile, TaskResult
 
 LATENESS_SHARE = 0.10
-"""Highest acceptable lateness of a paced task as a share of its service time, compared at each percentile of
-`_COMPARED`. Above this limit, the measurements include the driver's own delays.
+"""Highest acceptable lateness of a paced task as a fraction of its service time, compared at each percentile
+of `_COMPARED`. Above this limit, the measurements include the driver's own delays.
 """
 
 _COMPARED = (50.0, 99.0)

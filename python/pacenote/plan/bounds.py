@@ -9,7 +9,8 @@ from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, TaskBound, TimeP
 
 
 def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
-    """Returns the bound of a task: its periods, else its iterations, else its source, else one operation.
+    """Returns the bound of a task: its periods, otherwise its iterations, otherwise its source, otherwise one
+    operation.
 
     A task with warm-up iterations and without `iterations` then continues like a task without either. The
     warm-up period precedes `time-period` and is not part of it. Without `time-period`, a task lasts until its

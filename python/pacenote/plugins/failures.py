@@ -12,7 +12,7 @@ _MAX_LENGTH = 400
 def describe(error: BaseException, root: Path) -> str:
     """Describes an error as `track.py:12: ValueError: text`.
 
-    The line is the innermost one of code below the parent folder of the track, or else the one that raised
+    The line is the innermost one of code below the parent folder of the track, otherwise the one that raised
     the error.
     """
     location = _location(error, root)

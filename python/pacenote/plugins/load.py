@@ -153,7 +153,7 @@ def _register(entry: ModuleType, plugins: LoadedPlugins) -> None:
 
 
 def _guarded(root: Path, file: Path, call: Callable[[], object]) -> None:
-    """Calls code of a plug-in; raises `TrackError` with a one-line message for any error."""
+    """Calls code of a plug-in. Raises `TrackError` with a one-line message for any error."""
     try:
         call()
     except KeyboardInterrupt:

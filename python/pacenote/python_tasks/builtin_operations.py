@@ -37,7 +37,7 @@ class BuiltinClient:
         self._cluster = cluster
 
     async def send(self, request: Request) -> DriverResponse:
-        """Implements [`pacenote.operations.runner.DriverClient`]."""
+        """Implements `pacenote.operations.runner.DriverClient`."""
         timeout_s = None if request.timeout_ms is None else request.timeout_ms / 1000
         body = None if request.body is None else request.body.encode()
         http = RunnerRequest(request.method, request.path, list(request.headers), body, timeout_s)

@@ -1,7 +1,7 @@
 """Runs the tasks of a race that need Python: the event loop for runners, and the thread for sources.
 
-[`PythonRuntime`] reads the driver's events on the event loop's thread and passes those for sources and
-schedulers on to [`source_thread`].
+`PythonRuntime` reads the driver's events on the event loop's thread and passes those for sources and
+schedulers on to `source_thread`.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class SourceThread:
         self._messages.put(message)
 
     def join(self, timeout_s: float) -> bool:
-        """Waits for the thread to end; returns False if it is still running because of plug-in code."""
+        """Waits for the thread to end, and returns False if it is still running because of plug-in code."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -240,7 +240,7 @@ class SourceThread:
             state.ahead -= 1
 
     def _supply_in_turn(self) -> bool:
-        """Supplies one operation to each client that has room; returns False if no client had room."""
+        """Supplies one operation to each client that has room, and returns False if no client had room."""
         active = False
         for state in list(self._clients.values()):
             if _may_supply(state) and self._has_room(state):
@@ -260,7 +260,7 @@ class SourceThread:
                 self._bridge.finish(state.client, None)
 
     def _supply(self, state: SourceState) -> bool:
-        """Supplies the next operation; returns False if there is none."""
+        """Supplies the next operation, and returns False if there is none."""
         if state.supplied == state.max_operations:
             return False
         params = next_params(state.source)
@@ -301,7 +301,7 @@ class SourceThread:
         self._bridge.schedule(query_id, due_s)
 
     def _advance(self, state: SourceState, scheduler: Scheduler) -> bool:
-        """Advances to the next operation; returns False if source or scheduler have ended."""
+        """Advances to the next operation, and returns False if source or scheduler have ended."""
         try:
             state.due_s = float(scheduler.next(state.due_s))
         except StopIteration:

@@ -260,7 +260,7 @@ def _load_track(
 
 
 def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
-    """Reports the source of the track, the tasks that are left out, and the track's notes to users."""
+    """Reports the source of the track, the tasks that are omitted, and the track's notes to users."""
     for text in prepared.located.warnings:
         listener.warning(text)
     for text in (*prepared.notes, *prepared.challenge.user_info.splitlines()):

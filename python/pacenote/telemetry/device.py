@@ -119,7 +119,7 @@ class TelemetryDevices:
     def stop(self) -> TelemetryResult:
         """Makes each started device read the state after the last task.
 
-        Values that the race record cannot store are left out, with a message.
+        Values that the race record cannot store are omitted, with a message.
         """
         system: dict[str, Any] = {}
         values: dict[str, object] = {}

@@ -7,7 +7,7 @@ name (its UUID differs). An index that was deleted before the end is not counted
 lost. If the counters of a shard went down (it moved to another node, or its node restarted), the difference
 is not known: the value is then missing, with a reason.
 
-Indices whose name begins with a dot belong to the system and are left out, except for backing indices of data
+Indices whose name begins with a dot belong to the system and are omitted, except for backing indices of data
 streams (`.ds-…`), unless the stream itself is a system stream (`.ds-.…`).
 """
 

@@ -20,7 +20,7 @@ def for_serverless(track: Track, *, operator: bool) -> Track:
 
 
 def describe_left_out(before: Challenge, after: Challenge) -> str:
-    """Returns a note about the tasks that were left out, or an empty string if there are none."""
+    """Returns a note about the tasks that were omitted, or an empty string if there are none."""
     kept = {task.name for task in after.tasks()}
     removed = [task.name for task in before.tasks() if task.name not in kept]
     return f"left out because they cannot run on serverless: {quoted_list(removed)}" if removed else ""

@@ -38,7 +38,7 @@ _CONFLICTS = {
 
 
 class ParamSource:
-    """Base class of parameter sources; returns the parameters of the operation endlessly."""
+    """Base class of parameter sources, and returns the parameters of the operation endlessly."""
 
     def __init__(self, track: Track, params: Params, **kwargs: Any) -> None:
         self.track = track
@@ -59,7 +59,7 @@ class ParamSource:
         return None
 
     def params(self) -> Params:
-        """Returns the parameters of the next operation; raises `StopIteration` at the end."""
+        """Returns the parameters of the next operation. Raises `StopIteration` at the end."""
         return self._params
 
     def _client_params(self) -> Params:

@@ -1,6 +1,6 @@
 """The track for plug-ins: mutable objects with the names and the behaviour of Rally's.
 
-[`convert`] converts them from the frozen model and back.
+`convert` converts them from the frozen model and back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The names of Rally that track plug-ins import, served as `esrally` while they run ([`import_hook`]).
+"""The names of Rally that track plug-ins import, served as `esrally` while they run (`import_hook`).
 
 Only what public tracks use is provided. All submodules are imported here, because some tracks only write
 `import esrally` and then use `esrally.utils.net`.

@@ -155,7 +155,7 @@ class BuiltIn(Runner):
     operation_type = ""
 
     async def __call__(self, es: Any, params: Params) -> Any:
-        """Executes the operation; returns what Rally's runner of the type returns."""
+        """Executes the operation, and returns what Rally's runner of the type returns."""
         return await es.pacenote_execute(self.operation_type, params)
 
     def __repr__(self) -> str:
@@ -212,7 +212,7 @@ def mandatory(params: Any, key: str, op: object) -> Any:
 
 
 def escape(value: Any) -> str | None:
-    """Formats a value for a query string; returns None for None."""
+    """Formats a value for a query string, and returns None for None."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)

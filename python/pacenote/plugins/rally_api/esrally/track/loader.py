@@ -89,7 +89,7 @@ class DocumentSetPreparator:
         self._count(data, document_set)
 
     def prepare_bundled_document_set(self, document_set: Documents, data_root: str) -> bool:
-        """Prepares a data file if the folder contains it or its archive; returns False if it contains
+        """Prepares a data file if the folder contains it or its archive, and returns False if it contains
         neither.
         """
         names = [document_set.document_file, document_set.document_archive]

@@ -16,7 +16,7 @@ def download_http(
     expected_size_in_bytes: int | None = None,
     progress_indicator: Progress | None = None,
 ) -> int | None:
-    """Downloads a file over HTTP; returns its size in bytes."""
+    """Downloads a file over HTTP, and returns its size in bytes."""
     current_tools().download(url, local_path, expected_size_in_bytes)
     size = os.path.getsize(local_path)  # noqa: PTH202
     if progress_indicator is not None:
