@@ -143,7 +143,7 @@ def test_options_without_effect_are_accepted_and_retries_are_reported():
         ('{"default": {}, "other": 1}', "the options of a cluster must be an object", ""),
     ],
 )
-def test_invalid_options_are_refused(text, message, hint):
+def test_invalid_options_are_rejected(text, message, hint):
     with pytest.raises(UsageError) as caught:
         client_options(text)
     assert caught.value.message.startswith(f"--client-options: {message}")
@@ -190,7 +190,7 @@ def test_hosts_are_parsed_by_cluster(tmp_path: Path):
         ('[{"host": "h", "http_auth": "me:hunter2"}]', "--target-hosts: a host has no key 'http_auth'"),
     ],
 )
-def test_invalid_hosts_are_refused(text, message):
+def test_invalid_hosts_are_rejected(text, message):
     with pytest.raises(UsageError, match=message) as caught:
         hosts(text)
     assert "hunter2" not in caught.value.message

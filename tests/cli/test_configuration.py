@@ -147,7 +147,7 @@ def test_unused_keys_of_rally_are_reported_with_debug(configured, run):
     )
 
 
-def test_a_configuration_name_selects_another_rally_ini(configured, request_of, run, tmp_path):
+def test_a_configuration_name_selects_a_different_rally_ini(configured, request_of, run, tmp_path):
     configured(rally=RALLY)
     file = tmp_path / "rally" / ".rally" / "rally-ci.ini"
     file.write_text("[tracks]\nci.url = https://rally/ci\n[driver]\nserverless.mode = true\n")

@@ -16,7 +16,7 @@ import pytest
         (["--track=x", "--indices=,"], "--indices is empty"),
     ],
 )
-def test_invalid_options_of_create_track_are_refused(run, arguments, message):
+def test_invalid_options_of_create_track_are_rejected(run, arguments, message):
     code, out, err = run("create-track", *arguments)
     assert (code, out) == (2, "")
     assert message in err

@@ -1,4 +1,4 @@
-"""`pacenote download`: data from a real server; tests/e2e downloads an engine."""
+"""`pacenote download`: data from a real server. The tests in tests/e2e download an engine."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_mirror_and_a_cache_folder_are_used(run, track, server, tmp_path):
         (["--track=x", "--corpus-mirror=somewhere"], 2, "--corpus-mirror must be a URL or PREFIX=URL"),
     ],
 )
-def test_impossible_downloads_are_refused(run, arguments, code, message):
+def test_impossible_downloads_are_rejected(run, arguments, code, message):
     found, out, err = run("download", *arguments)
     assert (found, out) == (code, "")
     assert message in err
@@ -101,7 +101,7 @@ def test_offline_names_the_file(run, track):
 def test_progress_shows_rate_and_remaining_time():
     now = [100.0]
     estimator = ProgressEstimator(lambda: now[0])
-    # Bytes that an earlier run downloaded do not count towards the rate.
+    # Bytes downloaded by an earlier run do not count towards the rate.
     assert estimator.describe("downloading a", 1 << 30, 3 << 30) == "33 %"
     now[0] += 10
     assert estimator.describe("downloading a", 2 << 30, 3 << 30) == "66 %, 102.4 MiB/s, 10 s left"

@@ -1,4 +1,4 @@
-"""`pacenote info`: what it shows of a track."""
+"""`pacenote info`: the properties of a track that it shows."""
 
 
 def test_info_shows_data_challenges_and_tasks(run, books):

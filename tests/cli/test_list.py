@@ -52,7 +52,7 @@ def test_an_empty_home_has_no_races(run, home):
     assert not home.exists()
 
 
-def test_an_invalid_date_is_refused(run):
+def test_an_invalid_date_is_rejected(run):
     code, _, err = run("list", "races", "--from-date=2026-03-01")
     assert code == 2
     assert err.startswith("error: '2026-03-01' is not a date\nhint: dates are written yyyyMMdd")

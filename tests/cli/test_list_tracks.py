@@ -61,7 +61,7 @@ def test_tracks_of_a_repository_are_listed_and_shown(run, books):
 
 
 @pytest.mark.parametrize(("name", "what"), [("nonexistent", "does not exist"), ("file", "is not a folder")])
-def test_a_track_path_that_is_not_a_folder_is_refused(run, tmp_path, name, what):
+def test_a_track_path_that_is_not_a_folder_is_rejected(run, tmp_path, name, what):
     (tmp_path / "file").touch()
     code, out, err = run("list", "tracks", f"--track-path={tmp_path / name}")
     assert (code, out) == (2, "")

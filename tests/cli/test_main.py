@@ -1,4 +1,4 @@
-"""Exit codes, messages, and what starting the command line imports."""
+"""Exit codes, messages, and the modules that the command line imports at startup."""
 
 import io
 import os

@@ -114,7 +114,7 @@ def test_all_track_options_are_passed_to_the_request(run, fake_race, tmp_path):
     assert request_of(run, fake_race, "--exclude-tasks=a, tag:b").exclude_tasks == ("a", "tag:b")
 
 
-def test_a_configured_flag_can_be_switched_off(run, fake_race):
+def test_a_configured_flag_can_be_turned_off(run, fake_race):
     assert not request_of(run, fake_race, "--test-mode", "--no-test-mode").test_mode
 
 
@@ -202,7 +202,7 @@ def test_options_without_effect_are_reported(run, fake_race):
         ),
     ],
 )
-def test_contradictory_options_are_refused_before_the_race(run, fake_race, arguments, message):
+def test_contradictory_options_are_rejected_before_the_race(run, fake_race, arguments, message):
     requests = fake_race(lambda request, listener: record())
     code, _, err = run("race", *arguments)
     assert code == 2
@@ -210,7 +210,7 @@ def test_contradictory_options_are_refused_before_the_race(run, fake_race, argum
     assert requests == []
 
 
-def test_an_existing_race_id_is_refused_before_the_race(run, fake_race):
+def test_an_existing_race_id_is_rejected_before_the_race(run, fake_race):
     RaceStore().create(record("r1"))
     fake_race(lambda request, listener: record())
     code, _, err = run("race", "--track=x", "--race-id=r1")
@@ -250,7 +250,7 @@ def test_a_dry_run_shows_the_allocation_matrix_and_nothing_else(run, tmp_path):
         ("--car=16gheap,nonsense", "unknown car 'nonsense' in --car"),
     ],
 )
-def test_a_dry_run_refuses_what_the_race_would_refuse(run, option, message):
+def test_a_dry_run_rejects_what_the_race_would_reject(run, option, message):
     code, _, err = run("race", "--track=http_logs", "--dry-run", option)
     assert (code, message in err) == (2, True), err
 

@@ -1,4 +1,4 @@
-"""`pacenote validate-track`: valid tracks, and all problems of others."""
+"""`pacenote validate-track`: valid tracks, and all problems of invalid ones."""
 
 
 def test_a_valid_track(run, books):

@@ -1,4 +1,4 @@
-"""The bridge between driver and Python, through the built module, against a real socket."""
+"""The bridge between the driver and Python, tested through the built module and real sockets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OFFSETS_S = (0.0, 0.0125, 0.02)
 
 
 def echo(request: HttpRequest) -> HttpResponse:
-    """Reports the path and the length of the request."""
+    """Responds with the path and the length of the request."""
     document = {"took": 1, "errors": False, "path": request.target, "length": len(request.body)}
     return HttpResponse(200, json.dumps(document).encode(), (("X-Elastic-Product", "Elasticsearch"),))
 
@@ -63,7 +63,7 @@ def planned(name: str, work: TaskWork, pacing: TaskPacing) -> PlannedTask:
 
 
 def plan(port: int, *tasks: PlannedTask) -> str:
-    """A plan that runs all tasks in parallel."""
+    """Returns a plan that runs all tasks in parallel."""
     rows = tuple(ClientAllocation(number, (TaskAllocation(number, 0),)) for number in range(len(tasks)))
     target = Target((TargetHost("http", "127.0.0.1", port),), (), 5_000)
     settings = DriverSettings(1, OnError.CONTINUE)
@@ -177,8 +177,7 @@ def test_python_queues_schedules_and_runs_operations(port: int, tmp_path: Path) 
     assert (own.accounting.succeeded, own.accounting.requests, own.unit, own.work.done) == (3, 6, "hits", 15)
     samples = pq.read_table(tmp_path / "samples.parquet").to_pylist()
     scheduled = [sample for sample in samples if sample["task"] == "own"]
-    # The first offset is 0, which means immediately: the operation is due when the driver receives the
-    # offset.
+    # The first offset is 0, which means immediately: the operation is due when the driver receives it.
     assert 0 < scheduled[0]["due_ns"] <= scheduled[0]["sent_ns"]
     assert [sample["due_ns"] for sample in scheduled[1:]] == [round(offset * 1e9) for offset in OFFSETS_S[1:]]
     units = {sample["unit"] for sample in samples if sample["task"] == "own"}
@@ -201,7 +200,7 @@ def test_clients_are_equal_by_task_and_index() -> None:
     assert repr(RUNNER) == "ClientId(task=1, client=0)"
 
 
-def test_invalid_values_are_refused_with_a_message() -> None:
+def test_invalid_values_are_rejected_with_an_error_message() -> None:
     with pytest.raises(_core.CoreError, match='there is no error class "bad luck"'):
         _core.RunnerFailure("bad luck", "", "")
     with pytest.raises(_core.CoreError, match="-1 s: "):

@@ -1,4 +1,4 @@
-"""Unpacking archives with the Rust core: written by Python's own tools, damaged, and hostile."""
+"""Unpacking of archives by the Rust core: archives from Python's own tools, damaged and hostile ones."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_tar_names_that_need_an_extended_header(tmp_path: Path, form: int) -> No
 
 
 def test_tar_sizes_that_need_an_extended_header(tmp_path: Path) -> None:
-    """The header of a member of 16 GiB is read; the error is that the data is missing."""
+    """The header of a 16 GiB member is read; the error is that the data is missing."""
     for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         info = tarfile.TarInfo("data.json")
         info.size = 16 << 30
@@ -93,7 +93,7 @@ def test_zip_in_every_method(tmp_path: Path, method: int) -> None:
     assert unpack(archive, len(DATA)) == DATA
 
 
-def test_zip_that_was_written_as_a_stream(tmp_path: Path) -> None:
+def test_a_zip_that_was_written_as_a_stream(tmp_path: Path) -> None:
     class Pipe(io.RawIOBase):
         def __init__(self) -> None:
             self.written = bytearray()
@@ -137,7 +137,7 @@ def test_a_zip_with_zip64_records(tmp_path: Path) -> None:
         ("/tmp/data.json", "has an absolute path"),
     ],
 )
-def test_members_outside_the_folder_are_refused(tmp_path: Path, ending: str, name: str, reason: str) -> None:
+def test_members_outside_the_folder_are_rejected(tmp_path: Path, ending: str, name: str, reason: str) -> None:
     archive = tmp_path / f"data.json.{ending}"
     if ending == "zip":
         with zipfile.ZipFile(archive, "w") as out:
@@ -158,7 +158,7 @@ def test_members_outside_the_folder_are_refused(tmp_path: Path, ending: str, nam
         (tarfile.GNUTYPE_SPARSE, "is of a kind that Pacenote does not unpack"),
     ],
 )
-def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes, reason: str) -> None:
+def test_links_and_devices_in_a_tar_are_rejected(tmp_path: Path, kind: bytes, reason: str) -> None:
     info = tarfile.TarInfo("data.json")
     info.type, info.linkname = kind, "/etc/passwd"
     archive = tmp_path / "data.json.tar"
@@ -166,7 +166,7 @@ def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes, rea
     assert reason in refused(archive)
 
 
-def test_links_in_a_zip_are_refused(tmp_path: Path) -> None:
+def test_links_in_a_zip_are_rejected(tmp_path: Path) -> None:
     archive = tmp_path / "data.json.zip"
     info = zipfile.ZipInfo("data.json")
     info.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -237,7 +237,7 @@ def test_damage_inside_an_archive_is_detected(tmp_path: Path) -> None:
     assert "the checksum of a tar header is wrong" in refused(header)
 
 
-def test_huge_headers_are_refused(tmp_path: Path) -> None:
+def test_huge_headers_are_rejected(tmp_path: Path) -> None:
     """A name of several gigabytes would otherwise be held in memory."""
     info = tarfile.TarInfo("././@LongLink")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 8 << 30
@@ -246,7 +246,7 @@ def test_huge_headers_are_refused(tmp_path: Path) -> None:
     assert "a tar header is too long" in refused(archive)
 
 
-def test_encrypted_and_unknown_zip_methods_are_refused(tmp_path: Path) -> None:
+def test_encrypted_and_unknown_zip_methods_are_rejected(tmp_path: Path) -> None:
     archive = tmp_path / "data.json.zip"
     for at, value, reason in [
         (8, 1, "it is encrypted"),

@@ -1,6 +1,6 @@
-"""One home for all tests that start an engine, so that it is fetched and assembled once.
+"""One home folder for all tests that start an engine, so that it is downloaded and assembled only once.
 
-Downloads about 70 MB once; PACENOTE_TEST_HOME names a home folder that keeps them between runs.
+The download is about 70 MB; PACENOTE_TEST_HOME is a home folder in which it is kept between runs.
 """
 
 from __future__ import annotations
@@ -21,5 +21,5 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = Path(kept) if kept else tmp_path_factory.mktemp("home")
     yield folder
     if not kept:
-        # For root, the engine may be outside the home, where pytest does not clean up.
+        # For root, the engine may be outside the home folder, where pytest does not clean up.
         shutil.rmtree(create_layout(folder).root, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A track captured from a real cluster, a race with it, and captures that are aborted."""
+"""A track captured from a real cluster, a race with this track, and aborted captures."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_the_node_cannot_change_what_it_runs(cluster: EmbeddedCluster, home: Pat
 
 
 def test_the_second_start_reuses_everything(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
-    # The mirror does not exist, so that any download would fail.
+    # The mirror does not exist, so any download would fail.
     request = EngineRequest(home, tmp_path, maven_mirror="http://127.0.0.1:1", offline=True)
     before = {folder: folder.stat().st_ino for folder in create_layout(home).installs.iterdir()}
     installation = install_engine(request)

@@ -1,4 +1,4 @@
-"""Every operation type that an OpenSearch without plug-ins can answer, in one race against a real one.
+"""All operation types that OpenSearch supports without plug-ins, in one race with a real engine.
 
 `tests/operations/test_registry.py` checks that every type is raced here, or left out with a reason.
 """
@@ -49,12 +49,12 @@ LEFT_OUT = {
     **dict.fromkeys(("create-transform", "delete-transform", "start-transform"), _X_PACK),
     **dict.fromkeys(("esql", "esql-profile", "transform-stats", "wait-for-transform"), _X_PACK),
 }
-"""Type → why the engine of these tests cannot run it."""
+"""Operation type → the reason why the engine in these tests cannot run it."""
 
 
 @pytest.fixture(scope="module")
 def repository() -> Iterator[Path]:
-    """A folder for snapshots that the engine may write to, as any user."""
+    """Yields a folder for snapshots to which an engine of any user can write."""
     folder = Path(tempfile.mkdtemp(prefix="pacenote-snapshots-"))
     folder.chmod(0o777)
     yield folder
@@ -71,17 +71,17 @@ def cluster(
 
 
 def op(kind: str, **params: Any) -> dict[str, Any]:
-    """A task of one operation; keyword arguments are parameters, with underscores instead of dashes."""
+    """Returns an operation; keyword arguments are its parameters, with underscores instead of dashes."""
     return {"operation-type": kind, **{key.replace("_", "-"): value for key, value in params.items()}}
 
 
 def tasks(repository: Path) -> list[dict[str, Any]]:
-    """Operations in an order in which they can run, each as its own task."""
+    """Returns operations in an order in which they can run, each as a separate task."""
     return [*setting_up(), *indexing(), *reading(), *composing(), *keeping(repository), *tearing_down()]
 
 
 def types_in(operation: object) -> Iterator[str]:
-    """The types of an operation and of the operations in it."""
+    """Yields the types of an operation and of the operations inside it."""
     if isinstance(operation, Mapping):
         if "operation-type" in operation:
             yield operation["operation-type"]
@@ -180,7 +180,7 @@ def tearing_down() -> list[dict[str, Any]]:
 
 
 def write_track(folder: Path, operations: list[dict[str, Any]]) -> None:
-    """A track that runs the operations one after another."""
+    """Writes a track that runs the operations one after another."""
     mapping = {"properties": {"number": {"type": "integer"}, "@timestamp": {"type": "date"}}}
     files = {
         "index.json": {"settings": ONE_SHARD, "mappings": mapping},

@@ -1,7 +1,7 @@
-"""Unchanged public tracks, in test mode with generated data, on a real engine.
+"""Races of unchanged public tracks with a real engine, in test mode and with generated data.
 
-They are cloned from GitHub. Without access to it, set PACENOTE_PUBLIC_TRACKS to a folder with checkouts of
-rally-tracks and rally-eventdata-track.
+The tracks are cloned from GitHub. Without access to GitHub, set PACENOTE_PUBLIC_TRACKS to a folder with
+checkouts of rally-tracks and rally-eventdata-track.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNSUPPORTED = {
 
 @pytest.fixture(scope="session")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder that contains both repositories."""
+    """Returns the folder that contains both repositories."""
     given = os.environ.get("PACENOTE_PUBLIC_TRACKS")
     if given:
         return Path(given)

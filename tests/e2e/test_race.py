@@ -31,7 +31,7 @@ REAL_CORPUS = Path(__file__).parents[2].parent / "shared" / "data" / "http_logs-
 
 @dataclass
 class Pacenote:
-    """The command with its own home folder."""
+    """The `pacenote` command with its own home folder."""
 
     home: Path
 
@@ -54,7 +54,7 @@ class Pacenote:
         return pyarrow.parquet.read_table(self.home / "races" / race_id / f"{name}.parquet").to_pylist()
 
     def node_pids(self, owner: int) -> list[int]:
-        """Process ids of the engines that a process has registered."""
+        """Returns the process ids of the engines that a process has registered."""
         notes = [json.loads(note.read_text()) for note in create_layout(self.home).registry.glob("*.json")]
         return [note["process"]["pid"] for note in notes if note["owner"]["pid"] == owner and note["process"]]
 
@@ -92,7 +92,7 @@ def wait_for(condition: Callable[[], object], what: str) -> Any:
 
 
 def indexing(pacenote: Pacenote, race_id: str) -> Callable[[], bool]:
-    """Returns a function: whether the race has received replies to bulks for at least a second."""
+    """Returns a condition: the race has received replies to bulks for at least a second."""
     journal = pacenote.home / "races" / race_id / "series.jsonl"
     return lambda: journal.exists() and '"index-append"' in journal.read_text()
 
@@ -105,7 +105,7 @@ def test_one_command_races_a_real_engine(pacenote: Pacenote) -> None:
     ended = pacenote.run(*embedded("first"))
     assert ended.returncode == 0, ended.stderr
     race = pacenote.race("first")
-    # On a busy machine requests may leave late, which makes a race suspect, never void.
+    # On a busy machine, requests may be sent late, which makes a race suspect, but never void.
     assert race["verdict"]["state"] in ("valid", "suspect")
     assert all(task["error_rate"] == 0 for task in race["tasks"])
     assert sum(check["counted"] for check in race["documents"]) == 20_000
@@ -133,7 +133,7 @@ def test_every_request_is_in_the_race_folder(pacenote: Pacenote) -> None:
 
 
 def test_every_query_has_hits_on_the_generated_corpus(pacenote: Pacenote) -> None:
-    # A reply without hits has about 200 bytes; replies with documents or buckets are longer.
+    # A reply without hits has about 200 bytes; a reply with documents or buckets is longer.
     samples = pacenote.rows("first", "samples")
     for task in ("default", "term", "range", "200s-in-range", "400s-in-range", "desc_sort_timestamp"):
         assert min(row["bytes_in"] for row in samples if row["task"] == task) > 1_000, task
@@ -210,7 +210,7 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(pacenote: Pacenote
     assert sum(row["weight"] for row in stored) == result["work"]["done"]
 
 
-def test_an_engine_that_dies_is_named(pacenote: Pacenote) -> None:
+def test_an_engine_that_dies_is_reported(pacenote: Pacenote) -> None:
     process = pacenote.start(*embedded("bereft", docs=400_000))
     try:
         wait_for(indexing(pacenote, "bereft"), "bulks")

@@ -19,7 +19,7 @@ from pacenote.model.saturation import SaturationResult
 pytestmark = pytest.mark.engine
 
 SERVICE_S = 0.005
-"""Seconds that the server needs for a search; it runs one at a time, so that its limit is 200 per second."""
+"""Seconds that the server needs for a search; it runs one at a time, so its limit is 200 per second."""
 
 LIMIT = 1 / SERVICE_S
 
@@ -53,7 +53,7 @@ class OneAtATime:
                 lengths = [int(line.split(":")[1]) for line in lines if line.startswith("content-length:")]
                 await reader.readexactly(sum(lengths))
                 if "_search" in lines[0]:
-                    # Simulates the queue of a server with one worker: when this search will be done.
+                    # Computes when a server with one worker and a queue would finish this search.
                     self.free_at = max(self.free_at, self.loop.time()) + SERVICE_S
                     await asyncio.sleep(self.free_at - self.loop.time())
                 writer.write(reply(lines[0]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from shape.sources import RUST_TEXT, blank, end_of_body, parse, product_sources
 
 Graph = dict[Path, set[Path]]
-"""File → the files that it imports."""
+"""A file → the files that it imports."""
 
 _USE = re.compile(r"\b(?P<public>pub(?:\([^)]*\))?\s+)?use\s+(?P<tree>[^;]+);")
 _PATH = re.compile(r"(?<![\w:.])[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)+")
@@ -17,7 +17,7 @@ _TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:#!?\[[^\]]*\]\s*)*(?:pub(?:\([
 
 
 def python_imports(package: Path) -> Graph:
-    """The imports between the files of a Python package."""
+    """Returns the imports between the files of a Python package."""
     modules = {_python_name(path, package): path for path in sorted(package.rglob("*.py"))}
     graph: Graph = {}
     for name, path in modules.items():
@@ -28,7 +28,7 @@ def python_imports(package: Path) -> Graph:
 
 
 def imported_modules(tree: ast.Module, package: str, root: str = "pacenote") -> Iterator[str]:
-    """Full names of what a module of `package` imports, by statement or by name (`import_module`)."""
+    """Yields the full names that a module of `package` imports, by statement or by `import_module`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -46,32 +46,32 @@ def _python_name(path: Path, package: Path) -> str:
 
 
 def _python_file(name: str, modules: Mapping[str, Path]) -> Path | None:
-    """The file of the longest part of a full name that is a module of the package."""
+    """Returns the file of the longest prefix of a full name that is a module of the package."""
     while name and name not in modules:
         name = name.rpartition(".")[0]
     return modules.get(name)
 
 
 Name = tuple[str, ...]
-"""A Rust path in parts, such as `("crate", "transport", "Head")`; that of a module has no `crate`."""
+"""The parts of a Rust path, such as `("crate", "transport", "Head")`; module paths have no `crate`."""
 
 
 @dataclass
 class _RustFile:
-    """A Rust file with the names that its `use` declarations bring into scope."""
+    """A Rust file, with the names that its `use` declarations bring into scope."""
 
     path: Path
     module: Name
     text: str
     uses: dict[str, Name] = field(default_factory=dict)
-    """Name in this file → path, relative to this module unless its first part says otherwise."""
+    """Name in this file → its path, relative to this module unless the first part says otherwise."""
     globs: list[Name] = field(default_factory=list)
     reexports: set[str] = field(default_factory=set)
     """Names that `pub use` only re-exports."""
 
 
 def rust_imports(crate: Path) -> Graph:
-    """The imports between the files of a crate.
+    """Returns the imports between the files of a crate.
 
     A name that a `mod.rs` re-exports counts as an import of the file that defines it. The re-export
     itself, `mod` declarations and test modules do not count.
@@ -106,7 +106,7 @@ def _rust_file(path: Path, crate: Path) -> _RustFile:
 
 
 def without_tests(text: str) -> str:
-    """Rust code in which spaces replace the test modules."""
+    """Returns Rust code with its test modules replaced by spaces."""
     for found in reversed(list(_TEST_MODULE.finditer(text))):
         end = end_of_body(text, found.end())
         if end is not None:
@@ -117,7 +117,7 @@ def without_tests(text: str) -> str:
 
 
 def _use_tree(tree: str, prefix: Name = ()) -> Iterator[tuple[str, Name]]:
-    """The names that a use tree brings into scope, each with its path; `*` for all names of a module."""
+    """Yields the names that a use tree brings into scope, with their paths; `*` is all names of a module."""
     tree = tree.strip()
     head, brace, rest = tree.partition("{")
     if brace:
@@ -140,7 +140,7 @@ def _parts(path: str) -> Name:
 
 
 def _branches(text: str) -> Iterator[str]:
-    """Splits at the commas that are not within braces."""
+    """Splits a text at the commas that are not inside braces."""
     depth = start = 0
     for index, sign in enumerate(text):
         depth += {"{": 1, "}": -1}.get(sign, 0)
@@ -154,7 +154,7 @@ def _branches(text: str) -> Iterator[str]:
 def _resolve(
     path: Name, one: _RustFile, files: Mapping[Name, _RustFile], seen: frozenset[Name] = frozenset()
 ) -> _RustFile | None:
-    """The file that defines the item of a path in a file; None if the item is not of this crate."""
+    """Returns the file that defines the item of a path in a file, or None if it is not in this crate."""
     first, rest = path[0], path[1:]
     if first == "crate":
         module: Name = ()
@@ -176,7 +176,7 @@ def _resolve(
 def _defining(
     one: _RustFile, rest: Name, files: Mapping[Name, _RustFile], seen: frozenset[Name]
 ) -> _RustFile | None:
-    """The file that a module's name comes from: the module itself, unless it re-exports the name."""
+    """Returns the file from which a module's name comes: the module, unless it re-exports the name."""
     key = (*one.module, *rest)
     if not rest or key in seen:
         return one

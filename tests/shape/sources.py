@@ -1,4 +1,4 @@
-"""The files of the repository and their functions, as the guards read them."""
+"""Reads the files of the repository and their functions for the guards."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ _RUST_BRACKET = re.compile(r"[()\[\]{};]")
 
 @dataclass(frozen=True)
 class Function:
-    """A function with its measurements; `parameters` and `nesting` are measured in Python only."""
+    """A function with its measurements; `parameters` and `nesting` are measured only in Python."""
 
     name: str
     lines: int
@@ -36,25 +36,25 @@ class Function:
 
 @cache
 def tracked() -> tuple[Path, ...]:
-    """Every file of the repository that git tracks or does not ignore."""
+    """Returns every file of the repository that git tracks or does not ignore."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return tuple(path for path in map(ROOT.joinpath, listed.splitlines()) if path.is_file())
 
 
 def files(ending: str) -> list[Path]:
-    """Files of the repository whose names have this ending."""
+    """Returns the files of the repository whose names end with `ending`."""
     return [path for path in tracked() if path.name.endswith(ending)]
 
 
 def label(path: Path) -> str:
-    """The path of a file below the root."""
+    """Returns the path of a file relative to the root."""
     return path.relative_to(ROOT).as_posix()
 
 
 @cache
 def product_sources(crate: Path) -> tuple[Path, ...]:
-    """The Rust files of a crate that are part of the product: no modules that are built for tests only."""
+    """Returns a crate's Rust files, without modules that are built only for tests."""
     paths = sorted((crate / "src").rglob("*.rs"))
     tests = set()
     for path in paths:
@@ -65,12 +65,12 @@ def product_sources(crate: Path) -> tuple[Path, ...]:
 
 @cache
 def parse(path: Path) -> ast.Module:
-    """The syntax tree of a Python file."""
+    """Parses a Python file."""
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
 def python_functions(path: Path) -> Iterator[Function]:
-    """Functions and methods of a Python file, nested ones included."""
+    """Yields the functions and methods of a Python file, including nested ones."""
     for node in ast.walk(parse(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -103,7 +103,7 @@ def _depth(statement: ast.stmt) -> int:
 
 
 def rust_functions(path: Path) -> Iterator[Function]:
-    """Functions of a Rust file that have a body, nested ones included."""
+    """Yields the functions of a Rust file that have a body, including nested ones."""
     text = RUST_TEXT.sub(blank, path.read_text("utf-8"))
     for found in _RUST_FUNCTION.finditer(text):
         end = end_of_body(text, found.end())
@@ -112,12 +112,12 @@ def rust_functions(path: Path) -> Iterator[Function]:
 
 
 def blank(found: re.Match[str]) -> str:
-    """Replaces a match by spaces and keeps its line breaks."""
+    """Replaces a match with spaces, but keeps its line breaks."""
     return re.sub(r"[^\n]", " ", found[0])
 
 
 def end_of_body(text: str, start: int) -> int | None:
-    """Where the body of the item whose name ends at `start` ends; None if the item has no body."""
+    """Returns the end of the body of the item whose name ends at `start`, or None if it has no body."""
     brackets = braces = 0
     for found in _RUST_BRACKET.finditer(text, start):
         match found[0]:

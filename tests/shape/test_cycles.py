@@ -14,7 +14,7 @@ CRATE_NAMES = sorted(path.parent.name for path in CRATES.glob("*/Cargo.toml"))
 
 
 def cycle(graph: Graph) -> list[Path]:
-    """The files of one import cycle, the first again at the end; empty if there is none."""
+    """Returns the files of one import cycle, ending with the first again, or an empty list."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -24,7 +24,7 @@ def cycle(graph: Graph) -> list[Path]:
 
 @cache
 def graph_of(crate: str) -> Graph:
-    """The imports between the files of a crate."""
+    """Returns the imports between the files of a crate."""
     return rust_imports(CRATES / crate)
 
 

@@ -25,7 +25,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)", re.MUL
 _CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
 
-# In parts, so that this file does not contain them.
+# The patterns are split so that this file does not match them.
 _LOCAL = re.compile(
     "|".join((
         "/" + r"work/[a-z]",
@@ -40,19 +40,19 @@ _LOCAL = re.compile(
 
 
 def links(text: str) -> Iterator[str]:
-    """Targets of the links of a page, outside code."""
+    """Yields the targets of a page's links, except those in code."""
     for inline, reference in _LINK.findall(_CODE.sub("", text)):
         yield inline or reference
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page, as GitHub derives them from headings."""
+    """Returns the anchors of a page, as GitHub derives them from its headings."""
     headings = _HEADING.findall(page.read_text("utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def broken(page: Path) -> Iterator[str]:
-    """Broken relative links of a page."""
+    """Yields the broken relative links of a page."""
     for link in links(page.read_text("utf-8")):
         if re.match(r"[a-z]+:", link):
             continue

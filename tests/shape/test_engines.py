@@ -20,11 +20,11 @@ ALLOWED = {
     "python/pacenote/cli/track_options.py": "the values of `--build-flavor`",
     "python/pacenote/python_tasks/results.py": "a Python package with this name",
 }
-"""Files and folders with the name of an engine or flavor as a value, with the reason."""
+"""Files and folders that may contain the name of an engine or flavor as a value, with the reason."""
 
 
 def names_in(tree: ast.AST) -> set[str]:
-    """Names of engines and flavors that are values of their own, not part of a text."""
+    """Returns the names of engines and flavors that are complete values, not parts of a text."""
     return {
         node.value
         for node in ast.walk(tree)
@@ -46,7 +46,7 @@ def test_only_one_module_knows_engines_by_name():
 
 
 def engines_compared_in(tree: ast.AST) -> set[str]:
-    """Constants with the names of engines that are compared with something."""
+    """Returns the constants with names of engines that are compared with something."""
     return {
         operand.id if isinstance(operand, ast.Name) else operand.attr
         for node in ast.walk(tree)

@@ -55,7 +55,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "__main__": {"cli"},
     "__init__": set(),
 }
-"""Package or module of Pacenote → the packages of Pacenote that it may import besides itself."""
+"""Package or module of Pacenote → the other packages of Pacenote that it may import."""
 
 RUST_MAY_DEPEND: Mapping[str, set[str]] = {
     "plan": set(),
@@ -74,13 +74,13 @@ PURE = ("plan", "record", "corpus", "stats")
 
 
 def part_of(path: Path) -> str:
-    """The package or module of Pacenote that a file belongs to."""
+    """Returns the package or module of Pacenote to which a file belongs."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 @cache
 def imports() -> dict[str, set[str]]:
-    """Package or module of Pacenote → the packages and modules that it imports."""
+    """Maps each package or module of Pacenote to the packages and modules that it imports."""
     found: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         package = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
@@ -96,7 +96,7 @@ def imports() -> dict[str, set[str]]:
 
 
 def dependencies() -> dict[str, set[str]]:
-    """Crate → its build dependencies; crates of Pacenote without their prefix."""
+    """Maps each crate to its build dependencies; crates of Pacenote are named without their prefix."""
     found = {}
     for manifest in CRATES.glob("*/Cargo.toml"):
         tables = tomllib.loads(manifest.read_text())

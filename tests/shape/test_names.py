@@ -131,24 +131,24 @@ _RUST_ITEM = re.compile(r"\b(?:struct|enum|union|trait|type|fn|mod)\s+(\w+)")
 
 @cache
 def rust_code(path: Path) -> str:
-    """A Rust file without comments, strings and test modules."""
+    """Returns the code of a Rust file without comments, strings and test modules."""
     return without_tests(RUST_TEXT.sub(blank, path.read_text("utf-8")))
 
 
 def rust_files() -> Iterator[Path]:
-    """The Rust files of all crates, without modules that are built for tests only."""
+    """Yields the Rust files of all crates, without modules that are built only for tests."""
     for manifest in CRATES.glob("*/Cargo.toml"):
         yield from product_sources(manifest.parent)
 
 
 def rust_types() -> Iterator[tuple[str, Path]]:
-    """Public types of the crates."""
+    """Yields the public types of the crates."""
     for path in rust_files():
         yield from ((name, path) for name in _RUST_TYPE.findall(rust_code(path)))
 
 
 def python_types() -> Iterator[tuple[str, Path]]:
-    """Public classes at the top level of the modules of the package."""
+    """Yields the public top-level classes of the package's modules."""
     for path in PACKAGE.rglob("*.py"):
         if path.is_relative_to(RALLY_API):
             continue
@@ -157,7 +157,7 @@ def python_types() -> Iterator[tuple[str, Path]]:
 
 
 def items() -> Iterator[tuple[str, Path]]:
-    """Types, functions and modules of both languages, private ones too."""
+    """Yields the types, functions and modules of both languages, including private ones."""
     for path in rust_files():
         yield path.stem, path
         yield from ((name, path) for name in _RUST_ITEM.findall(rust_code(path)))
@@ -171,7 +171,7 @@ def items() -> Iterator[tuple[str, Path]]:
 
 
 def duplicates(types: Iterator[tuple[str, Path]]) -> dict[str, list[str]]:
-    """Names that more than one type has, with the files of these types."""
+    """Returns the names that several types share, with the files of these types."""
     found: dict[str, list[str]] = {}
     for name, path in types:
         found.setdefault(name, []).append(label(path))

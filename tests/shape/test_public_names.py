@@ -1,7 +1,7 @@
-"""What the package exports, and how long importing it takes.
+"""Guards on the names that the package exports and on the time that importing it takes.
 
 The interfaces are the command line, the race folder and the plan document; the package exports nothing.
-tests/cli/test_main.py names the modules that must not be imported at start-up.
+tests/cli/test_main.py lists the modules that must not be imported at startup.
 """
 
 import ast
@@ -18,7 +18,7 @@ START_UP_MS = 150
 
 
 def names_of(tree: ast.Module) -> list[str]:
-    """Names without a leading underscore that a module defines or imports at its top level."""
+    """Returns the names without a leading underscore that a module defines or imports at top level."""
     found = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -57,9 +57,9 @@ def test_imports_are_quick(module):
 
 
 def import_ms(module: str) -> float:
-    """CPU time of an import in a new process in milliseconds, without the start of Python.
+    """Measures the CPU time of an import in a new process, in milliseconds, without Python's startup.
 
-    CPU time, and the least of several, since the load of the host must not matter.
+    Tests use CPU time, and the smallest of several values, because the load on the host must not matter.
     """
     code = f"import time; t = time.process_time(); import {module}; print((time.process_time() - t) * 1000)"
     done = subprocess.run(

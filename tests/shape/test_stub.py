@@ -14,7 +14,7 @@ STUB = PACKAGE / "_core.pyi"
 
 
 def test_the_stub_is_the_built_module(tmp_path):
-    """Except for one deliberate difference, which shows that the comparison works."""
+    """The stub has one deliberate difference, which shows that the comparison works."""
     package = tmp_path / "pacenote"
     package.mkdir()
     (package / "__init__.pyi").touch()

@@ -10,16 +10,16 @@ WITHOUT_MODULE = {
     "tests/shape/": "guards of the repository",
     "tests/store/test_earlier_races.py": "races that earlier versions stored, read by the whole package",
 }
-"""Test files and folders that test more than one module, with what they test."""
+"""Test files and folders that are not named after a module, with what they test."""
 
 
 def modules(package: Path) -> set[str]:
-    """The modules and packages of a package, at any depth."""
+    """Returns the names of the modules and packages in a package, at any depth."""
     return {path.stem for path in package.rglob("*") if path.suffix == ".py" or path.is_dir()}
 
 
 def module_names(test: Path) -> set[str]:
-    """The names that a test file may be named after: `test_run_tls.py` after `run_tls` or `run`."""
+    """Returns the modules after which a test file may be named: `run_tls` or `run` for `test_run_tls.py`."""
     parts = test.stem.removeprefix("test_").split("_")
     return {"_".join(parts[:count]) for count in range(1, len(parts) + 1)}
 

@@ -8,7 +8,7 @@ from pacenote.model.track import Corpus
 
 
 def in_test_mode(corpus: Corpus) -> Corpus:
-    """A corpus as test mode changes it: small files of 1,000 documents."""
+    """Returns a corpus as changed by test mode: with small files of 1,000 documents."""
     return dataclasses.replace(
         corpus,
         documents=tuple(

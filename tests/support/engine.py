@@ -11,7 +11,7 @@ SUCCESS: Mapping[str, Any] = {"took": 1, "timed_out": False, "_shards": {"failed
 
 
 def engine_document(target: str, version: Mapping[str, str] = OPENSEARCH) -> dict[str, Any]:
-    """The body of the response to a request for path and query `target`."""
+    """Returns the body of the response to a request for `target`, a path with its query."""
     if target == "/":
         return {"cluster_name": "c", "version": dict(version)}
     if target.startswith("/_nodes"):

@@ -21,20 +21,20 @@ class FileServer:
     headers: dict[str, str] = field(default_factory=dict)
     """Additional headers; each line of a value is sent as a separate header."""
     statuses: list[int] = field(default_factory=list)
-    """Statuses of the next responses, instead of the file."""
+    """Statuses that the next requests are answered with instead of the file."""
     cut_after: list[int] = field(default_factory=list)
-    """Bytes after which the connections of the next responses are closed."""
+    """Numbers of bytes after which the connections of the next responses are closed."""
     ranges: bool = True
     etag: bool = True
     redirects: dict[str, str] = field(default_factory=dict)
-    """Path → URL that requests for it are redirected to."""
+    """Path → URL to which requests for it are redirected."""
     excess_length: int = 0
-    """Bytes by which the announced length is too large."""
+    """Number of bytes by which the announced length is too large."""
     on_request: Callable[[int], None] = lambda number: None
-    """Called with the number of each request before it is answered."""
+    """Called with the number of each request before the request is answered."""
     requests: list[HttpRequest] = field(default_factory=list)
     sent: int = 0
-    """Bytes of all bodies."""
+    """Total size of all bodies sent, in bytes."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     url: str = ""
 
@@ -42,7 +42,7 @@ class FileServer:
         return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
 
     def requested_ranges(self) -> list[str]:
-        """The Range headers of all requests."""
+        """Returns the Range headers of all requests."""
         return [request.headers.get("range", "") for request in self.requests]
 
     def respond(self, request: HttpRequest) -> HttpResponse:
@@ -56,7 +56,7 @@ class FileServer:
             return self._file(request.headers)
 
     def _status(self, path: str) -> int:
-        """The status to answer with instead of the file; 0 for the file."""
+        """Returns the status to answer with, or 0 to send the file."""
         if self.statuses:
             return self.statuses.pop(0)
         if path in self.redirects:

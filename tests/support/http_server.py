@@ -1,4 +1,4 @@
-"""The HTTP server of all tests: real sockets on loopback, and a function that answers requests."""
+"""The HTTP server for all tests: real sockets on loopback, and a function that answers requests."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class HttpResponse:
     status: int = 200
     body: bytes = b""
     headers: Headers = ()
-    """A Content-Length among them replaces the correct one."""
+    """A Content-Length header among them replaces the correct one."""
     close: bool = False
     """Whether the connection is closed after the response."""
     tunnel_port: int | None = None
-    """For CONNECT: the port on loopback that bytes are forwarded to."""
+    """For CONNECT: the port on loopback to which bytes are forwarded."""
 
 
 Respond = Callable[[HttpRequest], HttpResponse]
@@ -81,7 +81,7 @@ class HttpServer:
         return f"http://{self.address}"
 
     def count(self, line: str) -> int:
-        """Number of requests with this line that the server received."""
+        """Returns the number of requests with this line that the server received."""
         return sum(1 for request in self.requests if request.line == line)
 
 
@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(headers.get("content-length", 0)))
         request = HttpRequest(self.command, self.path, headers, body)
         self.state.requests.append(request)
-        # Called on the class, so that the function is not bound as a method.
+        # Called through the class, so that the function is not bound as a method.
         response = type(self).respond(request)
         self.send_response(response.status)
         if not response.tunnel_port and all(name != "content-length" for name, _ in response.headers):
@@ -147,11 +147,11 @@ for _method in ("GET", "POST", "PUT", "DELETE", "HEAD", "CONNECT"):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    # If the queue is full, the client retries its connection only after a second.
+    # If the queue is full, a client tries to connect again only after a second.
     request_queue_size = 64
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Reports errors of `respond`; failures of handshakes and connections belong to the tests."""
+        """Reports errors in `respond`; failed handshakes and connections are part of the tests."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -167,7 +167,7 @@ def http_server(
     with type("Server", (_Server,), {"address_family": family})((host, 0), handler) as server:
         state.port = server.server_address[1]
         if tls:
-            # The thread of a connection does its handshake, so that it does not block other connections.
+            # Each connection's thread does its handshake, so that it does not block other connections.
             server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
@@ -179,7 +179,7 @@ def http_server(
 
 
 class ScriptedServer:
-    """Answers by path: the responses of a path in turn, the last one for all further requests."""
+    """Answers by path: with the responses of the path in turn, and with the last one from then on."""
 
     def __init__(self) -> None:
         self._responses: dict[str, list[HttpResponse]] = {}
@@ -211,7 +211,7 @@ class ScriptedServer:
         )
 
     def count(self, target: str) -> int:
-        """Number of requests that a target received."""
+        """Returns the number of requests for a target."""
         return sum(1 for request in self.requests if request.target == target)
 
     def respond(self, request: HttpRequest) -> HttpResponse:

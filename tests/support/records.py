@@ -31,7 +31,7 @@ _ENOUGH = {50.0: 6, 90.0: 37, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
 
 
 def times(count: int = 50_000, p50: float = 2.0, p99: float = 8.0) -> DurationSummary:
-    """A distribution of `count` times; percentiles without enough samples are not supported."""
+    """Returns a distribution of `count` times; percentiles without enough samples are not supported."""
     values = {50.0: p50, 90.0: p50 * 2, 99.0: p99, 99.9: p99 * 1.5, 99.99: p99 * 2, 100.0: p99 * 3}
     percentiles = tuple(_percentile(q, ms, count) for q, ms in values.items())
     return DurationSummary(
