@@ -389,7 +389,7 @@ class OperationExecuted:
 
     @property
     def failure(self) -> RunnerFailure | None:
-        """Why the operation failed, or None for a success."""
+        """The failure of the operation, or None for a success."""
 
 @final
 class RaceEnded:

@@ -27,7 +27,7 @@ from pacenote.net.rest import RestClient
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """What to create a track from: indices or data streams, not both."""
+    """The sources to create a track from: indices or data streams, not both."""
 
     name: str
     """Name of the track."""

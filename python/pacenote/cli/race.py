@@ -348,7 +348,7 @@ def _add_pacing_options(parser: Parser) -> None:
     )
     parser.add_flag(
         "--open-loop",
-        help="clients of a task with a target rate share its schedule, so that slow replies do not delay it",
+        help="clients of a task with a target rate share its schedule, so slow replies do not delay it",
     )
     parser.add_argument(
         "--max-connections",

@@ -59,7 +59,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class SourceFailure:
-    """Why a file could not be downloaded from one source."""
+    """The reason why a file could not be downloaded from one source."""
 
     source: RemoteFile
     """The source."""

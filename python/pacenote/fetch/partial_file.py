@@ -1,4 +1,4 @@
-"""A file that is being downloaded, and its state file, so that an interrupted download can be continued.
+"""A file that is being downloaded, and the state file from which an interrupted download continues.
 
 Both are hidden files in the folder of the target. Their names contain a hash of the URL, so data from two
 servers is never mixed.

@@ -214,7 +214,7 @@ class _Search:
                 "for the percentiles of the objective"
             )
         if self._sends_files:
-            notes.append("the data is sent repeatedly, so that the index grows from probe to probe")
+            notes.append("the data is sent repeatedly, so the index grows from probe to probe")
         return notes
 
     def _prepare(self) -> DriveResult | None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """How TLS connections are made. All files are in PEM format."""
+    """The settings of TLS connections. All files are in PEM format."""
 
     ca_file: str | None = None
     """Certificate authorities accepted for the hosts; None means those of the system."""
@@ -40,10 +40,10 @@ class ClientOptions:
     """Timeout of requests that do not set their own, in seconds."""
 
     use_ssl: bool | None = None
-    """Whether connections use TLS; None means that the URL of each host decides."""
+    """Whether connections use TLS; None means that the URL of each host determines this."""
 
     tls: TlsOptions = TlsOptions()
-    """How TLS connections are made."""
+    """The settings of TLS connections."""
 
     authorization: str | None = field(default=None, repr=False)
     """The value of the authorization header; secret."""

@@ -37,7 +37,7 @@ class ClockStep:
     """When the jump was detected, in seconds since the driver started."""
 
     by_s: float
-    """How far the clock jumped, in seconds."""
+    """Size of the jump in seconds."""
 
 
 def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:

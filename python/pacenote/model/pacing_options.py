@@ -19,7 +19,7 @@ class PacingOptions:
     """The options of a race that change how tasks with a target rate are driven."""
 
     open_loop: bool = False
-    """Whether the clients of a task share its schedule, so that a slow request does not delay others."""
+    """Whether the clients of a task share its schedule, so a slow request does not delay others."""
 
     max_connections: int | None = None
     """How many clients an open-loop task has; None means the number in the track."""

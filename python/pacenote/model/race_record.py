@@ -125,7 +125,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class RecordedClient:
-    """How the driver connected to the cluster, without secrets."""
+    """The driver's connection to the cluster, without secrets."""
 
     hosts: tuple[str, ...] = ()
     """URLs of the cluster."""
@@ -205,7 +205,7 @@ class Verdict:
     """`valid`, `suspect` or `void`."""
 
     reasons: tuple[str, ...] = ()
-    """Why the verdict is not `valid`: one sentence per reason, with the task and the value."""
+    """The reasons why the verdict is not `valid`: one sentence each, with the task and the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +257,13 @@ class RaceRecord:
     """The host of the driver."""
 
     client: RecordedClient = field(default_factory=RecordedClient)
-    """How the driver connected to the cluster."""
+    """The driver's connection to the cluster."""
 
     seed: int = 42
     """The seed of the race."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
-    """How tasks with a target rate were paced."""
+    """The pacing of tasks with a target rate."""
 
     max_error_rate: float = 0.01
     """The error rate above which the race is void, as a fraction from 0 to 1."""

@@ -93,7 +93,7 @@ class RaceRequest:
     """Hosts of the cluster under test, empty unless specified; they may contain credentials."""
 
     client: ClientOptions = ClientOptions()
-    """How the driver connects to the cluster."""
+    """The options for connecting to the cluster."""
 
     additional_clusters: tuple[AdditionalCluster, ...] = ()
     """Further clusters that runners can use."""
@@ -117,7 +117,7 @@ class RaceRequest:
     """Which individual samples are stored."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
-    """How tasks with a target rate are driven."""
+    """The pacing of tasks with a target rate."""
 
     corpus: CorpusChoice | None = None
     """Where data comes from; None means the declared corpus if it is available, otherwise another source that

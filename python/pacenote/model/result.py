@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pacenote.model.codec import decode, encode
 
 EndedBy = Literal["iterations", "time", "source", "completed-by", "stopped", "aborted"]
-"""Why a task ended."""
+"""The reason why a task ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class TaskResult:
     errors: tuple[FailureGroup, ...]
     """Failures, most frequent first, warm-up included."""
     ended_by: EndedBy
-    """Why the task ended."""
+    """The reason why the task ended."""
     open_loop: bool = False
     """Whether its clients shared one schedule; `clients` is then the maximum number of busy connections."""
     underruns: int = 0
@@ -359,8 +359,8 @@ class RaceProgress:
 
 
 def percentiles_for(count: int) -> tuple[float, ...]:
-    """Returns the percentiles (0 to 100) that are shown for `count` values: Rally's rule, so that reports
-    have the same rows.
+    """Returns the percentiles (0 to 100) that are shown for `count` values: Rally's rule, so reports have the
+    same rows.
     """
     extra = {10: 90.0, 100: 99.0, 1_000: 99.9, 10_000: 99.99}
     if count <= 0:

@@ -22,8 +22,8 @@ ProbeOutcome = Literal["passed", "failed", "void"]
 """Result of a probe: the engine kept up, it did not, or the driver could not generate the load."""
 
 LimitedBy = Literal["engine", "driver", "range", "search", "nothing"]
-"""Why the result is not higher: the engine, the driver, the highest allowed rate, a search that ended early,
-or no rate that passed.
+"""The reason why the result is not higher: the engine, the driver, the highest allowed rate, a search that
+ended early, or that no rate passed.
 """
 
 
@@ -94,7 +94,7 @@ class Probe:
     """Whether the rate passed."""
 
     reasons: tuple[str, ...]
-    """Why it did not pass, one message each."""
+    """The reasons why it did not pass, one message each."""
 
     def at(self, q: float) -> Percentile | None:
         """Returns the latency at percentile `q` (0 to 100), or None if it was not computed."""
@@ -199,7 +199,7 @@ class SaturationResult:
     """The lowest rate at which no probe passed, in operations per second."""
 
     limited_by: LimitedBy = "search"
-    """Why the result is not higher."""
+    """The reason why the result is not higher."""
 
     levels: tuple[ConcurrencyLevel, ...] = ()
     """Measurements of the closed loop."""

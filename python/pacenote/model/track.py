@@ -96,7 +96,7 @@ class ComponentTemplate:
 
 @dataclass(frozen=True, slots=True)
 class CorpusGenerator:
-    """How to generate a corpus instead of downloading it; Pacenote adds this to the track format."""
+    """The generator of a corpus that is not downloaded; Pacenote's addition to the track format."""
 
     name: str
     """The name of a generator of `crates/corpus`."""
@@ -181,7 +181,7 @@ class Corpus:
     """Metadata of the corpus."""
 
     generator: CorpusGenerator | None = None
-    """How to generate it, or None if it can only be downloaded."""
+    """Its generator, or None if it can only be downloaded."""
 
     params: JsonObject = field(default_factory=dict)
     """All keys, unchanged from the track."""
@@ -208,7 +208,7 @@ class CorpusFile:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a task does: an operation type with its parameters."""
+    """The work of a task: an operation type with its parameters."""
 
     name: str
     """The name of the operation."""
@@ -261,7 +261,7 @@ class Task:
     """Seconds between two operations over all clients, as an alternative to a target rate."""
 
     schedule: str = "deterministic"
-    """How operations with a target rate are spaced: a built-in schedule or a scheduler of a plug-in."""
+    """The spacing of operations with a target rate: a built-in schedule or a scheduler of a plug-in."""
 
     tags: tuple[str, ...] = ()
     """Tags that filters can select."""

@@ -65,4 +65,4 @@ class TrackRequest:
     """Whether the user operates the serverless cluster."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
-    """How tasks with a target rate are paced."""
+    """The pacing of tasks with a target rate."""

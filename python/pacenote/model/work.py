@@ -90,7 +90,7 @@ Check = CheckStatus | CheckSearch | CheckHealth | CheckCondition | CheckEmpty | 
 
 
 class Comparison(enum.Enum):
-    """How an assertion compares the value of a response with the expected one."""
+    """The comparison of a value in a response with the expected one."""
 
     LESS = "<"
     LESS_OR_EQUAL = "<="
@@ -108,7 +108,7 @@ class Assertion:
     paths: tuple[str, ...]
     """Paths, each of keys joined by dots; the first path with a value is used. Never empty."""
     condition: Comparison
-    """How the value compares with the expected one."""
+    """The comparison with the expected value."""
     value: str | int | float | bool
     """The expected value."""
 
@@ -135,7 +135,7 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class PollPolicy:
-    """How a request is repeated until its check succeeds."""
+    """The rule by which a request is repeated until its check succeeds."""
 
     every_s: float
     """Seconds between a response whose check fails and the next request."""
@@ -232,7 +232,7 @@ class BulkFile:
     documents: int
     """Number of documents, which must be exactly that of the file."""
     action: PlannedActionLines
-    """How the action lines of the documents are created."""
+    """The origin of the documents' action lines."""
     corpus: int = 0
     """Position of the corpus among the corpora of the bulk, from 0."""
 
@@ -256,7 +256,7 @@ class IngestDocuments:
 
 
 IngestLimit = IngestShare | IngestDocuments
-"""How much of its corpora a bulk operation sends."""
+"""The part of its corpora that a bulk operation sends."""
 
 
 class IdOrder(enum.Enum):
@@ -267,7 +267,7 @@ class IdOrder(enum.Enum):
 
 
 class OnConflict(enum.Enum):
-    """What a bulk does with a document whose id it has sent before."""
+    """The action of a bulk for a document whose id it has sent before."""
 
     INDEX = "index"
     UPDATE = "update"
@@ -301,13 +301,13 @@ class BulkWork:
     bulk_size: int
     """Documents per request; at least 1."""
     limit: IngestLimit
-    """How much of the corpora is sent by all clients together."""
+    """The part of the corpora that all clients together send."""
     looped: bool
     """Whether a client starts again when its range is exhausted."""
     conflicts: ConflictSettings | None
     """Gives documents ids; None means that documents have no ids, or that the files contain them."""
     retries_on_429: int
-    """How often documents that were rejected with status 429 are sent again, without the others."""
+    """Number of times that documents rejected with status 429 are sent again, without the others."""
     timeout_ms: int | None
     """Timeout in milliseconds that replaces that of the target."""
 
@@ -328,7 +328,7 @@ class NextByScroll:
 
     kind: ClassVar[str] = "scroll"
     keep_alive: str
-    """How long the engine keeps the scroll between two pages, for example `10s`."""
+    """Time for which the engine keeps the scroll between two pages, for example `10s`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _REJECTING_ALERTS = (
 
 @dataclass(frozen=True, slots=True)
 class FailureDescription:
-    """Why a request failed."""
+    """The reason why a request failed, and what to do."""
 
     reason: str
     """The cause, as one clause."""

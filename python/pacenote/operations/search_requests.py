@@ -30,7 +30,7 @@ _FIXED_BY_POINT_IN_TIME = ("routing", "preference")
 
 
 def search_target(params: FieldReader, context: CompileContext) -> str | None:
-    """Returns what to search: `index`, `data-stream`, or the only target of the track, or None on a problem.
+    """Returns the search target (`index`, `data-stream`, or the track's only target), or None on a problem.
 
     In supplied parameters, null means all indices.
     """

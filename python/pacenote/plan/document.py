@@ -43,7 +43,7 @@ class TargetProxy:
     """An HTTP proxy between the driver and a host."""
 
     scheme: str
-    """How the driver connects to the proxy: `http` or `https`."""
+    """The scheme of connections to the proxy: `http` or `https`."""
     host: str
     """Host name or IP address; IPv6 addresses have no brackets."""
     port: int
@@ -101,13 +101,13 @@ class DriverSettings:
     threads: int
     """Number of threads that send requests; 0 means one per core."""
     on_error: OnError
-    """What a failed request does to the race."""
+    """The effect of a failed request on the race."""
     spin_us: int = 0
     """How long before an operation is due its client starts to spin, in microseconds; 0 means
     that it sleeps.
     """
     samples: SampleRetention = SampleRetention.ALL
-    """Which individual samples are stored."""
+    """The individual samples that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Iterations:
 
 
 UNTIL_EXHAUSTED = 2**53
-"""A number of measured iterations that no source reaches, so that the task ends with its source.
+"""A number of measured iterations that no source reaches, so the task ends with its source.
 """
 
 
@@ -213,7 +213,7 @@ class PlannedTask:
     work: TaskWork
     """Work of each operation."""
     open_loop: bool = False
-    """Whether the clients share one schedule, so that a slow client does not delay other operations."""
+    """Whether the clients share one schedule, so a slow client does not delay other operations."""
 
     @property
     def needs_python(self) -> bool:
@@ -233,7 +233,7 @@ class TaskAllocation:
 
 @dataclass(frozen=True, slots=True)
 class ClientAllocation:
-    """What one client runs in a step."""
+    """The tasks that one client runs in a step."""
 
     client: int
     """Row of the allocation matrix; a client keeps its connections for the whole race."""

@@ -65,7 +65,7 @@ class TaskDescription:
 
 @dataclass(frozen=True, slots=True)
 class ClientDescription:
-    """What one client runs in a step."""
+    """The tasks that one client runs in a step."""
 
     client: int
     """The number of the client, from 0."""

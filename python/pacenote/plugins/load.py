@@ -38,7 +38,7 @@ class LoadedPlugins:
     """The track's `track.py`."""
 
     registry: PluginRegistry = field(default_factory=PluginRegistry)
-    """What the plug-ins registered."""
+    """The registry of what the plug-ins registered."""
 
 
 @contextlib.contextmanager

@@ -47,7 +47,7 @@ class TrackPlugins:
 
     @property
     def registry(self) -> PluginRegistry:
-        """What the plug-ins registered."""
+        """The registry of what the plug-ins registered."""
         return self._plugins.registry
 
     @property

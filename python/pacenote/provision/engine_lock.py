@@ -83,7 +83,7 @@ def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | Non
         return None
     except (OSError, UnicodeDecodeError) as failure:
         raise EngineError(
-            f"the lock file {path} cannot be read: {failure}", hint="delete it, so that it is created again"
+            f"the lock file {path} cannot be read: {failure}", hint="delete it; it will be created again"
         ) from None
 
 
@@ -95,7 +95,7 @@ def save_lock(lock: EngineLock, folder: Path) -> Path:
 
 
 def format_lock(lock: EngineLock) -> str:
-    """Returns the JSON text of a lock file: one jar per line, so that diffs between versions are readable."""
+    """Returns the JSON text of a lock file, with one jar per line to keep diffs between versions readable."""
     modules = [
         {
             "name": module.name,
@@ -132,7 +132,7 @@ def parse_lock(text: str, location: str) -> EngineLock:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as failure:
         raise EngineError(
-            f"the lock file {location} is damaged: {failure}", hint="delete it, so that it is created again"
+            f"the lock file {location} is damaged: {failure}", hint="delete it; it will be created again"
         ) from None
 
 

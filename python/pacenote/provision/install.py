@@ -30,9 +30,9 @@ def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs:
     """Returns the folder of an assembled engine below `installs`, which is built from the cache `jars` if it
     does not exist.
 
-    Its name contains the lock's digest, so that a different set of jars gets a different folder. The folder
-    is built under a temporary name and renamed. Raises DiskError if it cannot be written, and EngineError for
-    a damaged jar.
+    Its name contains the lock's digest, so a different set of jars gets a different folder. The folder is
+    built under a temporary name and renamed. Raises DiskError if it cannot be written, and EngineError for a
+    damaged jar.
     """
     target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT_VERSION}"
     if (target / MARKER).exists():
@@ -48,7 +48,7 @@ def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs:
         raise disk_error(failure, target) from failure
     except zipfile.BadZipFile as failure:
         raise EngineError(
-            f"a jar in {jars} is damaged: {failure}", hint=f"delete {jars}, so that it is downloaded again"
+            f"a jar in {jars} is damaged: {failure}", hint=f"delete {jars}; it will be downloaded again"
         ) from None
     return target
 

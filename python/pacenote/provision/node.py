@@ -239,8 +239,7 @@ class Node:
             raise disk_error(failure, self.log_file) from failure
         try:
             self._log_start = os.fstat(output).st_size
-            # The working directory is the logs folder, so that files with relative names in JVM options are
-            # kept.
+            # The working directory is the logs folder, so files with relative names in JVM options are kept.
             return spawn_child(ChildCommand(arguments, paths.logs, environment, output, self._layout.user))
         finally:
             os.close(output)

@@ -103,7 +103,7 @@ class ChildProcess:
         self._failure: BaseException | None = None
         self._started = threading.Event()
         self._ended = threading.Event()
-        # Held for every signal and for reaping, so that no signal can reach the id of a reaped child.
+        # The lock is held for every signal and for reaping, so no signal can reach the id of a reaped child.
         self._lock = threading.Lock()
         self._kill_requested = False
         self.identity: ProcessIdentity | None = None
@@ -154,7 +154,7 @@ class ChildProcess:
                 # The caller was interrupted (Ctrl-C) before the process was spawned.
                 process.kill()
         self._started.set()
-        # Waits without reaping, so that the id is not reused before the lock is held.
+        # This waits without reaping, so the id is not reused before the lock is held.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
             # Kills processes that the child left running, while its id still identifies their group.

@@ -50,7 +50,7 @@ class PythonOperationResult:
     """Whether the operation succeeded."""
 
     failure: RunnerFailure | None = None
-    """Why the operation failed, or None for a success."""
+    """The failure of the operation, or None for a success."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     """Numbers that its runner returned besides its work, by name."""

@@ -118,7 +118,7 @@ def _law(fit: UslFit | None, found: SaturationResult) -> Iterator[str]:
     yield f"- contention (sigma): {_interval(fit.contention)}"
     yield f"- coherency (kappa): {_interval(fit.coherency)}"
     if fit.peak_clients is None or fit.peak_rate is None:
-        yield "- no peak: kappa is not significantly above 0, so that more clients may increase throughput"
+        yield "- no peak: kappa is not significantly above 0, so more clients may increase throughput"
     else:
         yield f"- peak: {_interval(fit.peak_clients)} clients, {_interval(fit.peak_rate)} {unit}"
     yield f"- the law deviates from the means by {fit.residual * 100:.2g} % (root mean square)"

@@ -98,7 +98,7 @@ def _fit(rates: Mapping[int, float]) -> _Curve:
     import numpy as np
     from scipy.optimize import nnls
 
-    # Each equation is divided by its right side, N / X, so that the deviations are relative.
+    # Each equation is divided by its right-hand side, N / X, so the deviations are relative.
     rows = np.array([
         (rate / clients, (clients - 1) * rate / clients, (clients - 1) * rate)
         for clients, rate in rates.items()

@@ -25,7 +25,7 @@ class TaskFilter:
     """A filter that selects tasks."""
 
     kind: FilterKind
-    """What the filter compares: the name of a task, the type of its operation, or its tags."""
+    """The value that the filter compares: the name of a task, the type of its operation, or its tags."""
 
     value: str
     """The value that matches."""

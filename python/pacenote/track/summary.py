@@ -45,7 +45,7 @@ class TrackSummary:
     """The names of all challenges."""
 
     problem: str = ""
-    """Why the track cannot be read, or empty if it can."""
+    """The reason why the track cannot be read, or empty if it can."""
 
 
 def summarize_tracks(repository: FolderRepository, cache: Path | None = None) -> list[TrackSummary]:

@@ -1,4 +1,4 @@
-"""`enrich-policy`: creates enrich policies and executes them, so that their indices exist.
+"""`enrich-policy`: creates enrich policies and executes them, which creates their indices.
 
 With `delete` (the default), policies of the same names are deleted first. All indices are refreshed before
 the policies are executed, because a policy reads only documents that are visible to searches.

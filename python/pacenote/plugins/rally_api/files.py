@@ -38,7 +38,7 @@ class MmapSource:
         return bytes(self.mm.read())
 
     def readline(self) -> bytes:
-        """Returns the next line, empty at the end."""
+        """Returns the next line, or an empty one at the end."""
         return bytes(self.mm.readline())
 
     def readlines(self, num_lines: int) -> list[bytes]:
@@ -85,7 +85,7 @@ class FileSource(MmapSource):
         return self.mm.read()
 
     def readline(self) -> Any:
-        """Returns the next line, empty at the end."""
+        """Returns the next line, or an empty one at the end."""
         return self.mm.readline()
 
 

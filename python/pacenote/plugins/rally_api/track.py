@@ -252,7 +252,7 @@ OperationType = _make_types(
 
 @dataclass(eq=False, repr=False)
 class Operation(_Named):
-    """What a task does. `params` has all keys of the track, including name and type."""
+    """The work of a task. `params` contains all keys of the track, including name and type."""
 
     name: str
     operation_type: dataclasses.InitVar[str]
