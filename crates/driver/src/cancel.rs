@@ -6,20 +6,20 @@ use tokio::sync::Notify;
 use crate::race_state::{RaceState, StopLevel};
 use crate::step_state::StepState;
 
-/// Cancels a client loop and the operations that it executes: they check it before they continue, and are woken when
-/// its state changes.
+/// The cancellation state of a client loop and its operations: they check it before they continue, and are woken when
+/// it changes.
 #[derive(Debug, Clone, Copy)]
 pub struct Cancellation<'a> {
-    /// The step, which one of its other tasks may complete.
+    /// The step, which may be completed by another of its tasks.
     pub step: &'a StepState,
-    /// The race, which the caller may stop and a failure may abort.
+    /// The race, which may be stopped by the caller or aborted by a failure.
     pub race_state: &'a RaceState,
     /// Notified when something other than the clock may end a wait.
     pub stop_notify: &'a Notify,
 }
 
 impl Cancellation<'_> {
-    /// Returns why no new operation may begin, or `None` while the step continues.
+    /// Returns the reason why no new operation may begin, or `None` while the step continues.
     pub fn stop_reason(&self) -> Option<EndedBy> {
         if self.race_state.stop_level() != StopLevel::Run {
             let aborted = self.race_state.abort_reason().is_some();
@@ -34,8 +34,8 @@ impl Cancellation<'_> {
     }
 }
 
-/// Waits for a future. Returns `None` if `is_cancelled` returns `true` first. It is called before the wait and after
-/// each notification of `stop_notify`.
+/// Waits for a future. Returns `None` if `is_cancelled` returns `true` first. `is_cancelled` is called before the wait
+/// and after each notification of `stop_notify`.
 pub async fn run_until_cancelled<F: Future>(
     future: F,
     stop_notify: &Notify,
@@ -44,7 +44,7 @@ pub async fn run_until_cancelled<F: Future>(
     let mut future = std::pin::pin!(future);
     loop {
         let mut woken = std::pin::pin!(stop_notify.notified());
-        // Registered before the check, so that a notification between the two is not missed.
+        // The waiter is registered before the check, so that a notification in between is not missed.
         woken.as_mut().enable();
         if is_cancelled() {
             return None;

@@ -1,7 +1,7 @@
-//! Errors that prevent a plan from running to its end. Failed requests are not among them: they are counted and
+//! Errors that prevent a plan from running to completion. They do not include failed requests, which are counted and
 //! recorded.
 
-/// An error that prevents a plan from running to its end.
+/// An error that prevents a plan from running to completion.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
@@ -13,7 +13,7 @@ pub enum DriveError {
     Connect {
         /// Host and port.
         host: String,
-        /// The error of the system, of TLS or of a proxy.
+        /// The error from the operating system, TLS or a proxy.
         source: crate::transport::ConnectError,
     },
     /// A request cannot be written as HTTP.
@@ -24,7 +24,7 @@ pub enum DriveError {
         /// What is wrong with the request.
         source: crate::transport::http::RequestHeadError,
     },
-    /// A value that Python supplied is not an operation.
+    /// A value supplied by Python is not a valid operation.
     #[error("task {task}: {reason}")]
     InvalidSupply {
         /// Name of the task.
@@ -32,7 +32,7 @@ pub enum DriveError {
         /// What is wrong with the value.
         reason: String,
     },
-    /// Python could not prepare a step, or has broken the protocol of the bridge.
+    /// Python could not prepare a step, or has violated the protocol of the bridge.
     #[error("{0}")]
     Python(String),
     /// An operation of the plan cannot be executed.
@@ -51,26 +51,26 @@ pub enum DriveError {
     Documents {
         /// The file.
         path: String,
-        /// Documents according to the plan.
+        /// Number of documents according to the plan.
         expected: u64,
-        /// Documents in the file.
+        /// Number of documents in the file.
         found: u64,
     },
     /// The race folder cannot be written.
     #[error(transparent)]
     Record(#[from] pacenote_record::RecordError),
-    /// The operating system refused a thread, a timer or a runtime.
+    /// The operating system could not provide a thread, a timer or a runtime.
     #[error("the system refused {what}: {source}")]
     System {
         /// What was requested.
         what: &'static str,
-        /// The error of the system.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The driver contradicts itself, which is a defect of the driver.
-    #[error("a defect of the driver: {0}")]
+    /// The driver is in a state that should be impossible, which is a bug in the driver.
+    #[error("bug in the driver: {0}")]
     Internal(String),
-    /// A thread of the driver has died, which is a defect of the driver.
+    /// A driver thread ended unexpectedly, which is a bug in the driver.
     #[error("a driver thread ended unexpectedly: {0}")]
     ThreadDied(String),
 }

@@ -1,17 +1,17 @@
-//! Runs a plan: sends its requests on time, checks the responses and records them.
+//! Runs a plan: sends its requests on time, checks the responses, and records the results.
 //!
 //! [`Race::start`] takes a [`pacenote_plan::Plan`] and a folder and runs the race in its own threads. The caller waits
-//! for [`RaceEvent`]s, reads the [`RaceProgress`] and may stop the race. No code of the caller runs between two
+//! for [`RaceEvent`]s, reads the [`RaceProgress`] and may stop the race. None of the caller's code runs between two
 //! requests.
 //!
 //! # Threads
 //!
-//! | thread | does |
+//! | thread | purpose |
 //! | --- | --- |
 //! | workers, one per core | each runs its clients on its own runtime; a client keeps its connection for the whole race |
-//! | coordinator | moves the workers from step to step; a step begins when all clients are ready and ends when the last of them has ended |
-//! | bridge, only if the plan needs Python | sends the requests of runners in Python |
-//! | collector | merges what the workers record, publishes results and progress |
+//! | coordinator | moves the workers from step to step; a step starts when all clients are ready and ends with its last client |
+//! | bridge, only if the plan needs Python | sends the requests of Python runners |
+//! | collector | merges the recordings of the workers, publishes results and progress |
 //! | writer | writes the race folder |
 //!
 //! # Layout
@@ -19,23 +19,23 @@
 //! | file or folder | contains |
 //! | --- | --- |
 //! | `race.rs` | [`Race`]: start, wait, stop |
-//! | `summary.rs` | [`RaceSummary`]: what a race returns |
-//! | `coordinator/` | the threads, the steps of the workers, the collector |
-//! | `worker/` | one thread and its clients; the measured loop of one client; what it sends |
-//! | `schedule/` | when operations are due, when a task ends, the clock |
+//! | `summary.rs` | [`RaceSummary`]: how a race ended, and the resources it used |
+//! | `coordinator/` | starting threads, moving workers from step to step, the collector |
+//! | `worker/` | one thread and its clients; the measured loop of one client; the sources of its operations |
+//! | `schedule/` | when operations are due, when a task ends, and the clock |
 //! | `python/` | the bridge to parameter sources, runners and schedulers in Python |
 //! | `operation/` | execution of operations: requests, bulks, paging, composites |
-//! | `response/` | whether a response is a success |
+//! | `response/` | checks of responses |
 //! | `transport/` | connections, TLS, HTTP/1.1 |
-//! | `health/` | whether the driver's figures can be trusted: its threads, the clocks, the host |
-//! | `race_state.rs`, `step_state.rs` | the state that threads share during a race, and during a step |
-//! | `plan_to_record.rs` | what the recorders and the collector need to know of a plan |
+//! | `health/` | checks of whether the driver's figures can be trusted: its threads, the clocks, the host |
+//! | `race_state.rs`, `step_state.rs` | the state shared by threads during a race, and during a step |
+//! | `plan_to_record.rs` | conversion of a plan to the values that recorders and the collector need |
 //! | `cancel.rs` | cancellation of clients |
 //! | `task_client_id.rs`, `units.rs`, `error.rs` | [`TaskClientId`], nanoseconds, [`DriveError`] |
 //!
 //! Dependencies run from `race` through `coordinator` and `worker` to `schedule` and `python`, then `operation`, then
-//! `response` and `transport`, never back. `plan_to_record` is above `operation`; only `race` and `worker` use it.
-//! State that threads share is below all of them.
+//! `response` and `transport`, never back. `plan_to_record` is above `operation`; only `race` and `worker` use it. The
+//! state shared by threads is below all of them.
 
 mod cancel;
 mod coordinator;

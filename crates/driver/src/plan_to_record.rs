@@ -7,7 +7,7 @@ use pacenote_record::{MeasuredWindow, RetentionPolicy, TaskInfo};
 use crate::operation::bulk::planned_bulks;
 use crate::units::seconds_to_nanos;
 
-/// Returns the window in which the work of a task counts for its throughput.
+/// Returns the window in which work counts towards a task's throughput.
 pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
     match bound {
         TaskBound::TimePeriod { warmup_s, measured_s } => MeasuredWindow::Time {
@@ -18,7 +18,7 @@ pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
     }
 }
 
-/// Which samples the recorders keep.
+/// Returns which samples the recorders keep.
 pub fn retention_policy(samples: SampleRetention) -> RetentionPolicy {
     match samples {
         SampleRetention::All => RetentionPolicy::All,
@@ -55,13 +55,13 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
     plan.tasks.iter().map(info).collect()
 }
 
-/// How long a task lasts as planned: by time, or by iterations.
+/// The planned extent of a task, as times or as iterations.
 struct PlannedExtent {
-    /// Length of the warm-up of a task that is limited by time.
+    /// Length of the warm-up of a task that is limited by time, in nanoseconds.
     warmup_ns: Option<u64>,
-    /// End of a task that is limited by time, nanoseconds since it began.
+    /// End of a task that is limited by time, in nanoseconds since it started.
     end_ns: Option<u64>,
-    /// Iterations of all clients, warm-up included.
+    /// Number of iterations of all clients, warm-up included.
     iterations: Option<u64>,
 }
 

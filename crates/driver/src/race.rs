@@ -27,7 +27,7 @@ use crate::worker::thread::WorkerContext;
 pub struct Race {
     state: Arc<RaceState>,
     bridge: Option<Arc<PythonBridge>>,
-    /// Joined on drop, so that no thread outlives its race.
+    /// The coordinator's thread, which is joined on drop so that no thread outlives its race.
     coordinator: Option<JoinHandle<()>>,
 }
 
@@ -38,7 +38,7 @@ pub struct RaceProgress {
     pub step: usize,
     /// Number of steps.
     pub steps: usize,
-    /// Seconds since the first step began.
+    /// Seconds since the first step started.
     pub elapsed_s: f64,
     /// Progress of the running tasks.
     pub tasks: Vec<TaskProgress>,
@@ -85,7 +85,7 @@ impl Race {
         self.bridge.as_ref()
     }
 
-    /// Returns the events since the last call; waits up to `timeout` for the first.
+    /// Returns the events since the last call. If there are none, waits for up to `timeout` for the first one.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Vec<RaceEvent> {
         self.state.wait_for_events(timeout)
@@ -100,7 +100,7 @@ impl Race {
         RaceProgress { step, steps: progress.total_steps, elapsed_s, tasks: progress.running_tasks.clone() }
     }
 
-    /// Ends the race with at least this stop level: no new operation begins.
+    /// Ends the race with at least this stop level. No new operation begins.
     pub fn stop(&self, level: StopLevel) {
         self.state.stop(level);
     }
@@ -116,7 +116,7 @@ impl Drop for Race {
 }
 
 /// Returns the plan with an `accept-encoding` header for every cluster whose responses are to be compressed. A request
-/// that names its own encoding keeps it.
+/// with its own `accept-encoding` header keeps it.
 fn with_accept_encoding(mut plan: Plan) -> Plan {
     let others = plan.others.iter_mut().map(|other| &mut other.target);
     for target in std::iter::once(&mut plan.target).chain(others).filter(|target| target.compress) {
@@ -134,14 +134,15 @@ fn cluster_endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
     targets.map(|target| Ok(Endpoint::for_cluster(target, &mut system)?)).collect()
 }
 
-/// Raises the soft limit of open files to the hard limit: a client needs a socket and perhaps a timer, and the usual
-/// soft limit is 1,024. A refusal is not an error; opening a socket beyond the limit is.
+/// Raises the soft limit on open files to the hard limit: a client needs a socket and possibly a timer, and the usual
+/// soft limit is 1,024. It is not an error if the limit cannot be raised; exceeding it later is.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Returns the number of workers: one per core unless the plan specifies a number, and never more than clients.
+/// Returns the number of workers: one per core unless the plan specifies a number, but never more than there are
+/// clients.
 fn worker_count(plan: &Plan) -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let wanted = match plan.driver.threads {
@@ -174,7 +175,7 @@ mod tests {
         let values = |target: &pacenote_plan::Target| {
             target.headers.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>()
         };
-        // If two headers have the same name, the later one is sent: the cluster's own header keeps its effect.
+        // If two headers have the same name, the later one is sent, so the cluster's own header takes precedence.
         assert_eq!(values(&plan.target), ["gzip", "identity"]);
         assert_eq!(values(&plan.others[0].target), ["identity"]);
         assert_eq!(values(&plan.others[1].target), ["gzip", "identity"]);

@@ -1,4 +1,4 @@
-//! The state that all threads of a race share. An operation only reads [`RaceState::stop_level`], one relaxed load.
+//! The state shared by all threads of a race. An operation only reads [`RaceState::stop_level`], one relaxed load.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,8 +15,8 @@ use crate::units::nanos_since;
 ///
 /// | level | new operations | operations in progress |
 /// | --- | --- | --- |
-/// | run | begin | run to their end |
-/// | finish | do not begin | run to their end; a runner in Python gets the timeout of a request |
+/// | run | begin | continue to their end |
+/// | finish | do not begin | continue to their end; a Python runner may take up to the timeout of a request |
 /// | abandon | do not begin | are dropped and counted as unanswered |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
@@ -28,7 +28,7 @@ pub enum StopLevel {
     Abandon = 2,
 }
 
-/// An event of a race for its caller.
+/// An event for the caller of a race.
 #[derive(Debug)]
 pub enum RaceEvent {
     /// A task has ended.
@@ -40,7 +40,7 @@ pub enum RaceEvent {
 /// Progress of the steps of a race, with that of its running tasks.
 #[derive(Debug, Clone, Default)]
 pub struct StepsProgress {
-    /// Steps that have ended.
+    /// Number of steps that have ended.
     pub completed_steps: usize,
     /// Number of steps in the plan.
     pub total_steps: usize,
@@ -48,24 +48,24 @@ pub struct StepsProgress {
     pub running_tasks: Vec<TaskProgress>,
 }
 
-/// The state that all threads of a race share.
+/// The state shared by all threads of a race.
 #[derive(Debug)]
 pub struct RaceState {
     level: AtomicU8,
     /// The first error that ended the race.
     abort_reason: Mutex<Option<String>>,
-    /// Wake clients and requests whose wait may have to end before its time: one notifier per worker, then one for the
+    /// Notifiers that wake clients and requests whose wait may have to end early: one per worker, then one for the
     /// bridge to Python.
     stop_notifies: Vec<Arc<Notify>>,
     events: Mutex<VecDeque<RaceEvent>>,
     event_published: Condvar,
     progress: Mutex<StepsProgress>,
-    /// When the first step began; all times of the race count from here.
+    /// When the first step started; all times of the race are relative to this.
     started: Mutex<Option<Instant>>,
 }
 
 impl RaceState {
-    /// Returns the state of a race that has not begun, for `worker_count` workers and `step_count` steps.
+    /// Creates the state of a race of `step_count` steps on `worker_count` workers that has not started.
     pub fn new(worker_count: usize, step_count: usize) -> Self {
         Self {
             level: AtomicU8::new(StopLevel::Run as u8),
@@ -99,7 +99,7 @@ impl RaceState {
         self.stop(StopLevel::Finish);
     }
 
-    /// Returns the error that ended the race.
+    /// Returns the error that ended the race, if there was one.
     pub fn abort_reason(&self) -> Option<String> {
         lock(&self.abort_reason).clone()
     }
@@ -111,12 +111,13 @@ impl RaceState {
         }
     }
 
-    /// Notifies the operations that the driver executes for Python, when they may have to stop.
+    /// Returns the notifier for operations that the driver executes for Python, which is notified when they may have to
+    /// stop.
     pub fn bridge_stop_notify(&self) -> Arc<Notify> {
         Arc::clone(&self.stop_notifies[self.stop_notifies.len() - 1])
     }
 
-    /// Notifies the clients of a worker, when they may have to stop.
+    /// Returns the notifier for the clients of a worker, which is notified when they may have to stop.
     pub fn stop_notify(&self, worker_index: usize) -> Arc<Notify> {
         Arc::clone(&self.stop_notifies[worker_index])
     }
@@ -127,7 +128,7 @@ impl RaceState {
         self.event_published.notify_all();
     }
 
-    /// Waits for events for at most `timeout` and takes all that are queued.
+    /// Waits for events for at most `timeout`. Removes and returns all queued events.
     pub fn wait_for_events(&self, timeout: Duration) -> Vec<RaceEvent> {
         let waited =
             self.event_published.wait_timeout_while(lock(&self.events), timeout, |events| events.is_empty());
@@ -135,7 +136,7 @@ impl RaceState {
         events.drain(..).collect()
     }
 
-    /// Returns the progress, for reading or updating.
+    /// Returns the progress for reading or updating.
     pub fn progress(&self) -> MutexGuard<'_, StepsProgress> {
         lock(&self.progress)
     }
@@ -145,7 +146,7 @@ impl RaceState {
         lock(&self.started).get_or_insert(now);
     }
 
-    /// Returns nanoseconds since the first step began; 0 before.
+    /// Returns the time since the first step started, in nanoseconds, or 0 if it has not started.
     pub fn elapsed_ns(&self, now: Instant) -> u64 {
         let started = *lock(&self.started);
         started.map_or(0, |started| nanos_since(started, now))

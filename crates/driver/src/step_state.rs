@@ -14,7 +14,7 @@ pub struct StepState {
     plan: Arc<Plan>,
     index: usize,
     tasks: Vec<TaskState>,
-    /// Whether a task that completes the step has ended; no new operations begin after that.
+    /// Whether a task that completes the step has ended, after which no new operations begin.
     completed: AtomicBool,
     race_state: Arc<RaceState>,
 }
@@ -24,15 +24,15 @@ pub struct StepState {
 pub struct TaskState {
     /// Position of the task in the plan.
     pub task_index: u32,
-    /// Set by the first client that starts or, without having started, ends; all times of the task count from here.
+    /// Set by the first client that starts, or ends without having started; all times of the task are relative to this.
     origin: OnceLock<Instant>,
-    /// Clients that have not ended the task.
+    /// Number of clients that have not ended the task.
     clients_left: AtomicU32,
-    /// The unit of the first success; only runners in Python name one.
+    /// The unit of the first success; only Python runners return one.
     unit: OnceLock<String>,
 }
 
-/// Determines which clients of a race a worker runs.
+/// Determines which of a race's clients a worker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerShare {
     /// Number of the worker, from 0.
@@ -43,14 +43,14 @@ pub struct WorkerShare {
 
 impl WorkerShare {
     /// Returns whether the worker runs a client, given by its number in the race. Clients are assigned to workers
-    /// round-robin, so that few clients use as many cores as possible.
+    /// round-robin, so that even a few clients use as many cores as possible.
     pub fn runs(self, race_client: u32) -> bool {
         race_client as usize % self.worker_count == self.worker_index
     }
 }
 
 impl TaskState {
-    /// Begins the task at `now` unless it has begun; returns when it began.
+    /// Starts the task at `now` unless it has started. Returns when it started.
     pub fn ensure_begun(&self, now: Instant) -> Instant {
         *self.origin.get_or_init(|| now)
     }
@@ -62,7 +62,7 @@ impl TaskState {
 }
 
 impl StepState {
-    /// Creates a step that is about to run.
+    /// Creates the state of a step that is about to run.
     pub fn new(plan: &Arc<Plan>, index: usize, race_state: &Arc<RaceState>) -> Self {
         let mut tasks: Vec<TaskState> = Vec::new();
         for allocation in plan.steps[index].task_allocations() {

@@ -1,4 +1,4 @@
-//! The summary that a race returns when it has ended.
+//! The summary of a race that has ended.
 
 use std::time::Instant;
 
@@ -8,40 +8,40 @@ use crate::health::clocks::ClockHealth;
 use crate::health::cpu::{BusiestStep, DelayedTask, PeakLoad, RunQueueStats, thread_cpu_ns};
 use crate::health::host::HostUsage;
 
-/// How a race ended, and the resources that it used.
+/// How a race ended, and the resources it used.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RaceSummary {
     /// The threads: one per worker, one for the bridge to Python if the plan needs it, then `collect` and `control`.
     pub threads: Vec<ThreadSummary>,
     /// CPU time of the whole process during the race, Python included, in seconds.
     pub process_cpu_s: f64,
-    /// The host during the race; `null` where the system does not report it.
+    /// Load of the host during the race; `null` if the operating system does not report it.
     pub machine: Option<HostUsage>,
     /// The clocks during the race.
     pub clock: ClockHealth,
-    /// Counts of the driver that do not add up, one sentence each; every one is a defect of the driver.
+    /// Counts of the driver that do not add up, one sentence each. Each is caused by a bug in the driver.
     pub contradictions: Vec<String>,
     /// Number of samples on disk.
     pub samples: u64,
-    /// Time from the beginning of the first step to the end of the race, in seconds.
+    /// Time from the start of the first step to the end of the race, in seconds.
     pub wall_s: f64,
     /// Whether the caller stopped the race.
     pub stopped: bool,
     /// The failure that ended the race.
     pub aborted: Option<String>,
-    /// The error of the driver itself that ended the race.
+    /// The error in the driver that ended the race.
     pub error: Option<String>,
 }
 
-/// CPU time and waits of a thread.
+/// CPU time of a thread, and the time it waited for a core.
 #[derive(Debug, Clone, Serialize)]
 pub struct ThreadSummary {
     /// Name of the thread, without the prefix of the program.
     pub name: String,
     /// CPU time in seconds.
     pub cpu_s: f64,
-    /// Time in which the thread was ready to run but had no core, in seconds; `null` where the system does not report
-    /// it.
+    /// Time in which the thread was ready to run but had no core, in seconds; `null` if the operating system does not
+    /// report it.
     pub run_queue_s: Option<f64>,
     /// Lifetime in seconds.
     pub wall_s: f64,

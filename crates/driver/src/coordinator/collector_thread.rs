@@ -1,5 +1,5 @@
-//! The collector: the thread that merges what the workers record and publishes results and
-//! progress. Between deliveries it reads the clocks and the counters of the host.
+//! The collector: the thread that merges the recordings of the workers and publishes results and progress. Between
+//! deliveries, it reads the clocks and the host's counters.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -14,7 +14,7 @@ use crate::race_state::{RaceEvent, RaceState};
 /// Interval at which progress is updated and the clocks are read.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Summary of the collector at the end of a race.
+/// The collector's summary at the end of a race.
 #[derive(Debug, Default)]
 pub struct CollectorSummary {
     /// Number of samples on disk.
@@ -23,14 +23,14 @@ pub struct CollectorSummary {
     pub contradictions: Vec<String>,
     /// The clocks during the race.
     pub clock: ClockHealth,
-    /// The host during the race, or `None` where the system does not report it.
+    /// Load of the host during the race, or `None` if the operating system does not report it.
     pub host: Option<HostUsage>,
-    /// Why the race folder could not be written.
+    /// The error if the race folder could not be written.
     pub failure: Option<RecordError>,
 }
 
-/// Collects until all recorders are dropped. If the race folder cannot be written, the race is aborted, and later
-/// deliveries are counted but not written.
+/// Collects recordings until all recorders have been dropped. If the race folder cannot be written, the race is
+/// aborted, and later deliveries are counted but not written.
 pub fn collect(
     mut collector: Collector,
     deliveries: &Receiver<Delivery>,
@@ -72,7 +72,7 @@ pub fn collect(
     let (mut contradictions, samples_kept) = (collector.contradictions().to_vec(), collector.samples_kept());
     let closed = collector.close().map_err(|error| failure.get_or_insert(error));
     let sample_count = closed.unwrap_or_default();
-    // Samples that a thread had not delivered when it died are lost; the summary reports the thread's death.
+    // Samples that a thread had not delivered when it panicked are lost; the summary reports the panic.
     if failure.is_none() && orphans == 0 {
         contradictions.extend(file_contradiction(samples_kept, sample_count));
     }

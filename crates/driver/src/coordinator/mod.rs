@@ -1,11 +1,11 @@
-//! The coordinator: the thread that moves the workers from step to step and finally summarizes the race.
+//! The coordinator: the thread that moves the workers from step to step and summarizes the race at the end.
 //!
 //! It starts and joins the worker pool and the collector, each of which has its own file. No code of this module sends
 //! a request or runs while an operation is measured. Only `race.rs` may use it.
 //!
 //! | state | until | then |
 //! | --- | --- | --- |
-//! | preparing | every worker is ready: clients are connected, sources are built; Python is ready too, where a task needs it | running; an error ends the race |
+//! | preparing | every worker is ready, with clients connected and sources created, and Python is ready if a task needs it | running; an error ends the race |
 //! | running | every worker is done: its last client has ended | preparing the next step |
 //! | stopping | the race was stopped or aborted: workers end the current step early | no further step |
 
@@ -30,18 +30,18 @@ use crate::step_state::StepState;
 use crate::summary::{RaceSummary, ThreadSummary};
 use crate::worker::thread::{WorkerCommand, WorkerContext};
 
-/// Runs the steps of a race; the module documentation has its states.
+/// Runs the steps of a race. Its states are described in the module documentation.
 #[derive(Debug)]
 pub struct Coordinator {
     /// The workers, and the thread of the bridge.
     pub pool: WorkerPool,
-    /// State that it shares with the workers.
+    /// The state it shares with the workers.
     pub context: WorkerContext,
 }
 
 impl Coordinator {
-    /// Runs all steps of the plan, then ends all threads and returns the summary. `deliveries` of the recorders go to
-    /// `collector`.
+    /// Runs all steps of the plan, then ends all threads and returns the summary. `collector` receives the `deliveries`
+    /// of the recorders.
     pub fn run(self, collector: Collector, deliveries: Receiver<Delivery>) -> RaceSummary {
         let (started, cpu_before_ns) = (Instant::now(), process_cpu_ns());
         let (race_state, buffers) =
@@ -60,7 +60,7 @@ impl Coordinator {
         }
         let PoolSummary { mut threads, first_error } = self.shutdown();
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
-            // If a thread panicked, that is why it did not reply, so its panic is reported instead.
+            // A thread that panicked could not reply, so its panic is reported instead of the missing reply.
             error = first_error.or(error);
         }
         let mut collected = CollectorSummary::default();
@@ -194,7 +194,7 @@ mod tests {
             let Some(WorkerCommand::Prepare { .. }) = commands.recv().await else { break };
             replies.send(WorkerReply::Ready(Ok(()))).unwrap();
             let Some(WorkerCommand::Start) = commands.recv().await else { break };
-            assert!(step < 1, "a defect in step {step}");
+            assert!(step < 1, "a bug in step {step}");
             replies.send(WorkerReply::Done).unwrap();
         }
         PeakLoad::default()
@@ -214,7 +214,7 @@ mod tests {
             plan: Arc::clone(&plan),
         };
         let mut pool = WorkerPool::spawn_workers(&context, 1).unwrap();
-        // The second of two workers; the first has the only client.
+        // This is the second of two workers; the first one runs the only client.
         let ((commands, receiver), (reply_sender, replies)) = (unbounded_channel(), channel());
         pool.commands.push(commands);
         let first = std::mem::replace(&mut pool.replies, replies);
@@ -227,7 +227,7 @@ mod tests {
         let summary = Coordinator { pool, context }.run(collector, deliveries);
 
         join(forwarding.unwrap()).unwrap();
-        let reason = "a driver thread ended unexpectedly: drive-1 panicked: a defect in step 1";
+        let reason = "a driver thread ended unexpectedly: drive-1 panicked: a bug in step 1";
         assert_eq!((summary.error.as_deref(), summary.stopped), (Some(reason), false));
         let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
         assert_eq!(names, ["drive-0", "collect", "control"]);

@@ -15,7 +15,7 @@ use crate::step_state::{StepState, WorkerShare};
 use crate::summary::ThreadSummary;
 use crate::worker::thread::{Worker, WorkerCommand, WorkerContext, WorkerReply};
 
-/// How long to wait for a reply before checking whether all threads are alive.
+/// How long to wait for a reply before checking whether all threads are still running.
 const LIVENESS_CHECK: Duration = Duration::from_millis(500);
 
 /// The coordinator's handles to the threads of the workers.
@@ -25,12 +25,12 @@ pub struct WorkerPool {
     pub commands: Vec<UnboundedSender<WorkerCommand>>,
     /// The workers' replies.
     pub replies: Receiver<WorkerReply>,
-    /// The threads of the workers, then that of the bridge to Python. Each runs until [`WorkerPool::shutdown`], except
-    /// a worker that could not prepare a step.
+    /// The threads of the workers, then the thread of the bridge to Python. Each runs until [`WorkerPool::shutdown`],
+    /// except a worker that could not prepare a step.
     pub threads: Vec<DriverThread>,
 }
 
-/// How the threads of a pool have ended.
+/// The results of the threads of a pool.
 #[derive(Debug, Default)]
 pub struct PoolSummary {
     /// The summaries of the threads that ended normally.
@@ -44,7 +44,7 @@ impl WorkerPool {
     ///
     /// # Errors
     ///
-    /// If the system cannot start a thread.
+    /// If the operating system cannot start a thread.
     pub fn spawn_workers(context: &WorkerContext, worker_count: usize) -> Result<Self, DriveError> {
         let (reply_sender, replies) = channel();
         let (mut commands, mut threads) = (Vec::new(), Vec::new());
@@ -63,11 +63,11 @@ impl WorkerPool {
         Ok(Self { commands, replies, threads })
     }
 
-    /// Starts the thread that sends the requests of runners in Python.
+    /// Starts the thread that sends the requests of Python runners.
     ///
     /// # Errors
     ///
-    /// If the system cannot start a thread.
+    /// If the operating system cannot start a thread.
     pub fn spawn_request_thread(
         &mut self,
         requests: RequestThread,
@@ -77,7 +77,7 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Returns the number of workers that run clients of a task, given by its position in the plan.
+    /// Returns the number of workers that run clients of a task, which is given by its position in the plan.
     pub fn worker_count_of(&self, step: &StepState, task_index: u32) -> u32 {
         let worker_count = self.commands.len();
         let runs_task = |worker_index: &usize| {
@@ -100,7 +100,7 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Waits for one reply of each worker.
+    /// Waits for one reply from each worker.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl WorkerPool {
     /// Ends all threads and waits for them.
     pub fn shutdown(self) -> PoolSummary {
         for worker in &self.commands {
-            // A worker that has died is detected when its thread is joined.
+            // A worker that has already ended is detected when its thread is joined.
             let _ = worker.send(WorkerCommand::Quit);
         }
         let mut summary = PoolSummary::default();

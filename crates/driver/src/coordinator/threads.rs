@@ -17,11 +17,11 @@ const NAME_PREFIX: &str = "pacenote-";
 /// A thread that returns its summary.
 pub type DriverThread = JoinHandle<Result<ThreadSummary, DriveError>>;
 
-/// Starts a thread; its name is prefixed with that of the program.
+/// Starts a thread. Its name is prefixed with the name of the program.
 ///
 /// # Errors
 ///
-/// If the system cannot start a thread.
+/// If the operating system cannot start a thread.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
@@ -30,14 +30,15 @@ pub fn spawn<T: Send + 'static>(
     builder.spawn(body).map_err(|source| DriveError::System { what: "a thread", source })
 }
 
-/// Runs `work` to its end on a runtime of the calling thread.
+/// Runs `work` to completion on a runtime on the calling thread.
 ///
 /// # Errors
 ///
-/// If the system cannot create a runtime.
+/// If the operating system cannot create a runtime.
 pub fn run_thread(name: &str, work: impl Future<Output = PeakLoad>) -> Result<ThreadSummary, DriveError> {
     let started = Instant::now();
-    // The kernel may delay timers by the thread's slack, 50 µs by default. A refusal only costs precision.
+    // The kernel may delay timers by the thread's timer slack, 50 µs by default. If this call fails, only precision is
+    // lost.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|source| DriveError::System { what: "a runtime", source })?;

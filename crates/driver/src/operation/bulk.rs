@@ -1,4 +1,4 @@
-//! Bulks of a corpus: which documents each client posts, and the source that posts them.
+//! The bulks of a corpus: which documents each client sends, and the source that sends them.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::transport::pool::PooledConnection;
 
-/// Returns the number of bulks that all clients of a task send together, or `None` if they never end.
+/// Returns the total number of bulks that the clients of a task send, or `None` if it is unlimited.
 pub fn planned_bulks(task: &PlannedTask, bulk: &BulkWork) -> Option<u64> {
     let bulks_of = |client_number| {
         let ranges = ClientPartition { task, bulk, client_number }.ranges();
@@ -44,12 +44,12 @@ struct FileRange {
     file_index: usize,
     /// Positions, in the file, of the documents that only this client may send.
     assigned: Range<u64>,
-    /// Number of documents that are sent, counted from the first assigned one.
+    /// Number of documents to send, starting with the first assigned one.
     documents: u64,
 }
 
 impl ClientPartition<'_> {
-    /// Returns the documents of one pass, in the order in which they are sent.
+    /// Returns the documents of one pass, in sending order.
     fn ranges(&self) -> Vec<FileRange> {
         let Self { task, bulk, client_number } = *self;
         let corpus_of_file: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
@@ -76,7 +76,7 @@ impl ClientPartition<'_> {
         ranges
     }
 
-    /// Creates the action lines of a range; `seed` is that of the plan.
+    /// Creates the action lines of a range; `seed` is the plan's seed.
     fn action_lines(&self, range: &FileRange, seed: u64) -> ActionLines {
         match (&self.bulk.files[range.file_index].action_lines, self.bulk.conflicts) {
             (PlannedActionLines::InFile {}, _) => ActionLines::InFile,
@@ -103,14 +103,14 @@ impl ClientPartition<'_> {
     }
 }
 
-/// Returns the first id of a file. The files of one index have consecutive ids, so that all its documents have
+/// Returns the first id of a file. Ids are consecutive across the files of an index, so that all its documents have
 /// different ids.
 fn first_id(bulk: &BulkWork, file_index: usize) -> u64 {
     let of_same_index = |earlier: &&BulkFile| earlier.action_lines == bulk.files[file_index].action_lines;
     bulk.files[..file_index].iter().filter(of_same_index).map(|earlier| earlier.documents).sum()
 }
 
-/// Posts the documents of one client, bulk by bulk.
+/// Sends the documents of one client, bulk by bulk.
 #[derive(Debug)]
 pub struct BulkSource {
     reader: BulkReader,
@@ -119,7 +119,7 @@ pub struct BulkSource {
 }
 
 impl BulkSource {
-    /// Prepares the source of one client; `seed` is that of the plan.
+    /// Prepares the source of one client; `seed` is the plan's seed.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl BulkSource {
         })
     }
 
-    /// Builds the next body. Returns `false` if the documents are exhausted.
+    /// Builds the next body. Returns `false` if there are no more documents.
     pub fn prepare_next(&mut self) -> bool {
         let body = self.request.body_mut();
         let mut documents = self.reader.next_into(body);
@@ -173,7 +173,7 @@ impl BulkSource {
         self.request.compress_in_slices().await;
     }
 
-    /// Posts the body; see [`BulkRequest::execute`].
+    /// Sends the body; see [`BulkRequest::execute`].
     pub async fn execute(
         &mut self,
         connection: &mut PooledConnection,

@@ -1,4 +1,4 @@
-//! A bulk request, and resending of its rejected documents.
+//! A bulk request, whose rejected documents may be sent again.
 
 use pacenote_record::ErrorClass;
 
@@ -58,8 +58,8 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         self.compression_error = self.request.compress_in_slices().await.err().map(|error| error.to_string());
     }
 
-    /// Posts the documents. Those that the engine rejects with status 429 are posted again without the others, as often
-    /// as planned unless the race or the step ends.
+    /// Sends the documents. Those that the engine rejects with status 429 are sent again without the others, as often
+    /// as planned, unless the race or the step ends first.
     pub async fn execute(
         &mut self,
         connection: &mut PooledConnection,
@@ -81,12 +81,12 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         outcome
     }
 
-    /// Returns the check of the response to this number of the documents.
+    /// Creates the check for the response to this number of documents.
     fn check_of(&self, document_count: u64) -> BulkCheck {
         BulkCheck { document_count, may_resend: self.retries_on_429 > 0, resendable_positions: Vec::new() }
     }
 
-    /// Posts all documents.
+    /// Sends all documents.
     async fn send(&mut self, connection: &mut PooledConnection) -> Attempt {
         if let Some(error) = &self.compression_error {
             return Attempt::unsendable(error.clone());
@@ -96,7 +96,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         check.into_attempt(outcome)
     }
 
-    /// Posts some of the documents again.
+    /// Sends some of the documents again.
     async fn send_again(
         &mut self,
         connection: &mut PooledConnection,
@@ -126,7 +126,7 @@ impl BulkCheck {
     fn into_attempt(self, mut outcome: OperationOutcome) -> Attempt {
         let response = &mut outcome.response;
         if !response.is_success() && response.error_class != ErrorClass::BulkItem {
-            // Without a result for each document it is unknown whether any of them was indexed.
+            // Without a result for each document, it is unknown whether any of them was indexed.
             (response.weight, response.failed_weight) = (0, self.document_count);
         }
         Attempt { outcome, resendable_positions: self.resendable_positions }

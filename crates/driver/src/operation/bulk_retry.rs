@@ -1,4 +1,4 @@
-//! Resends rejected documents of a bulk: selects them, and combines the outcomes of all attempts.
+//! Resending of rejected documents of a bulk: selects the documents, and combines the outcomes of all attempts.
 
 use pacenote_record::ErrorClass;
 
@@ -26,7 +26,7 @@ pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationO
     let response = &mut outcome.response;
     response.failed_weight = response.failed_weight.saturating_sub(resent);
     response.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
-    // The last failure also counts those beyond the limit, regardless of their status.
+    // The last failure also counts the failures beyond the limit, regardless of their status.
     let counted: u64 = response.failures.iter().map(|failure| failure.count).sum();
     if let Some(last) = response.failures.last_mut() {
         last.count = (last.count + response.failed_weight).saturating_sub(counted);
@@ -34,9 +34,10 @@ pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationO
     outcome
 }
 
-/// Returns the outcome of all attempts so far: that of the earlier ones, from which [`subtract_resent`] has subtracted
-/// the documents of `attempt`, and that of `attempt`. Adds up weights, failures, traffic and the durations that the
-/// engine reports. The service time begins with the first attempt, whose other documents belong to the operation as well.
+/// Returns the combined outcome of all attempts so far: the earlier ones, from which [`subtract_resent`] has subtracted
+/// the documents of `attempt`, and `attempt`. Adds up weights, failures, traffic and the durations that the engine
+/// reports. The service time begins with the first attempt, because its other documents belong to the operation as
+/// well.
 pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> OperationOutcome {
     let (before, last) = (earlier.response, attempt.response);
     let took_ms = match (before.took_ms, last.took_ms) {

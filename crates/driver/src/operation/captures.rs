@@ -1,4 +1,4 @@
-//! Values of responses that later requests of the same operation need.
+//! Values from responses that later requests of the same operation need.
 
 /// The values captured since the operation began.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Captures {
         self.entries.clear();
     }
 
-    /// Stores a value, or that the response lacked it.
+    /// Stores a value, or records that the response lacked it.
     pub fn set(&mut self, name: &str, value: Option<String>) {
         match self.entries.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known = value,

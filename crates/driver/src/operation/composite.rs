@@ -1,4 +1,4 @@
-//! Call sequences, and composites, which are operations within an operation.
+//! Call sequences, and composites, which are operations consisting of other operations.
 //!
 //! A call may be a composite, and each operation of a composite has calls, so this file contains both.
 
@@ -80,7 +80,7 @@ impl PreparedCallList {
     ///
     /// If a request cannot be written as HTTP, or its body cannot be paged.
     pub fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
-        // A pause counts as work only if it is the whole operation.
+        // A pause counts as work only if the operation consists of nothing else.
         let wait_weight = u64::from(calls.len() == 1);
         let prepared: Result<Vec<_>, _> =
             calls.iter().map(|call| PreparedCall::new(call, wait_weight, to)).collect();
@@ -161,7 +161,8 @@ impl PreparedCall {
             None => None,
         };
         let outcome = match single {
-            // A pause takes no connection from the pool; otherwise a concurrent request would have to open another one.
+            // A pause takes no connection from the pool; otherwise, a concurrent request would have to open another
+            // one.
             SingleCall::Wait { duration, weight } => {
                 execute_sleep(*duration, *weight, execution.cancellation).await
             }
@@ -190,10 +191,10 @@ impl PreparedComposite {
         Ok(Self { elements: prepare(&planned.items, to)?, max_connections })
     }
 
-    /// Executes all operations; the first failure ends the composite. Only the outermost composite returns traffic:
-    /// that of all operations within it. Returns `None` if the race or the step ends while it waits.
+    /// Executes all operations; the first failure ends the composite. Only the outermost composite returns traffic: the
+    /// traffic of all operations within it. Returns `None` if the race or the step ends while it waits.
     async fn execute(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
-        // A composite within another shares its connections.
+        // A nested composite shares the connection limit of the outermost one.
         let own_limit = self.max_connections.filter(|_| !execution.nested).map(Semaphore::new);
         let within = Execution { limit: execution.limit.or(own_limit.as_ref()), nested: true, ..*execution };
         let earlier = execution.sub_operations.borrow().len();
@@ -212,7 +213,7 @@ impl PreparedComposite {
         whole.status = status.unwrap_or(whole.status);
         if !execution.nested {
             whole.traffic = execution.traffic.take_completed();
-            // Requests of dropped streams were sent, although their responses are not awaited.
+            // The requests of dropped streams were sent, although nothing waits for their responses.
             whole.traffic.requests += execution.traffic.take_dropped();
         }
         Some(whole)
@@ -237,7 +238,7 @@ fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Element>,
     items.iter().map(element).collect()
 }
 
-/// Returns an outcome that lasts from the start of the first sub-operation to the end of the last.
+/// Returns an outcome that spans the time from the start of the first sub-operation to the end of the last.
 fn spanning(sub_operations: &[SubOperation]) -> OperationOutcome {
     let mut whole = OperationOutcome::nothing();
     let outcomes = || sub_operations.iter().map(|sub_operation| &sub_operation.outcome);
@@ -251,7 +252,7 @@ fn spanning(sub_operations: &[SubOperation]) -> OperationOutcome {
     whole
 }
 
-/// Runs elements: an operation waits for the streams before it, and adjacent streams run concurrently.
+/// Runs elements in order: adjacent streams run concurrently, and an operation waits for the streams before it.
 fn run_elements<'a>(elements: &'a mut [Element], execution: &'a Execution<'a>) -> StreamFuture<'a> {
     Box::pin(async move {
         let mut streams = Vec::new();
@@ -268,7 +269,7 @@ fn run_elements<'a>(elements: &'a mut [Element], execution: &'a Execution<'a>) -
     })
 }
 
-/// Waits for all streams, or for the first that ends early, and drops the others.
+/// Waits until all streams have ended. If one ends early, drops the others.
 async fn join_streams(mut streams: Vec<StreamFuture<'_>>) -> Result<(), EarlyEnd> {
     poll_fn(|context| {
         let mut failed = None;

@@ -8,17 +8,17 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 use pacenote_plan::Target;
 use tokio::sync::Mutex;
 
-/// Number of bytes that are compressed without a pause. This takes about 0.15 ms, during which responses to other
-/// clients of the thread may have to wait.
+/// Number of bytes that are compressed without a pause. This takes about 0.15 ms, during which responses to the
+/// thread's other clients may have to wait.
 const SLICE: usize = 64 * 1024;
-/// The smallest free space that is offered for compressed bytes.
+/// Minimum free space for compressed bytes, in bytes.
 const MIN_OUTPUT_SPACE: usize = 16 * 1024;
-/// Base-2 logarithm of the size of the window; the largest that gzip allows.
+/// Base-2 logarithm of the window size, which is the largest allowed in gzip.
 const WINDOW_BITS: u8 = 15;
 
 thread_local! {
-    /// The compression state takes hundreds of kilobytes. One per thread is enough: its clients wait for each other's
-    /// bodies just as they would wait for the CPU core.
+    /// The compression state takes hundreds of kilobytes. One per thread is enough: clients wait for each other's
+    /// bodies, as they would otherwise wait for the CPU core.
     static DEFLATER: Rc<Mutex<Compress>> = Rc::new(Mutex::new(deflater()));
 }
 
@@ -41,24 +41,24 @@ pub fn will_compress<'a>(
 ///
 /// # Errors
 ///
-/// If the library fails, which is a defect of the driver.
+/// If the library fails, which is a bug in the driver.
 pub fn compress(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
     compressed.clear();
     let shared = DEFLATER.with(Rc::clone);
     let Ok(mut state) = shared.try_lock() else {
-        // A body that is being compressed slice by slice.
+        // The shared state is in use for a body that is being compressed slice by slice.
         return append_compressed(&mut deflater(), body, compressed, FlushCompress::Finish);
     };
     state.reset();
     append_compressed(&mut state, body, compressed, FlushCompress::Finish)
 }
 
-/// Compresses a body slice by slice, and yields to other clients of the thread between them; `compressed` is
+/// Compresses a body slice by slice, and yields to the thread's other clients between slices; `compressed` is
 /// overwritten.
 ///
 /// # Errors
 ///
-/// If the library fails, which is a defect of the driver.
+/// If the library fails, which is a bug in the driver.
 pub async fn compress_in_slices(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
     compressed.clear();
     let shared = DEFLATER.with(Rc::clone);
@@ -82,7 +82,8 @@ fn deflater() -> Compress {
     Compress::new_gzip(Compression::fast(), WINDOW_BITS)
 }
 
-/// Appends the compressed form of the next bytes; `flush` is [`FlushCompress::Finish`] for the last.
+/// Compresses the next bytes and appends the result to `compressed`; `flush` is [`FlushCompress::Finish`] for the last
+/// bytes.
 fn append_compressed(
     state: &mut Compress,
     mut bytes: &[u8],
@@ -117,7 +118,7 @@ mod tests {
         body
     }
 
-    /// Lines that compress about as well as documents, and bytes that do not compress at all.
+    /// Returns lines that compress about as well as documents, and bytes that cannot be compressed.
     fn bodies() -> Vec<Vec<u8>> {
         let mut noise = SplitMix64::seed_from_u64(1);
         let lines = |count: u64| {

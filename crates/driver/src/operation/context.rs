@@ -1,4 +1,4 @@
-//! Context of the calls of an operation: the destination of their requests, and the state of the current execution.
+//! The context of an operation's calls: the destination of their requests, and the state of the current execution.
 
 use std::cell::{Cell, RefCell};
 
@@ -18,19 +18,19 @@ use crate::transport::pool::ConnectionPool;
 pub struct Destination<'a> {
     /// The cluster.
     pub target: &'a Target,
-    /// Position of the host in the cluster; the connections that execute the operation lead to this host.
+    /// Position of the host in the cluster. The operation must be executed on connections to this host.
     pub host_index: usize,
     /// Name of the task, for messages.
     pub task_name: &'a str,
 }
 
 impl Destination<'_> {
-    /// Returns the error of a request that cannot be written as HTTP.
+    /// Creates the error for a request that cannot be written as HTTP.
     pub fn request_error(&self, source: RequestHeadError) -> DriveError {
         DriveError::Request { task: self.task_name.to_owned(), source }
     }
 
-    /// Returns the error of an operation that cannot be executed as the plan describes it.
+    /// Creates the error for an operation that cannot be executed as planned.
     pub fn calls_error(&self, problem: String) -> DriveError {
         DriveError::InvalidOperation { task: self.task_name.to_owned(), problem }
     }
@@ -39,17 +39,17 @@ impl Destination<'_> {
 /// The state of one execution of an operation, shared by all its calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Execution<'a> {
-    /// Connections of the client.
+    /// The client's connections.
     pub connections: &'a ConnectionPool,
     /// Stops the operation when the race or the step ends.
     pub cancellation: &'a Cancellation<'a>,
-    /// Values that were captured so far.
+    /// Values captured so far.
     pub captures: &'a RefCell<Captures>,
     /// Sub-operations that have ended.
     pub sub_operations: &'a RefCell<Vec<SubOperation>>,
     /// Requests and bytes of all calls.
     pub traffic: &'a TrafficCounter,
-    /// Limits the requests in flight of a composite.
+    /// Limits the number of requests in flight in a composite.
     pub limit: Option<&'a Semaphore>,
     /// Whether these calls belong to a composite.
     pub nested: bool,
@@ -74,12 +74,12 @@ impl TrafficCounter {
         self.completed.set(self.completed.get() + outcome.traffic);
     }
 
-    /// Returns the traffic of the requests that have ended, and starts again from zero.
+    /// Returns the traffic of the requests that have ended, and resets it to zero.
     pub fn take_completed(&self) -> Traffic {
         self.completed.take()
     }
 
-    /// Returns the number of requests that were dropped before their response, and starts again from zero.
+    /// Returns the number of requests that were dropped before their response arrived, and resets it to zero.
     pub fn take_dropped(&self) -> u32 {
         self.in_flight.take()
     }

@@ -16,7 +16,7 @@ pub struct DataFiles {
 }
 
 impl DataFiles {
-    /// Maps the files of a task and checks their numbers of documents.
+    /// Maps the files of a task into memory and checks their numbers of documents.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl DataFiles {
     ///
     /// # Errors
     ///
-    /// If the file was not opened, which is a defect of the driver.
+    /// If the file was not opened, which is a bug in the driver.
     pub fn get(&self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
         let missing = || DriveError::Internal(format!("{} was not opened before its task", path.display()));
         self.mapped.get(path).cloned().ok_or_else(missing)
@@ -50,7 +50,8 @@ impl DataFiles {
 
     fn map(&mut self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
         let file = Arc::new(LineFile::open(path)?);
-        // Every client reads its range sequentially: the kernel may read ahead, so that few bulks wait for a disk.
+        // Every client reads its range sequentially, so the kernel should read ahead; few bulks then have to wait for a
+        // disk.
         file.advise_sequential();
         self.mapped.insert(path.to_owned(), Arc::clone(&file));
         Ok(file)

@@ -1,11 +1,12 @@
 //! Executes operations: sends the requests of a client each time one is due.
 //!
-//! An operation is prepared once, before the clock of its task starts, and executed as often as it is due. All requests
-//! of an operation run on the thread of its client; concurrent streams only wait for several responses at a time.
+//! An operation is prepared once, before the clock of its task starts, and executed every time it is due. All requests
+//! of an operation are sent on the thread of its client; concurrent streams only wait for several responses at the same
+//! time.
 //!
-//! Called by `worker` and `python`; `coordinator` opens the data files, and `plan_to_record` counts the bulks of a
-//! task. It uses none of them, nor `schedule`: callers pass the destination of requests and the cancellation
-//! ([`context`]). `response` determines whether a response is a success, and `transport` sends the bytes.
+//! This module is used by `worker` and `python`; `coordinator` opens the data files, and `plan_to_record` counts the
+//! bulks of a task. It uses none of these modules, nor `schedule`: callers pass the destination of requests and the
+//! cancellation ([`context`]). `response` determines whether a response is a success, and `transport` sends the bytes.
 //!
 //! | file | contains |
 //! | --- | --- |
@@ -13,9 +14,9 @@
 //! | `request.rs` | a request of a call sequence: its template, and how its response is checked |
 //! | `template.rs`, `captures.rs` | bodies with gaps, and the values of earlier responses that fill them |
 //! | `paging.rs` | page by page: searches, scrolls, aggregations, SQL |
-//! | `composite.rs` | call sequences, and operations within an operation |
-//! | `bulk.rs`, `data_files.rs` | the bulks that a client posts, and the files from which they are read |
-//! | `bulk_request.rs`, `bulk_retry.rs` | one bulk request, and resending of its rejected documents |
+//! | `composite.rs` | call sequences, and operations consisting of other operations |
+//! | `bulk.rs`, `data_files.rs` | the bulks that a client sends, and the files from which they are read |
+//! | `bulk_request.rs`, `bulk_retry.rs` | one bulk request, and resending its rejected documents |
 //! | `compression.rs` | request bodies compressed with gzip |
 //! | `wait.rs` | pauses, and operations that only wait |
 //! | `context.rs` | the destination of requests, and the state of one execution |
@@ -49,7 +50,7 @@ use context::{Destination, Execution, TrafficCounter};
 use outcome::{OperationOutcome, SubOperation};
 use request::CheckedRequest;
 
-/// A call sequence, prepared for one host; it can be executed any number of times.
+/// A call sequence, prepared for one host, that can be executed any number of times.
 #[derive(Debug)]
 pub struct PreparedCalls {
     kind: PreparedCallsKind,
@@ -57,8 +58,7 @@ pub struct PreparedCalls {
 
 #[derive(Debug)]
 enum PreparedCallsKind {
-    /// One request whose outcome depends only on its check, as for most operations. It has the shortest path to its
-    /// connection.
+    /// One request whose outcome depends only on its check, as in most operations. This is the fastest path.
     Plain(Box<CheckedRequest>),
     /// All other call sequences.
     Sequence(Box<PreparedSequence>),

@@ -21,8 +21,8 @@ pub struct OperationOutcome {
     pub service_start: Instant,
     /// When the last byte of the last response arrived.
     pub done: Instant,
-    /// When the client became free for its next operation: later than `done` if the operation cleans up after it has
-    /// been timed.
+    /// When the client became free for its next operation. This is later than `done` if the operation cleans up after
+    /// it has been timed.
     pub freed: Instant,
     /// Whether the operation succeeded, and how much work it did.
     pub response: ResponseOutcome,
@@ -41,7 +41,7 @@ pub struct OperationOutcome {
 pub struct SubOperation {
     /// Its name and type.
     pub label: Arc<Label>,
-    /// Its outcome, which has no sub-operations.
+    /// Its outcome, which has no sub-operations of its own.
     pub outcome: OperationOutcome,
 }
 
@@ -55,7 +55,7 @@ pub struct Label {
 }
 
 impl OperationOutcome {
-    /// This outcome without the work that was done.
+    /// Returns this outcome without the work that was done.
     pub fn without_work(mut self) -> Self {
         self.response.weight = 0;
         self
@@ -66,7 +66,7 @@ impl OperationOutcome {
         Self { response: ResponseOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
     }
 
-    /// Returns the outcome of an operation that sends nothing: a success without work.
+    /// Returns the outcome of an operation that sends no request: a success without work.
     pub fn nothing() -> Self {
         let now = Instant::now();
         Self {
@@ -82,8 +82,8 @@ impl OperationOutcome {
         }
     }
 
-    /// Returns the outcome of this call and the next of the same operation. `after` determines whether the operation
-    /// succeeded: the earlier responses of a poll are not failures.
+    /// Returns the combined outcome of this call and the next one of the same operation. Only `after` determines
+    /// whether the operation succeeded, because the earlier responses to a poll are not failures.
     pub fn followed_by(self, after: Self) -> Self {
         let mut response = after.response;
         response.weight += self.response.weight;

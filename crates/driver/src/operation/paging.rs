@@ -19,7 +19,7 @@ use crate::transport::pool::PooledConnection;
 #[derive(Debug)]
 pub struct Paginator {
     first: CheckedRequest,
-    /// Fetches every page after the first, or `None` if the first request fetches all pages.
+    /// Fetches every page after the first, or `None` if the first request is repeated for all pages.
     next: Option<RequestTemplate>,
     /// Frees the state that the engine keeps for further pages.
     close: Option<RequestTemplate>,
@@ -35,7 +35,7 @@ pub struct Paginator {
     point_in_time: Vec<u8>,
 }
 
-/// Where a response contains the key of the next page.
+/// The place in a response that contains the key of the next page.
 #[derive(Debug)]
 enum PageReader {
     SearchAfter,
@@ -59,7 +59,7 @@ struct FetchedPage {
     has_more: bool,
 }
 
-/// The requests of a paginator after the first.
+/// The requests of a paginator that follow the first.
 #[derive(Debug, Default)]
 struct FollowUps {
     next: Option<RequestTemplate>,
@@ -103,8 +103,8 @@ impl Paginator {
         })
     }
 
-    /// Fetches page by page; the work is the number of pages. Returns `None` if the race or the step ends while it
-    /// waits.
+    /// Fetches the result page by page; the work is the number of pages. Returns `None` if the race or the step ends
+    /// while it waits.
     pub async fn send(
         &mut self,
         connection: &mut PooledConnection,
@@ -154,7 +154,8 @@ impl Paginator {
         let (page_size, renews) = (self.page_size, self.renews_point_in_time);
         let inspect = |body: &[u8]| {
             let page = reader.read(body, page_size.is_some(), renews);
-            // A scroll continues with its last id until it gets another; otherwise a page without a key is the last.
+            // A scroll continues with its last id until it receives a new one; for other kinds of paging, a page
+            // without a key is the last.
             renew(page_key, page.key, matches!(reader, PageReader::Scroll));
             renew(point_in_time, page.point_in_time, true);
             full = page.entries.is_none_or(|entries| entries > 0 && entries >= page_size.unwrap_or(0));
@@ -197,7 +198,7 @@ impl Paginator {
 /// Prepares the requests that follow the first, if they differ from it.
 fn follow_ups(planned: &PagedRequest, to: Destination<'_>) -> Result<FollowUps, DriveError> {
     let request = &planned.first;
-    // A first request without a body does not declare the content type that the others need.
+    // If the first request has no body, it does not declare the content type that the others need.
     let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     headers.extend(request.headers.iter().cloned());
     let timeout = request.timeout_ms.map(Duration::from_millis);
@@ -225,8 +226,8 @@ fn follow_ups(planned: &PagedRequest, to: Destination<'_>) -> Result<FollowUps, 
     })
 }
 
-/// Replaces a value with that of a response. If the response has none, the value is kept if `keep` is set, and cleared
-/// otherwise.
+/// Replaces a value with the one from a response. If the response has none, keeps the value if `keep` is set, and
+/// clears it otherwise.
 fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
     if value.is_some() || !keep {
         known.clear();
@@ -235,8 +236,8 @@ fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
 }
 
 impl PageReader {
-    /// Reads the fields that determine the next page. Buckets and rows are counted only if `counts` is set, and reading
-    /// stops as soon as everything is found; engines write ids first.
+    /// Reads the fields that determine the next page. Buckets and rows are counted only if `counts` is set. Reading
+    /// stops as soon as everything has been found; engines write ids first.
     fn read<'a>(&self, response: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
         let (mut page, mut body) = (Page::default(), false);
         for (key, text) in Fields::new(response) {
@@ -278,7 +279,7 @@ impl PageReader {
     }
 }
 
-/// Returns the value that a text begins with, unless it is empty or null.
+/// Returns the value that a text starts with, unless it is empty or null.
 fn present(text: &[u8]) -> Option<&[u8]> {
     Some(first_value(text)).filter(|value| !matches!(*value, b"null" | b"\"\"" | b"[]" | b"{}" | b""))
 }

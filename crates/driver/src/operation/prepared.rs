@@ -1,4 +1,4 @@
-//! One HTTP request, ready to be sent: the only place that prepares heads and compresses bodies.
+//! One HTTP request, ready to be sent. Only this file prepares heads and compresses bodies.
 
 use std::io;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use crate::response::outcome::ResponseOutcome;
 use crate::transport::http::{RequestHead, RequestHeadError};
 use crate::transport::pool::{PooledConnection, RequestBody, ResponseView};
 
-/// The properties of a request that differ between requests to the same host.
+/// The properties in which requests to the same host differ.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestSpec<'a, H> {
     /// HTTP method, such as `GET`.
     pub method: &'a str,
     /// Path with query string, percent-encoded.
     pub path: &'a str,
-    /// Headers sent in addition to those of the target; if two have the same name, the later one is sent.
+    /// Headers sent in addition to the target's headers. If two have the same name, the later one is sent.
     pub headers: H,
     /// Whether the request has a body, even if the body is created later.
     pub has_body: bool,
-    /// Timeout of the request, or `None` for that of the target.
+    /// Timeout of the request, or `None` for the target's timeout.
     pub timeout: Option<Duration>,
 }
 
@@ -60,7 +60,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &self.body
     }
 
-    /// Returns the body before compression; it must be compressed again after a change.
+    /// Returns the body before compression. After a change, it must be compressed again.
     pub fn body_mut(&mut self) -> &mut B {
         &mut self.body
     }
@@ -70,7 +70,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &self.head
     }
 
-    /// Rewrites the head as `template` with `value` in place of `marker`.
+    /// Replaces the head with a copy of `template` in which `marker` is replaced by `value`.
     pub fn fill_head(&mut self, template: &RequestHead, marker: &str, value: &str) {
         self.head.fill(template, marker, value);
     }
@@ -79,7 +79,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     ///
     /// # Errors
     ///
-    /// If the compression library fails, which is a defect of the driver.
+    /// If the compression library fails, which is a bug in the driver.
     pub fn compress(&mut self) -> io::Result<()> {
         match &mut self.compressed {
             Some(compressed) => compress(self.body.as_ref(), compressed),
@@ -87,11 +87,11 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         }
     }
 
-    /// Compresses the body if it is sent compressed, and yields to other clients of the thread meanwhile.
+    /// Compresses the body if it is sent compressed, and yields to the thread's other clients in the meantime.
     ///
     /// # Errors
     ///
-    /// If the compression library fails, which is a defect of the driver.
+    /// If the compression library fails, which is a bug in the driver.
     pub async fn compress_in_slices(&mut self) -> io::Result<()> {
         match &mut self.compressed {
             Some(compressed) => compress_in_slices(self.body.as_ref(), compressed).await,
@@ -109,11 +109,11 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         OperationOutcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
     }
 
-    /// Sends `content` instead of the request's own body, compressed if the request's own body is.
+    /// Sends `content` in place of the request's body, compressed if the request's body is.
     ///
     /// # Errors
     ///
-    /// If the compression library fails, which is a defect of the driver.
+    /// If the compression library fails, which is a bug in the driver.
     pub async fn send_other_body(
         &mut self,
         content: &[u8],

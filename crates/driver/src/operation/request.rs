@@ -28,28 +28,28 @@ pub struct CheckedRequest {
     pub policy: ResponsePolicy,
 }
 
-/// A request whose path and body may have gaps for values of earlier responses.
+/// A request whose path and body may have gaps for values from earlier responses.
 #[derive(Debug)]
 pub struct RequestTemplate {
     request: PreparedRequest<BodyTemplate>,
-    /// The head with a placeholder in its path, if it has one.
+    /// The head with the placeholder in its path, if there is one.
     head_template: Option<RequestHead>,
 }
 
-/// How a response is checked, and when the request is sent again.
+/// Determines how a response is checked, and when the request is sent again.
 #[derive(Debug)]
 pub struct ResponsePolicy {
     /// The request as planned, without its body.
     pub request: Request,
-    /// Whether assertions or a capture read the response in addition to its check.
+    /// Whether the response is read not only by its check, but also for assertions or a capture.
     inspects_body: bool,
 }
 
-/// Why a request cannot be sent.
+/// An error from filling the gaps of a request.
 pub enum FillError {
-    /// The response to which it refers lacked the value, so the request is not sent. This is not a failure.
+    /// The value was missing in the earlier response, so there is nothing to send. This is not a failure.
     NothingToDo,
-    /// A value that it needs is missing.
+    /// A value is missing, for this reason.
     Missing(String),
 }
 
@@ -80,7 +80,7 @@ impl CheckedRequest {
         Ok(Self { template, policy: ResponsePolicy { request, inspects_body } })
     }
 
-    /// Returns whether the request is sent once, has no gaps, and its outcome depends only on its check.
+    /// Returns whether the request is sent only once, has no gaps, and has an outcome that depends only on its check.
     pub fn is_plain(&self) -> bool {
         let Request { poll, placeholder, .. } = &self.policy.request;
         poll.is_none() && placeholder.is_none() && !self.policy.inspects_body
@@ -163,7 +163,7 @@ impl RequestTemplate {
         let name = &placeholder.name;
         match captures.get(name) {
             Captured::Value(value) => Ok(value),
-            // If a search ended before it received an id, there is no result to get or to delete.
+            // If a search completed without returning an id, there is no result to get or delete.
             Captured::Missing if self.head_template.is_some() => Err(FillError::NothingToDo),
             Captured::Missing => Err(FillError::Missing(format!("the response of {name} had no id"))),
             Captured::Unknown => {

@@ -15,7 +15,7 @@ enum GapValue {
     PointInTime,
 }
 
-/// The values to fill in. The gap of an empty value keeps the text of the template.
+/// The values for the gaps. If a value is empty, its gap keeps the text of the template.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Values<'a> {
     /// A captured value.
@@ -74,7 +74,7 @@ impl BodyTemplate {
         }
     }
 
-    /// Adds a gap for the sort values after which a search continues, and one for the id of its point in time.
+    /// Adds a gap for the sort values after which a search continues, and a gap for the id of its point in time.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl BodyTemplate {
         let root = self.root()?;
         self.add_key(root, "search_after");
         let id = scan::value_at_path(&self.text, "pit.id").map(|value| self.range_of(value));
-        // A captured point in time is renewed by its capture.
+        // A captured point in time is renewed by capturing it again.
         if let Some(range) = id.filter(|range| !self.gaps.iter().any(|gap| overlap(&gap.range, range))) {
             self.add(range, GapValue::PointInTime);
         }
@@ -146,7 +146,7 @@ impl BodyTemplate {
         !self.gaps.is_empty()
     }
 
-    /// Returns the position of the object that the text consists of.
+    /// Returns the position of the object in the text.
     fn root(&self) -> Result<usize, String> {
         let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&self.text).is_ok();
         let begin = self.text.trim_ascii_start();
@@ -155,7 +155,7 @@ impl BodyTemplate {
             .ok_or_else(|| "the next page can only be requested if the body is a JSON object".to_owned())
     }
 
-    /// Adds a gap for the value of a key of the object that begins at `object`, whether or not it has the key.
+    /// Adds a gap for the value of a key in the object that starts at `object`, whether or not the object has the key.
     fn add_key(&mut self, object: usize, key: &str) {
         if let Some(range) = scan::field(&self.text[object..], key).map(|value| self.range_of(value)) {
             self.add(range, GapValue::PageKey);
@@ -170,7 +170,7 @@ impl BodyTemplate {
         });
     }
 
-    /// Returns the range of the value that `rest`, a suffix of the text, begins with.
+    /// Returns the range of the value at the start of `rest`, which is a suffix of the text.
     fn range_of(&self, rest: &[u8]) -> Range<usize> {
         let start = self.text.len() - rest.len();
         start..start + scan::first_value(rest).len()
@@ -191,7 +191,7 @@ fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// Appends a text as the inside of a JSON string.
+/// Appends a text, escaped for use in a JSON string.
 fn escape(text: &str, out: &mut Vec<u8>) {
     let begin = out.len();
     if serde_json::to_writer(&mut *out, text).is_ok() {

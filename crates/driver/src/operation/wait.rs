@@ -1,4 +1,4 @@
-//! Sleeps within an operation; a sleep ends early if the race or the step ends.
+//! Sleeps within an operation, which end early if the race or the step ends.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::outcome::OperationOutcome;
 use crate::cancel::Cancellation;
 use crate::response::outcome::ResponseOutcome;
 
-/// Sleeps between two requests. Returns `None` if the race or the step ends meanwhile.
+/// Sleeps between two requests. Returns `None` if the race or the step ends first.
 pub async fn sleep_or_cancel(duration: Duration, cancellation: &Cancellation<'_>) -> Option<()> {
     cancellation.run_until_cancelled(tokio::time::sleep(duration)).await
 }

@@ -1,39 +1,40 @@
-//! The number of operations, or the time, that a client or the clients of a shared schedule may use, and which
-//! operations are warm-up.
+//! Limits the number of operations or the time of a client, or of the clients of a shared schedule, and determines
+//! which operations are warm-up.
 
 use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, SampleType};
 
 use crate::units::seconds_to_nanos;
 
-/// The iterations or the time of a task. Determines for each operation whether it is warm-up, measured or beyond the
-/// end of the task.
+/// The iterations or the time of a task. Determines whether an operation is warm-up, measured, or after the end of the
+/// task.
 #[derive(Debug, Clone)]
 pub struct OperationBudget {
     bound: TaskBound,
-    /// Clients that share the budget; their iterations are added up.
+    /// Number of clients that share the budget; their iterations are added up.
     client_count: u64,
     admitted_count: u64,
-    /// Admitted operations that [`OperationBudget::drain_admitted_count`] has returned.
+    /// Number of admitted operations that [`OperationBudget::drain_admitted_count`] has returned.
     reported_count: u64,
 }
 
-/// The times that determine whether an operation is admitted, in nanoseconds since the task began.
+/// The times that determine whether an operation is admitted, in nanoseconds since the task started.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionTimes {
-    /// When the operation is due; `now_ns` without a schedule.
+    /// When the operation is due, or `now_ns` if there is no schedule.
     pub due_ns: u64,
     /// The current time.
     pub now_ns: u64,
 }
 
 impl OperationBudget {
-    /// Creates a budget that `client_count` clients share and that has admitted no operation.
+    /// Creates a budget shared by `client_count` clients that has admitted no operation.
     pub fn new(bound: TaskBound, client_count: u64) -> Self {
         Self { bound, client_count, admitted_count: 0, reported_count: 0 }
     }
 
-    /// Returns the end of the task's time, in nanoseconds since it began, or `None` if it is not limited by time.
+    /// Returns when the task's time ends, in nanoseconds since the task started, or `None` if it is not limited by
+    /// time.
     pub fn end_ns(&self) -> Option<u64> {
         match self.bound {
             TaskBound::TimePeriod { warmup_s, measured_s } => {
@@ -43,8 +44,8 @@ impl OperationBudget {
         }
     }
 
-    /// Returns why the task has ended at `now_ns`: all its iterations are admitted, or its time has passed. `None`
-    /// while it continues; then an operation may still be due too late to be admitted.
+    /// Returns the reason why the task has ended at `now_ns`: all its iterations have been admitted, or its time has
+    /// passed. Returns `None` while it continues; even then, an operation may be due too late to be admitted.
     pub fn end_reason(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
             TaskBound::Iterations { warmup, measured } => {
@@ -61,7 +62,7 @@ impl OperationBudget {
     ///
     /// # Errors
     ///
-    /// Why the task has ended.
+    /// The reason why the task has ended.
     pub fn admit(
         &mut self,
         AdmissionTimes { due_ns, now_ns }: AdmissionTimes,

@@ -4,16 +4,16 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// Reads the time and sleeps for one client. The real clock is [`crate::schedule::timer::Timer`]; tests of the measured
-/// loop use a clock that only advances when all clients sleep.
+/// loop use a clock that advances only when all clients sleep.
 pub trait Clock {
     /// Returns the current time.
     fn now(&self) -> Instant;
 
-    /// Sleeps until `instant`, precisely.
+    /// Sleeps precisely until `instant`.
     ///
     /// # Errors
     ///
-    /// If the system cannot create a timer.
+    /// If the operating system cannot create a timer.
     async fn sleep_until(&mut self, instant: Instant) -> io::Result<()>;
 
     /// Sleeps for `duration`, to within about a millisecond.

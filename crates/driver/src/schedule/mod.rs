@@ -1,9 +1,8 @@
-//! When operations are due, when a task ends, and waking up at a given instant.
+//! Determines when operations are due and when a task ends, and sleeps until a given instant.
 //!
-//! `step_schedules` creates the schedules of a worker's clients. A schedule has a `pacer`, or with `open_loop` a
-//! `shared_schedule` of several pacers, and a `budget`; all of these are pure: they neither read a clock nor wait.
-//! `timer` is the `clock` of a race, `paused_clock` that of tests. This module does not send operations. Only `worker`
-//! may use it.
+//! `step_schedules` creates the schedules of a worker's clients. A schedule has a `budget` and a `pacer` or, with
+//! `open_loop`, a `shared_schedule` of several pacers; none of these reads a clock or waits. `timer` is the `clock` in
+//! a race, and `paused_clock` is the one in tests. This module does not send operations. Only `worker` may use it.
 
 pub mod budget;
 pub mod clock;

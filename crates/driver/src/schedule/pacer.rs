@@ -4,14 +4,16 @@ use pacenote_plan::{PlannedTask, TaskPacing};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// The schedule of one client of a task, in nanoseconds since the task began.
+/// The schedule of one client of a task, in nanoseconds since the task started.
 ///
 /// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals,
-/// so that their union is evenly spaced and no two send at the same time. Each client draws random arrivals from its
-/// own seed. During ramp-up the schedule of a client starts when the client does, so that the client never catches up.
+/// so the union of their operations is evenly spaced, and no two are due at the same time. Each client draws random
+/// arrivals from its own seed. During ramp-up, the schedule of a client starts when the client does, so it never has to
+/// catch up.
 #[derive(Debug, Clone)]
 pub struct Pacer {
-    /// When the schedule begins: after the ramp-up of the client, shifted from those of the other clients.
+    /// When the schedule starts: after the ramp-up delay of the client, and shifted relative to the schedules of the
+    /// other clients.
     offset_ns: f64,
     period_ns: f64,
     arrivals: Arrivals,
@@ -23,7 +25,7 @@ enum Arrivals {
     Even {
         next_index: u64,
     },
-    /// At a random instant within each period.
+    /// One arrival at a random instant within each period.
     Uniform {
         next_index: u64,
         random: SplitMix64,
@@ -35,7 +37,7 @@ enum Arrivals {
 }
 
 impl Pacer {
-    /// Returns the schedule of client `client_number` of `task`; `seed` fixes random arrivals.
+    /// Creates the schedule of client `client_number` of `task`; `seed` determines random arrivals.
     pub fn new(task: &PlannedTask, client_number: u32, seed: u64) -> Self {
         let (position, clients) = (f64::from(client_number), f64::from(task.clients));
         let ramp_ns = ramp_ns(task, client_number);
@@ -55,19 +57,19 @@ impl Pacer {
         Self { offset_ns: ramp_ns + phase_s * 1e9, period_ns: interval_s * 1e9 * clients, arrivals }
     }
 
-    /// Returns when client `client_number` of a task starts, in nanoseconds since the task began; later than 0 only during
-    /// ramp-up.
+    /// Returns when client `client_number` of a task starts, in nanoseconds since the task started. This is later than
+    /// 0 only with a ramp-up.
     pub fn client_start_ns(task: &PlannedTask, client_number: u32) -> u64 {
         truncate_to_u64(ramp_ns(task, client_number))
     }
 
-    /// Due time of the next operation, in nanoseconds since the task began; `None`: as soon as the previous one has
-    /// ended.
+    /// Advances to the next operation. Returns its due time in nanoseconds since the task started, or `None` if it is
+    /// due as soon as the previous one has ended.
     pub fn next_due_ns(&mut self) -> Option<u64> {
         match &mut self.arrivals {
             Arrivals::Unpaced => None,
             Arrivals::Even { next_index } => {
-                // Multiplied, not added up, so that rounding errors do not accumulate.
+                // The product, not a running sum, so that rounding errors do not accumulate.
                 let due = self.offset_ns + self.period_ns * *next_index as f64;
                 *next_index += 1;
                 Some(truncate_to_u64(due))
@@ -97,7 +99,7 @@ impl Pacer {
         }
     }
 
-    /// Returns the number of operations that are due before `end_ns`, from the next one on; for random arrivals, the
+    /// Returns the number of remaining operations that are due before `end_ns`. For random arrivals, this is the
     /// expected number.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
         let since_offset = end_ns as f64 - self.offset_ns;
@@ -116,7 +118,7 @@ impl Pacer {
     }
 }
 
-/// Delay of client `client_number` during ramp-up, in nanoseconds.
+/// Returns the ramp-up delay of client `client_number`, in nanoseconds.
 fn ramp_ns(task: &PlannedTask, client_number: u32) -> f64 {
     task.ramp_up_s * 1e9 * f64::from(client_number) / f64::from(task.clients)
 }
@@ -149,7 +151,7 @@ pub mod tests {
 
     use super::*;
 
-    /// Returns a task with a schedule.
+    /// Builds a task with a schedule.
     pub fn task(pacing: TaskPacing, clients: u32, ramp_up_s: f64) -> PlannedTask {
         PlannedTask {
             name: "t".into(),
@@ -192,7 +194,7 @@ pub mod tests {
         let task = task(TaskPacing::Deterministic { interval_s: 0.05 }, 2, 0.0);
         let mut pacer = Pacer::new(&task, 1, 1);
         pacer.skip_to(2_000_000_000);
-        // Its operations are due at 0.05 s and every 0.1 s from then on.
+        // Its operations are due at 0.05 s and then every 0.1 s.
         assert_eq!(pacer.next_due_ns(), Some(2_050_000_000));
         assert_eq!(pacer.next_due_ns(), Some(2_150_000_000));
         for pacing in [TaskPacing::Uniform { interval_s: 0.05 }, TaskPacing::Poisson { interval_s: 0.05 }] {
@@ -245,7 +247,7 @@ pub mod tests {
             })
             .collect();
         let in_quarter = |quarter| offsets.iter().filter(|offset| *offset * 4 / period == quarter).count();
-        // Each quarter of an interval gets 250 of 1,000, with a standard deviation of 14.
+        // On average, each quarter of an interval gets 250 of 1,000 arrivals, with a standard deviation of 14.
         assert!((0..4).all(|quarter| (190..310).contains(&in_quarter(quarter))), "{offsets:?}");
     }
 

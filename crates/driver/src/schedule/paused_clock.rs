@@ -1,5 +1,5 @@
-//! A clock for tests of the measured loop: it stops while any client is active, and then advances to the next instant
-//! for which a client sleeps. Tests take almost no real time, and all times are exact.
+//! A clock for tests of the measured loop. It stands still while any client is active, and then advances to the next
+//! instant until which a client sleeps. Tests take almost no real time, and all times are exact.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::schedule::clock::Clock;
 use crate::units::nanos_since;
 
-/// A handle to the clock; all clones share it.
+/// A handle to a clock, which is shared by all clones.
 #[derive(Debug, Clone)]
 pub struct PausedClock {
     state: Rc<ClockState>,
@@ -25,7 +25,7 @@ pub struct PausedClock {
 struct ClockState {
     start: Instant,
     now: Cell<Instant>,
-    /// The instants for which futures sleep, by number of the sleep.
+    /// The instants until which futures sleep, by the number of the sleep.
     sleeps: RefCell<BTreeMap<u64, Instant>>,
     next_sleep: Cell<u64>,
     refuses: Cell<bool>,
@@ -67,7 +67,7 @@ impl PausedClock {
         nanos_since(self.state.start, self.state.now.get())
     }
 
-    /// Makes all later timers fail, as on a system that has no more file descriptors.
+    /// Makes all later timers fail, as on a system without free file descriptors.
     pub fn refuse_timers(&self) {
         self.state.refuses.set(true);
     }
@@ -100,7 +100,10 @@ impl PausedClock {
                 }
             }
             if !woken.0.load(Ordering::Relaxed) && !self.advance(end_ns) {
-                assert!(end_ns < u64::MAX || futures.iter().all(Option::is_none), "all futures wait forever");
+                assert!(
+                    end_ns < u64::MAX || futures.iter().all(Option::is_none),
+                    "no future can make progress"
+                );
                 return;
             }
         }
@@ -109,7 +112,7 @@ impl PausedClock {
     /// Advances to the next instant until which a future sleeps. Returns `false` if that is `end_ns` or later.
     fn advance(&self, end_ns: u64) -> bool {
         let Some(next) = self.state.sleeps.borrow().values().min().copied() else {
-            // Every future has ended, or waits for an event that never occurs.
+            // Every future has ended or waits for an event that will never occur.
             return false;
         };
         if nanos_since(self.state.start, next) >= end_ns {

@@ -1,9 +1,9 @@
-//! The schedule that the clients of an open-loop task share on one worker.
+//! The schedule shared by the clients of an open-loop task on one worker.
 //!
 //! A free client takes the operation that is due next, prepares it and sleeps until it is due. Operations are therefore
-//! assigned in the order of their due times, to clients in the order in which they become free: each begins at its due
-//! time or when a client is free, whichever is later, as in a queue with several servers. A slow client does not delay
-//! the others, and each sleeping client waits for its own operation, so that no client is woken unnecessarily.
+//! taken in the order of their due times, by clients in the order in which they become free. Each operation begins when
+//! it is due or when a client is free, whichever is later, as in a queue with several servers. A slow client does not
+//! delay the others, and each sleeping client waits for its own operation, so no client is woken unnecessarily.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ use pacenote_record::{EndedBy, SampleType};
 use crate::schedule::budget::{AdmissionTimes, OperationBudget};
 use crate::schedule::pacer::Pacer;
 
-/// The schedule that the clients of an open-loop task share on one worker. Only one thread uses it, so access is cheap.
+/// The schedule shared by the clients of an open-loop task on one worker. Only one thread uses it, so access is cheap.
 #[derive(Debug)]
 pub struct SharedSchedule {
     state: RefCell<SharedScheduleState>,
@@ -28,43 +28,43 @@ struct SharedScheduleState {
     pacers: Vec<Pacer>,
     budget: OperationBudget,
     /// Number of operations taken since the last [`SharedSchedule::drain_admitted_count`]. An operation that was put
-    /// back and taken again counts twice: the recorder subtracts one when it withdraws the first.
+    /// back and taken again is counted twice, and the recorder subtracts one of the two.
     taken_count: u64,
-    /// The next operation of each pacer, and those that were put back. Empty before the task begins and after it has
-    /// ended.
+    /// The next operation of each pacer, and operations that were put back. Empty before the task starts and after it
+    /// has ended.
     due_operations: BinaryHeap<Reverse<DueOperation>>,
     started: bool,
 }
 
-/// The schedule has no more operations.
+/// The result if a schedule has no more operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted {
-    /// Why the task has ended.
+    /// The reason why the task has ended.
     pub ended_by: EndedBy,
-    /// Operations that were due within the task's time and were not sent; reported to one client only.
+    /// Number of operations that were due within the task's time but not sent. It is reported to one client only.
     pub unsent: u64,
 }
 
 /// An operation that no client has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct DueOperation {
-    /// When it is due, in nanoseconds since the task began.
+    /// When it is due, in nanoseconds since the task started.
     due_ns: u64,
-    /// Position of the pacer whose next operation it is, or `None` for an operation that was put back.
+    /// Position of the pacer that scheduled it, or `None` for an operation that was put back.
     pacer_index: Option<u32>,
 }
 
 /// An operation that a client has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmittedOperation {
-    /// When it is due, in nanoseconds since the task began.
+    /// When it is due, in nanoseconds since the task started.
     pub due_ns: u64,
     /// Whether it is warm-up.
     pub sample_type: SampleType,
 }
 
 impl SharedSchedule {
-    /// Returns the union of the schedules of the task's clients on this worker.
+    /// Creates the union of the schedules of the task's clients on this worker.
     pub fn new(bound: TaskBound, pacers: Vec<Pacer>) -> Self {
         let budget = OperationBudget::new(bound, pacers.len() as u64);
         let due_operations = BinaryHeap::with_capacity(pacers.len());
@@ -80,7 +80,7 @@ impl SharedSchedule {
     }
 
     /// Starts the schedule when the first client enters the task. If the first client comes from another task of the
-    /// step, it enters at `joined_late_ns`, and operations that were due before are skipped.
+    /// step, it enters at `joined_late_ns`, and operations that were due earlier are skipped.
     pub fn ensure_started(&self, joined_late_ns: Option<u64>) {
         let state = &mut *self.state.borrow_mut();
         if std::mem::replace(&mut state.started, true) {
@@ -95,22 +95,23 @@ impl SharedSchedule {
         }
     }
 
-    /// Returns the number of operations that all clients have taken since the last call.
+    /// Returns the number of operations taken by all clients since the last call.
     pub fn drain_admitted_count(&self) -> u64 {
         std::mem::take(&mut self.state.borrow_mut().taken_count)
     }
 
-    /// Returns the end of the task's time, in nanoseconds since it began, or `None` if it is not limited by time.
+    /// Returns when the task's time ends, in nanoseconds since the task started, or `None` if it is not limited by
+    /// time.
     pub fn end_ns(&self) -> Option<u64> {
         self.state.borrow().budget.end_ns()
     }
 
-    /// Due time of the next operation, in nanoseconds since the task began.
+    /// Returns the due time of the next operation, in nanoseconds since the task started.
     pub fn peek_due_ns(&self) -> Option<u64> {
         self.state.borrow().due_operations.peek().map(|Reverse(next)| next.due_ns)
     }
 
-    /// Ends the schedule if no operation can be taken at `now_ns` or later, or `None` while the task continues.
+    /// Ends the schedule if no operation can be taken at `now_ns` or later. Returns `None` while the task continues.
     pub fn end_if_exhausted(&self, now_ns: u64) -> Option<Exhausted> {
         let mut state = self.state.borrow_mut();
         state.budget.end_reason(now_ns).map(|ended_by| state.end(ended_by))
@@ -124,7 +125,7 @@ impl SharedSchedule {
     pub fn take(&self, now_ns: u64) -> Result<AdmittedOperation, Exhausted> {
         let state = &mut *self.state.borrow_mut();
         let Some(mut next) = state.due_operations.peek_mut() else {
-            // Another client has already reached the end.
+            // Another client has already ended the schedule.
             return Err(Exhausted {
                 ended_by: state.budget.end_reason(u64::MAX).unwrap_or(EndedBy::Time),
                 unsent: 0,
@@ -149,7 +150,7 @@ impl SharedSchedule {
         }
     }
 
-    /// Puts back an operation that a client has taken and cannot execute; the next free client takes it.
+    /// Puts back an operation that a client has taken but cannot execute, so that the next free client takes it.
     pub fn put_back(&self, due_ns: u64) {
         let mut state = self.state.borrow_mut();
         state.budget.withdraw();
@@ -158,7 +159,7 @@ impl SharedSchedule {
 }
 
 impl SharedScheduleState {
-    /// Removes all operations and counts those that are not sent.
+    /// Removes all operations and counts those that were not sent.
     fn end(&mut self, ended_by: EndedBy) -> Exhausted {
         let end_ns = self.budget.end_ns().unwrap_or(0);
         let not_sent = self.due_operations.drain().filter(|Reverse(operation)| operation.due_ns < end_ns);

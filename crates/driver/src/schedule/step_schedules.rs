@@ -15,8 +15,8 @@ use crate::task_client_id::TaskClientId;
 pub enum Schedule {
     /// The client has its own schedule and budget.
     PerClient {
-        /// When the operations of the client are due; those of an unpaced task have no due time, but follow one
-        /// another.
+        /// When the client's operations are due. Operations of an unpaced task have no due time; each one follows the
+        /// previous one.
         pacer: Pacer,
         /// When the client ends.
         budget: OperationBudget,
@@ -26,8 +26,8 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Returns the number of operations that the schedule has admitted since the last call. The clients of a shared
-    /// schedule call it in turn, and each operation is counted once.
+    /// Returns the number of operations that the schedule has admitted since the last call. If several clients of a
+    /// shared schedule call this, each operation is counted only once.
     pub fn drain_admitted_count(&mut self) -> u64 {
         match self {
             Self::PerClient { budget, .. } => budget.drain_admitted_count(),
@@ -40,12 +40,12 @@ impl Schedule {
 #[derive(Debug)]
 pub struct StepSchedules<'a> {
     plan: &'a Plan,
-    /// The shared schedules of open-loop tasks, by position of the task in the plan.
+    /// The shared schedules of open-loop tasks, by the position of the task in the plan.
     shared: BTreeMap<u32, Rc<SharedSchedule>>,
 }
 
 impl<'a> StepSchedules<'a> {
-    /// Creates the schedules of `clients`, which are all clients that the worker runs in the step.
+    /// Prepares the schedules of `clients`, which must be all clients that the worker runs in the step.
     pub fn new(plan: &'a Plan, clients: impl Iterator<Item = TaskClientId>) -> Self {
         let mut pacers: BTreeMap<u32, Vec<Pacer>> = BTreeMap::new();
         for client in clients.filter(|client| plan.tasks[client.task_index as usize].open_loop) {
@@ -66,7 +66,7 @@ impl<'a> StepSchedules<'a> {
     }
 }
 
-/// Returns the pacer of one client. Random arrivals differ from task to task and from client to client.
+/// Returns the pacer of one client. Random arrivals differ between tasks and between clients.
 fn pacer(plan: &Plan, client: TaskClientId) -> Pacer {
     let seed = plan.seed.wrapping_add(u64::from(client.task_index).wrapping_mul(0x9e37_79b9));
     Pacer::new(&plan.tasks[client.task_index as usize], client.client_number, seed)

@@ -1,8 +1,8 @@
 //! Sleeps until a given instant.
 //!
-//! Tokio's timers have a resolution of a millisecond and a median lateness of about a millisecond. A `timerfd`, with
-//! the timer slack of the thread set to 1 ns, wakes about 30 µs after the instant. For higher precision, [`SpinWait`]
-//! takes over shortly before the instant and reads the clock in a loop.
+//! Tokio's timers have a resolution of one millisecond and a median lateness of about one millisecond. A `timerfd`,
+//! with the thread's timer slack set to 1 ns, wakes the thread about 30 µs after the instant. For higher precision,
+//! [`SpinWait`] takes over shortly before the instant and reads the clock in a loop.
 
 use std::cell::Cell;
 use std::io;
@@ -18,22 +18,22 @@ use tokio::io::unix::AsyncFd;
 use crate::health::cpu::thread_cpu_ns;
 use crate::schedule::clock::Clock;
 
-/// The spin wait that the clients of a thread share, and the CPU time that it costs.
+/// The spin wait shared by the clients of a thread, and the CPU time it uses.
 #[derive(Debug)]
 pub struct SpinWait {
-    /// Time before an instant at which spinning takes over from sleeping; 0: never.
+    /// How long before an instant spinning takes over from sleeping, or 0 for never.
     lead: Duration,
-    /// Counts operations that the thread's clients have begun or ended.
+    /// Counts the operations that the thread's clients have begun or ended.
     activity: Cell<u64>,
     /// CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
     idle_spin_ns: Cell<u64>,
-    /// CPU time of the thread up to which `idle_spin_ns` is complete; several spinning clients thus count the same time
-    /// once.
+    /// The thread's CPU time up to which `idle_spin_ns` has been counted, so that the same time is not counted once for
+    /// each spinning client.
     counted_ns: Cell<u64>,
 }
 
 impl SpinWait {
-    /// Spins for `lead` before each instant; 0 never spins.
+    /// Creates a spin wait that spins for `lead` before each instant. If `lead` is 0, it never spins.
     pub fn new(lead: Duration) -> Self {
         Self { lead, activity: Cell::new(0), idle_spin_ns: Cell::new(0), counted_ns: Cell::new(0) }
     }
@@ -43,7 +43,7 @@ impl SpinWait {
         self.idle_spin_ns.get()
     }
 
-    /// Spins until `instant`; the runtime runs other clients between two reads of the clock.
+    /// Spins until `instant`. Between two reads of the clock, the runtime runs other clients.
     async fn spin_until(&self, instant: Instant) {
         let mut began_ns = thread_cpu_ns();
         while Instant::now() < instant {
@@ -77,8 +77,8 @@ impl Timer {
     fn create() -> io::Result<AsyncFd<OwnedFd>> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // `AsyncFd::new` is deprecated in favour of an unsafe function, because a type could return another descriptor
-        // at each call; an `OwnedFd` always returns its own.
+        // `AsyncFd::new` is deprecated in favor of an unsafe function, because a type could return a different
+        // descriptor at each call. An `OwnedFd` always returns its own.
         #[allow(deprecated, reason = "sound for an owned descriptor, and the alternative is unsafe code")]
         AsyncFd::new(timer)
     }
@@ -92,7 +92,7 @@ impl Timer {
             self.descriptor = Some(Self::create()?);
         }
         let Some(timer) = &self.descriptor else { return Ok(()) };
-        // Setting the timer discards earlier expirations, so they need not be read; each expiration raises its own
+        // Setting the timer discards earlier expirations, so they need not be read; each new expiration triggers a new
         // event.
         timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once(left))?;
         while Instant::now() < instant {
@@ -128,7 +128,7 @@ impl Clock for Timer {
     }
 }
 
-/// Returns a setting of a timer that expires once.
+/// Returns the setting for a timer that expires once.
 fn once(left: Duration) -> Itimerspec {
     let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
     Itimerspec {
@@ -158,8 +158,8 @@ mod tests {
         });
     }
 
-    /// Spins for as long as the thread's other clients take `turns` turns. Returns the idle time and the CPU time of
-    /// the thread, nanoseconds. The instant never comes, so that the load of the machine does not matter.
+    /// Spins until the thread's other clients have taken `turns` turns. Returns the idle time and the CPU time of the
+    /// thread, in nanoseconds. The instant to wait for is never reached, so the load of the machine does not matter.
     fn spin_beside(turns: u32, take_turn: impl Fn(&Timer)) -> (u64, u64) {
         let spin_wait = Rc::new(SpinWait::new(Duration::from_hours(2)));
         let (mut timer, other) = (Timer::new(Rc::clone(&spin_wait)), Timer::new(Rc::clone(&spin_wait)));

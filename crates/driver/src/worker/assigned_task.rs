@@ -17,13 +17,13 @@ use crate::worker::operations::ClientOperations;
 pub struct AssignedTask<O> {
     /// The id of the client.
     pub id: TaskClientId,
-    /// When the client starts, nanoseconds after the beginning of the task; later than 0 only during ramp-up.
+    /// When the client starts, in nanoseconds since the task started. This is later than 0 only with a ramp-up.
     pub start_ns: u64,
     /// When operations are due, and when the client ends.
     pub schedule: Schedule,
     /// The operations that the client executes.
     pub operations: O,
-    /// The client's handle to Python, if Python takes part in the task.
+    /// The client's handle to Python, if the task needs Python.
     pub handle: Option<ClientHandle>,
 }
 

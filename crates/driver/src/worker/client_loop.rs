@@ -22,8 +22,8 @@ use crate::task_client_id::TaskClientId;
 use crate::units::{nanos, nanos_since};
 use crate::worker::operations::ClientOperations;
 
-/// Delay after a request without a connection, in a task without a schedule; the task would otherwise fail millions of
-/// times.
+/// Delay after a request that could not connect, in a task without a schedule. Without the delay, such a task would
+/// fail millions of times.
 const DELAY_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
 
 /// One client of a running task.
@@ -35,23 +35,23 @@ pub struct LoopClient<'a> {
     pub task: &'a PlannedTask,
     /// The state of the task.
     pub task_state: &'a TaskState,
-    /// When the task began; all its times count from here.
+    /// When the task started; all its times are relative to this.
     pub origin: Instant,
-    /// The client's handle to Python, if Python takes part in the task.
+    /// The client's handle to Python, if the task needs Python.
     pub handle: Option<&'a ClientHandle>,
 }
 
 /// When a client enters a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// Nanoseconds after the beginning of the task; later than 0 only during ramp-up.
+    /// When the client starts, in nanoseconds since the task started. This is later than 0 only with a ramp-up.
     pub start_ns: u64,
-    /// Whether the client comes from another task of the step, so that the task may have begun before.
+    /// Whether the client comes from another task of the step, in which case this task may have started earlier.
     pub joins_late: bool,
 }
 
-/// The measured loop of one client in one task. It is generic over everything that takes time, so that tests can
-/// replace the clock and the operations without a run-time cost in production.
+/// The measured loop of one client in one task. It is generic over the clock and the operations, so that tests can
+/// replace them at no run-time cost in production.
 #[derive(Debug)]
 pub struct ClientLoop<'a, C, O> {
     /// Reads the time and sleeps until operations are due.
@@ -67,7 +67,7 @@ pub struct ClientLoop<'a, C, O> {
 }
 
 impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
-    /// Executes operations until the client ends. Returns why it has ended.
+    /// Executes operations until the client ends. Returns the reason why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         // A client that joins late does not catch up on the schedule it missed.
         let joined_late_ns = entry.joins_late.then(|| self.task_elapsed_ns(self.clock.now()));
@@ -164,8 +164,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Prepares the next operation of the source, then takes the due time that is next in the shared schedule. The
-    /// order matters: a client whose source is exhausted must not take a due time from the other clients.
+    /// Prepares the next operation of the source, then takes the next due time from the shared schedule. The order
+    /// matters: a client whose source is exhausted must not take a due time away from the other clients.
     async fn next_of_shared_schedule(&mut self, shared: &SharedSchedule) -> Result<NextOperation, EndedBy> {
         let preparing_since = self.clock.now();
         let mut now_ns = self.task_elapsed_ns(preparing_since);
@@ -206,7 +206,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
         let due_ns = self.cancellation.run_until_cancelled(handle.request_due_ns()).await;
         let due_ns = due_ns.ok_or_else(|| self.stop_reason())?;
-        // An offset of 0 means that the operation is due now, so it cannot be late.
+        // A due time of 0 means that the operation is due now, so it cannot be late.
         Ok(due_ns.map(|due_ns| if due_ns == 0 { self.task_elapsed_ns(self.clock.now()) } else { due_ns }))
     }
 
@@ -232,7 +232,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Records how long a client that needed an operation at `needed` waited for its source. A wait that ends because
-    /// the source ends does not count.
+    /// the source has ended does not count.
     fn record_underrun_since(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
         if !waited.is_zero() && !self.operations.is_exhausted() {
@@ -240,13 +240,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Returns the reason why a client was stopped.
+    /// Returns the reason why the client was stopped.
     fn stop_reason(&self) -> EndedBy {
         self.cancellation.stop_reason().unwrap_or(EndedBy::Stopped)
     }
 
-    /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a runner in Python
-    /// names. Returns `true` if the operation was the last.
+    /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a Python runner
+    /// returned. Returns `true` if the operation was the client's last.
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
         let LoopClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
@@ -265,8 +265,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         self.operations.was_last()
     }
 
-    /// Ends the client because an operation was not executed: the race or the step has ended, or its runner in Python
-    /// had no more operations.
+    /// Ends the client because an operation was not executed: the race or the step has ended, or its Python runner had
+    /// no more operations.
     fn end_without_outcome(&self, schedule: &Schedule, due_ns: Option<u64>) -> EndedBy {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
@@ -304,7 +304,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         EndedBy::Source
     }
 
-    /// Sleeps until `at_ns` nanoseconds after the beginning of the task. Returns `false` if the race or the step ends
+    /// Sleeps until `at_ns` nanoseconds after the start of the task. Returns `false` if the race or the step ends
     /// first.
     fn wait_until(&mut self, at_ns: u64) -> impl Future<Output = bool> {
         let instant = self.instant_at(at_ns);
@@ -391,7 +391,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let (error_class, race_state) = (response.error_class, self.cancellation.race_state);
         match self.cancellation.step.plan().driver.on_error {
             _ if response.is_success() => {}
-            // If an assertion of the track fails, the results of the race are useless.
+            // If one of the track's assertions fails, the results of the race are useless.
             _ if error_class == ErrorClass::Assertion => {
                 let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
                 race_state.abort(format!("task {}: {reason}", task.name));
@@ -408,12 +408,12 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Returns the instant `at_ns` nanoseconds after the beginning of the task.
+    /// Returns the instant `at_ns` nanoseconds after the start of the task.
     fn instant_at(&self, at_ns: u64) -> Instant {
         self.client.origin + Duration::from_nanos(at_ns)
     }
 
-    /// Returns nanoseconds from the beginning of the task to `instant`.
+    /// Returns the nanoseconds from the start of the task to `instant`.
     fn task_elapsed_ns(&self, instant: Instant) -> u64 {
         nanos_since(self.client.origin, instant)
     }
@@ -426,7 +426,7 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
     }
     let slept = cancellation.run_until_cancelled(clock.sleep_until(instant)).await;
     if let Some(Err(error)) = &slept {
-        // Without a timer the client would send too early and record the wrong times as its schedule.
+        // Without a timer, the client would send requests too early and record a false schedule.
         cancellation.race_state.abort(format!("the system refused a timer: {error}"));
     }
     matches!(slept, Some(Ok(())))
@@ -434,20 +434,20 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
 
 /// An operation that is about to begin.
 struct NextOperation {
-    /// When it is due, in nanoseconds since the task began; `None`: as soon as the client is free.
+    /// When it is due, in nanoseconds since the task started, or `None` if it is due as soon as the client is free.
     due_ns: Option<u64>,
-    /// When the client began to prepare it.
+    /// When the client started to prepare it.
     preparing_since: Instant,
     sample_type: SampleType,
 }
 
-/// The times of an operation that its outcome does not contain.
+/// The times of an operation that are not part of its outcome.
 struct LoopTimes {
     due_ns: Option<u64>,
-    /// When the client was free for it, in nanoseconds since the task began.
+    /// When the client was free for it, in nanoseconds since the task started.
     free_since_ns: u64,
     /// Start of the processing time: when the execution began or, without a schedule, when the preparation began.
     processing_start: Instant,
-    /// When the operation ended as a whole; `None`: when it is recorded.
+    /// When the whole operation ended, or `None` if that is when it is recorded.
     processing_end: Option<Instant>,
 }

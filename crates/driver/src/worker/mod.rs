@@ -1,9 +1,9 @@
-//! The workers: threads that run client loops, each with its own runtime and one recorder.
+//! The workers: threads that run client loops, each with its own runtime and recorder.
 //!
 //! `thread` prepares a step, `assigned_task` runs the tasks of a client one after another, `client_loop` is the
-//! measured loop, and `source` creates the operations of a client, which the loop uses through `operations`. `schedule`
-//! determines when operations are due, `operation` executes them, and `python` connects them to Python; this module
-//! does not create requests. Only `coordinator` and `race.rs` may use this module.
+//! measured loop, and `source` prepares and executes the operations of a client, which the loop uses through the
+//! interface in `operations`. `schedule` determines when operations are due, `operation` executes them, and `python`
+//! connects them to Python; this module does not create requests. Only `coordinator` and `race.rs` may use this module.
 
 pub mod assigned_task;
 pub mod client_loop;

@@ -1,4 +1,4 @@
-//! Interface between the measured loop and the operations that it executes.
+//! The interface between the measured loop and the operations that it executes.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ pub trait ClientOperations {
     /// Compresses the prepared operation, if it is sent compressed.
     fn compress(&mut self) -> impl Future<Output = ()>;
 
-    /// Executes the prepared operation. Returns `None` if the race or the step ends first, or if its runner had no
+    /// Executes the prepared operation. Returns `None` if the race or the step ends first, or if the runner had no
     /// operation.
     fn execute(
         &mut self,
@@ -26,11 +26,11 @@ pub trait ClientOperations {
         sample_type: SampleType,
     ) -> impl Future<Output = Option<OperationOutcome>>;
 
-    /// Returns when the last operation ended as a whole, for its processing time, or `None` if that is when
+    /// Returns when the whole last operation ended, for its processing time, or `None` if that is when
     /// [`ClientOperations::execute`] returned.
     fn processing_end(&self) -> Option<Instant>;
 
-    /// Returns whether the next operation has not been supplied but may still be.
+    /// Returns whether the next operation has not been supplied yet, but may still be.
     fn is_starved(&self) -> bool;
 
     /// Waits until the next operation is supplied, or until it is known that there are no more.
@@ -39,10 +39,10 @@ pub trait ClientOperations {
     /// Returns whether there are no more operations and none will be supplied.
     fn is_exhausted(&self) -> bool;
 
-    /// Takes the unit of the last success, if a runner in Python returned it.
+    /// Takes the unit of the last success, if a Python runner returned one.
     fn take_unit(&mut self) -> Option<String>;
 
-    /// Returns whether a runner in Python has declared that the last operation was the client's final one.
+    /// Returns whether a Python runner has declared that the last operation was the client's final one.
     fn was_last(&self) -> bool;
 
     /// Returns the host and port of the server, for messages.
@@ -52,13 +52,13 @@ pub trait ClientOperations {
 /// The operations of a source, sent over the connections of a client.
 #[derive(Debug)]
 pub struct SourceOperations {
-    /// Creates the operations.
+    /// Prepares and executes the operations.
     pub source: OperationSource,
     /// The connections of the client.
     pub pool: Rc<ConnectionPool>,
 }
 
-// The futures of the source are returned, not awaited in a future around them, which would copy their outcomes.
+// The futures of the source are returned instead of awaited in an enclosing future, which would copy their outcomes.
 impl ClientOperations for SourceOperations {
     fn prepare_next(&mut self) -> bool {
         self.source.prepare_next()

@@ -16,18 +16,18 @@ use crate::operation::wait::execute_sleep;
 use crate::python::{ClientHandle, QueuedSource, RunnerSource};
 use crate::transport::pool::ConnectionPool;
 
-/// Source of the operations that one client executes in one task.
+/// The source of the operations that one client executes in one task.
 #[derive(Debug)]
 pub enum OperationSource {
-    /// Posts the documents of a corpus.
+    /// Sends the documents of a corpus.
     Bulk(Box<BulkSource>),
     /// Executes prepared calls.
     Calls(Box<PreparedCalls>),
     /// Waits for this duration without sending a request.
     Sleep(Duration),
-    /// Executes operations that a parameter source in Python puts into a queue.
+    /// Executes operations queued by a parameter source in Python.
     Queued(Box<QueuedSource>),
-    /// Has a runner in Python execute each operation.
+    /// Executes each operation in a Python runner.
     Runner(Box<RunnerSource>),
 }
 
@@ -38,7 +38,7 @@ pub struct SourceContext<'a> {
     pub host_index: usize,
     /// The data files of the step.
     pub files: &'a DataFiles,
-    /// Connection of the client to Python, if its task needs it.
+    /// The client's handle to Python, if its task needs Python.
     pub handle: Option<&'a ClientHandle>,
 }
 
@@ -83,7 +83,8 @@ impl OperationSource {
         }
     }
 
-    /// Compresses the prepared operation if it is sent compressed, and meanwhile yields to other clients of the thread.
+    /// Compresses the prepared operation if it is sent compressed, and yields to the thread's other clients in the
+    /// meantime.
     pub async fn compress(&mut self) {
         if let Self::Bulk(bulk) = self {
             bulk.compress().await;
@@ -127,7 +128,8 @@ impl OperationSource {
     }
 }
 
-/// Returns the error of a task that needs Python in a race without a bridge, which is a defect: its plan creates one.
+/// Creates the error for a task that needs Python in a race without a bridge. This is a bug, because such a plan always
+/// has a bridge.
 fn without_bridge(task: &PlannedTask) -> DriveError {
     DriveError::Python(format!("task {} has no connection to Python", task.name))
 }

@@ -1,4 +1,4 @@
-//! One worker: its thread, its clients with their connections, its recorder.
+//! One worker: its thread, its clients with their connections, and its recorder.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,32 +33,32 @@ use crate::worker::source::{OperationSource, SourceContext};
 /// Interval at which idle connections are checked.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
 
-/// A command of the coordinator to a worker.
+/// A command from the coordinator to a worker.
 #[derive(Debug)]
 pub enum WorkerCommand {
-    /// Connect clients and build sources; answered by [`WorkerReply::Ready`].
+    /// Connect the clients and create their sources; answered with [`WorkerReply::Ready`].
     Prepare {
         /// The step.
         step: Arc<StepState>,
         /// The data files of the step.
         files: Arc<DataFiles>,
     },
-    /// Start the clients; answered by [`WorkerReply::Done`] when all have ended.
+    /// Start the clients; answered with [`WorkerReply::Done`] when all of them have ended.
     Start,
     /// End the thread.
     Quit,
 }
 
-/// A reply of a worker to the coordinator.
+/// A reply from a worker to the coordinator.
 #[derive(Debug)]
 pub enum WorkerReply {
-    /// The step is prepared, or cannot be.
+    /// The step is prepared, or could not be prepared.
     Ready(Result<(), DriveError>),
     /// All clients of the worker have ended the step.
     Done,
 }
 
-/// State that all workers of a race share.
+/// The state shared by all workers of a race.
 #[derive(Debug, Clone)]
 pub struct WorkerContext {
     /// The plan.
@@ -76,17 +76,17 @@ pub struct WorkerContext {
 /// A thread that runs client loops.
 #[derive(Debug)]
 pub struct Worker {
-    /// The position of the worker, which determines its clients.
+    /// The position of the worker among all workers, which determines its clients.
     pub share: WorkerShare,
-    /// State that it shares with the other workers.
+    /// The state it shares with the other workers.
     pub context: WorkerContext,
-    /// Commands of the coordinator.
+    /// Commands from the coordinator.
     pub commands: UnboundedReceiver<WorkerCommand>,
     /// The channel to which replies are sent.
     pub replies: Sender<WorkerReply>,
 }
 
-/// Resources with which the clients of a step are created.
+/// Resources from which the clients of a step are created.
 struct StepResources<'a> {
     files: &'a DataFiles,
     recorder: &'a RefCell<Recorder>,
@@ -105,7 +105,7 @@ struct ClientState {
     tasks: Vec<AssignedTask<SourceOperations>>,
 }
 
-/// The connections of each client, by its number in the race; they are kept from step to step.
+/// The connections of each client, by the client's number in the race. They are kept from step to step.
 type ClientPools = BTreeMap<u32, Rc<ConnectionPool>>;
 
 impl Worker {
@@ -212,7 +212,7 @@ impl Worker {
             let mut next = None;
             let stopped = || race_state.stop_level() != StopLevel::Run;
             let joined = async { next = connecting.join_next().await };
-            // A race that is stopped while it connects does not need the remaining connections.
+            // A race that is stopped while its clients connect does not need the remaining connections.
             if run_until_cancelled(joined, &stop_notify, stopped).await.is_none() {
                 break;
             }
@@ -262,7 +262,7 @@ impl Worker {
                 joined = running.join_next() => match joined {
                     None => break,
                     Some(Ok((race_client, pool))) => drop(pools.insert(race_client, pool)),
-                    Some(Err(error)) => race_state.abort(format!("a client of the driver died: {error}")),
+                    Some(Err(error)) => race_state.abort(format!("a client of the driver ended unexpectedly: {error}")),
                 },
                 _ = flush_ticks.tick() => recorder.borrow_mut().flush(),
                 _ = idle_checks.tick() => self.reconnect_idle(&client_pools, step, &mut reconnecting),
@@ -272,7 +272,7 @@ impl Worker {
                 break;
             }
         }
-        // Clients that are still running are dropped with their requests, which remain unanswered.
+        // Clients that are still running are dropped together with their requests, which remain unanswered.
         drop(running);
         let ended_by = if race_state.abort_reason().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
         let task_began_ns = |task_index| {
@@ -283,8 +283,8 @@ impl Worker {
     }
 
     /// Reopens idle connections that the server has closed, as the next request would, but without sending a request.
-    /// An engine that dies while no request is in flight closes its connections and refuses new ones: that aborts the
-    /// race.
+    /// If an engine is killed while no request is in flight, its connections are closed and new ones refused: this
+    /// aborts the race.
     fn reconnect_idle(
         &self,
         pools: &[Rc<ConnectionPool>],
@@ -302,8 +302,8 @@ impl Worker {
             reconnecting.spawn_local(async move {
                 let Err(error) = pool.reconnect(deadline).await else { return };
                 if matches!(&error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
-                    // The host did not refuse the connection. A request would also wait until its timeout and report
-                    // that.
+                    // The host did not refuse the connection. A request would also wait until its timeout and then
+                    // report it.
                     return;
                 }
                 let (host, name) = (pool.authority(), &step.planned().name);
@@ -328,17 +328,17 @@ pub fn add_client(
     recorder.borrow_mut().add_client(TaskRecording { task_index: id.task_index, paced, measured_window })
 }
 
-/// Returns the clients of all tasks that a worker runs in a step.
+/// Returns the ids of the clients that a worker runs in all tasks of a step.
 fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = TaskClientId> {
     step.clients_of(share).flat_map(|client| &client.allocations).copied().map(task_client_id)
 }
 
-/// Returns the client of an allocation.
+/// Returns the client id of an allocation.
 pub fn task_client_id(allocation: TaskAllocation) -> TaskClientId {
     TaskClientId { task_index: allocation.task, client_number: allocation.client }
 }
 
-/// Returns when a task began, in nanoseconds since the race's first step.
+/// Returns when a task started, in nanoseconds since the race's first step started.
 fn task_began_ns(task_state: &TaskState, race_state: &RaceState) -> u64 {
     race_state.elapsed_ns(task_state.ensure_begun(Instant::now()))
 }

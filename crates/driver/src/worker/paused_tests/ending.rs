@@ -1,4 +1,4 @@
-//! How tasks end: by another task, by the caller, by a failure of the driver.
+//! Checks how tasks end: because of another task, the caller, or an error in the driver.
 
 use pacenote_record::EndedBy;
 use serde_json::json;
@@ -25,11 +25,11 @@ fn a_completed_step_lets_operations_end_and_begins_no_new_ones() {
         (ended.ended_by, ended.planned, ended.begun, ended.unanswered)
     };
     assert_eq!(ended(0), (EndedBy::Iterations, Some(3), 3, 0));
-    // The operation that would be due at 100 ms is no longer planned.
+    // The operation that would have been due at 100 ms is no longer planned.
     assert_eq!(ended(1), (EndedBy::CompletedBy, Some(5), 5, 0));
     assert_eq!(ended(2), (EndedBy::CompletedBy, Some(3), 3, 0));
     assert_eq!(recorded.times(2).last(), Some(&(80 * MS, 80 * MS, 120 * MS)));
-    // A cancelled wait has neither succeeded nor failed.
+    // A canceled wait is neither a success nor a failure.
     assert_eq!((ended(3), recorded.of(3).count()), ((EndedBy::CompletedBy, Some(1), 1, 1), 0));
     assert_eq!(recorded.end_ns, 120 * MS);
 }
@@ -47,7 +47,8 @@ fn the_first_task_to_end_completes_a_step_that_any_task_may_complete() {
     assert_eq!(recorded.end_ns, 50 * MS);
 }
 
-/// Returns an unpaced task with operations of 30 ms, and a paced one whose second operation is due after 10 s.
+/// Creates a simulation of an unpaced task with operations of 30 ms and a paced task whose second operation is due
+/// after 10 s.
 fn two_tasks() -> Simulation {
     let plan = plan(&[task("busy", 1, 1000), paced("idle", 1, 10 * SECOND, 1000)]);
     Simulation::new(&plan, |_| Response::success(30 * MS))

@@ -1,4 +1,4 @@
-//! Operations that fail: their samples, when the next one begins, and when the race is aborted.
+//! Operations that fail: their samples, when the next operation begins, and when the race is aborted.
 
 use pacenote_record::{EndedBy, ErrorClass};
 use serde_json::Value;
@@ -31,7 +31,7 @@ fn an_unpaced_client_without_a_server_pauses_between_its_operations() {
     .run();
     let sent: Vec<u64> = recorded.of(0).map(|one| one.times.service_start_ns / MS).collect();
     assert_eq!((sent, recorded.end_ns), (vec![0, 101, 202], 203 * MS));
-    // The pause does not count as lateness of the driver.
+    // The pause does not count as the driver's lateness.
     assert!(recorded.of(0).all(|sample| sample.times.latency_ns() == MS));
 }
 

@@ -1,12 +1,12 @@
-//! Tests the measured loop on a clock that stops while a client is active, with scripted operations instead of sockets:
-//! every due, sent and done time is known to the nanosecond in advance.
+//! Tests the measured loop on a clock that stands still while a client is active, with scripted operations instead of
+//! sockets: every due, sent and done time is known to the nanosecond in advance.
 //!
 //! | file | contains |
 //! | --- | --- |
-//! | `simulation.rs` | runs a step on a paused clock and returns what the recorder delivers |
-//! | `pacing.rs` | closed loop, stalls, warm-up edge, ramp-up, late clients, throughput |
+//! | `simulation.rs` | runs a step on a paused clock and returns everything recorded |
+//! | `pacing.rs` | closed loop, stalls, end of warm-up, ramp-up, late clients, throughput |
 //! | `open_loop.rs` | shared schedules |
-//! | `ending.rs` | completed-by, stop levels, refused timers |
+//! | `ending.rs` | completed-by, stop levels, timer errors |
 //! | `failures.rs` | timeouts, unreachable hosts, failure policies |
 //! | `supply.rs` | operations that Python supplies late |
 

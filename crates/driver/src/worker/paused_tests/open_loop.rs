@@ -1,11 +1,11 @@
-//! Schedules that the clients of an open-loop task share.
+//! Schedules shared by the clients of an open-loop task.
 
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 
 use super::simulation::{MS, Response, SECOND, Simulation, paced, plan, task, timed};
 
-/// Returns an open-loop task.
+/// Builds an open-loop task.
 fn open(clients: u32, interval: u64, iterations: u64) -> Value {
     let mut task = paced("search", clients, interval, iterations);
     task["open_loop"] = true.into();
@@ -24,7 +24,8 @@ fn a_slow_client_delays_no_other_operation() {
         "{:?}",
         recorded.times(0)
     );
-    // The second client takes all operations that are due while the first one waits; then the first is free again.
+    // The second client takes all operations that are due while the first one waits for its response; then the first is
+    // free again.
     let sent_by = |client| recorded.of_client(0, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
     assert_eq!((sent_by(0), sent_by(1)), (vec![0], (1..10).map(|number| number * 10).collect()));
     let ended = recorded.ended[&0];
@@ -38,7 +39,7 @@ fn a_slow_client_delays_no_other_operation() {
 fn operations_queue_for_a_saturated_engine_and_all_clients_take_them_in_order() {
     let saturated = timed(open(2, 10 * MS, 1), 0, 500 * MS);
     let recorded = Simulation::new(&plan(&[saturated]), |_| Response::success(50 * MS)).run();
-    // Two clients whose operations take 50 ms: a pair of operations every 50 ms, the second 10 ms after the first.
+    // Two clients whose operations take 50 ms send a pair of operations every 50 ms, the second 10 ms after the first.
     let expected: Vec<(u64, u64, u64)> = (0..20)
         .map(|number| (number * 10, number / 2 * 50 + number % 2 * 10))
         .map(|(due, sent)| (due * MS, sent * MS, (sent + 50) * MS))
@@ -48,7 +49,7 @@ fn operations_queue_for_a_saturated_engine_and_all_clients_take_them_in_order() 
     assert_eq!((ended.ended_by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 20, 30, Some(50)));
     assert!(
         recorded.of(0).all(|sample| sample.times.lateness_ns() == 0),
-        "the wait for the engine counts as lateness"
+        "waiting for the engine must not count as lateness"
     );
 }
 
@@ -82,7 +83,7 @@ fn a_task_that_all_clients_enter_late_does_not_catch_up() {
         {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]},
     ]);
     let recorded = Simulation::new(&plan, |_| Response::success(25 * MS)).run();
-    // The task begins when its first client does: no operation was due before.
+    // The task starts when its first client enters it: no operation was due earlier.
     assert_eq!(recorded.times(1)[0], (0, 0, 25 * MS));
     let ended = recorded.ended[&1];
     assert_eq!((ended.ended_by, ended.planned), (EndedBy::Iterations, Some(3)));

@@ -1,4 +1,4 @@
-//! Schedules of closed loops: when operations are due, when they are sent, and what is warm-up.
+//! Schedules of closed loops: when operations are due, when they are sent, and which are warm-up.
 
 use pacenote_record::{Collector, Delivery, EndedBy, SampleType};
 use serde_json::json;
@@ -42,7 +42,7 @@ fn every_operation_is_sent_at_its_due_time_or_when_its_client_is_free() {
     for pace in ["deterministic", "uniform", "poisson"] {
         let mut random = paced("search", 3, 10 * MS, 300);
         random["pace"]["kind"] = pace.into();
-        // 70 % of capacity on average, so that some operations wait for the previous one and some do not.
+        // The average load is 70 % of capacity, so that some operations wait for the previous one and some do not.
         let recorded = Simulation::new(&plan(&[random]), |_| Response::success(21 * MS)).run();
         let times = || recorded.of(0).map(|sample| sample.times);
         assert!(
@@ -92,14 +92,14 @@ fn warm_up_ends_with_the_first_operation_that_is_due_at_its_end() {
     assert_eq!((fast.warmup(0), fast.times(0).len()), (10, 30));
     let last_warmup = fast.of(0).filter(|sample| sample.sample_type == SampleType::Warmup).last();
     assert_eq!(last_warmup.map(|sample| sample.times.due_ns), Some(90 * MS));
-    // An operation that was due in warm-up is warm-up, even if it is sent later.
+    // An operation that was due during warm-up counts as warm-up, even if it is sent later.
     let slow =
         Simulation::new(&plan(&[bound(paced("search", 1, 10 * MS, 1))]), |_| Response::success(25 * MS));
     let slow = slow.run();
     assert_eq!((slow.warmup(0), slow.times(0).len(), slow.ended[&0].unsent), (10, 12, 18));
     assert_eq!(slow.times(0)[9], (90 * MS, 225 * MS, 250 * MS));
     assert_eq!(slow.times(0)[10], (100 * MS, 250 * MS, 275 * MS));
-    // Without a schedule an operation is due when it begins.
+    // Without a schedule, an operation is due when it begins.
     let unpaced =
         Simulation::new(&plan(&[bound(task("search", 1, 1))]), |_| Response::success(30 * MS)).run();
     assert_eq!((unpaced.warmup(0), unpaced.times(0).len()), (4, 10));

@@ -29,13 +29,13 @@ use crate::worker::assigned_task::{AssignedTask, run_tasks};
 use crate::worker::operations::ClientOperations;
 use crate::worker::thread::{add_client, task_client_id};
 
-/// A millisecond in nanoseconds.
+/// A millisecond, in nanoseconds.
 pub const MS: u64 = 1_000_000;
 
-/// A second in nanoseconds.
+/// A second, in nanoseconds.
 pub const SECOND: u64 = 1_000 * MS;
 
-/// Time after which a scripted operation times out.
+/// Time after which a scripted operation times out, in nanoseconds.
 pub const TIMEOUT: u64 = 200 * MS;
 
 /// One worker that runs all clients.
@@ -45,19 +45,19 @@ const ONLY_WORKER: WorkerShare = WorkerShare { worker_index: 0, worker_count: 1 
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
     pub id: TaskClientId,
-    /// Number of the operation of the client in this task, from 0.
+    /// Number of the operation among those of the client in this task, from 0.
     pub number: u64,
 }
 
-/// Scripted result of an operation.
+/// The scripted result of an operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Response {
     /// Time to open a connection before the request is sent, in nanoseconds.
     pub connect: u64,
-    /// Service time in nanoseconds.
+    /// Service time, in nanoseconds.
     pub service: u64,
     pub class: ErrorClass,
-    /// Whether the end of the race or the step ends the operation, as it ends a wait between two requests.
+    /// Whether the operation is canceled when the race or the step ends, like a wait between two requests.
     pub is_wait: bool,
 }
 
@@ -73,7 +73,8 @@ impl Response {
 
 type Script = Rc<dyn Fn(Attempt) -> Response>;
 
-/// When the source delivers an operation, in nanoseconds on the clock, or `None` if the source has ended.
+/// When the source supplies an operation, given its number, in nanoseconds on the clock, or `None` if the source has
+/// ended.
 type Supply = Rc<dyn Fn(u64) -> Option<u64>>;
 
 pub struct ScriptedOperations {
@@ -154,7 +155,7 @@ impl ClientOperations for ScriptedOperations {
     }
 }
 
-/// Returns a closed-loop task without a schedule whose clients execute `iterations` operations each.
+/// Builds a closed-loop task without a schedule whose clients execute `iterations` operations each.
 pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
@@ -164,7 +165,7 @@ pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
     })
 }
 
-/// Returns a closed-loop task with one operation every `interval` nanoseconds over all clients.
+/// Builds a closed-loop task with one operation every `interval` nanoseconds over all clients.
 pub fn paced(name: &str, clients: u32, interval: u64, iterations: u64) -> Value {
     let mut task = task(name, clients, iterations);
     task["pace"] = json!({"kind": "deterministic", "interval_s": interval as f64 / 1e9});
@@ -178,7 +179,7 @@ pub fn timed(mut task: Value, warmup: u64, measured: u64) -> Value {
     task
 }
 
-/// Returns a step that runs all tasks in parallel, each client in its own row.
+/// Builds a plan with one step that runs all tasks in parallel, each client in its own row.
 pub fn plan(tasks: &[Value]) -> Value {
     let mut rows = Vec::new();
     for (index, task) in tasks.iter().enumerate() {
@@ -200,7 +201,7 @@ pub fn plan(tasks: &[Value]) -> Value {
 /// Everything that the recorder has delivered.
 pub struct Recorded {
     pub samples: Vec<Sample>,
-    /// How tasks have ended, by their position.
+    /// How each task ended, by the task's position.
     pub ended: BTreeMap<u32, WorkerTaskEnd>,
     pub aborted: Option<String>,
     /// Time on the clock at the end, in nanoseconds.
@@ -208,7 +209,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Due, sent and done of a task's operations, in the order in which they ended.
+    /// Returns the due, sent and done times of a task's operations, in the order in which they ended.
     pub fn times(&self, task: u32) -> Vec<(u64, u64, u64)> {
         self.of(task)
             .map(|sample| (sample.times.due_ns, sample.times.service_start_ns, sample.times.done_ns))
@@ -257,22 +258,22 @@ impl Simulation {
         Self { clock, race_state, plan, step, script, supply, recorder, buffers, deliveries }
     }
 
-    /// Makes a source deliver operation n at `supply(n)` nanoseconds; `None` ends the source.
+    /// Makes the sources supply operation n at `supply(n)` nanoseconds. `None` ends the source.
     pub fn supplied(self, supply: impl Fn(u64) -> Option<u64> + 'static) -> Self {
         Self { supply: Rc::new(supply), ..self }
     }
 
-    /// Returns the buffers of the samples.
+    /// Returns the pool of sample buffers.
     pub fn buffers(&self) -> BufferPool {
         self.buffers.clone()
     }
 
-    /// Runs the step to its end.
+    /// Runs the step to completion.
     pub fn run(self) -> Recorded {
         self.run_with(async {})
     }
 
-    /// Runs the step to its end, with another future that is polled after the clients.
+    /// Runs the step to completion, with another future that is polled after the clients.
     pub fn run_with(self, companion: impl Future<Output = ()>) -> Recorded {
         self.execute(u64::MAX, companion);
         self.recorded()
@@ -284,7 +285,7 @@ impl Simulation {
         self.recorded()
     }
 
-    /// Runs the step to its end and returns everything that the recorder sends to the collector.
+    /// Runs the step to completion and returns everything that the recorder sends to the collector.
     pub fn run_to_deliveries(self) -> Vec<Delivery> {
         self.execute(u64::MAX, async {});
         self.deliveries.try_iter().collect()

@@ -1,4 +1,4 @@
-//! Operations that a parameter source in Python delivers late, or not at all.
+//! Operations that a parameter source in Python supplies late or not at all.
 
 use pacenote_record::EndedBy;
 
@@ -6,13 +6,13 @@ use super::simulation::{MS, Response, Simulation, paced, plan, timed};
 
 #[test]
 fn an_operation_that_is_queued_late_is_sent_immediately_and_its_wait_is_counted() {
-    // Due at 0, 10 and 20 ms, delivered at 0, 70 and 80 ms.
+    // The operations are due at 0, 10 and 20 ms and supplied at 0, 70 and 80 ms.
     let delivered = |number: u64| [0, 70 * MS, 80 * MS].get(usize::try_from(number).unwrap()).copied();
     let simulation = Simulation::new(&plan(&[paced("search", 1, 10 * MS, 3)]), |_| Response::success(MS));
     let recorded = simulation.supplied(delivered).run();
     let expected = [(0, 0, MS), (10 * MS, 70 * MS, 71 * MS), (20 * MS, 80 * MS, 81 * MS)];
     assert_eq!(recorded.times(0), expected);
-    // The second operation was needed when it was due, the third when the client was free for it.
+    // The second operation was needed when it was due, and the third when the client became free for it.
     let ended = recorded.ended[&0];
     assert_eq!((ended.underruns, ended.underrun_ns, ended.planned), (2, 69 * MS, Some(3)));
 }
