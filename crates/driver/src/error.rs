@@ -8,7 +8,7 @@ pub enum DriveError {
     /// A host cannot be resolved, or a certificate or key cannot be read.
     #[error(transparent)]
     Endpoint(#[from] crate::transport::EndpointError),
-    /// A client could not connect before its step began.
+    /// A client could not connect before its step started.
     #[error("cannot connect to {host}: {source}")]
     Connect {
         /// Host and port.

@@ -34,7 +34,7 @@ pub struct Race {
 /// Progress of a race.
 #[derive(Debug, Clone, Serialize)]
 pub struct RaceProgress {
-    /// Number of the current step, from 1.
+    /// Number of the current step, starting at 1.
     pub step: usize,
     /// Number of steps.
     pub steps: usize,
@@ -49,7 +49,8 @@ impl Race {
     ///
     /// # Errors
     ///
-    /// If a host cannot be resolved, a certificate or key cannot be read, or the system refuses a thread or a file.
+    /// If a host cannot be resolved, a certificate or key cannot be read, or the operating system cannot provide a
+    /// thread or a file.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
         let endpoints = cluster_endpoints(&plan)?;
         raise_descriptor_limit();

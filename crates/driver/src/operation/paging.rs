@@ -31,7 +31,7 @@ pub struct Paginator {
     renews_point_in_time: bool,
     /// The key of the next page, as JSON; empty if there is none.
     page_key: Vec<u8>,
-    /// The point in time that the last response returned, as JSON; empty if no response returned one.
+    /// The point in time in the last response that contained one, as JSON; empty if there was none.
     point_in_time: Vec<u8>,
 }
 
@@ -173,8 +173,8 @@ impl Paginator {
         Some(FetchedPage { outcome, has_more: good && full && !page_key.is_empty() })
     }
 
-    /// Frees the state that the engine keeps for pages that are not fetched, after the operation has been timed. If
-    /// that fails, the engine frees it when its keep-alive has expired.
+    /// Frees the state that the engine keeps for further pages, after the operation has been timed. If that fails, the
+    /// engine frees it when its keep-alive expires.
     async fn close(
         &mut self,
         whole: &mut OperationOutcome,

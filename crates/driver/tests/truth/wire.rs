@@ -117,7 +117,7 @@ fn opening_a_connection_is_not_part_of_a_sample() {
     assert_eq!((seen.len(), race.task("search").operation_totals.succeeded), (5, 5));
     assert!(
         *beginning(&race.samples, &seen).end() >= opened,
-        "the task began before the connection was open"
+        "the task started before the connection was open"
     );
 }
 
