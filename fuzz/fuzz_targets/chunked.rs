@@ -7,7 +7,7 @@ use pacenote_fuzz::{ReadResult, read_with_all_splits};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// Decodes according to RFC 9112, section 7.1. Where it leaves limits to the recipient, accepts only usual values:
+/// Decodes according to RFC 9112, section 7.1. Where the RFC leaves limits to the recipient, accepts only usual values:
 /// sizes of up to 16 digits, lines of up to 200 bytes, no trailers.
 fn decode(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();

@@ -9,7 +9,7 @@ use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
 use libfuzzer_sys::fuzz_target;
 use pacenote_fuzz::{MAX_BODY, ReadResult, Split, read};
 
-/// Decodes all members with flate2; `None` if anything follows them or the limit is exceeded.
+/// Decodes all members with flate2, or returns `None` if anything follows them or the limit is exceeded.
 fn decode(encoded: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let mut decoder = MultiGzDecoder::new(encoded).take(MAX_BODY as u64 + 1);
@@ -18,8 +18,8 @@ fn decode(encoded: &[u8]) -> Option<Vec<u8>> {
     (rest.is_empty() && text.len() <= MAX_BODY).then_some(text)
 }
 
-/// A valid gzip stream around deflated data; `None` if the data is invalid. Needed because random changes of a stream
-/// nearly always invalidate its checksum.
+/// Wraps deflated data in a valid gzip stream, or returns `None` if the data is invalid. This is needed because random
+/// changes to a stream nearly always invalidate its checksum.
 fn wrap(data: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let mut decoder = DeflateDecoder::new(data).take(MAX_BODY as u64 + 1);

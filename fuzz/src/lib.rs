@@ -1,14 +1,14 @@
-//! Reads responses in pieces; shared by the targets.
+//! Reads responses in pieces; shared by the fuzz targets.
 
 use pacenote_driver::transport::http::{ExchangeError, ResponseReader};
 
-/// Longest body that the reader accepts, in bytes.
+/// Size of the largest body that the reader accepts, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
 
 /// The result of reading bytes as a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadResult {
-    /// A response of `used` bytes, `encoded` of which are its body before decompression.
+    /// A response of `used` bytes, of which `encoded` are the body before decompression.
     Response { status: u16, close: bool, used: usize, encoded: usize, body: Vec<u8> },
     /// A response whose body cannot be decompressed.
     InvalidBody,
@@ -25,12 +25,12 @@ pub enum Split {
     Whole,
     /// Single bytes.
     Bytewise,
-    /// Pieces of random lengths, with this seed.
+    /// Pieces of random lengths, drawn with this seed.
     Random(u64),
 }
 
-/// Feeds the bytes, then closes the connection; `no_body` is set for a response to HEAD. Data after a response makes it
-/// malformed, whether it arrives with the response or after it.
+/// Feeds the bytes to the reader, then closes the connection; `no_body` is set for a response to HEAD. Data after a
+/// response makes it malformed, whether it arrives with the response or later.
 ///
 /// # Panics
 ///
@@ -66,7 +66,7 @@ pub fn read(bytes: &[u8], no_body: bool, split: Split) -> ReadResult {
             Err(error) => break Err(error),
         }
     };
-    // Twice the received bytes, and the free capacity for a read of either kind.
+    // Twice the received bytes, and free capacity for one read of either kind.
     assert!(reader.capacity() <= 2 * bytes.len() + (1 << 20) + (64 << 10), "memory exceeds its limit");
     let response = match response {
         Ok(response) => response,
@@ -93,7 +93,7 @@ pub fn read(bytes: &[u8], no_body: bool, split: Split) -> ReadResult {
     }
 }
 
-/// Reads the bytes in one piece, byte by byte and split at random: the results must be equal.
+/// Reads the bytes in one piece, byte by byte, and split at random; the results must be equal.
 ///
 /// # Panics
 ///

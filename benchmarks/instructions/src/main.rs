@@ -42,7 +42,7 @@ fn serve(clients: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs a race of `operations` operations per client and checks that each of them succeeded.
+/// Runs a race of `operations` operations per client, and checks that all of them succeeded.
 fn race(port: &str, kind: &str, operations: &str, folder: &Path) -> Result<(), Box<dyn Error>> {
     let operations: u64 = operations.parse()?;
     let kind = plan::Kind::named(kind).ok_or("KIND is unknown")?;

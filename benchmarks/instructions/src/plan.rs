@@ -1,4 +1,4 @@
-//! Plans with one task, which sends one kind of request.
+//! Plans with a single task, which sends one kind of request.
 
 use std::error::Error;
 use std::path::Path;
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 /// Number of documents in the data file, which is indexed repeatedly.
 const DOCUMENTS: u64 = 4_000;
-/// Number of documents in a bulk; the request must fit into the send buffer of a socket before the server reads it.
+/// Number of documents in a bulk; the request must fit into a socket's send buffer before the server reads it.
 const BULK_SIZE: u64 = 100;
-/// A document of the length of a typical log line.
+/// A document as long as a typical log line.
 const DOCUMENT: &str = r#"{"@timestamp": 897484581, "clientip": "211.11.9.0", "request": "GET /images/hm_bg.jpg HTTP/1.0", "status": 200, "size": 24736}"#;
 
 /// A kind of request, its clients and their rate.
@@ -19,12 +19,12 @@ pub struct Kind {
     name: &'static str,
     /// Number of clients that send it.
     pub clients: u32,
-    /// Seconds between two operations; `None`: each operation begins when the previous one has ended.
+    /// Seconds between two operations; `None` if each operation begins when the previous one has ended.
     interval_s: Option<f64>,
     bulk: bool,
 }
 
-/// All kinds. The rate of the paced kind is low enough that it is not late while its instructions are counted.
+/// All kinds. The rate of the paced kind is low enough that operations are not late while instructions are counted.
 const KINDS: [Kind; 4] = [
     Kind { name: "search", clients: 1, interval_s: None, bulk: false },
     Kind { name: "search-16-clients", clients: 16, interval_s: None, bulk: false },
@@ -33,13 +33,13 @@ const KINDS: [Kind; 4] = [
 ];
 
 impl Kind {
-    /// Finds a kind by its name.
+    /// Returns the kind with this name, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         KINDS.into_iter().find(|kind| kind.name == name)
     }
 }
 
-/// A plan in which every client executes `operations` operations; the data file is written to `folder`.
+/// Returns a plan in which every client executes `operations` operations, and writes the data file to `folder`.
 pub fn plan(port: u16, kind: Kind, operations: u64, folder: &Path) -> Result<Plan, Box<dyn Error>> {
     let row = |client: u32| json!({"client": client, "allocations": [{"task": 0, "client": client}]});
     let rows: Vec<Value> = (0..kind.clients).map(row).collect();

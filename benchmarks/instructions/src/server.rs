@@ -8,7 +8,8 @@ const SEARCH_RESPONSE: &str = r#"{"took":3,"timed_out":false,"_shards":{"total":
 /// The response to a bulk.
 const BULK_RESPONSE: &str = r#"{"took":30,"errors":false,"items":[]}"#;
 
-/// Prints its port and serves one race after another, each with `clients` clients, until it is killed.
+/// Prints the server's port and serves one race after another, each with `clients` clients, until the process is
+/// killed.
 pub fn serve(clients: usize) -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut out = io::stdout();
@@ -54,7 +55,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Reads one whole request; `false` if the client has closed the connection.
+    /// Reads one entire request; returns `false` if the client has closed the connection.
     fn read_request(&mut self) -> io::Result<bool> {
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -72,7 +73,7 @@ impl Connection {
     }
 }
 
-/// Length of a request in bytes, once its head is complete.
+/// Returns the length of a request in bytes, or `None` while its head is incomplete.
 fn request_length(request: &[u8]) -> Option<usize> {
     let end = request.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&request[..end]).to_ascii_lowercase();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Posts the documents of one or more corpora. Every client has one contiguous range of every file.
+/// Posts the documents of one or more corpora. Every client has one contiguous range of each file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkWork {
@@ -12,35 +12,35 @@ pub struct BulkWork {
     pub path: String,
     /// Headers sent in addition to those of the target.
     pub headers: Vec<(String, String)>,
-    /// Data files, grouped by corpus. Client i starts with corpus i modulo the number of corpora; the corpora alternate
-    /// file by file.
+    /// Data files, grouped by corpus. Client i starts with corpus i modulo the number of corpora, and the corpora
+    /// alternate file by file.
     pub files: Vec<BulkFile>,
-    /// Documents per request; at least 1. The last request of a range may have fewer.
+    /// Documents per request, at least 1. The last request for a range may have fewer.
     pub bulk_size: u32,
-    /// Part of the corpora to send.
+    /// The part of the corpora to send.
     pub limit: IngestLimit,
-    /// Starts again when the range is exhausted, so that the source never ends.
+    /// Whether the source starts again when its range is exhausted, and therefore never ends.
     pub looped: bool,
-    /// Assigns ids to documents, some of them repeatedly; `null`: documents have no ids, or the files contain them.
+    /// Assigns ids to documents, some of them repeatedly; `null` if documents have no ids, or have ids in the files.
     pub conflicts: Option<ConflictSettings>,
-    /// How many times documents that the engine rejects with status 429 are sent again.
+    /// Number of times that documents are sent again after the engine has rejected them with status 429.
     pub retries_on_429: u32,
     /// Overrides the target's timeout, in milliseconds.
     pub timeout_ms: Option<u64>,
 }
 
-/// Part of its corpora that a bulk sends.
+/// The part of its corpora that a bulk operation sends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum IngestLimit {
-    /// A share of the requests; Rally's `ingest-percentage` / 100.
+    /// A fraction of the requests; Rally's `ingest-percentage` / 100.
     Share {
-        /// Share, above 0 and up to 1 (everything).
+        /// The fraction, above 0 and up to 1 (everything).
         share: f64,
     },
     /// A number of documents, summed over all clients; Rally's `ingest-doc-count`.
     Documents {
-        /// Number of documents: a multiple of bulk size times clients.
+        /// Number of documents, a multiple of the bulk size times the number of clients.
         documents: u64,
     },
 }
@@ -50,17 +50,17 @@ pub enum IngestLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConflictSettings {
-    /// Order in which new ids are assigned.
+    /// The order in which new ids are assigned.
     pub ids: IdOrder,
-    /// Share of documents that get an id that was sent before, from 0 to 1.
+    /// Fraction of documents that get an id that was sent before, from 0 to 1.
     pub probability: f64,
-    /// How a document is sent whose id was sent before.
+    /// How a document with an id that was sent before is sent.
     pub on_conflict: OnConflict,
     /// Preference for recent ids, from 0 (every earlier id is equally likely) to 1 (recent ids are much more likely).
     pub recency: f64,
 }
 
-/// Order in which new ids are assigned.
+/// The order in which new ids are assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdOrder {
@@ -70,7 +70,7 @@ pub enum IdOrder {
     Random,
 }
 
-/// How a document is sent whose id was sent before.
+/// How a document with an id that was sent before is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
@@ -80,18 +80,18 @@ pub enum OnConflict {
     Update,
 }
 
-/// One data file of a bulk: newline-delimited JSON, not compressed.
+/// A data file for bulk requests: newline-delimited JSON, not compressed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkFile {
     /// Absolute path.
     pub path: PathBuf,
-    /// Documents in the file; the file must contain exactly this number.
+    /// Number of documents in the file, which must be exact.
     pub documents: u64,
     /// Where the action line of every document comes from.
     #[serde(rename = "action")]
     pub action_lines: PlannedActionLines,
-    /// Position of the corpus among those of the bulk, from 0.
+    /// Position of the corpus among those of the operation, from 0.
     pub corpus: u32,
 }
 
@@ -109,7 +109,7 @@ pub enum PlannedActionLines {
     /// The action lines have ids that [`ConflictSettings`] determines.
     #[serde(rename = "with_id")]
     WithIds {
-        /// The index that the documents are written to.
+        /// The index to which the documents are written.
         index: String,
     },
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct CallSequence {
     /// Never empty.
     pub calls: Vec<Call>,
-    /// When the whole sequence is retried.
+    /// When the entire sequence is retried.
     pub retry: RetryPolicy,
 }
 
@@ -18,7 +18,7 @@ pub struct CallSequence {
 pub enum Call {
     /// One request.
     Request(Request),
-    /// A request for the first page and those for the pages after it.
+    /// A request for the first page, and those for the following pages.
     Pages(PagedRequest),
     /// A pause between calls.
     Wait {
@@ -29,7 +29,7 @@ pub enum Call {
     Composite(Composite),
 }
 
-/// A request for the first page and those for the pages after it. Its work is the number of pages.
+/// A request for the first page, and those for the following pages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PagedRequest {
@@ -37,11 +37,12 @@ pub struct PagedRequest {
     pub first: Request,
     /// How the next page is requested.
     pub next: NextPage,
-    /// Maximum number of pages to fetch; `null`: all pages.
+    /// Maximum number of pages to fetch; `null` for all pages.
     pub pages: Option<u32>,
-    /// Entries of a full page: a page with fewer is the last. `null`: only an empty page is the last.
+    /// Number of entries on a full page: a page with fewer is the last one. If `null`, only an empty page is the last
+    /// one.
     pub page_size: Option<u32>,
-    /// Whether fewer pages than `pages` are a failure.
+    /// Whether it is a failure if there are fewer pages than `pages`.
     pub strict: bool,
 }
 
@@ -49,30 +50,30 @@ pub struct PagedRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum NextPage {
-    /// Repeats the search after the sort values of the last hit (`search_after`). A point in time that the response
-    /// renews (`pit_id`) replaces the one in the body.
+    /// Repeats the search after the sort values of the last hit (`search_after`). If the response renews the point in
+    /// time (`pit_id`), it replaces the one in the body.
     SearchAfter {},
-    /// Requests the next page of a scroll; clears the scroll after the last page.
+    /// Requests the next page of a scroll, and clears the scroll after the last page.
     Scroll {
-        /// Time for which the engine keeps the scroll between two pages, for example `10s`.
+        /// Time for which the engine keeps the scroll between two pages, such as `10s`.
         keep_alive: String,
     },
     /// Repeats the aggregation after the key of its last bucket (`after_key`).
     AfterKey {
-        /// Names of aggregations from the outermost to the composite one.
+        /// Names of the aggregations, from the outermost to the composite one.
         path: Vec<String>,
     },
-    /// Requests the page at the cursor of the previous response (SQL); closes the cursor if pages remain.
+    /// Requests the page at the cursor in the previous response (SQL), and closes the cursor if pages remain.
     Cursor {},
 }
 
-/// Operations within an operation. An operation waits for the streams before it; adjacent streams run concurrently.
+/// Operations within an operation. Adjacent streams run concurrently; an operation waits for the streams before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Composite {
     /// Never empty.
     pub items: Vec<CompositeItem>,
-    /// Maximum number of requests in flight; `null`: one per stream.
+    /// Maximum number of requests in flight; `null` for one per stream.
     pub max_connections: Option<u32>,
 }
 
@@ -91,7 +92,7 @@ pub enum CompositeItem {
         /// When the calls are retried.
         retry: RetryPolicy,
     },
-    /// Items that run one after another, concurrently with the adjacent streams.
+    /// Items that run one after another, and concurrently with adjacent streams.
     Stream {
         /// Never empty.
         items: Vec<CompositeItem>,
@@ -108,7 +109,7 @@ pub struct Request {
     pub path: String,
     /// Headers sent in addition to those of the target.
     pub headers: Vec<(String, String)>,
-    /// The body; its `content-type` is among the headers.
+    /// The body, whose `content-type` is in the headers.
     pub body: Option<String>,
     /// How a successful response is recognized.
     pub check: Check,
@@ -120,14 +121,14 @@ pub struct Request {
     pub ignored_weight: u64,
     /// Overrides the target's timeout, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Repeats the request until its check holds; `null`: the request is sent once.
+    /// Repeats the request until its check holds; `null` if the request is sent once.
     pub poll: Option<PollPolicy>,
-    /// Assertions of the track about the response beyond its check; a failed assertion ends the race.
+    /// Assertions of the track about the response, beyond its check; a failed assertion ends the race.
     pub assertions: Vec<Assertion>,
-    /// Captures a value of the response for later requests of the same operation.
+    /// Captures a value from the response for later requests of the same operation.
     #[serde(rename = "remember")]
     pub capture: Option<Capture>,
-    /// Inserts a captured value into path and body.
+    /// Inserts a captured value into the path and body.
     #[serde(rename = "recall")]
     pub placeholder: Option<Placeholder>,
 }
@@ -138,7 +139,7 @@ pub struct Request {
 pub struct Assertion {
     /// Name of the property in the track, for messages.
     pub property: String,
-    /// Keys of the response joined by dots; the first path that exists is used. Never empty.
+    /// Paths in the response, each with its keys joined by dots; the first path that exists is used. Never empty.
     pub paths: Vec<String>,
     /// How the value compares with the expected one.
     pub condition: Comparison,
@@ -146,7 +147,7 @@ pub struct Assertion {
     pub value: serde_json::Value,
 }
 
-/// How an assertion compares the value of a response with the expected one.
+/// How an assertion compares a value in the response with the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Comparison {
     /// The value is less than the expected one.
@@ -166,24 +167,24 @@ pub enum Comparison {
     Greater,
 }
 
-/// Captures a string of a response that later requests need, such as the id of a point in time.
+/// Captures a string from a response that later requests need, such as the id of a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// The name of the captured value; it is kept until the operation of the task ends.
+    /// The name of the captured value, which is kept until the operation ends.
     pub name: String,
-    /// Keys of the response joined by dots. If the response lacks the value, requests with its placeholder in their
-    /// path are not sent, because there is nothing to refer to; requests with its placeholder in their body fail.
+    /// Keys in the response, joined by dots. If the response lacks the value, requests with the placeholder in their
+    /// path are not sent, because there is nothing to refer to, and requests with the placeholder in their body fail.
     pub path: String,
 }
 
-/// A text in path and body that is replaced by a captured value.
+/// Text in the path and body that is replaced by a captured value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placeholder {
     /// The name of the captured value.
     pub name: String,
-    /// The text that is replaced; the value is percent-encoded in the path and escaped for JSON in the body.
+    /// The text to replace; the value is percent-encoded in the path and escaped for JSON in the body.
     pub marker: String,
 }
 
@@ -205,12 +206,12 @@ pub enum Check {
     Search {},
     /// Cluster health: at least this status, and no relocating shards if required.
     Health {
-        /// `null`: any status.
+        /// The minimum status; `null` for any status.
         status: Option<HealthStatus>,
         /// Whether relocating shards are a failure.
         no_relocating_shards: bool,
     },
-    /// The value at a path, written as text, equals the expected text.
+    /// The value at a path, converted to text, equals the expected text.
     Condition {
         /// Keys joined by dots, for example `_all.total.merges.current`; the key of a list element is its position.
         path: String,
@@ -226,7 +227,7 @@ pub enum Check {
     },
 }
 
-/// Cluster health. The variants are ordered from worst to best, so that they compare by health.
+/// Cluster health. The variants are ordered from worst to best, so that comparing them compares health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthStatus {
@@ -241,19 +242,19 @@ pub enum HealthStatus {
 /// When a sequence of calls is retried (Rally's `retries`, `retry-until-success` and related parameters).
 ///
 /// A 2xx response whose check does not hold counts as unsuccessful; connection errors, timeouts and status 408 count as
-/// a timeout. Other statuses are never retried. Every attempt is sent and counted; the sample is that of the last
+/// timeouts. Other statuses are never retried. Every attempt is sent and counted; the sample is that of the last
 /// attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryPolicy {
-    /// Attempts after the first.
+    /// Maximum number of attempts after the first.
     pub retries: u64,
-    /// Retries until the calls succeed, regardless of `retries`.
+    /// Whether to retry until the calls succeed, regardless of `retries`.
     pub until_success: bool,
     /// Seconds between two attempts.
     pub wait_s: f64,
-    /// Retries after a timeout or a connection error.
+    /// Whether to retry after a timeout or a connection error.
     pub on_timeout: bool,
-    /// Retries after a response whose check does not hold.
+    /// Whether to retry after a response whose check does not hold.
     pub on_unsuccess: bool,
 }

@@ -1,10 +1,10 @@
-//! The plan of a race as closed types. Python computes it once, and the driver executes it.
+//! The plan of a race, as types that reject unknown fields. Python computes it once, and the driver executes it.
 //!
-//! A [`Plan`] is plain data with a version. Python passes it as JSON. An unknown field is an error that names the field
-//! and its place, so that the driver never runs a plan that it supports only in part. This crate reads no clock, file
-//! or socket.
+//! A [`Plan`] is versioned plain data that Python passes as JSON. An unknown field is an error that contains its name
+//! and location, so the driver never runs a plan that it supports only in part. This crate reads no clock, file or
+//! socket.
 //!
-//! The types have the same names in `python/pacenote/{plan/document,model/work}.py`, where variants of an enum are
+//! The types have the same names in `python/pacenote/{plan/document,model/work}.py`, where the variants of an enum are
 //! classes. Keys and tags of the document are older than some names; where they differ, the field or variant has a
 //! `rename`.
 //!
@@ -12,7 +12,7 @@
 //!
 //! | file | contains |
 //! | --- | --- |
-//! | `plan.rs` | [`Plan`], [`Target`], [`PlannedTask`], when a task ends, when its operations are due |
+//! | `plan.rs` | [`Plan`], [`Target`], [`PlannedTask`]; when a task ends and when its operations are due |
 //! | `step.rs` | the allocation matrix: [`Step`], [`ClientAllocation`], [`TaskAllocation`] |
 //! | `work.rs` | the work of every operation of a task: [`TaskWork`] |
 //! | `bulk.rs` | the documents to post: [`BulkWork`], [`BulkFile`], [`ConflictSettings`] |

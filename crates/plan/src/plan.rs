@@ -17,19 +17,19 @@ pub const VERSION: u32 = 3;
 pub struct Plan {
     /// Always [`VERSION`].
     pub version: u32,
-    /// Id of the race in file names and messages.
+    /// The race's id in file names and messages.
     pub race_id: String,
-    /// Seed of every random choice of the driver: phases, arrivals, conflicting ids.
+    /// Seed of all the driver's random choices: phases, arrivals, repeated ids.
     pub seed: u64,
     /// The cluster under test.
     pub target: Target,
-    /// Further clusters that runners may send requests to.
+    /// Other clusters to which runners may send requests.
     pub others: Vec<NamedTarget>,
     /// How the driver behaves.
     pub driver: DriverSettings,
-    /// Every task of the race, once; steps refer to them by position.
+    /// All tasks of the race; steps refer to them by position.
     pub tasks: Vec<PlannedTask>,
-    /// The schedule: steps run one after another, each ends with a join point of all clients.
+    /// The schedule: steps run one after another, and each ends with a join point of all clients.
     pub steps: Vec<Step>,
 }
 
@@ -61,20 +61,20 @@ impl Plan {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Hosts of the cluster, to which clients are assigned round-robin; never empty.
+    /// The cluster's hosts, to which clients are assigned round-robin; never empty.
     pub hosts: Vec<TargetHost>,
-    /// Headers sent with every request, for example `authorization`; values may be secret and are never printed.
+    /// Headers sent with every request, such as `authorization`. Values may be secret and are never printed.
     pub headers: Vec<(String, String)>,
-    /// Timeout of requests without their own timeout, in milliseconds.
+    /// Timeout, in milliseconds, for requests without their own.
     pub timeout_ms: u64,
-    /// Whether request bodies are compressed with gzip, and compressed responses are requested.
+    /// Whether request bodies are compressed with gzip and compressed responses are requested.
     pub compress: bool,
     /// Which certificates are trusted, and which certificate the driver presents.
     pub tls: TlsOptions,
 }
 
 impl fmt::Debug for Target {
-    /// Leaves out the values of headers, which may be secret.
+    /// Omits the values of headers, which may be secret.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         let mut target = out.debug_struct("Target");
@@ -83,25 +83,25 @@ impl fmt::Debug for Target {
     }
 }
 
-/// TLS settings for the hosts of a cluster. Files are PEM.
+/// TLS settings for the hosts of a cluster. All files are PEM.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsOptions {
-    /// File with the certificates of the authorities to trust; `null`: those of the system.
+    /// File with the certificates of the trusted authorities; `null` for those that the system trusts.
     pub ca_file: Option<String>,
-    /// File with the client's certificate chain; `null`: the driver presents no certificate.
+    /// File with the client's certificate chain; `null` if the driver presents no certificate.
     pub client_cert: Option<String>,
-    /// File with the private key of the client's certificate; `null`: the key is in the file of the certificate.
+    /// File with the private key of the client's certificate; `null` if the key is in the certificate's file.
     pub client_key: Option<String>,
     /// Whether the host's certificate must be signed by a trusted authority.
     pub verify: bool,
     /// Whether the certificate must be valid for the name of the host.
     pub verify_host: bool,
-    /// The name to request (SNI) and to verify; `null`: the host's.
+    /// The name to request (SNI) and to verify; `null` for the host's name.
     pub server_name: Option<String>,
 }
 
-/// A further cluster that runners may send requests to.
+/// Another cluster to which runners may send requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedTarget {
@@ -121,13 +121,13 @@ pub struct TargetHost {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Prefix of every path, empty or starting with `/`, never ending with it.
+    /// Prefix of every path: empty, or starting but not ending with `/`.
     pub path: String,
-    /// The proxy to connect through; `null`: the driver connects directly.
+    /// The proxy to connect through; `null` if the driver connects directly.
     pub proxy: Option<TargetProxy>,
 }
 
-/// An HTTP proxy. It forwards plain requests; TLS connections pass through a tunnel (`CONNECT`).
+/// An HTTP proxy. It forwards plain requests, and tunnels TLS connections (`CONNECT`).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetProxy {
@@ -137,12 +137,12 @@ pub struct TargetProxy {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Value of the header `proxy-authorization`; secret, never printed.
+    /// Value of the header `proxy-authorization`, which is secret and never printed.
     pub authorization: Option<String>,
 }
 
 impl fmt::Debug for TargetProxy {
-    /// Leaves out `authorization`, which is secret.
+    /// Omits `authorization`, which is secret.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "TargetProxy({:?} {}:{})", self.scheme, self.host, self.port)
     }
@@ -162,17 +162,17 @@ pub enum Scheme {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriverSettings {
-    /// Number of OS threads that send requests; at most one per client is started. 0: one per core.
+    /// Number of OS threads that send requests, but at most one per client; 0 for one per core.
     pub threads: u32,
     /// How the race reacts to a failed request.
     pub on_error: OnError,
-    /// How long before an operation is due its client stops sleeping and spins, in microseconds; 0: never.
+    /// How long before an operation is due its client stops sleeping and spins, in microseconds; 0 to never spin.
     pub spin_us: u32,
-    /// Which samples are kept one by one.
+    /// Which individual samples are kept.
     pub samples: SampleRetention,
 }
 
-/// Which samples are kept one by one; totals and series per second are always kept.
+/// Which individual samples are kept; totals and per-second series are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleRetention {
@@ -206,22 +206,22 @@ pub struct PlannedTask {
     pub operation: String,
     /// The operation's type, such as `bulk`.
     pub operation_type: String,
-    /// Number of clients that run the task; at least 1.
+    /// Number of clients that run the task, at least 1.
     pub clients: u32,
     /// When operations are due.
     #[serde(rename = "pace")]
     pub pacing: TaskPacing,
-    /// Open loop: the clients that run on one worker share a schedule. A free client takes the operation that is due
-    /// next, so that a slow client does not delay other operations; `clients` limits the connections in use. Closed
-    /// loop: every client has its own schedule.
+    /// Whether the task runs in an open loop: the clients on one worker share a schedule, and a free client takes the
+    /// operation that is due next, so a slow client does not delay other operations; `clients` limits the connections
+    /// in use. In a closed loop, every client has its own schedule.
     pub open_loop: bool,
     /// When the task ends.
     pub bound: TaskBound,
     /// Client i of n starts `ramp_up_s * i / n` seconds after the first.
     pub ramp_up_s: f64,
-    /// Unit of the work done, for example `docs` or `ops`.
+    /// Unit of the work done, such as `docs` or `ops`.
     pub unit: String,
-    /// With [`OnError::Abort`], failures of this task do not end the race.
+    /// Whether failures of this task do not end the race under [`OnError::Abort`].
     pub tolerates_errors: bool,
     /// The work of every operation.
     pub work: TaskWork,
@@ -238,7 +238,7 @@ pub enum TaskPacing {
         /// Seconds between two operations of the task, over all its clients.
         interval_s: f64,
     },
-    /// Each client's operations arrive as a Poisson process; together they have the given mean interval.
+    /// Each client's operations arrive as a Poisson process; together, they have the given mean interval.
     Poisson {
         /// Mean seconds between two operations of the task, over all its clients.
         interval_s: f64,
@@ -253,7 +253,7 @@ pub enum TaskPacing {
     PythonScheduler {},
 }
 
-/// When a task ends; a source that is exhausted ends it in any case.
+/// When a task ends. An exhausted source ends it in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TaskBound {
@@ -267,9 +267,10 @@ pub enum TaskBound {
     /// The task ends after a time; the warm-up comes first.
     #[serde(rename = "time")]
     TimePeriod {
-        /// Seconds from the start of the task that are not measured.
+        /// Number of seconds from the start of the task that are not measured.
         warmup_s: f64,
-        /// Seconds that are measured; `null`: until the source is exhausted or another task completes the step.
+        /// Number of seconds that are measured; `null` to continue until the source is exhausted or another task
+        /// completes the step.
         measured_s: Option<f64>,
     },
 }

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 pub struct Step {
     /// The name of the task or of the parallel element, for messages.
     pub name: String,
-    /// The allocations of each client of the step, by ascending client.
+    /// The allocations of each client of the step, in ascending order of clients.
     #[serde(rename = "slots")]
     pub client_allocations: Vec<ClientAllocation>,
-    /// Ends the step before all its tasks have ended; `null`: it ends with its last task.
+    /// Ends the step before all its tasks have ended; `null` if the step ends with its last task.
     pub completed_by: Option<CompletedBy>,
 }
 
 impl Step {
-    /// All allocations of this step, client by client.
+    /// Returns all allocations of this step, client by client.
     pub fn task_allocations(&self) -> impl Iterator<Item = TaskAllocation> {
         self.client_allocations.iter().flat_map(|client| client.allocations.iter().copied())
     }
@@ -40,7 +40,7 @@ pub struct ClientAllocation {
 pub struct TaskAllocation {
     /// Position in [`crate::Plan::tasks`].
     pub task: u32,
-    /// Number of the client in the task, from 0; determines its range of the corpus and its phase.
+    /// Number of the client in the task, from 0, which determines its range of the corpus and its phase.
     pub client: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Rules between the fields of a plan. Each problem names its path in the document.
+//! Checks rules that involve several fields of a plan. Each problem contains its path in the document.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::supply::SuppliedOperation;
 use crate::work::TaskWork;
 
 impl Plan {
-    /// Checks the rules that the types cannot express.
+    /// Checks the rules that types cannot express.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Every client of every task runs exactly once: otherwise documents would be omitted or sent twice.
+    /// Checks that every client of every task runs exactly once: otherwise documents would be omitted or sent twice.
     fn check_allocations(&self) -> Result<(), PlanError> {
         let mut seen = BTreeSet::new();
         for (index, step) in self.steps.iter().enumerate() {
@@ -156,7 +156,7 @@ fn check_bulk(bulk: &BulkWork) -> Result<(), String> {
 }
 
 impl SuppliedOperation {
-    /// Checks the rules that the types cannot express.
+    /// Checks the rules that types cannot express.
     ///
     /// # Errors
     ///
@@ -212,10 +212,10 @@ fn check_items(items: &[CompositeItem], path: &str) -> Result<(), String> {
     })
 }
 
-/// The longest duration in a plan, in seconds: a hundred years, far less than 64 bits of nanoseconds can represent.
+/// The longest duration in a plan, in seconds: a hundred years, far below what 64 bits of nanoseconds can represent.
 const LONGEST_S: f64 = 100.0 * 366.0 * 86_400.0;
 
-/// The shortest interval in a plan, in seconds: the schedule has a resolution of a nanosecond.
+/// The shortest interval in a plan, in seconds: schedules have a resolution of a nanosecond.
 const SHORTEST_S: f64 = 1e-9;
 
 fn positive(value: f64, name: &str) -> Result<(), String> {
@@ -281,7 +281,7 @@ mod tests {
     fn refused(change: impl FnOnce(&mut serde_json::Value)) -> String {
         let mut value = document();
         change(&mut value);
-        Plan::from_json(&value.to_string()).expect_err("the plan should be refused").to_string()
+        Plan::from_json(&value.to_string()).expect_err("the plan should be rejected").to_string()
     }
 
     #[test]
@@ -293,24 +293,24 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_refused_by_name() {
+    fn an_unknown_field_is_rejected_by_name() {
         assert!(refused(|plan| plan["tasks"][0]["colour"] = "red".into()).contains("colour"));
         assert!(refused(|plan| plan["tasks"][0]["work"]["hurry"] = true.into()).contains("hurry"));
         assert!(refused(|plan| plan["tasks"][0]["pace"]["hurry"] = true.into()).contains("hurry"));
     }
 
     #[test]
-    fn a_plan_of_another_version_is_refused() {
+    fn a_plan_of_a_different_version_is_rejected() {
         assert!(refused(|plan| plan["version"] = 1.into()).contains("version 1"));
     }
 
     #[test]
-    fn an_open_loop_needs_a_schedule() {
+    fn an_open_loop_requires_a_schedule() {
         assert!(refused(|plan| plan["tasks"][0]["open_loop"] = true.into()).contains("open_loop"));
     }
 
     #[test]
-    fn an_error_names_the_path_in_the_document() {
+    fn an_error_contains_the_path_in_the_document() {
         assert!(refused(|plan| plan["target"]["hosts"] = serde_json::json!([])).contains("target.hosts"));
         let hostless = |plan: &mut serde_json::Value| {
             let mut target = plan["target"].clone();

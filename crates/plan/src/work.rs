@@ -22,7 +22,7 @@ pub enum TaskWork {
     /// ([`crate::SuppliedOperation`]).
     #[serde(rename = "supplied")]
     PythonSource {
-        /// Number of operations per client that the source may supply in advance; at least 1.
+        /// Number of operations per client that the source may supply in advance, at least 1.
         ahead: u32,
     },
     /// Every operation is executed by a runner written in Python, which sends its requests through the driver.

@@ -1,5 +1,5 @@
-//! Reads the plan documents that Python writes; `tests/plan/test_document.py` compares them with the documents that
-//! Python currently writes.
+//! Reads the plan documents that Python wrote; `tests/plan/test_document.py` compares them with those that Python now
+//! writes.
 
 use std::path::{Path, PathBuf};
 

@@ -1,22 +1,22 @@
 //! Buffers of samples, and the policy that determines which samples are kept.
 //!
-//! The number of buffers is limited: when the disk is stalled, recorders drop the samples in their buffer and count
-//! them. Recorders never wait, and memory stays bounded.
+//! The number of buffers is limited: when the disk stalls, recorders drop and count the samples in their buffers.
+//! Recorders never wait, and memory stays bounded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::sample::Sample;
 
-/// Number of samples that fit into a buffer: 0.6 MB.
+/// Number of samples in a buffer, which takes 0.6 MB.
 pub const BUFFER_CAPACITY: usize = 4096;
-/// Number of used buffers, those that recorders fill included, from which no further buffer replaces a full one: 70 MB.
-/// They last for up to 5 s of a stalled disk at 100,000 operations per second.
+/// Maximum number of buffers in use, including those that recorders are filling, above which a full buffer is not
+/// replaced: 70 MB. At 100,000 operations per second, they last for a stall of up to 5 s.
 const MAX_USED_BUFFERS: usize = 128;
-/// Samples of a task that [`RetentionPolicy::Auto`] keeps: about 200 MB on disk.
+/// Number of samples of a task that [`RetentionPolicy::Auto`] keeps, which take about 200 MB on disk.
 const AUTO_LIMIT: u64 = 20_000_000;
 
-/// Which samples are kept one by one. Totals and statistics per second are always kept.
+/// Which individual samples are kept. Totals and per-second statistics are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RetentionPolicy {
     /// All samples.
@@ -31,13 +31,13 @@ pub enum RetentionPolicy {
 /// Whether the next samples of a task are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleDecision {
-    /// They are written to the file.
+    /// The samples are written to the file.
     Keep,
-    /// They are counted as left out.
+    /// The samples are counted as left out.
     LeaveOut,
 }
 
-/// All sample buffers of a race. Locked once per buffer, not per sample.
+/// All the sample buffers of a race. Locked once per buffer, not per sample.
 #[derive(Debug, Clone, Default)]
 pub struct BufferPool {
     retention: RetentionPolicy,
@@ -47,9 +47,9 @@ pub struct BufferPool {
 #[derive(Debug, Default)]
 struct PoolState {
     free: Vec<Vec<Sample>>,
-    /// Number of buffers that recorders fill or that wait for the disk.
+    /// Number of buffers that recorders are filling or that wait for the disk.
     used_count: usize,
-    /// Samples kept, by position of the task in the plan.
+    /// Number of samples kept, keyed by the position of the task in the plan.
     kept_by_task: BTreeMap<u32, u64>,
 }
 
@@ -61,19 +61,19 @@ impl PoolState {
 }
 
 impl BufferPool {
-    /// Creates the pool of a race with this policy.
+    /// Creates the pool for a race with this policy.
     #[must_use]
     pub fn new(retention: RetentionPolicy) -> Self {
         Self { retention, state: Arc::default() }
     }
 
-    /// Returns the first buffer of a recorder, which releases it when it ends.
+    /// Returns the first buffer for a recorder, which releases it when it ends.
     #[must_use]
     pub fn acquire(&self) -> Vec<Sample> {
         self.state().acquire()
     }
 
-    /// Returns a buffer that replaces a full one; `None` if too many buffers are used.
+    /// Returns a buffer that replaces a full one, or `None` if too many buffers are in use.
     #[must_use]
     pub fn try_acquire(&self) -> Option<Vec<Sample>> {
         let mut state = self.state();
@@ -88,7 +88,7 @@ impl BufferPool {
         state.free.push(buffer);
     }
 
-    /// Counts further samples of a task that were kept, and determines whether the next ones are kept.
+    /// Counts more samples of a task as kept, and decides whether the next ones are kept.
     #[must_use]
     pub fn count_and_decide(&self, task_index: u32, kept_samples: u64) -> SampleDecision {
         match self.retention {
@@ -108,14 +108,14 @@ impl BufferPool {
     }
 }
 
-/// Numbers of samples of a task that are not in the file.
+/// Counts of the samples of a task that are not in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MissingSamples {
-    /// Samples not kept, as the race was configured.
+    /// Samples that were not kept because the race was configured so.
     pub left_out: u64,
     /// Samples dropped because the disk was too slow.
     pub lost: u64,
-    /// When the operation of the first such sample ended, in nanoseconds since the task began.
+    /// When the operation of the first of these samples ended, in nanoseconds since the task began.
     pub from_ns: Option<u64>,
 }
 
@@ -127,13 +127,13 @@ impl MissingSamples {
         self.from_ns = self.from_ns.into_iter().chain(other.from_ns).min();
     }
 
-    /// Counts for one sample that was left out; its operation ended at `done_ns`.
+    /// Returns the counts for one sample that was left out and whose operation ended at `done_ns`.
     #[must_use]
     pub fn left_out(done_ns: u64) -> Self {
         Self { left_out: 1, lost: 0, from_ns: Some(done_ns) }
     }
 
-    /// Counts for one sample that was lost; its operation ended at `done_ns`.
+    /// Returns the counts for one sample that was lost and whose operation ended at `done_ns`.
     #[must_use]
     pub fn lost(done_ns: u64) -> Self {
         Self { left_out: 0, lost: 1, from_ns: Some(done_ns) }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_retention_has_a_limit_for_each_task() {
+    fn automatic_retention_limits_the_samples_of_each_task() {
         let pool = BufferPool::new(RetentionPolicy::Auto);
         let counted = [(3, AUTO_LIMIT - 1), (4, 0), (3, 1), (4, 1)]
             .map(|(task_index, samples)| pool.count_and_decide(task_index, samples));

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-/// Description of a task for the collector.
+/// A description of a task for the collector.
 #[derive(Debug, Clone)]
 pub struct TaskInfo {
     /// Name of the task.
@@ -19,11 +19,11 @@ pub struct TaskInfo {
     pub paced: bool,
     /// Whether its clients share their schedule.
     pub open_loop: bool,
-    /// Length of the warm-up of a time-based task; `None` if the task counts operations instead.
+    /// Length of the warm-up of a time-based task, in nanoseconds; `None` if the task counts operations instead.
     pub warmup_ns: Option<u64>,
     /// Planned end of a time-based task, in nanoseconds since it began.
     pub end_ns: Option<u64>,
-    /// Time between two operations of a deterministic schedule; `None` for other schedules.
+    /// Time between two operations of a deterministic schedule, in nanoseconds; `None` for other schedules.
     pub interval_ns: Option<u64>,
     /// Number of operations of all clients, if known.
     pub planned_operations: Option<u64>,
@@ -45,12 +45,12 @@ pub struct SubOperationInfo {
 pub struct SubOperationNumber(NonZeroU32);
 
 impl SubOperationNumber {
-    /// The number of the sub-operation at a position in [`Catalog::sub_operations`].
+    /// Returns the number of the sub-operation at a position in [`Catalog::sub_operations`].
     pub(crate) fn at(position: usize) -> Self {
         Self(NonZeroU32::MIN.saturating_add(u32::try_from(position).unwrap_or(u32::MAX)))
     }
 
-    /// Position of the sub-operation in [`Catalog::sub_operations`].
+    /// Returns the position of the sub-operation in [`Catalog::sub_operations`].
     pub(crate) fn position(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -65,12 +65,12 @@ pub struct SubOperationName<'a> {
     pub operation_type: &'a str,
 }
 
-/// All names in a race.
+/// The names of all tasks and sub-operations of a race.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    /// Tasks, by position in the plan.
+    /// The tasks, in the order of the plan.
     pub tasks: Vec<TaskInfo>,
-    /// Sub-operations, by [`SubOperationNumber`].
+    /// The sub-operations, in the order of their [`SubOperationNumber`].
     pub sub_operations: Vec<SubOperationInfo>,
 }
 
@@ -88,7 +88,7 @@ pub struct OperationNames<'a> {
 }
 
 impl Catalog {
-    /// The names of a task's operation, or of one of its sub-operations.
+    /// Returns the names of a task's operation, or of one of its sub-operations.
     pub fn names(&self, task_index: u32, sub_operation: Option<SubOperationNumber>) -> OperationNames<'_> {
         let info = &self.tasks[task_index as usize];
         match sub_operation.and_then(|number| self.sub_operation(number)) {
@@ -107,7 +107,7 @@ impl Catalog {
         }
     }
 
-    /// The sub-operation with this number, if it has been announced.
+    /// Returns the sub-operation with this number, if it has been announced.
     pub fn sub_operation(&self, number: SubOperationNumber) -> Option<&SubOperationInfo> {
         self.sub_operations.get(number.position())
     }

@@ -7,7 +7,7 @@ use crate::operation_stats::SecondStats;
 use crate::result::EndedBy;
 use crate::sample::Sample;
 
-/// A message to the collector: from a recorder once a second, when a buffer is full and when a task ends; from the
+/// A message to the collector: from a recorder once a second, when a buffer is full, and when a task ends, or from the
 /// coordinator when a task is about to begin.
 #[derive(Debug)]
 pub enum Delivery {
@@ -20,24 +20,24 @@ pub enum Delivery {
         /// When the step of the task began, in nanoseconds since the race's first step.
         step_began_ns: u64,
     },
-    /// Statistics that one worker recorded in one second of a task.
+    /// The statistics that one worker recorded for one second of a task.
     Second(Box<SecondStats>),
     /// Samples, in the order in which their operations ended.
     Samples(Vec<Sample>),
-    /// The unit of a task's work, if it only becomes known while the task runs.
+    /// The unit of a task's work, if it becomes known only while the task runs.
     Unit {
         /// Position of the task in the plan.
         task_index: u32,
         /// The unit.
         unit: String,
     },
-    /// A sub-operation that was not recorded before; it gets the next number.
+    /// A sub-operation that had not been recorded before; it gets the next number.
     SubOperation(SubOperationInfo),
     /// Samples that were not put into a buffer.
     Missing {
         /// Position of the task in the plan.
         task_index: u32,
-        /// Numbers of samples that are missing.
+        /// Counts of the missing samples.
         missing: MissingSamples,
     },
     /// Failures since the last delivery.
@@ -49,7 +49,7 @@ pub enum Delivery {
         /// The failures.
         failures: FailureGroups,
     },
-    /// All clients of the worker have ended the task; everything that they recorded was delivered before.
+    /// All clients of the worker have ended the task; everything that they recorded has already been delivered.
     WorkerTaskEnd(WorkerTaskEnd),
 }
 
@@ -58,16 +58,16 @@ pub enum Delivery {
 pub struct WorkerTaskEnd {
     /// Position of the task in the plan.
     pub task_index: u32,
-    /// Why its clients ended; the reason with the highest precedence.
+    /// The reason with the highest precedence why its clients ended.
     pub ended_by: EndedBy,
-    /// Operations that the schedule planned for the clients, whether sent or not; `None` if clients were dropped before
-    /// they ended.
+    /// Operations that the schedule planned for the clients, sent or not; `None` if clients were dropped before they
+    /// ended.
     pub planned: Option<u64>,
     /// Operations that began.
     pub begun: u64,
-    /// Operations that began and never received a response.
+    /// Operations that began but never received a response.
     pub unanswered: u64,
-    /// Operations that were due within the task's time and never sent.
+    /// Operations that were due within the task's time but never sent.
     pub unsent: u64,
     /// Operations that their source supplied too late.
     pub underruns: u64,

@@ -1,6 +1,6 @@
 //! The error type of this crate.
 
-/// The error type of this crate.
+/// An error from recording a race. The message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -9,7 +9,7 @@ pub enum RecordError {
     File {
         /// The file.
         path: String,
-        /// The error of the system.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// A Parquet file could not be written or read.
@@ -17,13 +17,13 @@ pub enum RecordError {
     Parquet {
         /// The file.
         path: String,
-        /// The error of the Parquet library.
+        /// The error from the Parquet library.
         source: parquet::errors::ParquetError,
     },
     /// The writing thread could not be started.
     #[error("cannot record: cannot start a thread: {0}")]
     Thread(std::io::Error),
-    /// The writing thread has panicked. This is a defect of the driver.
+    /// The writing thread has panicked. This is a bug in the driver.
     #[error("cannot record: the writing thread ended unexpectedly")]
     Died,
     /// The disk is too slow even for the statistics of each second.
@@ -38,12 +38,12 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// Creates the error of a file.
+    /// Creates the error for a file.
     pub(crate) fn file(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }
 
-    /// Creates the error of a Parquet file.
+    /// Creates the error for a Parquet file.
     pub(crate) fn parquet(path: &std::path::Path, source: parquet::errors::ParquetError) -> Self {
         Self::Parquet { path: path.display().to_string(), source }
     }

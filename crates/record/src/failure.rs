@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::sample::ErrorClass;
 use crate::units::seconds;
 
-/// Maximum number of groups of a task; further failures of a class are counted in one group, so that memory stays
+/// Maximum number of groups for a task. Further failures of a class are counted in one group, so that memory stays
 /// bounded.
 const MAX_GROUPS: usize = 32;
 /// The error type of the group for further failures.
@@ -16,13 +16,13 @@ const OTHER: &str = "other";
 /// Maximum length of a reason or an error type, in characters; an engine may quote a whole query.
 const MAX_CHARACTERS: usize = 300;
 
-/// Why an operation failed, as reported by the engine or the system. Created only after the operation was timed; its
-/// class and its time are those of the operation's [`crate::Sample`].
+/// The reason why an operation failed, as reported by the engine or the operating system. It is created only after the
+/// operation was timed; its class and time are those of the operation's [`crate::Sample`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// HTTP status, 0 if there was none; for rejected documents of a bulk, the status of the document.
+    /// HTTP status, 0 if there was none; for rejected documents of a bulk, the documents' status.
     pub status: u16,
-    /// The engine's error type, or the system's name for it; failures are grouped by it.
+    /// The engine's error type, or the operating system's name for the error; failures are grouped by it.
     pub error_type: String,
     /// The reason, as the engine states it.
     pub reason: String,
@@ -30,7 +30,7 @@ pub struct Failure {
     pub count: u64,
 }
 
-/// Failures of one class, status and error type, as written to `race.json`.
+/// Failures with the same class, status and error type, as written to `race.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailureGroup {
     /// The error class, for example `http-status`.
@@ -39,7 +39,7 @@ pub struct FailureGroup {
     pub reason: String,
     /// HTTP status, `null` if there was none.
     pub status: Option<u16>,
-    /// Failed operations; for a bulk, rejected documents.
+    /// Number of failed operations; for bulks, of rejected documents.
     pub count: u64,
     /// When the first of them failed, in seconds since the task began.
     pub first_s: f64,
@@ -70,7 +70,7 @@ struct GroupCounts {
 }
 
 impl FailureGroups {
-    /// Counts a failure of this class; `at_ns` is its time in nanoseconds since the task began.
+    /// Counts a failure of this class, which happened `at_ns` nanoseconds after the task began.
     pub fn add(&mut self, error_class: ErrorClass, failure: Failure, at_ns: u64) {
         let Failure { status, error_type, reason, count } = failure;
         let key = GroupKey { error_class, status, error_type: shorten(error_type) };
@@ -78,14 +78,14 @@ impl FailureGroups {
         self.merge_group(key, counts);
     }
 
-    /// Adds the failures of another worker, or of a later second.
+    /// Adds the failures of another worker or of a later second.
     pub fn merge(&mut self, other: Self) {
         for (key, counts) in other.groups {
             self.merge_group(key, counts);
         }
     }
 
-    /// Adds counts to a group, or to the group for further failures if there are too many groups.
+    /// Adds counts to a group or, if there are too many groups, to the group for further failures.
     fn merge_group(&mut self, mut key: GroupKey, counts: GroupCounts) {
         if !self.groups.contains_key(&key) && self.groups.len() >= MAX_GROUPS {
             key = GroupKey { status: 0, error_type: OTHER.into(), ..key };
@@ -103,13 +103,13 @@ impl FailureGroups {
         }
     }
 
-    /// Whether there are no failures.
+    /// Returns whether there are no failures.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// The groups, the most frequent first.
+    /// Returns the groups, the most frequent first.
     #[must_use]
     pub fn groups(&self) -> Vec<FailureGroup> {
         let mut groups: Vec<_> = self.groups.iter().collect();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_one_error_type_make_one_group() {
+    fn failures_of_one_error_type_form_one_group() {
         let mut failures = FailureGroups::default();
         for (error_type, at_s) in [("a", 50), ("b", 10), ("a", 20)] {
             failures.add(CLASS, failure(error_type), at_s * 1_000_000_000);

@@ -1,9 +1,8 @@
 //! Histograms, all with the same configuration: nanoseconds, 1 ns to 24 h, three significant digits.
 //!
-//! HDR histograms with the same configuration are merged exactly by adding counts, over threads, hosts and seconds;
-//! percentiles are only ever read from merged counts. The array of 32-bit counters grows with the longest duration so
-//! far: 45 KiB for 1 ms, 86 KiB for 1 s, 150 KiB for the whole range. All encoded histograms have the same
-//! configuration.
+//! HDR histograms with the same configuration can be merged exactly, by adding their counts, across threads, hosts and
+//! seconds. Percentiles are therefore only read from merged counts. The array of 32-bit counters grows with the longest
+//! duration so far: 45 KiB for 1 ms, 86 KiB for 1 s, 150 KiB for the whole range.
 
 use std::fmt;
 
@@ -14,11 +13,11 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 
 use crate::error::RecordError;
 
-/// Longest duration that is distinguished, in nanoseconds; longer durations count as this one.
+/// Longest duration that is recorded exactly, in nanoseconds; longer durations are counted as this one.
 const HIGHEST_NS: u64 = 24 * 3600 * 1_000_000_000;
 const DIGITS: u8 = 3;
 
-/// A histogram of durations in nanoseconds, with exact minimum, maximum and mean.
+/// A histogram of durations in nanoseconds, with the exact minimum, maximum and mean.
 #[derive(Clone)]
 pub struct DurationHistogram {
     counts: Histogram<u32>,
@@ -39,7 +38,7 @@ impl DurationHistogram {
     ///
     /// # Errors
     ///
-    /// Never with these bounds; the library checks them only at run time.
+    /// None with these bounds, but the library only checks them at run time.
     pub fn new() -> Result<Self, RecordError> {
         let counts = Histogram::new(DIGITS).map_err(|_| RecordError::Histogram("created"))?;
         Ok(Self { counts, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 })
@@ -47,7 +46,7 @@ impl DurationHistogram {
 
     /// Adds one duration.
     pub fn record(&mut self, ns: u64) {
-        // This cannot fail: the counters grow up to the limit.
+        // This cannot fail, because the counters grow up to the limit.
         let _ = self.counts.record(ns.min(HIGHEST_NS));
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
@@ -59,14 +58,14 @@ impl DurationHistogram {
         if other.count() == 0 {
             return;
         }
-        // This cannot fail: the counters grow.
+        // This cannot fail, because the counters grow.
         let _ = self.counts.add(&other.counts);
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Resets all counts; the memory is kept.
+    /// Resets all counts, but keeps the memory.
     pub fn clear(&mut self) {
         if self.count() > 0 {
             self.counts.reset();
@@ -76,31 +75,31 @@ impl DurationHistogram {
         self.max_ns = 0;
     }
 
-    /// Number of durations recorded.
+    /// Returns the number of durations recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
-    /// Smallest duration in nanoseconds, 0 when empty.
+    /// Returns the smallest duration in nanoseconds, or 0 if the histogram is empty.
     #[must_use]
     pub fn min_ns(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min_ns }
     }
 
-    /// Largest duration in nanoseconds, exact, 0 when empty.
+    /// Returns the exact largest duration in nanoseconds, or 0 if the histogram is empty.
     #[must_use]
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// Arithmetic mean in nanoseconds, exact, 0 when empty.
+    /// Returns the exact arithmetic mean in nanoseconds, or 0 if the histogram is empty.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.sum_ns as f64 / self.count() as f64 }
     }
 
-    /// The duration at a rank (1 = smallest), to three significant digits and never above the maximum.
+    /// Returns the duration at a rank (1 = smallest), to three significant digits and never above the maximum.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> u64 {
         let mut seen = 0;
@@ -113,11 +112,11 @@ impl DurationHistogram {
         self.max_ns
     }
 
-    /// The histogram as compressed `HdrHistogram` V2, which every HDR tool reads.
+    /// Encodes the histogram as compressed `HdrHistogram` V2, which every HDR tool reads.
     ///
     /// # Errors
     ///
-    /// If the library cannot write to memory.
+    /// An error if the library cannot write to memory.
     pub fn encode(&self) -> Result<Vec<u8>, RecordError> {
         let mut all = Histogram::<u32>::new_with_bounds(1, HIGHEST_NS, DIGITS)
             .map_err(|_| RecordError::Histogram("created"))?;
@@ -129,20 +128,20 @@ impl DurationHistogram {
         Ok(out)
     }
 
-    /// The result of [`DurationHistogram::encode`] in base64, for the journal.
+    /// Encodes the histogram with [`DurationHistogram::encode`] and base64, for the journal.
     ///
     /// # Errors
     ///
-    /// The errors of [`DurationHistogram::encode`].
+    /// The errors from [`DurationHistogram::encode`].
     pub fn encode_base64(&self) -> Result<String, RecordError> {
         Ok(BASE64.encode(self.encode()?))
     }
 
-    /// Decodes the base64 text of [`DurationHistogram::encode_base64`] to the encoded histogram.
+    /// Decodes the base64 text from [`DurationHistogram::encode_base64`], and returns the encoded histogram.
     ///
     /// # Errors
     ///
-    /// If the text is not an encoded histogram.
+    /// An error if the text is not an encoded histogram.
     pub fn decode_base64(text: &str) -> Result<Vec<u8>, RecordError> {
         let bytes = BASE64.decode(text).map_err(|_| RecordError::Histogram("decoded"))?;
         Deserializer::new()
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_equals_recording_together() {
+    fn merged_histograms_equal_one_that_recorded_everything() {
         let (mut one, mut two, mut both) = (
             DurationHistogram::new().unwrap(),
             DurationHistogram::new().unwrap(),

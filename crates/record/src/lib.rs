@@ -1,27 +1,27 @@
-//! Records a race: samples, statistics per second, totals, and the files that store them.
+//! Records a race: samples, per-second statistics, totals, and the files that store them.
 //!
 //! Every worker owns a [`Recorder`], which counts and times its clients' operations. Once a second, and when a buffer
 //! is full, it sends [`Delivery`] messages to the [`Collector`]. The collector merges them, passes them to the thread
-//! that writes the race folder, and turns a finished task into a [`TaskResult`]. This crate reads no clock and opens no
-//! socket, and it does not allocate, lock or send per operation.
+//! that writes the race folder, and turns each finished task into a [`TaskResult`]. This crate reads no clock and opens
+//! no socket, and it does not allocate, lock or send anything per operation.
 //!
-//! The files, in the order in which the data of an operation passes through them:
+//! The files, in the order in which an operation's data passes through them:
 //!
 //! | file or folder | contains |
 //! | --- | --- |
 //! | `sample.rs` | [`Sample`]: the measurements of one operation; [`ErrorClass`] |
-//! | `failure.rs` | [`Failure`], [`FailureGroup`]: failures with their count, first and last time, example reason |
+//! | `failure.rs` | [`Failure`], [`FailureGroup`]: failures with their count, first and last time, and an example |
 //! | `histogram.rs` | [`DurationHistogram`]: the configuration of all histograms, merging, values at ranks, encoding |
 //! | `window.rs` | [`MeasuredWindow`]: which work counts for throughput |
 //! | `operation_stats.rs` | [`OperationStats`]: counts and histograms of operations; [`SecondStats`]: those of one second |
 //! | `catalog.rs` | [`TaskInfo`]: names of tasks and operations, by their numbers |
 //! | `recorder/` | [`Recorder`]: one per worker |
-//! | `delivery.rs` | [`Delivery`]: messages of recorders |
-//! | `buffers.rs`, `sender.rs` | [`BufferPool`], [`RecordSender`]: the buffers of samples and the channel through which they are sent |
+//! | `delivery.rs` | [`Delivery`]: messages from recorders |
+//! | `buffers.rs`, `sender.rs` | [`BufferPool`], [`RecordSender`]: the buffers of samples, and the channel through which they are sent |
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
 //! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal |
-//! | `error.rs`, `units.rs` | [`RecordError`]; nanoseconds in other units |
+//! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
 //!
 //! Steady-state labels and percentile intervals are computed by `crates/stats`.
 

@@ -6,31 +6,31 @@ use crate::histogram::DurationHistogram;
 use crate::sample::{Sample, SampleType};
 use crate::window::MeasuredWindow;
 
-/// Counts and histograms of operations. Statistics of several workers, or of several seconds, can be added.
+/// Counts and histograms of operations. Those of several workers or several seconds can be added.
 #[derive(Debug, Clone)]
 pub struct OperationStats {
     /// Counters.
     pub counts: OperationCounts,
-    /// Service time of successes.
+    /// Service time of successful operations.
     pub service_time: DurationHistogram,
-    /// Latency of successes; `None` without a schedule, where it equals service time.
+    /// Latency of successful operations; `None` without a schedule, where it equals service time.
     pub latency: Option<DurationHistogram>,
     /// Lateness of all operations; `None` without a schedule.
     pub lateness: Option<DurationHistogram>,
-    /// Processing time of successes; `None` for sub-operations.
+    /// Processing time of successful operations; `None` for sub-operations.
     pub processing_time: Option<DurationHistogram>,
-    /// Service time of failures, created with the first one.
+    /// Service time of failed operations; created with the first one.
     pub failed_service_time: Option<DurationHistogram>,
 }
 
-/// Statistics that one worker recorded in one second of a task.
+/// The statistics that one worker recorded for one second of a task.
 #[derive(Debug, Clone)]
 pub struct SecondStats {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// The sub-operation; `None` for the whole operation.
     pub sub_operation: Option<SubOperationNumber>,
-    /// Index of the second in which the operations ended, counted from the start of the task.
+    /// Index of the second in which the operations ended, from the start of the task.
     pub second_index: u64,
     /// Whether the operations belong to the warm-up or are measured.
     pub sample_type: SampleType,
@@ -61,7 +61,7 @@ pub struct OperationCounts {
     pub content_in: u64,
     /// Connections that were opened again.
     pub reconnects: u64,
-    /// The part of `weight` that was done within the measured window, see [`MeasuredWindow`].
+    /// The part of `weight` that was done within the measured window; see [`MeasuredWindow`].
     pub window_weight: u64,
     /// Attempts after the first.
     pub retries: u64,
@@ -69,7 +69,7 @@ pub struct OperationCounts {
     pub waited: u64,
     /// When the earliest operation was sent, in nanoseconds since the task began; `u64::MAX` if there is none.
     pub earliest_sent_ns: u64,
-    /// Latest end of an operation, in nanoseconds since the task began; 0 if there is none.
+    /// When the last operation ended, in nanoseconds since the task began; 0 if there is none.
     pub last_done_ns: u64,
 }
 
@@ -114,7 +114,7 @@ impl OperationCounts {
         self.last_done_ns = self.last_done_ns.max(times.done_ns);
     }
 
-    /// Failed operations / operations; 0 if there are no operations.
+    /// Returns the fraction of operations that failed, or 0 if there are no operations.
     #[must_use]
     pub fn error_rate(&self) -> f64 {
         if self.ended == 0 { 0.0 } else { self.failed as f64 / self.ended as f64 }
@@ -141,11 +141,11 @@ impl OperationCounts {
 }
 
 impl OperationStats {
-    /// Creates empty statistics of the operations of a task; `paced`: whether the task has a schedule.
+    /// Creates empty statistics for the operations of a task; `paced` is whether the task has a schedule.
     ///
     /// # Errors
     ///
-    /// The errors of [`DurationHistogram::new`].
+    /// The errors from [`DurationHistogram::new`].
     pub fn for_task(paced: bool) -> Result<Self, RecordError> {
         let if_paced = || paced.then(DurationHistogram::new).transpose();
         Ok(Self {
@@ -156,11 +156,11 @@ impl OperationStats {
         })
     }
 
-    /// Creates empty statistics with counts and service times only, for sub-operations.
+    /// Creates empty statistics for sub-operations, with counts and service times only.
     ///
     /// # Errors
     ///
-    /// The errors of [`DurationHistogram::new`].
+    /// The errors from [`DurationHistogram::new`].
     pub fn service_time_only() -> Result<Self, RecordError> {
         Ok(Self {
             counts: OperationCounts::default(),
@@ -217,7 +217,7 @@ impl OperationStats {
         merge_optional(&mut self.failed_service_time, other.failed_service_time.as_ref());
     }
 
-    /// Resets counts and histograms but keeps their memory.
+    /// Resets the counts and histograms, but keeps their memory.
     pub fn clear(&mut self) {
         self.counts = OperationCounts::default();
         self.service_time.clear();
@@ -226,7 +226,7 @@ impl OperationStats {
         optional.into_iter().flatten().for_each(DurationHistogram::clear);
     }
 
-    /// Whether nothing was recorded.
+    /// Returns whether nothing has been recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.ended == 0

@@ -7,7 +7,7 @@ use crate::failure::FailureGroup;
 use crate::histogram::DurationHistogram;
 use crate::units::ms;
 
-/// The quantiles of every summary.
+/// The quantiles in every summary.
 const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
 
 /// The result of a task, as written to `race.json`. Only measured operations count unless a field says otherwise.
@@ -38,15 +38,15 @@ pub struct TaskResult {
     pub open_loop: bool,
     /// Work per second; `null` if no work was done in the window.
     pub throughput: Option<Throughput>,
-    /// Service time of successes.
+    /// Service time of successful operations.
     pub service_time: Option<DurationSummary>,
-    /// Latency of successes; `null` without a schedule, where it equals service time.
+    /// Latency of successful operations; `null` without a schedule, where it equals service time.
     pub latency: Option<DurationSummary>,
-    /// Processing time of successes.
+    /// Processing time of successful operations.
     pub processing_time: Option<DurationSummary>,
     /// Lateness of all operations; `null` without a schedule.
     pub lateness: Option<DurationSummary>,
-    /// Service time of failures.
+    /// Service time of failed operations.
     pub failed_service_time: Option<DurationSummary>,
     /// The outcomes of all operations, warm-up included.
     #[serde(rename = "accounting")]
@@ -73,29 +73,30 @@ pub struct TaskResult {
     pub underrun_s: f64,
     /// Whether the task was in a steady state while it was measured.
     pub steady: Steadiness,
-    /// Numbers of its samples that are in `samples.parquet` and that are not.
+    /// Counts of its samples that are in `samples.parquet`, and of those that are not.
     pub samples: SampleCounts,
     /// Its sub-operations, in the order in which they were first recorded.
     #[serde(rename = "parts")]
     pub sub_operations: Vec<SubOperationResult>,
 }
 
-/// Numbers of samples of a task that are in the file and that are not, including those of sub-operations.
+/// Counts of the samples of a task, including those of sub-operations, that are in the file and that are not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct SampleCounts {
     /// Samples in the file.
     pub kept: u64,
-    /// Samples not kept, as the race was configured.
+    /// Samples that were not kept because the race was configured so.
     pub left_out: u64,
     /// Samples dropped because the disk was too slow.
     pub lost: u64,
-    /// When the first operation ended whose sample is not in the file, in seconds since the task began; `null` if all
+    /// When the first operation whose sample is not in the file ended, in seconds since the task began; `null` if all
     /// samples are in the file.
     #[serde(rename = "from_s")]
     pub missing_from_s: Option<f64>,
 }
 
-/// The result of a sub-operation. Executions that were cancelled because another sub-operation failed are not counted.
+/// The result of a sub-operation. Executions that were cancelled because a different sub-operation failed are not
+/// counted.
 #[derive(Debug, Clone, Serialize)]
 pub struct SubOperationResult {
     /// Name of the sub-operation.
@@ -149,7 +150,7 @@ pub struct DurationSummary {
     pub percentiles: Vec<Percentile>,
 }
 
-/// One percentile with its 95 % order-statistic interval.
+/// A percentile with its 95 % order-statistic interval.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Percentile {
     /// The percentile, from 0 to 100.
@@ -164,7 +165,7 @@ pub struct Percentile {
     pub supported: bool,
 }
 
-/// The outcomes of operations: `begun = succeeded + failed + unanswered`; a schedule planned `begun + unsent`.
+/// The outcomes of operations: `begun = succeeded + failed + unanswered`. A schedule planned `begun + unsent`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct OperationTotals {
     /// Operations that began.
@@ -174,7 +175,7 @@ pub struct OperationTotals {
     pub succeeded: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Operations that began and had received no response when the race ended.
+    /// Operations that began but had received no response when the race ended.
     pub unanswered: u64,
     /// Operations that were due within the task's time but for which no client was free before its end.
     pub unsent: u64,
@@ -182,14 +183,14 @@ pub struct OperationTotals {
     pub waited: u64,
     /// Attempts after the first.
     pub retried: u64,
-    /// Operations of the warm-up, ended ones only.
+    /// Warm-up operations that ended.
     pub warmup: u64,
-    /// Measured operations, ended ones only.
+    /// Measured operations that ended.
     #[serde(rename = "normal")]
     pub measured: u64,
     /// Number of requests, including every attempt.
     pub requests: u64,
-    /// Connections opened again while the task ran, because the host had closed the previous one or it broke.
+    /// Connections opened again while the task ran, because the host had closed the previous one or because it broke.
     pub reconnects: u64,
 }
 
@@ -204,7 +205,8 @@ pub struct WorkTotals {
     pub failed_weight: u64,
 }
 
-/// Why a task ended, in ascending precedence: of the reasons of all clients, the highest is reported.
+/// The reason why a task ended. The variants are in ascending precedence; of all the clients' reasons, the highest is
+/// reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedBy {
@@ -214,7 +216,7 @@ pub enum EndedBy {
     Iterations,
     /// Its time was over.
     Time,
-    /// Another task completed the step.
+    /// A different task completed the step.
     CompletedBy,
     /// The user stopped the race.
     Stopped,
@@ -250,7 +252,7 @@ pub struct TaskProgress {
 }
 
 impl DurationSummary {
-    /// The summary of a histogram; `None` if it is empty.
+    /// Returns the summary of a histogram, or `None` if it is empty.
     #[must_use]
     pub fn of(histogram: &DurationHistogram) -> Option<Self> {
         let count = histogram.count();

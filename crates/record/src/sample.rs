@@ -28,36 +28,36 @@ pub struct Sample {
 pub struct OperationTimes {
     /// Whether a schedule determined when the operation was due; otherwise `due_ns` equals `service_start_ns`.
     pub paced: bool,
-    /// When the operation was to start according to the schedule.
+    /// When the operation should have started according to the schedule.
     pub due_ns: u64,
-    /// When the client became free for the operation: at the end of its previous one, or for its first operation, when
+    /// When the client became free for the operation: at the end of its previous operation or, for its first one, when
     /// the client began the task.
     pub free_since_ns: u64,
     /// When the first request of the first attempt was sent.
     pub first_sent_ns: u64,
-    /// Start of the service time: when the first request of the last attempt was sent. A bulk whose rejected documents
-    /// are sent again is one attempt in this respect. Named `sent_ns` in files.
+    /// Start of the service time: when the first request of the last attempt was sent. Sending rejected documents of a
+    /// bulk again does not count as a new attempt here. Named `sent_ns` in files.
     pub service_start_ns: u64,
     /// When the last byte of the last response had arrived.
     pub done_ns: u64,
-    /// Duration of the whole operation: building bodies, every attempt, checking the response.
+    /// Duration of the whole operation: building bodies, all attempts, and checking responses.
     pub processing_ns: u64,
 }
 
 /// Whether an operation succeeded, and the work that it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleResult {
-    /// Why it failed; [`ErrorClass::None`] for a success.
+    /// The class of its failure; [`ErrorClass::None`] for a success.
     pub error_class: ErrorClass,
     /// HTTP status of the last response, 0 if there was none.
     pub status: u16,
-    /// Number of attempts after the first, according to the operation's retry policy.
+    /// Number of attempts after the first, under the operation's retry policy.
     pub retries: u32,
     /// Work done, in the task's unit; failed parts do not count.
     pub weight: u64,
     /// Work that was attempted and failed, in the task's unit.
     pub failed_weight: u64,
-    /// Duration that the engine reports (`took`), in milliseconds; -1 if it reports none.
+    /// Duration reported by the engine (`took`), in milliseconds; -1 if it reported none.
     pub took_ms: i64,
 }
 
@@ -66,7 +66,7 @@ pub struct SampleResult {
 pub struct Traffic {
     /// Number of requests, including every attempt.
     pub requests: u32,
-    /// Connections that were opened again.
+    /// Number of connections that were opened again.
     pub reconnects: u32,
     /// Bytes written to sockets, heads included.
     pub bytes_out: u64,
@@ -79,7 +79,7 @@ pub struct Traffic {
 }
 
 impl Sample {
-    /// Whether the whole operation succeeded.
+    /// Returns whether the whole operation succeeded.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.result.error_class == ErrorClass::None
@@ -87,26 +87,26 @@ impl Sample {
 }
 
 impl OperationTimes {
-    /// Service time: request written → last byte of the response, in nanoseconds.
+    /// Returns the service time, from writing the request to the last byte of the response, in nanoseconds.
     #[must_use]
     pub fn service_ns(&self) -> u64 {
         self.done_ns.saturating_sub(self.service_start_ns)
     }
 
-    /// Latency: intended start → last byte of the response, in nanoseconds.
+    /// Returns the latency, from the intended start to the last byte of the response, in nanoseconds.
     #[must_use]
     pub fn latency_ns(&self) -> u64 {
         self.done_ns.saturating_sub(self.due_ns)
     }
 
-    /// Lateness: intended start → first request written, less the wait for this client's previous operation, in
-    /// nanoseconds. The driver causes it.
+    /// Returns the lateness in nanoseconds: the time from the intended start to writing the first request, less the
+    /// wait for this client's previous operation. The driver causes it.
     #[must_use]
     pub fn lateness_ns(&self) -> u64 {
         self.first_sent_ns.saturating_sub(self.due_ns.max(self.free_since_ns))
     }
 
-    /// Whether the operation was due while no client was free for it.
+    /// Returns whether the operation was due while no client was free for it.
     #[must_use]
     pub fn waited(&self) -> bool {
         self.paced && self.due_ns < self.free_since_ns
@@ -143,16 +143,16 @@ pub enum SampleType {
 }
 
 impl SampleType {
-    /// Both sample types, in the order of their [`SampleType::index`].
+    /// Both sample types, ordered by [`SampleType::index`].
     pub const ALL: [Self; 2] = [Self::Warmup, Self::Measured];
 
-    /// Index in arrays with one element per type.
+    /// Returns the index of the type in arrays with one element per type.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// Name of the type in files.
+    /// Returns the name of the type in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -162,7 +162,7 @@ impl SampleType {
     }
 }
 
-/// Why an operation failed.
+/// The class of an operation's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorClass {
     /// The operation did not fail.
@@ -175,10 +175,10 @@ pub enum ErrorClass {
     Reset,
     /// No complete response arrived in time.
     Timeout,
-    /// The request cannot be written as HTTP, or the response is not what the driver expects: not HTTP/1.1 as it
-    /// supports it, or without a field that its check needs.
+    /// The request cannot be written as HTTP, or the response is not one that the driver can read or lacks a field that
+    /// its check needs.
     Protocol,
-    /// The HTTP status is outside 2xx and the operation does not ignore it.
+    /// The HTTP status is not 2xx, and the operation does not ignore it.
     HttpStatus,
     /// Documents of a bulk were rejected.
     BulkItem,
@@ -197,13 +197,13 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// Whether no request could be sent; the next one will probably fail in the same way.
+    /// Returns whether no request could be sent, in which case the next one will probably fail in the same way.
     #[must_use]
     pub fn is_unreachable(self) -> bool {
         matches!(self, Self::Connect | Self::Tls)
     }
 
-    /// Name of the class in files and reports; empty for [`ErrorClass::None`].
+    /// Returns the name of the class in files and reports; empty for [`ErrorClass::None`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

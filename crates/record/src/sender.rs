@@ -7,8 +7,8 @@ use crate::buffers::{BufferPool, RetentionPolicy};
 use crate::catalog::{SubOperationInfo, SubOperationNumber};
 use crate::delivery::Delivery;
 
-/// Maximum number of sub-operations that are distinguished in a task; further ones share one name, so that a source
-/// that generates names cannot exhaust memory.
+/// Maximum number of sub-operations of a task that are told apart. Further ones share one name, so that a source that
+/// generates names cannot exhaust the memory.
 const MAX_SUB_OPERATIONS: usize = 64;
 /// Name and type of the sub-operations beyond the limit.
 const OTHERS: &str = "others";
@@ -28,33 +28,33 @@ impl RecordSender {
         Self { channel, buffers: BufferPool::new(retention), numbers: SubOperationNumbers::default() }
     }
 
-    /// The pool of the race's buffers, to which the collector releases them.
+    /// Returns the pool of the race's buffers, to which the collector releases them.
     #[must_use]
     pub fn buffers(&self) -> &BufferPool {
         &self.buffers
     }
 
-    /// Sends a delivery. If there is no receiver, the race is over and the delivery is dropped.
+    /// Sends a delivery. If there is no receiver, the race has ended and the delivery is dropped.
     pub fn send(&self, delivery: Delivery) {
         let _ = self.channel.send(delivery);
     }
 
-    /// The number of a sub-operation, assigned if it is new. The collector receives it before anything that is recorded
-    /// under it.
+    /// Returns the number of a sub-operation, which is assigned if it is new. The collector receives it before anything
+    /// that is recorded under it.
     #[must_use]
     pub fn sub_operation_number(&self, info: &SubOperationInfo) -> SubOperationNumber {
         self.numbers.find_or_assign(info, |new| self.send(Delivery::SubOperation(new)))
     }
 }
 
-/// The numbers of all sub-operations of a race, over all tasks, in the order in which they are first recorded: some are
-/// only known when they run. Locked when a worker records a sub-operation for the first time, not per sample.
+/// The numbers of all sub-operations of a race, for all tasks, in the order in which they are first recorded; some only
+/// become known when they run. Locked when a worker records a sub-operation for the first time, not for each sample.
 #[derive(Debug, Clone, Default)]
 struct SubOperationNumbers(Arc<Mutex<Vec<SubOperationInfo>>>);
 
 impl SubOperationNumbers {
-    /// The number of a sub-operation, or the shared number beyond the limit; `announce` is called with a new
-    /// sub-operation before any other worker can get its number.
+    /// Returns the number of a sub-operation, or the shared number if there are too many. `announce` is called with a
+    /// new sub-operation before any other worker can get its number.
     fn find_or_assign(
         &self,
         info: &SubOperationInfo,

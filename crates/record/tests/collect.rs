@@ -1,4 +1,4 @@
-//! Recorders → collector → results and files, used as in the driver.
+//! Passes data from recorders through the collector to results and files, as the driver does.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -69,7 +69,7 @@ fn sample(service_start_ns: u64, done_ns: u64) -> Sample {
     }
 }
 
-/// A sample whose operation was due before it was sent.
+/// Returns a sample whose operation was due before it was sent.
 fn paced(due_ns: u64, free_since_ns: u64, sample: Sample) -> Sample {
     Sample { times: OperationTimes { paced: true, due_ns, free_since_ns, ..sample.times }, ..sample }
 }
@@ -125,7 +125,7 @@ impl Race {
         recorder
     }
 
-    /// Collects everything that recorders have delivered.
+    /// Passes everything that the recorders have delivered to the collector.
     fn collect(&mut self) -> Option<TaskResult> {
         let mut finished = None;
         while let Ok(delivery) = self.inbox.try_recv() {
@@ -148,7 +148,7 @@ fn rows(path: &Path) -> Vec<Row> {
 }
 
 #[test]
-fn two_workers_make_one_result_and_every_sample_is_on_disk() {
+fn the_data_of_two_workers_is_one_result_and_every_sample_is_on_disk() {
     let mut race = Race::new(info(), 2);
     let mut recorders = [race.recorder(false), race.recorder(false)];
     for number in 0..40_000_u64 {
@@ -166,7 +166,7 @@ fn two_workers_make_one_result_and_every_sample_is_on_disk() {
     assert_eq!(result.service_time.as_ref().unwrap().count, 40_000);
     assert!((result.service_time.unwrap().mean_ms - 5.0).abs() < 1e-9);
     assert!(result.latency.is_none() && result.lateness.is_none());
-    // 10,000 operations a second of weight 10, from the first request at 0 s to the last response at 4.0049 s.
+    // 10,000 operations per second, each of weight 10, from the first request at 0 s to the last response at 4.0049 s.
     let throughput = result.throughput.unwrap();
     assert!((throughput.mean - 400_000.0 / 4.004_9).abs() < 0.1, "{throughput:?}");
     assert!((throughput.median - 100_000.0).abs() < f64::EPSILON, "{throughput:?}");
@@ -179,14 +179,14 @@ fn two_workers_make_one_result_and_every_sample_is_on_disk() {
 }
 
 #[test]
-fn a_time_based_task_counts_only_the_work_of_its_window() {
+fn a_time_based_task_counts_only_the_work_in_its_window() {
     let mut race = Race::new(
         TaskInfo { warmup_ns: Some(2 * SECOND), end_ns: Some(5 * SECOND), paced: true, ..info() },
         1,
     );
     let measured = MeasuredWindow::Time { begin_ns: 2 * SECOND, end_ns: 5 * SECOND };
     let mut recorder = race.recorder_of(true, measured);
-    // A slow warm-up of 1 operation per second, then a steady 4 per second until 5 s; one operation ends after the
+    // A slow warm-up at 1 operation per second, then a steady 4 per second until 5 s; one operation ends after the
     // window.
     for (sent, sample_type) in [(0, SampleType::Warmup), (1000, SampleType::Warmup)]
         .into_iter()
@@ -215,7 +215,7 @@ fn a_time_based_task_counts_only_the_work_of_its_window() {
         (2, 13, 1)
     );
     assert_eq!(result.operation_totals.begun, 16);
-    // Lateness is 1 ms by construction, and latency is the sum of service time and lateness.
+    // Lateness is 1 ms by construction, and latency is service time plus lateness.
     let lateness = result.lateness.unwrap();
     assert!((lateness.max_ms - 1.0).abs() < 1e-9, "{lateness:?}");
     assert!((result.latency.unwrap().max_ms - 250.0).abs() < 1e-9);
@@ -237,11 +237,11 @@ fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
 #[test]
 fn seconds_with_little_of_the_work_do_not_represent_the_window() {
     for (ends, spread) in [
-        // One operation of 2.7 s: no work ends in its whole seconds.
+        // With one operation of 2.7 s, no work ends in the whole seconds.
         (vec![2700], None),
         // A single second has no spread.
         (vec![500, 900, 1300], None),
-        // Two of five operations ended after the last whole second.
+        // Two of the five operations ended after the last whole second.
         (vec![500, 1500, 1900, 2300, 2400], Some((1.0, 1.5, 2.0))),
     ] {
         let mut race = Race::new(info(), 1);
@@ -293,7 +293,7 @@ fn progress_shows_the_last_whole_second() {
 }
 
 #[test]
-fn a_deterministic_schedule_that_is_met_has_the_throughput_of_its_rate() {
+fn a_deterministic_schedule_that_is_met_has_its_rate_as_throughput() {
     let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
     let mut recorder = race.recorder(true);
     for number in 0..100 {
@@ -302,7 +302,7 @@ fn a_deterministic_schedule_that_is_met_has_the_throughput_of_its_rate() {
     }
     end(&mut recorder, EndedBy::Iterations, 100);
     let result = race.result();
-    // 100 operations at 200 a second fill half a second, although the last one was sent after 0.495 s.
+    // 100 operations at 200 per second fill half a second, although the last one was sent after 0.495 s.
     assert!((result.throughput.unwrap().mean - 200.0).abs() < 1e-9, "{:?}", result.throughput);
     assert!((result.window_s - 0.5).abs() < 1e-9);
 }
@@ -354,7 +354,7 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
     }
     race.collect();
     let folder = race.folder;
-    assert_eq!(recover_series(folder.path()).unwrap(), None, "the files of a running race were changed");
+    assert_eq!(recover_series(folder.path()).unwrap(), None, "the files of a running race have changed");
     // The race is killed: no file is completed, and the last line is incomplete.
     drop(race.collector);
     let journal = folder.path().join("series.jsonl");
@@ -376,7 +376,7 @@ fn samples_that_a_race_could_not_complete_are_completed_later() {
     race.collect();
     let folder = race.folder.path();
     let (samples, hidden) = (folder.join("samples.parquet"), folder.join("hidden"));
-    // The race is killed while it writes its second row group; the series is completed, but the samples cannot be yet.
+    // The race is killed while it writes its second row group. The series can be completed, but the samples cannot yet.
     drop(race.collector);
     fs::remove_file(folder.join("series.jsonl")).unwrap();
     fs::OpenOptions::new().append(true).open(&samples).unwrap().write_all(b"torn").unwrap();
@@ -389,14 +389,14 @@ fn samples_that_a_race_could_not_complete_are_completed_later() {
 }
 
 #[test]
-fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operation() {
+fn sub_operations_are_recorded_separately_from_their_operation() {
     let mut race = Race::new(info(), 2);
     let mut recorders = [race.recorder(false), race.recorder(false)];
     for number in 0..20_u64 {
         let recorder = &mut recorders[(number % 2) as usize];
         let sent = number * 100 * MS;
         let within = weighing(0, sample(sent, sent + 5 * MS));
-        // Each worker records them in a different order.
+        // Each worker records the sub-operations in a different order.
         let names = if number % 2 == 0 { ["open", "search"] } else { ["search", "open"] };
         for name in names {
             let failed = number >= 18 && name == "search";
@@ -452,7 +452,7 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
 fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
     let mut race = Race::new(info(), 2);
     let [mut one, mut other] = [race.recorder(false), race.recorder(false)];
-    // More than a row group of 131,072 rows, and a few rows that are only collected.
+    // More than one row group of 131,072 rows, and some rows that are only collected.
     for number in 0..140_000_u64 {
         let ok = sample(number, number + MS);
         let result = SampleResult { status: if number % 7 == 0 { 201 } else { 200 }, ..ok.result };
@@ -508,7 +508,7 @@ fn samples_that_are_not_kept_are_counted_and_do_not_change_the_result() {
 fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
-    // All buffers but two are in use, as with a stalled disk, and the collector receives nothing until the end.
+    // All buffers except two are in use, as if the disk had stalled, and the collector receives nothing until the end.
     let buffers = race.sender.buffers();
     let in_use: Vec<_> = std::iter::from_fn(|| buffers.try_acquire()).collect();
     in_use.into_iter().take(2).for_each(|buffer| buffers.release(buffer));
@@ -526,7 +526,7 @@ fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
 }
 
 #[test]
-fn the_result_contains_when_a_task_slowed_down() {
+fn the_result_says_when_a_task_slowed_down() {
     let end_ns = Some(60 * SECOND);
     let mut race = Race::new(TaskInfo { warmup_ns: Some(0), end_ns, ..info() }, 1);
     let mut recorder = race.recorder_of(false, MeasuredWindow::Time { begin_ns: 0, end_ns: 60 * SECOND });
@@ -547,7 +547,7 @@ fn the_result_contains_when_a_task_slowed_down() {
 fn a_full_disk_stops_writing_and_keeps_what_was_written() {
     for full in ["samples.parquet", "series.jsonl"] {
         let folder = tempfile::tempdir().unwrap();
-        // A device on which every write fails as on a full disk.
+        // Every write to this device fails as if the disk were full.
         std::os::unix::fs::symlink("/dev/full", folder.path().join(full)).unwrap();
         let mut collector = Collector::new(folder.path(), vec![info()]).unwrap();
         let (channel, inbox) = channel();
@@ -578,7 +578,7 @@ fn a_full_disk_stops_writing_and_keeps_what_was_written() {
                 }
             }
         }
-        // The result of the task is complete, whenever the failure is reported.
+        // The result of the task is complete, no matter when the error is reported.
         assert_eq!(result.expect("the task has ended").result.operation_totals.begun, 150_000, "{full}");
         errors += u32::from(collector.close().is_err());
         assert!(errors > 0, "{full}");

@@ -32,7 +32,7 @@ const SCHEMA: &str = "message samples {
 const DELTA: [&str; 8] =
     ["client", "due_ns", "sent_ns", "done_ns", "processing_ns", "took_ms", "bytes_out", "bytes_in"];
 
-/// Writes one file, a row group at a time. A killed process leaves a file that cannot be read.
+/// Writes one file, one row group at a time. If the process is killed, the file cannot be read.
 pub fn write_row_groups(folder: &Path, samples: &[Sample]) -> Result<(), Failure> {
     let mut writer = create(&folder.join("samples.parquet"))?;
     for rows in samples.chunks(ROW_GROUP) {
@@ -42,7 +42,8 @@ pub fn write_row_groups(folder: &Path, samples: &[Sample]) -> Result<(), Failure
     Ok(())
 }
 
-/// Writes a complete file per row group, and concatenates them at the end. A killed process leaves complete files.
+/// Writes a complete file per row group, and concatenates the files at the end. If the process is killed, the complete
+/// files can be read.
 pub fn write_rolling_files(folder: &Path, samples: &[Sample]) -> Result<(), Failure> {
     let mut parts = Vec::new();
     for (number, rows) in samples.chunks(ROW_GROUP).enumerate() {
@@ -76,7 +77,7 @@ pub fn write_rolling_files(folder: &Path, samples: &[Sample]) -> Result<(), Fail
     Ok(())
 }
 
-/// Writer properties with the settings of the recorder.
+/// Creates a writer with the settings of the recorder.
 fn create(path: &Path) -> Result<Writer, Failure> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))

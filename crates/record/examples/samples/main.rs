@@ -1,12 +1,12 @@
-//! Measures the cost of a sample: CPU time of recording, merging and writing it, and bytes on disk.
+//! Measures the cost of a sample: the CPU time for recording, merging and writing it, and its size on disk.
 //!
 //! `cargo run --release -p pacenote-record --example samples -- MODE [SAMPLES] [FOLDER]`
 //!
 //! | mode | does |
 //! | --- | --- |
 //! | `recorder` | records, merges and writes, as in a race |
-//! | `row-groups` | writes with the Parquet library alone: one file |
-//! | `rolling-files` | writes with the Parquet library alone: a file per row group, concatenated at the end |
+//! | `row-groups` | writes one file with the Parquet library alone |
+//! | `rolling-files` | writes a file per row group with the Parquet library alone; concatenates them at the end |
 
 #![allow(clippy::print_stdout, reason = "a program that prints figures")]
 
@@ -25,11 +25,11 @@ use pacenote_record::{
 
 /// Default number of samples.
 const SAMPLES: u64 = 4_000_000;
-/// Number of samples between two pauses, which gives 500,000 per second.
+/// Number of samples between two pauses; this gives 500,000 samples per second.
 const CHUNK: u64 = 5_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The sample of a search against a fast engine: 64 clients, 100,000 searches per second.
+/// Returns the sample of a search against a fast engine, with 64 clients and 100,000 searches per second.
 fn sample(number: u64) -> Sample {
     let mut jitter = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     jitter = (jitter ^ (jitter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 44;
@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes all samples on this thread, with one of the other writers.
+/// Writes all samples on this thread with one of the other methods.
 fn compare(write: library::Write, folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let samples: Vec<Sample> = (0..count).map(sample).collect();
     let started = own_cpu_ns()?;
@@ -147,12 +147,12 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// CPU time that this thread has used, in nanoseconds.
+/// Returns the CPU time that this thread has used, in nanoseconds.
 fn own_cpu_ns() -> Result<u64, Box<dyn Error>> {
     read_cpu_ns(Path::new("/proc/thread-self"))
 }
 
-/// CPU time that the thread with this name has used, in nanoseconds.
+/// Returns the CPU time that the thread with this name has used, in nanoseconds.
 fn cpu_ns_of(thread: &str) -> Result<u64, Box<dyn Error>> {
     for entry in std::fs::read_dir("/proc/self/task")? {
         let folder = entry?.path();

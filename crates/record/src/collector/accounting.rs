@@ -1,11 +1,11 @@
-//! Checks that the counts of a task add up. Each is counted in a different place, so that a loss between two places is
+//! Checks that the counts of a task add up. Each count comes from a different place, so a loss between two places is
 //! detected.
 
-/// Counts of a task's operations, each from the place that counted it.
+/// Counts of a task's operations, each from where it was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationAccounting {
-    /// Operations that the schedules planned, including unsent ones. `None` if clients were dropped before they ended,
-    /// because their schedules were dropped with them.
+    /// Operations that the schedules planned, including unsent ones. `None` if clients were dropped before they
+    /// ended, because their schedules were dropped with them.
     pub planned: Option<u64>,
     /// Operations that began.
     pub begun: u64,
@@ -15,14 +15,14 @@ pub struct OperationAccounting {
     pub succeeded: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Operations that began and did not end.
+    /// Operations that began but did not end.
     pub unanswered: u64,
     /// Number of service times in the histogram of successes.
     pub timed: u64,
 }
 
 impl OperationAccounting {
-    /// Describes the counts that do not add up; `None` if all do.
+    /// Describes the counts that do not add up, or returns `None` if all do.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let Self { begun, unsent, succeeded, failed, unanswered, timed, .. } = *self;
@@ -40,21 +40,21 @@ impl OperationAccounting {
     }
 }
 
-/// Counts of a task's samples, each from the place that counted it.
+/// Counts of a task's samples, each from where it was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleAccounting {
     /// Operations and sub-operations that ended.
     pub ended: u64,
     /// Samples sent to the file.
     pub kept: u64,
-    /// Samples not kept, as the race was configured.
+    /// Samples that were not kept because the race was configured so.
     pub left_out: u64,
     /// Samples dropped because the disk was too slow.
     pub lost: u64,
 }
 
 impl SampleAccounting {
-    /// Describes the counts that do not add up; `None` if all do.
+    /// Describes the counts that do not add up, or returns `None` if all do.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let Self { ended, kept, left_out, lost } = *self;
@@ -63,7 +63,8 @@ impl SampleAccounting {
     }
 }
 
-/// Describes the difference between the samples kept and those in the file; `None` if there is none.
+/// Describes the difference between the number of samples kept and the number in the file, or returns `None` if they
+/// are equal.
 #[must_use]
 pub fn file_contradiction(kept: u64, written: u64) -> Option<String> {
     (kept != written).then(|| format!("{kept} samples were kept, but {written} are in the file"))

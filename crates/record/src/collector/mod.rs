@@ -1,8 +1,7 @@
-//! The collector: merges the deliveries of recorders, passes them on to be written and turns finished tasks into
+//! The collector: merges the deliveries from recorders, passes the data on to be written, and turns finished tasks into
 //! results.
 //!
-//! It runs on one thread, which passes deliveries to it. The thread of [`crate::files::writer`] writes the files;
-//! recorders record the operations.
+//! One thread runs it and passes deliveries to it. A separate thread, [`crate::files::writer`], writes the files.
 
 pub mod accounting;
 mod sub_operation_totals;
@@ -24,28 +23,28 @@ use crate::operation_stats::SecondStats;
 use crate::result::{EndedBy, SampleCounts, TaskProgress, TaskResult};
 use crate::sample::Sample;
 
-/// Number of seconds that a finished second waits for slower workers before it is written. Later deliveries become
-/// separate rows; rows of one second add up.
+/// Number of seconds for which a finished second waits for slower workers before it is written. Later deliveries become
+/// separate rows; the rows of one second add up.
 const GRACE_SECONDS: u64 = 2;
 
-/// A task that has ended and its result.
+/// A task that has ended, and its result.
 #[derive(Debug)]
 pub struct FinishedTask {
     /// Position of the task in the plan.
     pub task_index: u32,
-    /// Its result.
+    /// The result of the task.
     pub result: TaskResult,
 }
 
-/// Merges deliveries and finishes tasks. Used by one thread only.
+/// Merges deliveries and finishes tasks. Only one thread uses it.
 #[derive(Debug)]
 pub struct Collector {
     catalog: Catalog,
     running: BTreeMap<u32, RunningTask>,
     writer: Writer,
-    /// Whether a file could not be written; results are still computed.
+    /// Whether writing has stopped because a file could not be written; results are still computed.
     writing_disabled: bool,
-    /// Samples of finished tasks that were sent to the file.
+    /// Number of samples of finished tasks that were sent to be written.
     samples_kept: u64,
     contradictions: Vec<String>,
 }
@@ -54,15 +53,16 @@ pub struct Collector {
 struct RunningTask {
     totals: TaskTotals,
     sub_operations: BTreeMap<SubOperationNumber, SubOperationTotals>,
-    /// Number of workers with clients that have not ended the task.
+    /// Number of workers whose clients have not all ended the task.
     workers_left: u32,
-    /// When it began, nanoseconds since the race's first step; until a worker has ended it, when its step began.
+    /// When the task began, in nanoseconds since the race's first step; until a worker has ended it, when its step
+    /// began.
     task_began_ns: u64,
     /// Seconds for which slower workers may still deliver statistics.
     pending: PendingSeconds,
 }
 
-/// Seconds that are not written yet.
+/// Seconds that have not been written yet.
 type PendingSeconds = BTreeMap<SecondKey, SecondStats>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// If the files, or the thread that writes them, cannot be created.
+    /// An error if the files, or the thread that writes them, cannot be created.
     pub fn new(folder: &Path, tasks: Vec<TaskInfo>) -> Result<Self, RecordError> {
         let catalog = Catalog { tasks, sub_operations: Vec::new() };
         let writer = Writer::start(folder, catalog.clone())?;
@@ -107,19 +107,19 @@ impl Collector {
         })
     }
 
-    /// Processes a delivery; its buffer is released to `buffers` when its samples have been written. Returns the task
-    /// that ended with this delivery, if any.
+    /// Processes a delivery and releases its buffer to `buffers` once its samples are written. Returns the task that
+    /// ended with this delivery, if any.
     ///
     /// # Errors
     ///
-    /// If a file could not be written.
+    /// An error if a file could not be written.
     pub fn receive(
         &mut self,
         delivery: Delivery,
         buffers: &BufferPool,
     ) -> Result<Option<FinishedTask>, RecordError> {
         let finished = self.process(delivery, buffers)?;
-        // The result of a task comes first; the failure is reported with the next delivery.
+        // The result of a task comes first; the error is returned with the next delivery.
         if finished.is_none() {
             self.writer.take_error()?;
         }
@@ -198,12 +198,12 @@ impl Collector {
         self.finish_task(end.task_index)
     }
 
-    /// Stops writing, after a file could not be written; deliveries are still merged and tasks finished.
+    /// Stops writing after a file could not be written. Deliveries are still merged, and tasks are still finished.
     pub fn disable_writing(&mut self) {
         self.writing_disabled = true;
     }
 
-    /// Finishes one of the tasks whose workers died before they could end it; the result contains what was recorded.
+    /// Finishes one of the tasks whose workers died before they could end it, and returns what was recorded.
     pub fn finish_orphan(&mut self) -> Option<FinishedTask> {
         let mut orphan = self.running.first_entry()?;
         orphan.get_mut().totals.raise_ended_by(EndedBy::Aborted);
@@ -211,31 +211,31 @@ impl Collector {
         self.finish_task(task_index)
     }
 
-    /// Counts of finished tasks that do not add up; each is a defect of the driver.
+    /// Returns descriptions of counts that do not add up in finished tasks; each is due to a bug in the driver.
     #[must_use]
     pub fn contradictions(&self) -> &[String] {
         &self.contradictions
     }
 
-    /// Number of samples of finished tasks that were sent to the file; [`Collector::close`] returns how many were
-    /// written.
+    /// Returns the number of samples of finished tasks that were sent to be written; [`Collector::close`] returns how
+    /// many were written.
     #[must_use]
     pub fn samples_kept(&self) -> u64 {
         self.samples_kept
     }
 
-    /// Progress of the running tasks; `elapsed_ns` counts from the race's first step.
+    /// Returns the progress of the running tasks; `elapsed_ns` counts from the race's first step.
     #[must_use]
     pub fn progress(&self, elapsed_ns: u64) -> Vec<TaskProgress> {
         let since = |running: &RunningTask| elapsed_ns.saturating_sub(running.task_began_ns);
         self.running.values().map(|running| running.totals.progress(since(running))).collect()
     }
 
-    /// Closes the files after all tasks have finished; returns the number of samples that were written.
+    /// Closes the files after all tasks have finished, and returns the number of samples that were written.
     ///
     /// # Errors
     ///
-    /// If a file cannot be written.
+    /// An error if a file cannot be written.
     pub fn close(self) -> Result<u64, RecordError> {
         self.writer.close()
     }

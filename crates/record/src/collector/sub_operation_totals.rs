@@ -8,13 +8,13 @@ use crate::result::{DurationSummary, SubOperationResult};
 /// Everything recorded for one sub-operation.
 #[derive(Debug, Default)]
 pub struct SubOperationTotals {
-    /// Statistics of each sample type, by its index.
+    /// The statistics for each sample type, indexed by [`SampleType::index`](crate::SampleType::index).
     stats: [Option<OperationStats>; 2],
     failures: FailureGroups,
 }
 
 impl SubOperationTotals {
-    /// Adds the statistics of one worker in one second.
+    /// Adds the statistics of one worker for one second.
     pub fn add_second(&mut self, second: &SecondStats) {
         match &mut self.stats[second.sample_type.index()] {
             Some(total) => total.merge(&second.stats),
@@ -27,12 +27,12 @@ impl SubOperationTotals {
         self.failures.merge(failures);
     }
 
-    /// Number of sub-operations that have ended.
+    /// Returns the number of sub-operations that have ended.
     pub fn ended_operations(&self) -> u64 {
         self.stats.iter().flatten().map(|stats| stats.counts.ended).sum()
     }
 
-    /// The result of the sub-operation.
+    /// Returns the result of the sub-operation.
     pub fn result(&self, info: &SubOperationInfo) -> SubOperationResult {
         let [warmup, measured] = &self.stats;
         let measured_counts = measured.as_ref().map(|stats| stats.counts).unwrap_or_default();

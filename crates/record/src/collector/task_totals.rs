@@ -23,9 +23,9 @@ use crate::units::{SECOND_NS, ms, seconds};
 pub struct TaskTotals {
     task_index: u32,
     info: TaskInfo,
-    /// Statistics of each sample type, by its index.
+    /// The statistics for each sample type, indexed by [`SampleType::index`].
     stats: [OperationStats; 2],
-    /// Values of each second since the task began.
+    /// The values of each second since the task began.
     seconds: Vec<TaskSecond>,
     failures: FailureGroups,
     kept_samples: u64,
@@ -37,16 +37,16 @@ pub struct TaskTotals {
     underruns: u64,
     underrun_ns: u64,
     ended_by: EndedBy,
-    /// The latest second, which is not complete yet.
+    /// The latest second, which is not complete.
     current_second: RecentSecond,
-    /// The second before the latest one, for the rate and percentiles of the progress.
+    /// The second before it, from which the rate and percentiles of the progress are computed.
     previous_second: RecentSecond,
 }
 
-/// Statistics of one second of a task for its progress, warm-up and measured operations together.
+/// Statistics of one second of a task for its progress, over warm-up and measured operations.
 #[derive(Debug)]
 struct RecentSecond {
-    /// Index of the second, counted from the start of the task.
+    /// Index of the second, from the start of the task.
     second_index: u64,
     stats: OperationStats,
 }
@@ -58,11 +58,11 @@ impl RecentSecond {
 }
 
 impl TaskTotals {
-    /// Creates empty totals of a task.
+    /// Creates empty totals for a task.
     ///
     /// # Errors
     ///
-    /// The errors of [`DurationHistogram::new`].
+    /// The errors from [`DurationHistogram::new`].
     pub fn new(task_index: u32, info: TaskInfo) -> Result<Self, RecordError> {
         let [warmup, measured] = SampleType::ALL.map(|_| OperationStats::for_task(info.paced));
         Ok(Self {
@@ -85,7 +85,7 @@ impl TaskTotals {
         })
     }
 
-    /// Adds the statistics of one worker in one second.
+    /// Adds the statistics of one worker for one second.
     pub fn add_second(&mut self, added: &SecondStats) {
         let SecondStats { second_index, sample_type, ref stats, .. } = *added;
         self.stats[sample_type.index()].merge(stats);
@@ -106,7 +106,7 @@ impl TaskTotals {
     }
 
     /// Sets the medians of a second that all workers have delivered. If a second has both warm-up and measured
-    /// operations, the medians are those of the more numerous ones.
+    /// operations, its medians are those of the more numerous kind.
     pub fn set_medians(&mut self, complete: &SecondStats) {
         let median = |histogram: &DurationHistogram| {
             let count = histogram.count();
@@ -144,7 +144,7 @@ impl TaskTotals {
         self.missing.merge(missing);
     }
 
-    /// Adds how the clients of one worker ended the task.
+    /// Adds a description of how the clients of one worker ended the task.
     pub fn add_worker_end(&mut self, end: &WorkerTaskEnd) {
         self.raise_ended_by(end.ended_by);
         self.planned = self.planned.zip(end.planned).map(|(ours, theirs)| ours + theirs);
@@ -155,7 +155,7 @@ impl TaskTotals {
         self.underrun_ns += end.underrun_ns;
     }
 
-    /// Sets why the task ended, unless a reason with a higher precedence is already set.
+    /// Sets the reason why the task ended, unless a reason with a higher precedence is already set.
     pub fn raise_ended_by(&mut self, ended_by: EndedBy) {
         self.ended_by = self.ended_by.max(ended_by);
     }
@@ -165,7 +165,7 @@ impl TaskTotals {
         self.info.unit = unit;
     }
 
-    /// Counts of the task's operations, each from the place that counted it.
+    /// Returns the counts of the task's operations, each from where it was counted.
     pub fn operation_accounting(&self) -> OperationAccounting {
         let counts = self.counts();
         OperationAccounting {
@@ -179,13 +179,13 @@ impl TaskTotals {
         }
     }
 
-    /// Counts of the task's samples, including those of sub-operations.
+    /// Returns the counts of the task's samples, including those of sub-operations.
     pub fn sample_counts(&self) -> SampleCounts {
         let MissingSamples { left_out, lost, from_ns } = self.missing;
         SampleCounts { kept: self.kept_samples, left_out, lost, missing_from_s: from_ns.map(seconds) }
     }
 
-    /// Number of operations that have ended.
+    /// Returns the number of operations that have ended.
     pub fn ended_operations(&self) -> u64 {
         self.counts().ended
     }
@@ -196,11 +196,11 @@ impl TaskTotals {
         counts
     }
 
-    /// Start and end of the measured window, in nanoseconds since the task began.
+    /// Returns the start and end of the measured window, in nanoseconds since the task began.
     ///
     /// A task that ran for its planned time has exactly the planned window; any other window ends with the last
-    /// measured reply. Without a warm-up time the window begins with the first measured request. The interval after the
-    /// last operation of a deterministic schedule belongs to the window: n operations fill n intervals, not n - 1.
+    /// measured response. Without a warm-up time, the window begins with the first measured request. The interval after
+    /// the last operation of a deterministic schedule belongs to the window: n operations fill n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
         let measured = &self.stats[SampleType::Measured.index()].counts;
         let last = measured.last_done_ns;
@@ -215,16 +215,17 @@ impl TaskTotals {
         }
     }
 
-    /// The planned end of a task that ran for its planned time.
+    /// Returns the planned end of a task that ran for its planned time.
     fn planned_end_ns(&self) -> Option<u64> {
         self.info.end_ns.filter(|_| self.ended_by == EndedBy::Time)
     }
 
-    /// Work per second over the whole seconds of the window; a second that is only partly inside counts only towards
-    /// the mean.
+    /// Returns the work per second over the whole seconds of the window; a second that is only partly in the window
+    /// counts only towards the mean.
     ///
-    /// A single second has no spread, and seconds with less than half of the work do not represent the window: with a
-    /// single operation of 1.7 s the maximum would be 0. Then all four values are the mean.
+    /// All four values are the mean if there is only one whole second, which has no spread, or if the whole seconds
+    /// contain less than half of the work and do not represent the window: with a single operation of 1.7 s, the
+    /// maximum would be 0.
     fn throughput(&self) -> Option<Throughput> {
         let Range { start: begin, end } = self.window_ns();
         if end <= begin {
@@ -247,13 +248,13 @@ impl TaskTotals {
         })
     }
 
-    /// Steadiness over the whole seconds of a window.
+    /// Returns the steadiness over the whole seconds of a window.
     fn steadiness(&self, window_ns: Range<u64>) -> Steadiness {
         let window = index_of(window_ns.start.div_ceil(SECOND_NS))..index_of(window_ns.end / SECOND_NS);
         Steadiness::of(&self.seconds, window, self.info.paced)
     }
 
-    /// The result of the task, which began `task_began_ns` after the race's first step.
+    /// Returns the result of the task, which began `task_began_ns` after the race's first step.
     pub fn result(&self, task_began_ns: u64) -> TaskResult {
         let [warmup, measured] = &self.stats;
         let counts = self.counts();
@@ -305,7 +306,7 @@ impl TaskTotals {
         }
     }
 
-    /// Progress of the task at `elapsed_ns` after its start.
+    /// Returns the progress of the task at `elapsed_ns` after its start.
     pub fn progress(&self, elapsed_ns: u64) -> TaskProgress {
         let counts = self.counts();
         let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);
@@ -333,7 +334,7 @@ impl TaskTotals {
     }
 }
 
-/// A second as an index.
+/// Converts a second to an index.
 fn index_of(second: u64) -> usize {
     usize::try_from(second).unwrap_or(usize::MAX)
 }

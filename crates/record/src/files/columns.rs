@@ -1,8 +1,8 @@
 //! Writes whole columns with Parquet's low-level interface, which needs no Arrow crates.
 //!
-//! This file encodes columns with few different values itself: [`write_dictionary`] receives each row's value as an
-//! index, whereas the library would hash and compare its text, row by row. `docs/decisions/006-own-dictionary-pages.md`
-//! has the measurement.
+//! Columns with few distinct values are encoded here: [`write_dictionary`] receives each row's value as an index,
+//! whereas the library would hash and compare its text for every row. `docs/decisions/006-own-dictionary-pages.md`
+//! contains the measurement.
 
 use std::fs::File;
 use std::io::Write;
@@ -25,15 +25,15 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use crate::error::RecordError;
 
-/// The program that writes the files, as named in their footers.
+/// The name of the program that writes the files, for their footers.
 pub const CREATED_BY: &str = "pacenote";
 
-/// The settings of all files.
+/// Returns the settings of all files.
 pub fn properties() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_created_by(CREATED_BY.into())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        // Statistics are per row group, because those of pages stay in memory until the file is complete.
+        // Statistics are per row group, because page statistics stay in memory until the file is complete.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true)
 }
@@ -50,7 +50,8 @@ pub fn create(
         .map_err(|source| RecordError::parquet(path, source))
 }
 
-/// Writes a column, which must be the next one of the schema; `levels` are the definition levels of an optional one.
+/// Writes a column, which must be the next one in the schema; `levels` contains the definition levels of an optional
+/// column.
 pub fn write<T: DataType>(
     row_group: &mut SerializedRowGroupWriter<'_, File>,
     name: &str,
@@ -65,7 +66,7 @@ pub fn write<T: DataType>(
     column.close()
 }
 
-/// Checks that a column of the schema is the one that is written.
+/// Checks that the schema's next column is the one to be written.
 pub fn check_name(column: &ColumnDescriptor, name: &str) -> Result<(), ParquetError> {
     if column.name() == name {
         return Ok(());
@@ -130,8 +131,8 @@ pub fn write_dictionary(
     row_group.append_column(&chunk, close)
 }
 
-/// Encodes indexes in Parquet's hybrid of run lengths and packed bits, after a byte with their width: one run if all
-/// are equal, or else one bit-packed run, lowest bit first.
+/// Encodes indexes in Parquet's hybrid of run lengths and packed bits, after a byte with their width: as one run if all
+/// are equal, otherwise as one bit-packed run, lowest bit first.
 fn encode_indexes(indexes: &[u8], values: usize) -> Vec<u8> {
     let width = (1..8_u8).find(|width| values <= 1 << width).unwrap_or(8);
     let mut out = vec![width];
@@ -160,7 +161,7 @@ fn varint(mut number: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Encodes a text in plain encoding.
+/// Encodes text in plain encoding.
 pub fn plain_text(text: &str) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes(), text.as_bytes()].concat()

@@ -1,10 +1,10 @@
 //! `samples.parquet`: one row per operation, and one per sub-operation.
 //!
-//! A Parquet file ends with a footer that locates its row groups; without it the file cannot be read. So that all
-//! complete row groups stay readable after the process is killed, each is also added to the row group index,
-//! `samples.directory`, after it is written. When the race ends, the index is removed; [`complete_samples`] completes
-//! the file of a race that was killed or whose disk was full. `docs/decisions/006-own-dictionary-pages.md` explains why
-//! the library is not used for this.
+//! A Parquet file ends with a footer that locates its row groups and without which it cannot be read. To keep all
+//! complete row groups readable even if the process is killed, each row group is also added to the row group index,
+//! `samples.directory`, after it has been written. When the race ends, the index is removed. [`complete_samples`]
+//! completes the file of a race that was killed or whose disk was full. `docs/decisions/006-own-dictionary-pages.md`
+//! explains why the Parquet library is not used for this.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
@@ -29,11 +29,11 @@ use crate::sample::Sample;
 
 const PARQUET: &str = "samples.parquet";
 const ROW_GROUP_INDEX: &str = "samples.directory";
-/// Number of rows in a row group; they are collected in memory, about 20 MB.
+/// Number of rows in a row group, which are collected in memory (about 20 MB).
 const ROW_GROUP_ROWS: usize = 131_072;
 
-/// The columns. `part`: whether the row is a sub-operation; `driver` is the number of the load generator, always 0
-/// today.
+/// The columns. `part` is whether the row is a sub-operation; `driver` is the number of the load generator, which is
+/// always 0 today.
 const SCHEMA: &str = "message samples {
     required binary task (STRING);
     required binary operation (STRING);
@@ -56,7 +56,7 @@ const SCHEMA: &str = "message samples {
     required int64 bytes_in;
 }";
 
-/// The columns that are delta-encoded, because differences between rows are smaller than the values.
+/// The columns that are delta-encoded, because the differences between rows are smaller than the values.
 const DELTA: [&str; 8] =
     ["client", "due_ns", "sent_ns", "done_ns", "processing_ns", "took_ms", "bytes_out", "bytes_in"];
 
@@ -66,17 +66,17 @@ struct RowGroupFooter {
     /// Offset of the end of the row group in the file.
     #[serde(rename = "end")]
     end_offset: u64,
-    /// The footer of a file with only this row group, in base64.
+    /// The footer of a file that contains only this row group, in base64.
     footer: String,
 }
 
-/// The samples file while the race runs.
+/// The samples file of a running race.
 #[derive(Debug)]
 pub struct SamplesFile {
     folder: PathBuf,
     writer: SerializedFileWriter<File>,
     row_group_index: File,
-    /// Samples collected for the next row group.
+    /// The samples collected for the next row group.
     pending_samples: Vec<Sample>,
     /// Number of rows in the file.
     rows_written: u64,
@@ -85,7 +85,7 @@ pub struct SamplesFile {
 }
 
 impl SamplesFile {
-    /// Creates the file and, beside it, its row group index.
+    /// Creates the file and its row group index.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let writer = create(&folder.join(PARQUET))?;
         let path = folder.join(ROW_GROUP_INDEX);
@@ -100,11 +100,11 @@ impl SamplesFile {
         })
     }
 
-    /// Adds samples; writes a row group when there are enough samples.
+    /// Adds samples, and writes a row group when there are enough.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written.
+    /// An error if the file cannot be written.
     pub fn append(&mut self, samples: &[Sample], catalog: &Catalog) -> Result<(), RecordError> {
         self.pending_samples.extend_from_slice(samples);
         if self.pending_samples.len() >= ROW_GROUP_ROWS { self.flush(catalog) } else { Ok(()) }
@@ -114,12 +114,12 @@ impl SamplesFile {
     ///
     /// # Errors
     ///
-    /// If a file cannot be written.
+    /// An error if a file cannot be written.
     pub fn flush(&mut self, catalog: &Catalog) -> Result<(), RecordError> {
         if self.pending_samples.is_empty() {
             return Ok(());
         }
-        // A row group whose writing has failed cannot be continued.
+        // A row group that could not be written completely cannot be continued.
         self.intact = false;
         let result = write_rows(&mut self.writer, &self.pending_samples, catalog);
         let row_count = self.pending_samples.len() as u64;
@@ -144,18 +144,18 @@ impl SamplesFile {
         self.row_group_index.write_all(line.as_bytes()).map_err(|source| RecordError::file(&path, source))
     }
 
-    /// Writes the remaining samples and completes the file, also after an earlier write has failed; returns the number
-    /// of its rows.
+    /// Writes the remaining samples and completes the file, even if an earlier write failed. Returns the number of its
+    /// rows.
     ///
     /// # Errors
     ///
-    /// If a file cannot be written.
+    /// An error if a file cannot be written.
     pub fn close(mut self, catalog: &Catalog) -> Result<u64, RecordError> {
         if self.intact {
             self.flush(catalog)?;
         }
         let Self { folder, writer, rows_written, intact, .. } = self;
-        // Dropping the writer writes nothing.
+        // Dropping the writer does not write anything.
         let close = |writer: SerializedFileWriter<File>| writer.close().is_ok();
         if Some(writer).filter(|_| intact).is_some_and(close) {
             let path = folder.join(ROW_GROUP_INDEX);
@@ -178,11 +178,11 @@ fn create(path: &Path) -> Result<SerializedFileWriter<File>, RecordError> {
 }
 
 /// Completes the file of a race that was killed: truncates it after its last complete row group, and writes the footer
-/// from the row group index. Returns the number of rows; `None` if the file is complete already.
+/// from the row group index. Returns the number of rows, or `None` if the file is already complete.
 ///
 /// # Errors
 ///
-/// If a file cannot be read or written.
+/// An error if a file cannot be read or written.
 pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
     let (path, index) = (folder.join(PARQUET), folder.join(ROW_GROUP_INDEX));
     let lines = match File::open(&index) {
@@ -197,7 +197,7 @@ pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
     let (mut groups, mut end) = (Vec::new(), 0);
     for line in lines {
         let line = line.map_err(|source| RecordError::file(&index, source))?;
-        // An incomplete line, or a row group that did not reach the disk, is the last one.
+        // Only the last line can be incomplete, or can describe a row group that did not reach the disk.
         let Ok(row_group) = serde_json::from_slice::<RowGroupFooter>(&line) else { break };
         if row_group.end_offset > length {
             break;
@@ -218,7 +218,7 @@ pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
     Ok(Some(rows))
 }
 
-/// Writes the footer of a file with these row groups.
+/// Writes the footer of a file that contains these row groups.
 fn write_footer(out: impl Write, groups: Vec<RowGroupMetaData>) -> Result<(), ParquetError> {
     let schema = groups.first().map(RowGroupMetaData::schema_descr_ptr);
     let schema = schema.ok_or_else(|| ParquetError::General("there are no row groups".into()))?;
@@ -228,11 +228,11 @@ fn write_footer(out: impl Write, groups: Vec<RowGroupMetaData>) -> Result<(), Pa
     ParquetMetaDataWriter::new(out, &metadata).finish()
 }
 
-/// The row groups of a footer that [`write_footer`] wrote.
+/// Returns the row groups in a footer written by [`write_footer`].
 fn read_footer(text: &str) -> Result<Vec<RowGroupMetaData>, ParquetError> {
     let not_base64 = |_| ParquetError::General("its row group index is not base64".into());
     let footer = BASE64.decode(text).map_err(not_base64)?;
-    // Without the length and the magic number that follow it.
+    // The length and the magic number at the end are not part of the metadata.
     let thrift = &footer[..footer.len().saturating_sub(8)];
     Ok(ParquetMetaDataReader::decode_metadata(thrift)?.row_groups().to_vec())
 }
@@ -269,11 +269,11 @@ fn write_rows(
     Ok(())
 }
 
-/// Writes a row group column by column, in the order of the schema. Parquet's integers are signed; no race lasts the
-/// 292 years after which nanoseconds would overflow.
+/// Writes a row group column by column, in the order of the schema. Parquet's integers are signed, but nanoseconds
+/// would overflow only after 292 years.
 struct RowGroupWriter<'a, 'b> {
     writer: SerializedRowGroupWriter<'a, File>,
-    /// The columns that are not written yet.
+    /// The columns that have not been written yet.
     columns: std::slice::Iter<'b, ColumnDescPtr>,
     rows: &'b [Sample],
 }
@@ -315,7 +315,7 @@ impl RowGroupWriter<'_, '_> {
         write_dictionary(&mut self.writer, column, &[value.to_le_bytes().to_vec()], &indexes)
     }
 
-    /// Writes a text column; rows with equal keys have equal texts.
+    /// Writes a text column; rows with equal keys must have equal texts.
     fn text<'c, K: PartialEq>(
         &mut self,
         name: &str,
@@ -331,7 +331,7 @@ impl RowGroupWriter<'_, '_> {
     }
 }
 
-/// The values of a text column with at most 256 different ones.
+/// The values of a text column that has at most 256 distinct ones.
 struct Dictionary {
     /// The values in plain encoding.
     values: Vec<Vec<u8>>,
@@ -340,8 +340,8 @@ struct Dictionary {
 }
 
 impl Dictionary {
-    /// Builds the dictionary of a column; `None` if it has too many different values. Rows with equal keys have equal
-    /// texts.
+    /// Builds the dictionary of a column, or returns `None` if it has too many distinct values. Rows with equal keys
+    /// must have equal texts.
     fn of<'c, K: PartialEq>(
         rows: &[Sample],
         key: impl Fn(&Sample) -> K,

@@ -1,7 +1,7 @@
-//! `series.parquet`: one row per task, operation, second and sample type; rows of one second add up.
+//! `series.parquet`: one row per task, operation, second and sample type. The rows of one second add up.
 //!
-//! While the race runs, the rows are appended to a journal, `series.jsonl`, so that all finished seconds stay readable
-//! after the process is killed. When the race ends, or is found to have been killed, the journal is converted to the
+//! While the race runs, the rows are appended to a journal, `series.jsonl`, so that all finished seconds can be read
+//! even if the process is killed. When the race ends, or is found to have been killed, the journal is converted to the
 //! Parquet file.
 
 use std::fs::{self, File, TryLockError};
@@ -21,11 +21,11 @@ use crate::operation_stats::SecondStats;
 
 const JOURNAL: &str = "series.jsonl";
 const PARQUET: &str = "series.parquet";
-/// Bytes of the journal that become a row group; a row contains up to four encoded histograms of a few kB each.
+/// Number of journal bytes that become a row group; a row contains up to four encoded histograms of a few kB each.
 const ROW_GROUP_BYTES: usize = 4 << 20;
 
-/// The columns. `part`: whether the row is about a sub-operation; `driver` is the number of the load generator, always
-/// 0 today.
+/// The columns. `part` is whether the row is about a sub-operation; `driver` is the number of the load generator, which
+/// is always 0 today.
 const SCHEMA: &str = "message series {
     required binary task (STRING);
     required binary operation (STRING);
@@ -46,7 +46,7 @@ const SCHEMA: &str = "message series {
     optional binary failed_service_time;
 }";
 
-/// A line of the journal and a row of the file; its serialized fields are the columns.
+/// A line of the journal, which becomes a row of the file. Its serialized fields are the columns.
 #[derive(Debug, Serialize, Deserialize)]
 struct SeriesRow {
     task: String,
@@ -112,21 +112,21 @@ impl SeriesFile {
     ///
     /// # Errors
     ///
-    /// If the file cannot be created.
+    /// An error if the file cannot be created.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(JOURNAL);
         let journal = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
-        // The lock is held until the race ends, even if it is killed: it distinguishes a running race from one that was
-        // killed. A file system without locks loses only this distinction.
+        // The lock is held until the race ends, even if it is killed, and distinguishes a running race from one that
+        // was killed. On a file system without locks, only this distinction is lost.
         let _ = journal.try_lock();
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
     }
 
-    /// Appends a line to the journal and writes it to the file.
+    /// Appends a line to the journal and writes it to the file at once.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written.
+    /// An error if the file cannot be written.
     pub fn append(&mut self, line: &str) -> Result<(), RecordError> {
         let path = self.folder.join(JOURNAL);
         let io_error = |source| RecordError::file(&path, source);
@@ -138,7 +138,7 @@ impl SeriesFile {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read or written.
+    /// An error if a file cannot be read or written.
     pub fn close(self) -> Result<(), RecordError> {
         let Self { folder, mut journal } = self;
         journal.flush().map_err(|source| RecordError::file(&folder.join(JOURNAL), source))?;
@@ -150,7 +150,7 @@ impl SeriesFile {
 ///
 /// # Errors
 ///
-/// If a histogram cannot be encoded.
+/// An error if a histogram cannot be encoded.
 pub fn journal_line(names: OperationNames<'_>, second: &SecondStats) -> Result<String, RecordError> {
     serde_json::to_string(&SeriesRow::of(names, second)?).map_err(RecordError::Json)
 }
@@ -160,7 +160,7 @@ pub fn journal_line(names: OperationNames<'_>, second: &SecondStats) -> Result<S
 pub enum JournalState {
     /// There is no journal: the series is complete.
     Absent,
-    /// The race runs.
+    /// The race is running.
     Locked,
     /// The race was killed.
     Abandoned,
@@ -170,7 +170,7 @@ pub enum JournalState {
 ///
 /// # Errors
 ///
-/// If the journal cannot be opened.
+/// An error if the journal cannot be opened.
 pub fn journal_state(folder: &Path) -> Result<JournalState, RecordError> {
     let journal = folder.join(JOURNAL);
     let file = match File::open(&journal) {
@@ -182,12 +182,12 @@ pub fn journal_state(folder: &Path) -> Result<JournalState, RecordError> {
     Ok(if locked { JournalState::Locked } else { JournalState::Abandoned })
 }
 
-/// Converts the journal to the Parquet file and removes the journal; returns the number of rows. An incomplete last
+/// Converts the journal to the Parquet file, removes the journal, and returns the number of rows. An incomplete last
 /// line is left out. If the file cannot be written, the journal is kept.
 ///
 /// # Errors
 ///
-/// If a file cannot be read or written.
+/// An error if a file cannot be read or written.
 pub fn complete_series(folder: &Path) -> Result<u64, RecordError> {
     let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
     let temporary = folder.join(format!("{PARQUET}.part"));
@@ -283,7 +283,7 @@ fn write_histograms(
     write::<ByteArrayType>(row_group, name, &histograms?, Some(&levels))
 }
 
-/// Converts a histogram of the journal to a value of its column.
+/// Converts a histogram from the journal to a value of its column.
 fn histogram(text: &str) -> Result<ByteArray, ParquetError> {
     let bytes = DurationHistogram::decode_base64(text);
     bytes.map(ByteArray::from).map_err(|error| ParquetError::General(error.to_string()))

@@ -1,7 +1,7 @@
-//! The thread that writes the files of a race, so that a slow disk delays neither recorders nor the collector.
+//! The thread that writes the files of a race. A slow disk therefore delays neither recorders nor the collector.
 //!
-//! The data that waits for it is bounded: samples by the number of their buffers ([`BufferPool`]), lines of the series
-//! by [`MAX_WAITING_BYTES`].
+//! The data that waits to be written is limited: samples by the number of their buffers ([`BufferPool`]), lines of the
+//! series by [`MAX_WAITING_BYTES`].
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,11 +28,11 @@ enum Job {
         /// The pool to which the buffer returns.
         buffers: BufferPool,
     },
-    /// A second of a task, as a line of the journal.
+    /// One second of a task, as a line of the journal.
     SeriesLine(String),
     /// A sub-operation to which later samples refer.
     SubOperation(SubOperationInfo),
-    /// The unit of the work of a task.
+    /// The unit of a task's work.
     Unit { task_index: u32, unit: String },
     /// Write the samples collected so far, because a task has ended.
     Flush,
@@ -65,9 +65,9 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// If a file or the thread cannot be created.
+    /// An error if a file or the thread cannot be created.
     pub fn start(folder: &Path, catalog: Catalog) -> Result<Self, RecordError> {
-        // The journal is created first and removed last: while it is locked, no other process touches the files.
+        // The journal is created first and removed last: while it is locked, no other process changes the files.
         let series = SeriesFile::create(folder)?;
         let samples = SamplesFile::create(folder)?;
         let (jobs, receiver) = channel();
@@ -81,16 +81,16 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread), state })
     }
 
-    /// Records a failure; nothing more is written.
+    /// Stores an error, after which nothing more is written.
     pub fn record_failure(&self, error: RecordError) {
         self.state.record_failure(error);
     }
 
-    /// Takes the first failure as an error; later calls succeed.
+    /// Returns the first error once; later calls succeed.
     ///
     /// # Errors
     ///
-    /// The first failure, if it was not returned before.
+    /// The first error, if it has not been returned before.
     pub fn take_error(&self) -> Result<(), RecordError> {
         if !self.state.failed.load(Ordering::Relaxed) {
             return Ok(());
@@ -99,7 +99,7 @@ impl Writer {
         error.map_or(Ok(()), Err)
     }
 
-    /// Sends samples to be written; the thread then releases their buffer to `buffers`.
+    /// Sends samples to be written, after which the thread releases their buffer to `buffers`.
     pub fn send_samples(&self, samples: Vec<Sample>, buffers: &BufferPool) {
         self.send(Job::Samples { samples, buffers: buffers.clone() });
     }
@@ -108,7 +108,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// If too many lines are waiting already.
+    /// An error if too many lines are already waiting.
     pub fn send_series_line(&self, line: String) -> Result<(), RecordError> {
         if self.state.waiting_bytes.fetch_add(line.len(), Ordering::Relaxed) > MAX_WAITING_BYTES {
             self.state.waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl Writer {
         self.send(Job::Unit { task_index, unit });
     }
 
-    /// Has the samples collected so far written.
+    /// Has the thread write the samples collected so far.
     pub fn send_flush(&self) {
         self.send(Job::Flush);
     }
@@ -140,12 +140,12 @@ impl Writer {
         }
     }
 
-    /// Waits until everything is written and completes the files, also after an earlier failed write. Returns the
-    /// number of samples on disk.
+    /// Waits until everything is written, and completes the files even if a write has failed. Returns the number of
+    /// samples on disk.
     ///
     /// # Errors
     ///
-    /// The first failure, if it was not returned before.
+    /// The first error, if it has not been returned before.
     pub fn close(mut self) -> Result<u64, RecordError> {
         self.jobs = None;
         let files = self.thread.take().and_then(|thread| thread.join().ok()).ok_or(RecordError::Died)?;
@@ -158,7 +158,7 @@ impl Writer {
 }
 
 impl WriterState {
-    /// Stores the failure if it is the first one.
+    /// Stores the error if it is the first one.
     fn record_failure(&self, error: RecordError) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -186,7 +186,7 @@ impl RaceFiles {
         self
     }
 
-    /// After a failure nothing else is written, but buffers are still released.
+    /// After an error, nothing else is written, but buffers are still released.
     fn execute(&mut self, job: Job, state: &WriterState) -> Result<(), RecordError> {
         let writing = !state.failed.load(Ordering::Relaxed);
         match job {

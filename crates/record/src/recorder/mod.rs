@@ -1,8 +1,8 @@
 //! The recorder of one worker: counts, histograms and samples of the operations of its clients.
 //!
-//! It sends what it has recorded as [`Delivery`] messages once a second, when a buffer is full and when a task ends;
+//! It sends what it has recorded as [`Delivery`] messages once a second, when a buffer is full, and when a task ends;
 //! the collector merges them. A recorder belongs to one thread, which calls it for every operation, so it does not
-//! allocate, lock or send per operation.
+//! allocate, lock or send anything per operation.
 
 mod open_task;
 
@@ -18,16 +18,16 @@ use crate::result::EndedBy;
 use crate::sample::Sample;
 use crate::sender::RecordSender;
 
-/// Records the operations of one worker's clients during a step. The worker's thread owns it, and its clients borrow it
-/// in turn; it is never shared between threads, so borrowing needs no lock.
+/// Records the operations of one worker's clients during a step. It is owned by the worker's thread, and the clients
+/// borrow it in turn; it is never shared between threads, so borrowing needs no lock.
 ///
-/// It holds the only list of the worker's open tasks: the first client opens a task, and the end of the last client or
-/// [`Recorder::close_dropped_tasks`] closes it. Calls for tasks that are not open do nothing.
+/// It has the only list of the worker's open tasks: the first client opens a task, and the end of the last client or
+/// [`Recorder::close_dropped_tasks`] closes it. Calls for tasks that are not open have no effect.
 #[derive(Debug)]
 pub struct Recorder {
     sender: RecordSender,
     open_tasks: Vec<OpenTask>,
-    /// Of the tasks that have been closed.
+    /// Totals for the tasks that have been closed.
     service_time_totals: Vec<ServiceTimeTotals>,
     samples: Vec<Sample>,
 }
@@ -41,7 +41,7 @@ pub struct ClientEnd {
     pub ended_by: EndedBy,
     /// Operations that its schedule has admitted since the last report.
     pub admitted: u64,
-    /// When the task began, nanoseconds since the race's first step.
+    /// When the task began, in nanoseconds since the race's first step.
     pub task_began_ns: u64,
 }
 
@@ -53,12 +53,12 @@ impl Recorder {
         Self { sender, open_tasks: Vec::new(), service_time_totals: Vec::new(), samples }
     }
 
-    /// Adds a client to a task, which the task waits for until [`Recorder::end_client`]; the first client opens the
-    /// task. Must be called before the task's clock starts.
+    /// Adds a client to a task, which remains open at least until [`Recorder::end_client`] is called for the client;
+    /// the first client opens the task. Must be called before the task's clock starts.
     ///
     /// # Errors
     ///
-    /// The errors of [`crate::DurationHistogram::new`].
+    /// The errors from [`crate::DurationHistogram::new`].
     pub fn add_client(&mut self, task: TaskRecording) -> Result<(), RecordError> {
         if let Some(open) = self.find_open(task.task_index) {
             open.clients_left += 1;
@@ -76,8 +76,8 @@ impl Recorder {
         }
     }
 
-    /// Reverses [`Recorder::begin_operation`], because the runner is exhausted, and withdraws the operation as
-    /// [`Recorder::withdraw_admitted`] does.
+    /// Reverses [`Recorder::begin_operation`] because the runner is exhausted, and withdraws the operation like
+    /// [`Recorder::withdraw_admitted`].
     pub fn withdraw_begun(&mut self, task_index: u32) {
         if let Some(open) = self.find_open(task_index) {
             open.begun = open.begun.saturating_sub(1);
@@ -85,23 +85,23 @@ impl Recorder {
         }
     }
 
-    /// Withdraws an operation that the schedule has admitted and that will not begin, because the race or the step has
-    /// ended. It no longer counts as planned, and it does not count as unsent.
+    /// Withdraws an operation that the schedule has admitted but that will not begin, because the race or the step has
+    /// ended. It counts neither as planned nor as unsent.
     pub fn withdraw_admitted(&mut self, task_index: u32) {
         if let Some(open) = self.find_open(task_index) {
             open.withdrawn += 1;
         }
     }
 
-    /// Counts operations that were due and will not be sent.
+    /// Counts operations that were due but will not be sent.
     pub fn leave_unsent(&mut self, task_index: u32, operations: u64) {
         if let Some(open) = self.find_open(task_index) {
             open.unsent += operations;
         }
     }
 
-    /// Begins an operation that the schedule did not admit: it represents the failure of a source to supply an
-    /// operation, and is counted as admitted so that the counts agree.
+    /// Begins an operation that the schedule did not admit. It represents a source's failure to supply an operation,
+    /// and is counted as admitted so that the counts add up.
     pub fn begin_source_failure(&mut self, task_index: u32) {
         if let Some(open) = self.find_open(task_index) {
             open.admitted += 1;
@@ -117,7 +117,7 @@ impl Recorder {
         }
     }
 
-    /// Records an operation that has ended, and why it failed if it did.
+    /// Records an operation that has ended and, if it failed, the reasons.
     pub fn record(&mut self, sample: Sample, failures: impl IntoIterator<Item = Failure>) {
         let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) else {
             return;
@@ -137,11 +137,11 @@ impl Recorder {
         }
     }
 
-    /// Records a sub-operation that has ended, and why it failed if it did.
+    /// Records a sub-operation that has ended and, if it failed, the reasons.
     ///
     /// # Errors
     ///
-    /// The errors of [`crate::DurationHistogram::new`].
+    /// The errors from [`crate::DurationHistogram::new`].
     pub fn record_sub_operation(
         &mut self,
         name: SubOperationName<'_>,
@@ -165,7 +165,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Sets the unit of a task's work for everything that is recorded from now on.
+    /// Sets the unit of a task's work for everything recorded from now on.
     pub fn set_unit(&mut self, task_index: u32, unit: String) {
         self.deliver_samples();
         self.sender.send(Delivery::Unit { task_index, unit });
@@ -196,8 +196,8 @@ impl Recorder {
         }
     }
 
-    /// Closes the tasks of clients that were dropped before they ended them, with or without an operation in progress;
-    /// `task_began_ns` is when a task began, in nanoseconds since the race's first step.
+    /// Closes the tasks of clients that were dropped before they ended them, with or without an operation in progress.
+    /// `task_began_ns` returns when a task began, in nanoseconds since the race's first step.
     pub fn close_dropped_tasks(&mut self, ended_by: EndedBy, task_began_ns: impl Fn(u32) -> u64) {
         self.deliver_samples();
         for mut open in std::mem::take(&mut self.open_tasks) {
@@ -207,7 +207,7 @@ impl Recorder {
         }
     }
 
-    /// Service times of the tasks that have been closed.
+    /// Returns the service times of the tasks that have been closed.
     #[must_use]
     pub fn service_time_totals(&self) -> &[ServiceTimeTotals] {
         &self.service_time_totals
@@ -246,7 +246,7 @@ impl Recorder {
         }
     }
 
-    /// Drops and counts the samples of a full buffer, because the disk is too slow.
+    /// Drops and counts the samples in a full buffer, because the disk is too slow.
     fn drop_samples(&mut self) {
         for sample in self.samples.drain(..) {
             if let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) {

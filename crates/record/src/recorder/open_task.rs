@@ -1,4 +1,4 @@
-//! The data that one worker records for a running task: counts of the whole task, and the current seconds until they
+//! The data that one worker records for a running task: counts of the entire task, and the current seconds until they
 //! are delivered.
 
 use crate::buffers::{MissingSamples, SampleDecision};
@@ -13,7 +13,7 @@ use crate::sender::RecordSender;
 use crate::units::SECOND_NS;
 use crate::window::MeasuredWindow;
 
-/// Service times of one worker's successes in a task.
+/// Service times of the operations of a task that succeeded on one worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServiceTimeTotals {
     /// Position of the task in the plan.
@@ -24,14 +24,14 @@ pub struct ServiceTimeTotals {
     pub service_ns: u64,
 }
 
-/// Description of a task for its recorder.
+/// A description of a task for its recorder.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskRecording {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// Whether it has a schedule.
     pub paced: bool,
-    /// Which work counts for its throughput.
+    /// Which work counts towards its throughput.
     pub measured_window: MeasuredWindow,
 }
 
@@ -42,20 +42,20 @@ pub struct OpenTask {
     pub task_index: u32,
     /// Number of clients that have not ended it.
     pub clients_left: u32,
-    /// Which work counts for its throughput.
+    /// Which work counts towards its throughput.
     pub measured_window: MeasuredWindow,
-    /// Statistics of the current second for each sample type, by its index.
+    /// Statistics of the current second for each sample type, indexed by [`SampleType::index`].
     pub current_second_by_type: [SecondStats; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
     sub_operations: Vec<OpenSubOperation>,
     /// Whether its next samples are kept.
     pub sample_decision: SampleDecision,
-    /// Number of kept samples that the buffer pool has not counted yet.
+    /// Number of samples kept that the buffer pool has not counted yet.
     pub uncounted_samples: u64,
     /// Samples since the last delivery that were not put into a buffer.
     pub missing: MissingSamples,
-    /// Operations that the schedules of its clients admitted; an operation that is left unsent was not admitted.
+    /// Operations that the schedules of its clients admitted, not including those left unsent.
     pub admitted: u64,
     /// Admitted operations that were withdrawn: they neither begin nor count as unsent.
     pub withdrawn: u64,
@@ -63,15 +63,15 @@ pub struct OpenTask {
     pub begun: u64,
     /// Operations that have ended.
     pub ended_operations: u64,
-    /// Operations that were due and will not be sent.
+    /// Operations that were due but will not be sent.
     pub unsent: u64,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.
     pub underrun_ns: u64,
-    /// Service times of its successes.
+    /// Service times of its successful operations.
     pub service_time_totals: ServiceTimeTotals,
-    /// Why its clients ended; the reason with the highest precedence is kept.
+    /// The reason with the highest precedence why its clients ended.
     pub ended_by: EndedBy,
 }
 
@@ -80,7 +80,7 @@ impl OpenTask {
     ///
     /// # Errors
     ///
-    /// The errors of [`crate::DurationHistogram::new`].
+    /// The errors from [`crate::DurationHistogram::new`].
     pub fn new(task: TaskRecording, sample_decision: SampleDecision) -> Result<Self, RecordError> {
         let TaskRecording { task_index, paced, measured_window } = task;
         let empty_second = |sample_type| {
@@ -143,13 +143,13 @@ impl OpenTask {
         }
     }
 
-    /// Operations that the schedules of its clients planned: admitted, or left unsent.
+    /// Returns the number of operations that the schedules of its clients planned: admitted, or left unsent.
     pub fn planned(&self) -> u64 {
         (self.admitted + self.unsent).saturating_sub(self.withdrawn)
     }
 
-    /// How the worker's clients ended the task, which began at `task_began_ns`; `planned` is `None` if they were
-    /// dropped before they ended.
+    /// Converts the record to a description of how the worker's clients ended the task, which began at `task_began_ns`;
+    /// `planned` is `None` if they were dropped before they ended.
     pub fn into_end(self, planned: Option<u64>, task_began_ns: u64) -> WorkerTaskEnd {
         WorkerTaskEnd {
             task_index: self.task_index,
@@ -164,7 +164,7 @@ impl OpenTask {
         }
     }
 
-    /// Returns the open record of a sub-operation; requests its number when this worker records it for the first time.
+    /// Returns the open record of a sub-operation; requests its number if this worker records it for the first time.
     pub fn open_sub_operation(
         &mut self,
         name: SubOperationName<'_>,
@@ -188,7 +188,7 @@ impl OpenTask {
     }
 }
 
-/// The data that one worker has recorded for a sub-operation since its last delivery.
+/// The data that one worker has recorded for a sub-operation since the last delivery.
 #[derive(Debug)]
 pub struct OpenSubOperation {
     /// Number of the sub-operation.
@@ -209,7 +209,7 @@ impl OpenSubOperation {
     ///
     /// # Errors
     ///
-    /// The errors of [`crate::DurationHistogram::new`].
+    /// The errors from [`crate::DurationHistogram::new`].
     pub fn current_second(&mut self, sample_type: SampleType) -> Result<&mut SecondStats, RecordError> {
         match &mut self.current_second_by_type[sample_type.index()] {
             Some(second) => Ok(second),
@@ -224,7 +224,7 @@ impl OpenSubOperation {
     }
 }
 
-/// Adds a sample to its second; first delivers the previous second if the sample begins a new one.
+/// Adds a sample to its second; if the sample begins a new second, delivers the previous one first.
 pub fn add_to_second(
     current: &mut SecondStats,
     sample: &Sample,
@@ -239,7 +239,7 @@ pub fn add_to_second(
     current.stats.add(sample, measured_window);
 }
 
-/// Sends a copy of the second and clears the original, so that the worker keeps its memory.
+/// Sends a copy of the second and clears the original, whose memory the worker keeps.
 fn deliver_second(second: &mut SecondStats, sender: &RecordSender) {
     if !second.stats.is_empty() {
         sender.send(Delivery::Second(Box::new(second.clone())));
