@@ -180,10 +180,10 @@ impl<'a> FramingHeaders<'a> {
                 self.keep_alive |= has_token(header.value, "keep-alive");
             }
             14 if is("content-length") => {
-                members(header.value).for_each(|value| self.add_content_length(value))
+                members(header.value).for_each(|value| self.add_content_length(value));
             }
             16 if is("content-encoding") => {
-                members(header.value).for_each(|value| self.add_content_encoding(value))
+                members(header.value).for_each(|value| self.add_content_encoding(value));
             }
             17 if is("transfer-encoding") => {
                 let chunked = header.value.trim_ascii().eq_ignore_ascii_case(b"chunked");
