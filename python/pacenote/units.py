@@ -69,7 +69,8 @@ def format_seconds(seconds: float) -> str:
 
 def format_number(value: float) -> str:
     """Formats a number with at least five significant digits and without an exponent: 0.92976, 70,730,
-    1,234,567."""
+    1,234,567.
+    """
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.5g}"
 
 

@@ -33,7 +33,8 @@ class Cluster(Protocol):
     @property
     def startup_s(self) -> float | None:
         """Seconds from the spawn of the node's process until the node was healthy, or None if Pacenote did
-        not start it."""
+        not start it.
+        """
 
     def info(self) -> ClusterInfo:
         """Returns the information that the cluster reports. Raises EngineError if it does not respond."""

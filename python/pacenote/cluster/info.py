@@ -51,7 +51,8 @@ class ClusterInfo:
     """`cluster.name`."""
     nodes: tuple[NodeInfo, ...]
     """The nodes, sorted by name; empty if the cluster does not show them (serverless, or missing
-    privileges)."""
+    privileges).
+    """
 
     @property
     def engine(self) -> EngineInfo:
@@ -61,7 +62,8 @@ class ClusterInfo:
 
 def read_info(client: RestClient) -> ClusterInfo:
     """Reads the information that a cluster reports. Raises EngineError if it does not respond or is not
-    supported."""
+    supported.
+    """
     root = client.get("/")
     if not isinstance(root, dict) or not isinstance(root.get("version"), dict):
         address = client.hosts[0].address

@@ -62,7 +62,8 @@ class PartialFile:
     @property
     def resumable(self) -> bool:
         """Whether a later download can continue this one, because the size and version of the file are
-        known."""
+        known.
+        """
         version = self.version
         return version is not None and version.size is not None and bool(version.validator and version.ranges)
 

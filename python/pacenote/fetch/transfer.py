@@ -1,5 +1,6 @@
 """The transfer of one file from one server. It is resumable, and large files are transferred in parallel
-segments."""
+segments.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _MAX_VERSIONS = 3
 
 class SizeMismatch(TransientError):
     """The server announces a size other than the expected one, for example because a proxy truncates
-    files."""
+    files.
+    """
 
 
 class Transfer:

@@ -194,7 +194,8 @@ class Steadiness:
     """The metric that determined the label, or None if no metric could be judged."""
     smallest_share: float | None = None
     """The smallest permanent change of level halfway through the task that would be detected, as a
-    fraction."""
+    fraction.
+    """
 
 
 @dataclass(frozen=True, slots=True)

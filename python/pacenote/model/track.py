@@ -188,7 +188,8 @@ class Corpus:
 
     def declared_counts(self) -> tuple[int | None, ...]:
         """Returns the number of documents of each file: the generator's share, otherwise the declared
-        count."""
+        count.
+        """
         if self.generator is None:
             return tuple(documents.document_count for documents in self.documents)
         weights = tuple(documents.document_count or 0 for documents in self.documents)
@@ -447,7 +448,8 @@ class Track:
 
     def sole_target(self) -> str | None:
         """Returns the only index, otherwise the only data stream, or None if there is no such single
-        target."""
+        target.
+        """
         for names in (self.indices, self.data_streams):
             if len(names) == 1:
                 return names[0].name

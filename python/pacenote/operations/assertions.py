@@ -1,5 +1,6 @@
 """The `assertions` of an operation: conditions that its response must meet. A failed assertion ends the
-race."""
+race.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ class DataFileLookup(Protocol):
 
 def declared_data_file(file: CorpusFile) -> DataFile:
     """Returns the file as the track declares it, for a plan that is not run. A count that is not declared is
-    0."""
+    0.
+    """
     corpus, documents = file.corpus, file.documents
     count = corpus.declared_counts()[corpus.documents.index(documents)]
     folder = Path() if documents.is_local else Path(corpus.name)

@@ -106,7 +106,8 @@ def start_engine(request: EngineRequest, progress: ProgressCallback = no_progres
 
 def install_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Installation:
     """Installs an engine without starting it (`pacenote download`). Raises the same errors as
-    `start_engine`."""
+    `start_engine`.
+    """
     return _install(request, create_layout(request.home), progress)
 
 

@@ -119,7 +119,8 @@ class RaceIndex:
 
     def ids_with_prefix(self, prefix: str) -> list[str]:
         """Returns the ids that begin with `prefix`, sorted. Reads the folders, which is as fast as a
-        query."""
+        query.
+        """
         return sorted(name for name in _fingerprints(self._races) if prefix and name.startswith(prefix))
 
     @contextlib.contextmanager

@@ -74,7 +74,8 @@ class AssembledText:
 
     def origin(self, line: int) -> SourceLocation:
         """Returns the origin of a line (from 1). If the line has several parts, it is the origin of the
-        longest part."""
+        longest part.
+        """
         parts = [part for part in self.line_parts() if part.line == line]
         if not parts:
             return SourceLocation(self.segments[0].file, 1)

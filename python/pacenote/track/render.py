@@ -70,7 +70,8 @@ class _References(NamedTuple):
 
 class Renderer:
     """Renders the files of one track, and keeps their text in order to determine which parameters they
-    read."""
+    read.
+    """
 
     def __init__(self, source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> None:
         self._source = source

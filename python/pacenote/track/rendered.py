@@ -21,7 +21,8 @@ from pacenote.track.source import TrackSource
 
 _MIN_LENGTH = 6
 """Minimum length of a line that is searched for. Shorter lines are brackets and commas, which occur in every
-file."""
+file.
+"""
 
 _MAX_DISTANCE = 12
 """Number of lines above a problem that are searched."""

@@ -64,7 +64,8 @@ class FolderRepository:
 
     def names(self) -> Sequence[str]:
         """Returns the sorted names of all folders below the root that contain an entry file, except hidden
-        ones."""
+        ones.
+        """
         found = []
         for folder, below, files in os.walk(self.root):
             below[:] = [name for name in below if not name.startswith(".")]

@@ -18,7 +18,8 @@ _KNOWN_KEYS = (
 )
 _MIN_SIMILARITY = 0.85
 """Minimum similarity of two keys according to `difflib`: one letter added, removed or swapped, or `_` for
-`-`."""
+`-`.
+"""
 
 
 def misspelled_keys(track: Track) -> tuple[str, ...]:

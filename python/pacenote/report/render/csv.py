@@ -1,5 +1,6 @@
 """A report as CSV: Rally's four columns, the mark and the interval. A note is a row with text as its
-value."""
+value.
+"""
 
 from __future__ import annotations
 
