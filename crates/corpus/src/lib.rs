@@ -15,7 +15,7 @@
 //! | [`generate`](mod@generate) | generates corpora from a seed; one file or folder per generator |
 //! | `writer` | writes a data file, checking the disk space; syncs and renames it |
 //! | `temporary` | temporary files in the folder of the file that they become |
-//! | [`checksum`] | [`crc32c`]: the checksum of a file |
+//! | [`checksum`] | [`crc32c()`]: the checksum of a file |
 //! | [`error`] | [`CorpusError`] |
 
 pub mod bulk;

@@ -5,7 +5,7 @@
 //! | file | contains |
 //! | --- | --- |
 //! | `steady.rs` | [`Steadiness`]: whether a task was steady, determined from its per-second values |
-//! | `segments.rs` | [`segments::Fit`]: the levels, or the straight line, that fit a series best |
+//! | `segments.rs` | the levels, or the straight line, that fit a series best |
 //! | `noise.rs` | the noise of a series whose values are not independent, and its outliers |
 //! | `quantile.rs` | the rank of a quantile, its 95 % interval, and whether there are enough samples for one |
 
