@@ -50,8 +50,8 @@ def test_a_bulk_indexes_all_corpora_by_default() -> None:
 
 def test_work_is_counted_in_documents_and_the_source_is_finite() -> None:
     result = compiled("bulk", EVERYTHING, bulk_size=100)
-    assert result == CompiledOperation(result.work, weight=100, unit="docs", ends_task=True)
-    assert not compiled("bulk", EVERYTHING, bulk_size=100, looped=True).ends_task
+    assert result == CompiledOperation(result.work, weight=100, unit="docs", until_exhausted=True)
+    assert not compiled("bulk", EVERYTHING, bulk_size=100, looped=True).until_exhausted
 
 
 @pytest.mark.parametrize(

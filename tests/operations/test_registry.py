@@ -73,6 +73,10 @@ def test_the_flags_of_each_type_are_consistent() -> None:
     composable = {found.name for found in types if found.composable}
     assert {"composite", "search", "sleep"} <= composable
     assert [found.name for found in types if found.composable and found.run is not None] == []
+    assert [found.name for found in types if found.assertable and found.run is not None] == [], (
+        "assertions are not checked if `run` sends the requests"
+    )
+    assert [found.name for found in types if found.completes_task and found.run is None] == []
     capturing = {found.name for found in types if found.captures}
     assert capturing == {"open-point-in-time", "submit-async-search"}
     assert capturing <= composable

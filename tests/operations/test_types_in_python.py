@@ -163,7 +163,7 @@ def test_a_transform_reports_its_progress_and_counts_documents_once() -> None:
     assert client.request_lines == [stop, *["GET /_transform/t/_stats"] * 4]
     assert client_state == {}
     made = compiled("wait-for-transform", transform_id="t")
-    assert (made.work, made.unit, made.ends_task) == (PythonRunner(), "docs", True)
+    assert (made.work, made.unit, made.until_exhausted) == (PythonRunner(), "docs", True)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from pacenote.model.work import (
     NextByCursor,
     PagedRequest,
     PythonRunner,
+    Request,
     RetryPolicy,
     Sleep,
 )
@@ -303,8 +304,8 @@ NEVER_TRIED_AGAIN = {
 ENOUGH: dict[str, Any] = {
     "body": {"policy": {"a": 1}, "query": "x"}, "id": "p", "repository": "r", "snapshot": "s",
     "transform-id": "t", "job-id": "j", "datafeed-id": "d", "policy-name": "p", "policies": {"a": {}},
-    "template": "t", "data-stream": "s", "name": "n", "retrieve-results-for": "n", "query": "x",
-    "delete-results-for": "n", "with-point-in-time-from": "n", "path": "/", "index": "i", "pages": 1,
+    "template": "t", "data-stream": "s", "name": "n", "retrieve-results-for": ["n", "m"], "query": "x",
+    "delete-results-for": ["n", "m"], "with-point-in-time-from": "n", "path": "/", "index": "i", "pages": 1,
     "retries": 2, "requests": [{"operation-type": "sleep", "duration": 1}], "bulk-size": 1, "duration": 1,
     "source-index": "a", "target-index": "b", "target-body": {}, "json-path": "a",
     "criterion": {"operator": "exists"},
@@ -321,11 +322,16 @@ PARAMS: dict[str, dict[str, Any]] = {
 def test_compiled_operations_agree_with_the_properties_of_their_type(name: str) -> None:
     operation_type = find_type(name)
     assert operation_type is not None
-    within = replace(context(track(corpora=(LIBRARY,))), captures=frozenset("n"))
+    within = replace(context(track(corpora=(LIBRARY,))), captures=frozenset("nm"))
     made = compiled(name, within, **PARAMS.get(name, ENOUGH))
     assert made.unit == operation_type.unit
     assert isinstance(made.work, PythonRunner) == (operation_type.run is not None)
     assert not operation_type.composable or isinstance(made.work, CallSequence | Sleep)
+    assert made.until_exhausted or not operation_type.completes_task
+    if isinstance(made.work, CallSequence):
+        plain = [call for call in made.work.calls if isinstance(call, Request)]
+        if len(plain) == len(made.work.calls):
+            assert made.weight == sum(call.weight for call in plain)
 
 
 @pytest.mark.parametrize("name", known_types())
@@ -337,7 +343,7 @@ def test_types_are_retried_as_in_rally(name: str) -> None:
         return
     if name in ("bulk", "sleep", "composite-agg", "composite", "paginated-search"):
         return
-    work = compiled(name, replace(context(), captures=frozenset("n")), **ENOUGH).work
+    work = compiled(name, replace(context(), captures=frozenset("nm")), **ENOUGH).work
     assert isinstance(work, CallSequence)
     if name in NEVER_TRIED_AGAIN:
         assert work.retry == NO_RETRY

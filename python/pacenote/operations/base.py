@@ -102,13 +102,17 @@ class CompiledOperation:
     """The work that the driver does."""
 
     weight: int = 1
-    """Work of one execution, in `unit`; pacing divides a target rate by it."""
+    """Work of one execution, in `unit`: the sum of the weights of its requests. Pacing divides a target rate
+    by it.
+    """
 
     unit: str = OPS
     """The unit of work."""
 
-    ends_task: bool = False
-    """Whether the task ends when its operations end, for example when a bulk task has sent all its data."""
+    until_exhausted: bool = False
+    """Whether the task, without periods or iterations, runs until its operations are exhausted, for example
+    until a bulk task has sent all its data; otherwise it runs one operation.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,7 @@ class OperationType:
     """Whether the retry parameters apply to `run`."""
 
     completes_task: bool = False
-    """Whether the task runs until a result of `run` has `completes_task`."""
+    """Whether the task runs until a result of `run` has `completes_task`; implies `until_exhausted`."""
 
     indexes_documents: bool = False
     """Whether it sends the documents of data files in bulk requests: it reads the files that its parameters
@@ -161,7 +165,7 @@ class OperationType:
 
     assertable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Paths in the response of each property that tracks can assert; a name that ends with a dot means
-    all names that begin with it.
+    all names that begin with it. Types with `run` have none, because only the driver checks assertions.
     """
 
 

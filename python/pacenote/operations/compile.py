@@ -50,6 +50,8 @@ def compile_params(
 ) -> CompiledOperation:
     """Compiles an operation from its parameters; the reader collects their problems."""
     compiled = operation_type.compile(params, context)
+    if operation_type.completes_task:
+        compiled = dataclasses.replace(compiled, until_exhausted=True)
     if not context.assertions or not params.has("assertions"):
         return compiled
     assertions = read_assertions(params, operation_type.name, operation_type.assertable)

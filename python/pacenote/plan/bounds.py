@@ -21,16 +21,16 @@ def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
     if task.is_iteration_based:
         measured = task.iterations
         if measured is None:
-            measured = UNTIL_EXHAUSTED if compiled.ends_task else 1
+            measured = UNTIL_EXHAUSTED if compiled.until_exhausted else 1
         return Iterations(warmup=task.warmup_iterations or 0, measured=measured)
-    if compiled.ends_task:
+    if compiled.until_exhausted:
         return TimePeriod(warmup_s=0.0, measured_s=None)
     return Iterations(warmup=0, measured=1)
 
 
 def ends_on_its_own(bound: TaskBound, compiled: CompiledOperation) -> bool:
     """Returns whether a task ends even if no other task completes its step."""
-    return compiled.ends_task or isinstance(bound, Iterations) or bound.measured_s is not None
+    return compiled.until_exhausted or isinstance(bound, Iterations) or bound.measured_s is not None
 
 
 def check_completion(element: Task | Parallel, endless: tuple[Task, ...], problems: Problems) -> None:

@@ -45,7 +45,7 @@ def resolve_operation(
     source = _param_source(operation, plugins)
     if operation.type in plugins.runners:
         # A runner of a plug-in replaces the built-in type of the same name.
-        return CompiledOperation(PythonRunner(), weight=_weight(operation), ends_task=True)
+        return CompiledOperation(PythonRunner(), weight=_weight(operation), until_exhausted=True)
     try:
         others = (*(other.name for other in track.operations), *plugins.runners)
         operation_type = resolve_type(operation.type, others)
@@ -60,11 +60,13 @@ def resolve_operation(
         text = f"is {quoted(FILE_READER)}, which reads documents for bulk operations, not for {name}"
         raise UnknownOperation(text, (_PARAM_SOURCE,))
     if operation_type.run is not None:
-        return CompiledOperation(PythonRunner(), ends_task=True)
+        return CompiledOperation(PythonRunner(), until_exhausted=True)
     if operation_type.indexes_documents:
         work = PythonSource(_BULK_QUEUE_DEPTH)
-        return CompiledOperation(work, weight=_weight(operation), unit=operation_type.unit, ends_task=True)
-    return CompiledOperation(PythonSource(_QUEUE_DEPTH), unit=operation_type.unit, ends_task=True)
+        return CompiledOperation(
+            work, weight=_weight(operation), unit=operation_type.unit, until_exhausted=True
+        )
+    return CompiledOperation(PythonSource(_QUEUE_DEPTH), unit=operation_type.unit, until_exhausted=True)
 
 
 def _param_source(operation: Operation, plugins: PluginNames) -> str:

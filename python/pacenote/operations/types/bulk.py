@@ -62,7 +62,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         retries_on_429=params.integer("retries_on_429", 0, _MAX_RETRIES) or 0,
         timeout_ms=common.timeout_ms,
     )
-    return CompiledOperation(work, weight=size, unit="docs", ends_task=not looped)
+    return CompiledOperation(work, weight=size, unit="docs", until_exhausted=not looped)
 
 
 def _bulk_size(params: FieldReader) -> int:

@@ -14,11 +14,8 @@ from pacenote.operations.search_requests import CAPTURE_MARKER, async_search_pat
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     names = captured_names(params, "delete-results-for", context)
     request = read_common(params).request("DELETE", async_search_path(context))
-    return CompiledOperation(
-        CallSequence(
-            tuple(replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)) for name in names or ("",))
-        )
-    )
+    calls = tuple(replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)) for name in names or ("",))
+    return CompiledOperation(CallSequence(calls), weight=len(calls))
 
 
 OPERATION = OperationType(name="delete-async-search", compile=_compile, composable=True)

@@ -37,7 +37,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         params.flag(key, False)
     for key in ("transform-timeout", "poll-interval"):
         params.number(key)
-    return CompiledOperation(PythonRunner(), unit=_DOCUMENTS, ends_task=True)
+    return CompiledOperation(PythonRunner(), unit=_DOCUMENTS)
 
 
 async def _run(
