@@ -15,12 +15,14 @@ from pacenote.model.work import (
     ActionWithId,
     BulkFile,
     BulkWork,
+    CallSequence,
     ConflictSettings,
     IdOrder,
     IngestShare,
     OnConflict,
     PythonRunner,
     PythonSource,
+    Request,
     Sleep,
 )
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, TimePeriod, Unpaced
@@ -101,6 +103,17 @@ def test_lost_documents_are_reported_if_the_target_was_deleted_first(deletion):
     tasks = plan((deletion, Sleep(0)), ("bulk", bulk(file("a", 10))))
     (check,) = check_documents(tasks, [result(1, 10)], engine({"a": 9})).checks
     assert (check.acknowledged, check.counted, check.difference_expected) == (10, 9, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "deletes"),
+    [("/logs-*", True), ("/a,b?timeout=1m", True), ("/_template/logs", False), ("/a/_doc/1", False)],
+)
+def test_deleting_templates_empties_the_indices_only_if_matching_indices_are_deleted(path, deletes):
+    deletion = CallSequence((Request("DELETE", "/_index_template/x"), Request("DELETE", path)))
+    tasks = plan(("delete-composable-template", deletion), ("bulk", bulk(file("a", 10))))
+    (check,) = check_documents(tasks, [result(1, 10)], engine({"a": 9})).checks
+    assert bool(check.difference_expected) is not deletes
 
 
 def test_a_difference_is_expected_if_the_index_is_deleted_only_after_indexing():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,13 +15,18 @@ from pacenote.model.work import (
     ActionLine,
     BulkFile,
     BulkWork,
+    CallSequence,
     PythonRunner,
     PythonSource,
+    Request,
     TaskWork,
 )
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.race.document_counts import count_documents
+
+_INDEX_PATH = re.compile(r"/(?:_all|[^_/?][^/?]*)(?:\?.*)?")
+"""The path of a request to indices themselves, such as `/logs-*?timeout=1m`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +148,23 @@ def _repeats_ids(work: TaskWork) -> bool:
 
 def _starts_empty(plan: Plan) -> bool:
     """Returns whether a task deletes indices before the first task that indexes documents."""
-    types = (find_type(task.operation_type) for task in plan.tasks)
-    known = (found for found in types if found is not None)
-    first = next((found for found in known if found.deletes_indices or found.indexes_documents), None)
-    return first is not None and first.deletes_indices
+    for task in plan.tasks:
+        found = find_type(task.operation_type)
+        if _deletes_indices(task.work) or (found is not None and found.deletes_indices):
+            return True
+        if found is not None and found.indexes_documents:
+            return False
+    return False
+
+
+def _deletes_indices(work: TaskWork) -> bool:
+    """Returns whether a request of the work deletes indices. Types that delete templates delete the matching
+    indices only if their parameters require it.
+    """
+    return isinstance(work, CallSequence) and any(
+        isinstance(call, Request) and call.method == "DELETE" and _INDEX_PATH.fullmatch(call.path)
+        for call in work.calls
+    )
 
 
 def _may_write_documents(task: PlannedTask) -> bool:
