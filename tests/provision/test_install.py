@@ -83,5 +83,7 @@ def test_locale_jars_provide_only_word_boundaries(lock: EngineLock, tmp_path: Pa
     with zipfile.ZipFile(folder / "locale" / "spi-1.0.jar") as archive:
         assert archive.namelist() == [services + "BreakIteratorProvider", "a/B.class"]
     spi.path_in(tmp_path / "jars").write_bytes(b"no zip")
-    with pytest.raises(EngineError, match="is damaged"):
+    with pytest.raises(EngineError) as caught:
         build(dataclasses.replace(lock, version="2.0", locale=(spi,)), tmp_path)
+    assert caught.value.message.startswith(f"{spi.path_in(tmp_path / 'jars')} is damaged: ")
+    assert caught.value.hint == "delete this file; it will be downloaded again"

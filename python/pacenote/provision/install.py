@@ -46,10 +46,6 @@ def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs:
             shutil.rmtree(build, ignore_errors=True)
     except OSError as failure:
         raise disk_error(failure, target) from failure
-    except zipfile.BadZipFile as failure:
-        raise EngineError(
-            f"a jar in {jars} is damaged: {failure}", hint=f"delete {jars}; it will be downloaded again"
-        ) from None
     return target
 
 
@@ -61,7 +57,13 @@ def _fill(build: Path, distribution: Distribution, lock: EngineLock, jars: Path)
     _link_all(lock.lib, jars, _create_folder(build / "lib"))
     locale = _create_folder(build / "locale")
     for artifact in lock.locale:
-        _only_break_iterators(artifact.path_in(jars), locale / artifact.file_name)
+        source = artifact.path_in(jars)
+        try:
+            _only_break_iterators(source, locale / artifact.file_name)
+        except zipfile.BadZipFile as failure:
+            raise EngineError(
+                f"{source} is damaged: {failure}", hint="delete this file; it will be downloaded again"
+            ) from None
     modules = _create_folder(build / "modules")
     for module in lock.modules:
         folder = _create_folder(modules / module.name)
