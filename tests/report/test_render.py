@@ -7,17 +7,18 @@ import csv
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from pacenote.report.formatting import format_value
+from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.render.csv import render_csv
 from pacenote.report.render.json import render_json
 from pacenote.report.render.markdown import escape, pipe_table, render_markdown
 from pacenote.report.render.terminal import render_terminal
-from pacenote.report.rows import note_lines
+from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Row, note_lines
 from pacenote.report.summary import build_report
 from support.records import bulk, paced, record, task
 
@@ -32,6 +33,17 @@ def on_terminal(report, width=140):
     file = io.StringIO()
     render_terminal(report, Console(file=file, width=width, force_terminal=False))
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+
+
+def test_a_mark_is_shown_with_an_interval_only_for_too_few_samples():
+    row = Row("metric", "task", 1.0, "ms", mark=UNSUPPORTED_MARK, low=0.5)
+    assert format_interval(row) == "* ≥ 0.5"
+    assert format_interval(replace(row, low=None)) == "* no interval"
+    assert [format_interval(replace(row, mark=mark)) for mark in ("", SHORT_WINDOW_MARK, "‡")] == [
+        "",
+        "†",
+        "‡",
+    ]
 
 
 @pytest.mark.parametrize(

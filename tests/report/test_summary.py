@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from pacenote.model.race_record import DocumentCheck, RecordedClient, RecordedCorpus, Verdict
-from pacenote.model.result import FailureGroup, LevelChange, SampleCounts, Steadiness
+from pacenote.model.result import FailureGroup, LevelChange, SampleCounts, Steadiness, ValueSummary
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.report.rows import Note
 from pacenote.report.summary import build_report
@@ -231,6 +231,14 @@ def test_only_the_most_frequent_errors_are_shown():
     texts = [text for _, text in notes(build_report(record(tasks=(task(errors=errors),))), "Error")]
     assert [text[:3] for text in texts] == ["5 ×", "4 ×", "3 ×", "2 m"]
     assert texts[-1] == "2 more kinds of error, 3 in total"
+
+
+def test_control_characters_of_a_plug_in_do_not_reach_the_terminal():
+    values = {"\x1b[2Jrecall": ValueSummary(1, 0.5, 0.5, 0.5)}
+    report = build_report(record(tasks=(replace(bulk(), task="a\x07b", unit="d\x1bocs", values=values),)))
+    texts = [text for row in report.rows for text in (row.metric, row.task, row.unit)]
+    assert {"[2Jrecall", "a b", "d ocs/s"} <= set(texts)
+    assert [text for text in texts if not text.isprintable()] == []
 
 
 def test_control_characters_from_the_engine_do_not_reach_the_terminal():

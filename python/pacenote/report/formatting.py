@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacenote.report.rows import SHORT_WINDOW_MARK, Row
+from pacenote.report.rows import UNSUPPORTED_MARK, Row
 
 
 def format_value(value: float | int | None) -> str:
@@ -21,8 +21,8 @@ def format_value(value: float | int | None) -> str:
 
 
 def format_interval(row: Row) -> str:
-    """Returns the mark of a value and its interval, or an empty string for a value without a mark."""
-    if row.mark in ("", SHORT_WINDOW_MARK):
+    """Returns the mark of a value and, for a percentile with too few samples, its interval."""
+    if row.mark != UNSUPPORTED_MARK:
         return row.mark
     if row.low is None and row.high is None:
         return f"{row.mark} no interval"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from pacenote.model.race_record import Verdict
 
@@ -13,11 +13,14 @@ ShownRows = Literal["available", "all-percentiles", "all"]
 Alignment = Literal["right", "center", "left", "decimal"]
 """The alignment of a table's values (Rally's `--report-numbers-align`)."""
 
-RowKind = Literal["shards", "latency", "service-time", "lateness", "other"]
-"""Kind of a row, which selects footnotes: values of primary shards, percentiles of a time, or other values.
+PercentileKind = Literal["latency", "service-time", "lateness"]
+"""Kind of a row with a percentile: the time that it is a percentile of."""
+
+RowKind = PercentileKind | Literal["shards", "other"]
+"""Kind of a row, which selects footnotes: percentiles of a time, values of primary shards, or other values.
 """
 
-PERCENTILE_KINDS: frozenset[RowKind] = frozenset(("latency", "service-time", "lateness"))
+PERCENTILE_KINDS: frozenset[RowKind] = frozenset(get_args(PercentileKind))
 """The kinds of rows that are percentiles."""
 
 UNSUPPORTED_MARK = "*"

@@ -23,9 +23,9 @@ from pacenote.report.rows import (
     PERCENTILE_KINDS,
     SHORT_WINDOW_MARK,
     UNSUPPORTED_MARK,
+    PercentileKind,
     Report,
     Row,
-    RowKind,
     ShownRows,
 )
 
@@ -59,7 +59,7 @@ def build_report(record: RaceRecord, show: ShownRows = "available") -> Report:
         *_document_rows(record),
     ]
     shown = tuple(
-        replace(row, task=single_line(row.task))
+        replace(row, metric=single_line(row.metric), task=single_line(row.task), unit=single_line(row.unit))
         for row in rows
         if row.value is not None or _is_forced(row, show)
     )
@@ -126,14 +126,14 @@ def _percent(rate: float) -> float:
     return percent if hides else rounded
 
 
-def _percentile_rows(task: str, kind: RowKind, times: DurationSummary | None) -> Iterator[Row]:
+def _percentile_rows(task: str, kind: PercentileKind, times: DurationSummary | None) -> Iterator[Row]:
     shown = percentiles_for(times.count) if times else ()
     for q in _PERCENTILES:
         percentile = times.at(q) if times and q in shown else None
         yield _percentile_row(task, kind, q, percentile)
 
 
-def _percentile_row(task: str, kind: RowKind, q: float, percentile: Percentile | None) -> Row:
+def _percentile_row(task: str, kind: PercentileKind, q: float, percentile: Percentile | None) -> Row:
     metric = f"{q:g}th percentile {kind.replace('-', ' ')}"
     if percentile is None:
         return Row(metric, task, None, "ms", kind)
