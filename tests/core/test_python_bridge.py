@@ -6,8 +6,9 @@ import json
 import select
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,9 +17,12 @@ from pacenote import _core
 from pacenote.model.result import TaskResult
 from pacenote.model.work import (
     CallSequence,
+    CheckCondition,
+    Composite,
     PythonRunner,
     PythonSource,
     Request,
+    SubOperation,
     SuppliedBulk,
     TaskWork,
     document_data,
@@ -26,6 +30,7 @@ from pacenote.model.work import (
 from pacenote.plan.document import (
     ClientAllocation,
     DriverSettings,
+    Iterations,
     OnError,
     Plan,
     PlannedTask,
@@ -147,14 +152,37 @@ class FakeEventLoop:
 
 
 def results(driver: _core.Driver) -> dict[str, TaskResult]:
-    found: dict[str, TaskResult] = {}
+    return {name: TaskResult.from_document(document) for name, document in documents(driver).items()}
+
+
+def documents(driver: _core.Driver) -> dict[str, dict[str, Any]]:
+    """Returns the results as the driver writes them, by task."""
+    found: dict[str, dict[str, Any]] = {}
     while True:
         for event in driver.wait(1.0):
             if isinstance(event, _core.RaceFinished):
                 assert json.loads(event.summary)["error"] is None
                 return found
-            result = TaskResult.from_document(json.loads(event.result))
-            found[result.task] = result
+            result = json.loads(event.result)
+            found[result["task"]] = result
+
+
+def test_results_of_the_driver_have_exactly_the_fields_of_task_result(port: int, tmp_path: Path) -> None:
+    get = Request("GET", "/")
+    wrong = replace(get, check=CheckCondition("took", "2"))
+    part = SubOperation("part", "raw-request", (get,))
+    work = CallSequence((Composite((part,)), wrong))
+    bound = Iterations(0, 3)
+    tasks = [replace(planned("parts", work, Unpaced()), bound=bound)]
+    tasks.append(replace(planned("plain", CallSequence((get,)), Unpaced()), bound=bound))
+    found = documents(_core.Driver(plan(port, *tasks), tmp_path))
+    assert found["parts"]["errors"]
+    assert found["parts"]["parts"]
+    assert found["plain"]["service_time"]
+    for document in found.values():
+        # Python adds `values`, which runners return.
+        read = TaskResult.from_document(document).to_document()
+        assert json.loads(json.dumps(read)) == document | {"values": {}}
 
 
 def test_python_queues_schedules_and_runs_operations(port: int, tmp_path: Path) -> None:

@@ -78,9 +78,12 @@ def requests_of(device: type[TelemetryDevice]) -> tuple[list[str], list[str]]:
         return GrowingEngine().document(target.partition("?")[0], target)
 
     observed = device(ObservedCluster(get, 1.0))
-    observed.start()
-    started = len(lines)
-    observed.stop()
+    try:
+        observed.start()
+        started = len(lines)
+        observed.stop()
+    finally:
+        observed.close()
     return lines[:started], lines[started:]
 
 
