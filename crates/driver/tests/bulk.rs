@@ -197,6 +197,27 @@ fn a_retry_without_a_response_keeps_the_documents_accepted_before() {
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
     assert_eq!((server.requests().len(), result.work.weight, result.work.failed_weight), (2, 3, 2));
-    let classes: BTreeSet<&str> = result.errors.iter().map(|error| error.error_class.as_str()).collect();
-    assert_eq!(classes, BTreeSet::from(["timeout"]));
+    let errors: BTreeSet<_> =
+        result.errors.iter().map(|error| (error.error_class.as_str(), error.status, error.count)).collect();
+    assert_eq!(errors, BTreeSet::from([("bulk-item", Some(400), 1), ("timeout", None, 1)]));
+    assert_eq!(race.samples[0].error_class, "timeout");
+}
+
+#[test]
+fn a_document_with_status_429_but_no_error_is_a_rejected_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(|_, before| {
+        let error = json!({"type": "bad", "reason": "r"});
+        let items = json!([
+            {"index": {"status": 429, "error": {"type": "full", "reason": "r"}}}, {"index": {"status": 201}},
+            {"index": {"status": 400, "error": error}}, {"index": {"status": 429}}, {"index": {"status": 201}}
+        ]);
+        let rejected = json_response(200, &json!({"took": 2, "errors": true, "items": items}));
+        Some(if before == 0 { rejected } else { bulk_response(&[201, 201]) })
+    });
+    let race = run(&plan(server.port, &[five_documents(folder.path(), 1)]));
+    assert_eq!(server.requests().iter().map(numbers).collect::<Vec<_>>(), [vec![0, 1, 2, 3, 4], vec![0, 3]]);
+    let result = race.task("index");
+    assert_eq!((result.operation_totals.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
+    assert_eq!((result.errors.len(), result.errors[0].status, result.errors[0].count), (1, Some(400), 1));
 }

@@ -10,9 +10,9 @@ use crate::sample::Sample;
 
 /// Number of samples in a buffer, which takes 0.6 MB.
 pub const BUFFER_CAPACITY: usize = 4096;
-/// Maximum number of buffers in use, including those that recorders are filling, above which a full buffer is not
-/// replaced: 70 MB. At 100,000 operations per second, they last for a stall of up to 5 s.
-const MAX_USED_BUFFERS: usize = 128;
+/// Maximum number of buffers that wait for the disk: 70 MB. At 100,000 operations per second, they last for a stall of
+/// up to 5 s. Every recorder may have one more, because all recorders deliver their buffers once a second.
+const MAX_WAITING_BUFFERS: usize = 128;
 /// Number of samples of a task that [`RetentionPolicy::Auto`] keeps, which take about 200 MB on disk.
 const AUTO_LIMIT: u64 = 20_000_000;
 
@@ -47,15 +47,16 @@ pub struct BufferPool {
 #[derive(Debug, Default)]
 struct PoolState {
     free: Vec<Vec<Sample>>,
-    /// Number of buffers that recorders are filling or that wait for the disk.
-    used_count: usize,
+    /// Number of recorders, each of which fills one buffer.
+    recorder_count: usize,
+    /// Number of buffers that wait for the disk.
+    waiting_count: usize,
     /// Number of samples kept, keyed by the position of the task in the plan.
     kept_by_task: BTreeMap<u32, u64>,
 }
 
 impl PoolState {
-    fn acquire(&mut self) -> Vec<Sample> {
-        self.used_count += 1;
+    fn take_free(&mut self) -> Vec<Sample> {
         self.free.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_CAPACITY))
     }
 }
@@ -67,25 +68,46 @@ impl BufferPool {
         Self { retention, state: Arc::default() }
     }
 
-    /// Returns the first buffer for a recorder, which releases it when it ends.
+    /// Adds a recorder, and returns its first buffer.
     #[must_use]
-    pub fn acquire(&self) -> Vec<Sample> {
-        self.state().acquire()
-    }
-
-    /// Returns a buffer that replaces a full one, or `None` if too many buffers are in use.
-    #[must_use]
-    pub fn try_acquire(&self) -> Option<Vec<Sample>> {
+    pub fn add_recorder(&self) -> Vec<Sample> {
         let mut state = self.state();
-        (state.used_count < MAX_USED_BUFFERS).then(|| state.acquire())
+        state.recorder_count += 1;
+        state.take_free()
     }
 
-    /// Returns a buffer to the pool.
+    /// Removes a recorder, and takes back the buffer that it was filling.
+    pub fn remove_recorder(&self, mut buffer: Vec<Sample>) {
+        buffer.clear();
+        let mut state = self.state();
+        state.recorder_count = state.recorder_count.saturating_sub(1);
+        state.free.push(buffer);
+    }
+
+    /// Returns a buffer that replaces a recorder's buffer, which waits for the disk from now on until it is passed to
+    /// [`BufferPool::release`]. Returns `None` if too many buffers are waiting.
+    #[must_use]
+    pub fn try_replace(&self) -> Option<Vec<Sample>> {
+        let mut state = self.state();
+        if state.waiting_count >= MAX_WAITING_BUFFERS + state.recorder_count {
+            return None;
+        }
+        state.waiting_count += 1;
+        Some(state.take_free())
+    }
+
+    /// Takes back a buffer that was waiting for the disk.
     pub fn release(&self, mut buffer: Vec<Sample>) {
         buffer.clear();
         let mut state = self.state();
-        state.used_count = state.used_count.saturating_sub(1);
+        state.waiting_count = state.waiting_count.saturating_sub(1);
         state.free.push(buffer);
+    }
+
+    /// Returns the number of buffers that wait for the disk.
+    #[must_use]
+    pub fn waiting_count(&self) -> usize {
+        self.state().waiting_count
     }
 
     /// Counts more samples of a task as kept, and decides whether the next ones are kept.
@@ -145,12 +167,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_of_buffers_is_limited() {
-        let pool = BufferPool::new(RetentionPolicy::All);
-        let mut buffers: Vec<_> = std::iter::from_fn(|| pool.try_acquire()).collect();
-        assert_eq!(buffers.len(), MAX_USED_BUFFERS);
-        pool.release(buffers.remove(0));
-        assert!(pool.try_acquire().is_some() && pool.try_acquire().is_none());
+    fn the_number_of_buffers_that_wait_for_the_disk_is_limited() {
+        for recorders in [0, 1, 200] {
+            let pool = BufferPool::new(RetentionPolicy::All);
+            let filling: Vec<_> = (0..recorders).map(|_| pool.add_recorder()).collect();
+            let mut waiting: Vec<_> = std::iter::from_fn(|| pool.try_replace()).collect();
+            assert_eq!(waiting.len(), MAX_WAITING_BUFFERS + recorders);
+            pool.release(waiting.remove(0));
+            assert!(pool.try_replace().is_some() && pool.try_replace().is_none());
+            filling.into_iter().for_each(|buffer| pool.remove_recorder(buffer));
+            waiting.into_iter().for_each(|buffer| pool.release(buffer));
+            assert!(pool.try_replace().is_some(), "{recorders} recorders");
+        }
     }
 
     #[test]

@@ -17,9 +17,12 @@ const OTHER: &str = "other";
 const MAX_CHARACTERS: usize = 300;
 
 /// The reason why an operation failed, as reported by the engine or the operating system. It is created only after the
-/// operation was timed; its class and time are those of the operation's [`crate::Sample`].
+/// operation was timed; its time is that of the operation's [`crate::Sample`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
+    /// The class of the failure. It differs from the operation's class if a bulk failed for several reasons, such as
+    /// rejected documents and a timeout when others were sent again.
+    pub error_class: ErrorClass,
     /// HTTP status, 0 if there was none; for rejected documents of a bulk, the documents' status.
     pub status: u16,
     /// The engine's error type, or the operating system's name for the error; failures are grouped by it.
@@ -70,9 +73,9 @@ struct GroupCounts {
 }
 
 impl FailureGroups {
-    /// Counts a failure of this class, which happened `at_ns` nanoseconds after the task began.
-    pub fn add(&mut self, error_class: ErrorClass, failure: Failure, at_ns: u64) {
-        let Failure { status, error_type, reason, count } = failure;
+    /// Counts a failure, which happened `at_ns` nanoseconds after the task began.
+    pub fn add(&mut self, failure: Failure, at_ns: u64) {
+        let Failure { error_class, status, error_type, reason, count } = failure;
         let key = GroupKey { error_class, status, error_type: shorten(error_type) };
         let counts = GroupCounts { example: shorten(reason), count, first_ns: at_ns, last_ns: at_ns };
         self.merge_group(key, counts);
@@ -146,6 +149,7 @@ mod tests {
 
     fn failure(error_type: &str) -> Failure {
         Failure {
+            error_class: CLASS,
             status: 400,
             error_type: error_type.to_owned(),
             reason: format!("because of {error_type}"),
@@ -161,7 +165,7 @@ mod tests {
     fn failures_of_one_error_type_form_one_group() {
         let mut failures = FailureGroups::default();
         for (error_type, at_s) in [("a", 50), ("b", 10), ("a", 20)] {
-            failures.add(CLASS, failure(error_type), at_s * 1_000_000_000);
+            failures.add(failure(error_type), at_s * 1_000_000_000);
         }
         let groups = failures.groups();
         let expected = FailureGroup {
@@ -179,7 +183,7 @@ mod tests {
     fn failures_beyond_the_limit_are_counted_together() {
         let mut failures = FailureGroups::default();
         for number in 0..1000 {
-            failures.add(CLASS, failure(&format!("type {number}")), number * 1_000_000_000);
+            failures.add(failure(&format!("type {number}")), number * 1_000_000_000);
         }
         let groups = failures.groups();
         assert_eq!((groups.len(), total(&groups)), (MAX_GROUPS + 1, 2000));
@@ -192,7 +196,7 @@ mod tests {
     fn statuses_and_error_types_that_never_repeat_do_not_exhaust_memory() {
         let mut failures = FailureGroups::default();
         for status in 0..1000 {
-            failures.add(CLASS, Failure { status, error_type: "k".repeat(1000), ..failure("") }, 0);
+            failures.add(Failure { status, error_type: "k".repeat(1000), ..failure("") }, 0);
         }
         assert_eq!(failures.groups().len(), MAX_GROUPS + 1);
         assert!(failures.groups.keys().all(|key| key.error_type.chars().count() <= MAX_CHARACTERS + 1));
@@ -203,7 +207,7 @@ mod tests {
         let mut whole = FailureGroups::default();
         for worker in 0..4 {
             let mut failures = FailureGroups::default();
-            (0..100).for_each(|number| failures.add(CLASS, failure(&format!("{worker} {number}")), number));
+            (0..100).for_each(|number| failures.add(failure(&format!("{worker} {number}")), number));
             whole.merge(failures);
         }
         let groups = whole.groups();

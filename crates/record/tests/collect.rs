@@ -331,7 +331,10 @@ fn failures_have_their_own_histogram_and_reasons() {
         let failed = failing(ErrorClass::HttpStatus, 10, sample(number * MS, (number + 1) * MS));
         let (error_type, reason) = ("rejected".into(), "queue is full".into());
         recorder.begin_operation(0);
-        recorder.record(failed, [Failure { status: 429, error_type, reason, count: 1 }]);
+        recorder.record(
+            failed,
+            [Failure { error_class: failed.result.error_class, status: 429, error_type, reason, count: 1 }],
+        );
     }
     end(&mut recorder, EndedBy::Iterations, 200);
     let result = race.result();
@@ -403,8 +406,13 @@ fn sub_operations_are_recorded_separately_from_their_operation() {
             let error_class = if failed { ErrorClass::Timeout } else { ErrorClass::None };
             let result = SampleResult { error_class, ..within.result };
             let reason = "late".into();
-            let failure =
-                failed.then_some(Failure { status: 0, error_type: String::new(), reason, count: 1 });
+            let failure = failed.then_some(Failure {
+                error_class,
+                status: 0,
+                error_type: String::new(),
+                reason,
+                count: 1,
+            });
             let name = SubOperationName { operation: name, operation_type: "search" };
             recorder.record_sub_operation(name, Sample { result, ..within }, failure).unwrap();
         }
@@ -508,10 +516,10 @@ fn samples_that_are_not_kept_are_counted_and_do_not_change_the_result() {
 fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
-    // All buffers except two are in use, as if the disk had stalled, and the collector receives nothing until the end.
+    // All buffers except two wait, as if the disk had stalled, and the collector receives nothing until the end.
     let buffers = race.sender.buffers();
-    let in_use: Vec<_> = std::iter::from_fn(|| buffers.try_acquire()).collect();
-    in_use.into_iter().take(2).for_each(|buffer| buffers.release(buffer));
+    let waiting: Vec<_> = std::iter::from_fn(|| buffers.try_replace()).collect();
+    waiting.into_iter().take(2).for_each(|buffer| buffers.release(buffer));
     let all = 20_000;
     for number in 0..all {
         record(&mut recorder, sample(number * 1000, number * 1000 + MS));
@@ -523,6 +531,34 @@ fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
     assert_eq!((samples.kept, samples.missing_from_s), (2 * 4096, Some(0.009_192)));
     assert_eq!(result.operation_totals.begun, all);
     assert_eq!(race.collector.close().unwrap(), samples.kept);
+}
+
+#[test]
+fn no_sample_is_lost_because_there_are_many_workers() {
+    for workers in [100, 300] {
+        let mut race = Race::new(info(), workers);
+        let mut recorders: Vec<_> = (0..workers).map(|_| race.recorder(false)).collect();
+        for second in 0..3 {
+            for recorder in &mut recorders {
+                record(recorder, sample(second * SECOND, second * SECOND + MS));
+                recorder.flush();
+            }
+            // The disk keeps up: the writer has released all buffers when the next ones are delivered.
+            assert!(race.collect().is_none());
+            wait_for_writer(&race);
+        }
+        recorders.iter_mut().for_each(|recorder| end(recorder, EndedBy::Iterations, 3));
+        drop(recorders);
+        let samples = race.result().samples;
+        assert_eq!((samples.kept, samples.lost), (3 * u64::from(workers), 0), "{workers} workers");
+    }
+}
+
+/// Waits until the writer has released all buffers.
+fn wait_for_writer(race: &Race) {
+    while race.sender.buffers().waiting_count() > 0 {
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::bulk_retry::{add_attempt, select_documents, subtract_resent};
 use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
-use crate::response::bulk::{check_bulk_response, rejected_positions};
+use crate::response::bulk::check_bulk_response;
 use crate::response::outcome::ResponseOutcome;
 use crate::transport::pool::{PooledConnection, ResponseView};
 
@@ -89,7 +89,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
     /// Sends all documents.
     async fn send(&mut self, connection: &mut PooledConnection) -> Attempt {
         if let Some(error) = &self.compression_error {
-            return Attempt::unsendable(error.clone());
+            return Attempt::unsendable(error.clone(), self.document_count);
         }
         let mut check = self.check_of(self.document_count);
         let outcome = self.request.send(connection, |response: ResponseView<'_>| check.check(response)).await;
@@ -107,7 +107,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         let check_response = |response: ResponseView<'_>| check.check(response);
         match self.request.send_other_body(body, connection, check_response).await {
             Ok(outcome) => check.into_attempt(outcome),
-            Err(error) => Attempt::unsendable(error.to_string()),
+            Err(error) => Attempt::unsendable(error.to_string(), document_count),
         }
     }
 }
@@ -115,11 +115,8 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 impl BulkCheck {
     fn check(&mut self, response: ResponseView<'_>) -> ResponseOutcome {
         let ResponseView { status, body } = response;
-        let outcome = check_bulk_response(status, body, self.document_count);
-        if self.may_resend && outcome.error_class == ErrorClass::BulkItem {
-            self.resendable_positions = rejected_positions(body, self.document_count);
-        }
-        outcome
+        let rejected = self.may_resend.then_some(&mut self.resendable_positions);
+        check_bulk_response(status, body, self.document_count, rejected)
     }
 
     /// Returns the attempt whose response was checked.
@@ -134,7 +131,10 @@ impl BulkCheck {
 }
 
 impl Attempt {
-    fn unsendable(reason: String) -> Self {
-        Self { outcome: OperationOutcome::unsendable(reason), resendable_positions: Vec::new() }
+    /// Creates an attempt that was not sent, so none of its documents was indexed.
+    fn unsendable(reason: String, document_count: u64) -> Self {
+        let mut outcome = OperationOutcome::unsendable(reason);
+        outcome.response.failed_weight = document_count;
+        Self { outcome, resendable_positions: Vec::new() }
     }
 }

@@ -26,18 +26,13 @@ pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationO
     let response = &mut outcome.response;
     response.failed_weight = response.failed_weight.saturating_sub(resent);
     response.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
-    // The last failure also counts the failures beyond the limit, regardless of their status.
-    let counted: u64 = response.failures.iter().map(|failure| failure.count).sum();
-    if let Some(last) = response.failures.last_mut() {
-        last.count = (last.count + response.failed_weight).saturating_sub(counted);
-    }
     outcome
 }
 
 /// Returns the combined outcome of all attempts so far: the earlier ones, from which [`subtract_resent`] has subtracted
 /// the documents of `attempt`, and `attempt`. Adds up weights, failures, traffic and the durations that the engine
 /// reports. The service time begins with the first attempt, because its other documents belong to the operation as
-/// well.
+/// well, and ends with the last attempt that was sent.
 pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> OperationOutcome {
     let (before, last) = (earlier.response, attempt.response);
     let took_ms = match (before.took_ms, last.took_ms) {
@@ -56,11 +51,17 @@ pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> Oper
         took_ms,
         failures: before.failures.into_iter().chain(last.failures).collect(),
     };
+    let retries = earlier.retries + 1;
+    if attempt.traffic.requests == 0 {
+        // Nothing was sent, so the operation was done with the last byte of the previous response.
+        let traffic = earlier.traffic + attempt.traffic;
+        return OperationOutcome { response, retries, traffic, ..earlier };
+    }
     OperationOutcome {
         first_sent: earlier.first_sent,
         service_start: earlier.service_start,
         response,
-        retries: earlier.retries + 1,
+        retries,
         traffic: earlier.traffic + attempt.traffic,
         ..attempt
     }
@@ -71,7 +72,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use pacenote_record::Failure;
+    use pacenote_record::{Failure, Traffic};
 
     #[test]
     fn only_the_documents_at_the_given_positions_are_selected() {
@@ -82,8 +83,14 @@ mod tests {
 
     #[test]
     fn reasons_of_documents_that_are_sent_again_are_not_counted() {
-        let failure = |status, count| Failure { status, error_type: "t".into(), reason: "r".into(), count };
-        let failures = vec![failure(429, 5), failure(400, 1), failure(400, 3)];
+        let failure = |status, count| Failure {
+            error_class: ErrorClass::BulkItem,
+            status,
+            error_type: "t".into(),
+            reason: "r".into(),
+            count,
+        };
+        let failures = vec![failure(429, 5), failure(400, 1), failure(429, 2), failure(0, 1)];
         let response = ResponseOutcome {
             error_class: ErrorClass::BulkItem,
             weight: 1,
@@ -91,7 +98,6 @@ mod tests {
             took_ms: Some(2),
             failures,
         };
-        // Two of the last failure had status 429: there were too many reasons to distinguish them.
         let left = subtract_resent(OperationOutcome { response, ..OperationOutcome::nothing() }, 7).response;
         assert_eq!((left.weight, left.failed_weight), (1, 2));
         assert_eq!(left.failures.iter().map(|failure| failure.count).collect::<Vec<_>>(), [1, 1]);
@@ -101,13 +107,25 @@ mod tests {
     fn the_service_time_of_a_bulk_sent_again_counts_from_its_first_attempt() {
         let first = OperationOutcome::nothing();
         let (sent, later) = (first.service_start, first.service_start + Duration::from_secs(1));
-        let second = OperationOutcome {
+        let second = |requests| OperationOutcome {
             first_sent: later,
             service_start: later,
             done: later,
+            traffic: Traffic { requests, ..Traffic::default() },
             ..OperationOutcome::nothing()
         };
-        let both = add_attempt(first, second);
+        let both = add_attempt(first, second(1));
         assert_eq!((both.first_sent, both.service_start, both.done, both.retries), (sent, sent, later, 1));
+    }
+
+    #[test]
+    fn a_second_attempt_that_is_not_sent_does_not_lengthen_the_service_time() {
+        let traffic = Traffic { requests: 1, ..Traffic::default() };
+        let first = OperationOutcome { traffic, status: 200, ..OperationOutcome::nothing() };
+        let done = first.done;
+        std::thread::sleep(Duration::from_millis(1));
+        let both = add_attempt(first, OperationOutcome::unsendable("no".into()));
+        assert_eq!((both.done, both.freed, both.status, both.traffic), (done, done, 200, traffic));
+        assert_eq!(both.response.error_class, ErrorClass::Protocol);
     }
 }

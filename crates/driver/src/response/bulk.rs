@@ -10,10 +10,11 @@ use crate::response::check::{http_error, is_2xx, parse_took};
 use crate::response::json_scan::{Fields, parse_bool};
 use crate::response::outcome::ResponseOutcome;
 
-/// Maximum number of failures kept per bulk. The last one counts all documents that are not counted by the others.
-const MAX_FAILURES: usize = 8;
+/// Maximum number of failures per bulk that are told apart. Two more count all other documents: one those that were
+/// rejected with status 429, which may be sent again, and one those that failed for other reasons.
+const MAX_FAILURES: usize = 6;
 
-/// The error type of the last failure.
+/// The error type of the failures beyond the limit.
 const OTHER: &str = "other";
 
 /// The status of a document that was rejected because the engine is overloaded.
@@ -42,8 +43,15 @@ struct BulkItemError<'a> {
     reason: Option<Cow<'a, str>>,
 }
 
-/// Checks the response to a bulk of `documents` documents.
-pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> ResponseOutcome {
+/// Checks the response to a bulk of `documents` documents. Stores in `rejected` the positions, in the request, of the
+/// documents that were rejected with status 429. If the response does not have one item for each document, stores
+/// nothing, because it is unknown which document an item belongs to.
+pub fn check_bulk_response(
+    status: u16,
+    body: &[u8],
+    documents: u64,
+    rejected: Option<&mut Vec<usize>>,
+) -> ResponseOutcome {
     if !is_2xx(status) {
         return http_error(status, body);
     }
@@ -68,7 +76,12 @@ pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> Response
                         "the response to a bulk reports errors, but its items cannot be parsed".into();
                     ResponseOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
                 },
-                |response| response.outcome(documents),
+                |response| {
+                    if let Some(rejected) = rejected {
+                        *rejected = response.rejected_positions(documents);
+                    }
+                    response.outcome(documents)
+                },
             );
             outcome.with_took(took_ms)
         }
@@ -79,39 +92,72 @@ pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> Response
     }
 }
 
-/// Returns the positions, in the request, of the documents that were rejected with status 429. If the response does not
-/// have one item for each document, returns an empty list, because it is unknown which document an item belongs to.
-pub fn rejected_positions(body: &[u8], documents: u64) -> Vec<usize> {
-    let Ok(response) = serde_json::from_slice::<BulkResponse>(body) else { return Vec::new() };
-    if response.items.len() as u64 != documents {
-        return Vec::new();
+impl BulkItem<'_> {
+    /// Returns whether the engine rejected the document because it is overloaded. Such a document also counts as failed
+    /// if the response states no error for it.
+    fn is_rejected(&self) -> bool {
+        self.status == TOO_MANY_REQUESTS
     }
-    let is_rejected = |item: &BTreeMap<_, BulkItem>| {
-        item.values().next().is_some_and(|item| item.status == TOO_MANY_REQUESTS)
-    };
-    let items = response.items.iter().enumerate();
-    items.filter(|(_, item)| is_rejected(item)).map(|(position, _)| position).collect()
+
+    fn is_failed(&self) -> bool {
+        self.error.is_some() || self.is_rejected()
+    }
+
+    /// Returns whether this is one of the documents that `failure` counts.
+    fn belongs_to(&self, failure: &Failure) -> bool {
+        failure.status == self.status && failure.error_type == self.error_type()
+    }
+
+    fn error_type(&self) -> &str {
+        self.error.as_ref().map_or("", |error| &error.error_type)
+    }
+
+    /// Creates the failure of this document, which counts no documents yet; `error_type` is that of the failure.
+    fn failure(&self, status: u16, error_type: &str) -> Failure {
+        let reason = self.error.as_ref().and_then(|error| error.reason.as_deref()).unwrap_or_default();
+        Failure {
+            error_class: ErrorClass::BulkItem,
+            status,
+            error_type: error_type.to_owned(),
+            reason: reason.to_owned(),
+            count: 0,
+        }
+    }
 }
 
 impl BulkResponse<'_> {
-    /// Counts the rejected documents by status and error type.
+    /// Returns the positions of the documents that were rejected with status 429; see [`check_bulk_response`].
+    fn rejected_positions(&self, documents: u64) -> Vec<usize> {
+        if self.items.len() as u64 != documents {
+            return Vec::new();
+        }
+        let is_rejected =
+            |item: &BTreeMap<_, BulkItem>| item.values().next().is_some_and(BulkItem::is_rejected);
+        let items = self.items.iter().enumerate();
+        items.filter(|(_, item)| is_rejected(item)).map(|(position, _)| position).collect()
+    }
+
+    /// Counts the failed documents by status and error type.
     fn outcome(&self, documents: u64) -> ResponseOutcome {
         let mut failures: Vec<Failure> = Vec::new();
         let mut failed_weight = 0;
-        let items = self.items.iter().flat_map(BTreeMap::values);
-        for (item, error) in items.filter_map(|item| item.error.as_ref().map(|error| (item, error))) {
+        // The failures beyond the limit: of rejected documents, and of all others.
+        let mut others: [Option<Failure>; 2] = [None, None];
+        for item in self.items.iter().flat_map(BTreeMap::values).filter(|item| item.is_failed()) {
             failed_weight += 1;
-            let known = failures
-                .iter()
-                .position(|known| known.status == item.status && known.error_type == error.error_type);
-            let position = known.unwrap_or_else(|| {
-                if failures.len() < MAX_FAILURES {
-                    failures.push(new_failure(item.status, error, failures.len()));
+            let failure = match failures.iter().position(|known| item.belongs_to(known)) {
+                Some(position) => &mut failures[position],
+                None if failures.len() < MAX_FAILURES => {
+                    failures.push_mut(item.failure(item.status, item.error_type()))
                 }
-                failures.len() - 1
-            });
-            failures[position].count += 1;
+                None if item.is_rejected() => {
+                    others[0].get_or_insert_with(|| item.failure(TOO_MANY_REQUESTS, OTHER))
+                }
+                None => others[1].get_or_insert_with(|| item.failure(0, OTHER)),
+            };
+            failure.count += 1;
         }
+        failures.extend(others.into_iter().flatten());
         ResponseOutcome {
             error_class: ErrorClass::BulkItem,
             weight: documents.saturating_sub(failed_weight),
@@ -120,14 +166,6 @@ impl BulkResponse<'_> {
             failures,
         }
     }
-}
-
-/// Creates a failure that counts no documents yet, after `earlier` others. The last failure that is kept represents all
-/// other error types.
-fn new_failure(status: u16, error: &BulkItemError, earlier: usize) -> Failure {
-    let error_type = if earlier + 1 < MAX_FAILURES { &error.error_type } else { OTHER };
-    let reason = error.reason.as_deref().unwrap_or_default();
-    Failure { status, error_type: error_type.to_owned(), reason: reason.to_owned(), count: 0 }
 }
 
 #[cfg(test)]
@@ -141,18 +179,18 @@ mod tests {
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "full"}}},
             {"create": {"status": 409, "error": {"type": "conflict", "reason": null}}},
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "very full"}}}]}"#;
-        let result = check_bulk_response(200, body.as_bytes(), 4);
+        let result = check_bulk_response(200, body.as_bytes(), 4, None);
         assert_eq!((result.error_class, result.weight, result.failed_weight), (ErrorClass::BulkItem, 1, 3));
         assert_eq!(result.took_ms, Some(3));
         let counts: Vec<_> =
             result.failures.iter().map(|failure| (failure.error_type.as_str(), failure.count)).collect();
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
         assert_eq!(
-            check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9),
+            check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9, None),
             ResponseOutcome::success(9).with_took(Some(1))
         );
-        assert_eq!(check_bulk_response(413, b"", 9).error_class, ErrorClass::HttpStatus);
-        assert_eq!(check_bulk_response(200, b"{}", 9).error_class, ErrorClass::Protocol);
+        assert_eq!(check_bulk_response(413, b"", 9, None).error_class, ErrorClass::HttpStatus);
+        assert_eq!(check_bulk_response(200, b"{}", 9, None).error_class, ErrorClass::Protocol);
     }
 
     #[test]
@@ -162,9 +200,31 @@ mod tests {
         };
         let items: Vec<_> = (0..50).map(item).collect();
         let body = format!(r#"{{"took": 1, "errors": true, "items": [{}]}}"#, items.join(","));
-        let result = check_bulk_response(200, body.as_bytes(), 50);
-        assert_eq!(result.failures.len(), MAX_FAILURES);
+        let result = check_bulk_response(200, body.as_bytes(), 50, None);
+        assert_eq!(result.failures.len(), MAX_FAILURES + 1);
         assert_eq!(result.failures.iter().map(|failure| failure.count).sum::<u64>(), 50);
+    }
+
+    #[test]
+    fn rejected_documents_beyond_the_limit_of_failures_are_counted_apart() {
+        let item = |n: usize| {
+            let status = if n % 5 == 2 { 429 } else { 400 };
+            format!(r#"{{"index": {{"status": {status}, "error": {{"type": "t{n}", "reason": "r"}}}}}}"#)
+        };
+        let items: Vec<_> = (0..50).map(item).collect();
+        let body = format!(r#"{{"took": 1, "errors": true, "items": [{}]}}"#, items.join(","));
+        let result = check_bulk_response(200, body.as_bytes(), 50, None);
+        let counted = |status: u16| -> u64 {
+            let of_status = result.failures.iter().filter(|failure| failure.status == status);
+            of_status.map(|failure| failure.count).sum()
+        };
+        assert_eq!((counted(429), counted(400) + counted(0)), (10, 40));
+    }
+
+    fn rejected_positions(body: &[u8], documents: u64) -> Vec<usize> {
+        let mut rejected = Vec::new();
+        check_bulk_response(200, body, documents, Some(&mut rejected));
+        rejected
     }
 
     #[test]
@@ -173,6 +233,12 @@ mod tests {
             {"index": {"status": 429, "error": {"type": "full", "reason": "x"}}}, {"update": {"status": 201}},
             {"index": {"status": 400, "error": {"type": "bad"}}}, {"create": {"status": 429}}]}"#;
         assert_eq!(rejected_positions(response, 4), [0, 3]);
+        // Exactly these documents are also counted as failed with status 429.
+        let result = check_bulk_response(200, response, 4, None);
+        assert_eq!((result.weight, result.failed_weight), (1, 3));
+        let statuses: Vec<_> =
+            result.failures.iter().map(|failure| (failure.status, failure.count)).collect();
+        assert_eq!(statuses, [(429, 1), (400, 1), (429, 1)]);
         assert!(rejected_positions(response, 5).is_empty());
         assert!(rejected_positions(b"{}", 0).is_empty());
     }

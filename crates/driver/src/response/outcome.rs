@@ -25,7 +25,7 @@ impl ResponseOutcome {
 
     /// Creates a failure with one reason, without status and error type.
     pub fn failure(error_class: ErrorClass, reason: String) -> Self {
-        let failure = Failure { status: 0, error_type: String::new(), reason, count: 1 };
+        let failure = Failure { error_class, status: 0, error_type: String::new(), reason, count: 1 };
         Self { error_class, weight: 0, failed_weight: 0, took_ms: None, failures: vec![failure] }
     }
 

@@ -49,7 +49,7 @@ impl Recorder {
     /// Creates a recorder without open tasks that delivers to `sender`.
     #[must_use]
     pub fn new(sender: RecordSender) -> Self {
-        let samples = sender.buffers().acquire();
+        let samples = sender.buffers().add_recorder();
         Self { sender, open_tasks: Vec::new(), service_time_totals: Vec::new(), samples }
     }
 
@@ -130,7 +130,7 @@ impl Recorder {
         let stats_of_second = &mut open.current_second_by_type[sample.sample_type.index()];
         add_to_second(stats_of_second, &sample, open.measured_window, &self.sender);
         for failure in failures {
-            open.failures.add(sample.result.error_class, failure, sample.times.done_ns);
+            open.failures.add(failure, sample.times.done_ns);
         }
         if open.retain_sample(&sample) {
             self.push_sample(sample);
@@ -157,7 +157,7 @@ impl Recorder {
         let stats_of_second = sub_operation.current_second(sample.sample_type)?;
         add_to_second(stats_of_second, &sample, measured_window, &self.sender);
         for failure in failures {
-            sub_operation.failures.add(sample.result.error_class, failure, sample.times.done_ns);
+            sub_operation.failures.add(failure, sample.times.done_ns);
         }
         if open.retain_sample(&sample) {
             self.push_sample(sample);
@@ -234,7 +234,7 @@ impl Recorder {
         if self.samples.is_empty() {
             return;
         }
-        match self.sender.buffers().try_acquire() {
+        match self.sender.buffers().try_replace() {
             Some(empty) => {
                 self.sender.send(Delivery::Samples(std::mem::replace(&mut self.samples, empty)));
             }
@@ -259,6 +259,6 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.sender.buffers().release(std::mem::take(&mut self.samples));
+        self.sender.buffers().remove_recorder(std::mem::take(&mut self.samples));
     }
 }
