@@ -41,7 +41,8 @@ def measure(options: Options) -> Outcome:
             "pacenote: all threads, including Python; the difference between a long and a short race",
             *notes,
             *(
-                f"pacenote sends {pacenote.median / each.median:,.0f} times as many per core"
+                f"pacenote sends {pacenote.median / each.median:,.0f} times as many documents per core "
+                "as Rally"
                 for each in rally
             ),
         ),

@@ -27,7 +27,7 @@ so that it finishes its startup work.
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class ToolRun:
     """One run in which one of the two tools indexes all documents."""
 
     seconds: float
@@ -45,7 +45,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The data and folders that both arms use."""
+    """The data and folders that both tools use."""
 
     plan: Plan
     """The plan of the race."""
@@ -67,25 +67,25 @@ class Setting:
 
 
 def measure(options: Options) -> Outcome:
-    """Runs each arm several times in the order A B B A, each time with a newly started engine."""
+    """Runs each tool several times in the order A B B A, each time with a newly started engine."""
     documents = options.choose(1_000_000, 100_000)
     with temporary_folder() as folder:
         home = folder / "home"
         plan = curl_bulks.plan_of(home, documents)
         bodies = curl_bulks.write_bulks(plan, folder / "bulks")
         setting = Setting(plan, documents, home, options.engines, folder, bodies)
-        races: list[Arm] = []
-        curls: list[Arm] = []
+        races: list[ToolRun] = []
+        curls: list[ToolRun] = []
         for pair in range(options.choose(4, 2)):
-            turn: list[tuple[list[Arm], Callable[[Setting, EmbeddedCluster], Arm]]]
+            turn: list[tuple[list[ToolRun], Callable[[Setting, EmbeddedCluster], ToolRun]]]
             turn = [(races, _pacenote), (curls, _curl)]
-            for arms, run_arm in turn if pair % 2 == 0 else reversed(turn):
-                arms.append(_in_new_engine(setting, run_arm))
+            for runs, run_tool in turn if pair % 2 == 0 else reversed(turn):
+                runs.append(_in_new_engine(setting, run_tool))
         sent = f"{sum(map(len, bodies))} bulks, {curl_bulks.size_of(bodies) / 1e6:,.0f} MB"
         return _outcome(documents, races, curls, f"{curl_bulks.corpus_note(home)}; {sent}")
 
 
-def _in_new_engine(setting: Setting, run_arm: Callable[[Setting, EmbeddedCluster], Arm]) -> Arm:
+def _in_new_engine(setting: Setting, run_tool: Callable[[Setting, EmbeddedCluster], ToolRun]) -> ToolRun:
     os.sync()
     time.sleep(_SETTLE_S)
     artifacts = setting.folder / "artifacts"
@@ -93,9 +93,9 @@ def _in_new_engine(setting: Setting, run_arm: Callable[[Setting, EmbeddedCluster
     request = EngineRequest(home=setting.engines, artifacts=artifacts)
     with start_cluster(request) as cluster:
         time.sleep(_SETTLE_S)
-        arm = run_arm(setting, cluster)
+        tool_run = run_tool(setting, cluster)
         _check_count(cluster.rest(), setting.documents)
-    return arm
+    return tool_run
 
 
 def _check_count(rest: RestClient, documents: int) -> None:
@@ -106,7 +106,7 @@ def _check_count(rest: RestClient, documents: int) -> None:
         raise BenchmarkError(f"the engine counts {counted:,} documents instead of {documents:,}")
 
 
-def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> Arm:
+def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> ToolRun:
     """Indexes with a race; the duration is that of its index task."""
     race_id = f"race-{time.monotonic_ns()}"
     command = [
@@ -126,7 +126,7 @@ def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> Arm:
     record = json.loads((setting.home / "races" / race_id / "race.json").read_text())
     task = _index_task(setting, record)
     driver_s = sum(thread["cpu_s"] for thread in record["driver"]["threads"])
-    return Arm(task["duration_s"], driver_s, done.cpu_s, stolen)
+    return ToolRun(task["duration_s"], driver_s, done.cpu_s, stolen)
 
 
 def _index_task(setting: Setting, record: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _index_task(setting: Setting, record: dict[str, Any]) -> dict[str, Any]:
     return task
 
 
-def _curl(setting: Setting, cluster: EmbeddedCluster) -> Arm:
+def _curl(setting: Setting, cluster: EmbeddedCluster) -> ToolRun:
     """Sends the requests that precede the bulks, then runs one curl process per client of the task."""
     for request in curl_bulks.before_bulks(setting.plan):
         _send(cluster.rest(), request)
@@ -153,7 +153,7 @@ def _curl(setting: Setting, cluster: EmbeddedCluster) -> Arm:
     )
     before = cpu_ticks()
     curl = curl_bulks.run_curl(configs)
-    return Arm(curl.wall_s, curl.cpu_s, curl.cpu_s, cpu_shares_since(before).stolen)
+    return ToolRun(curl.wall_s, curl.cpu_s, curl.cpu_s, cpu_shares_since(before).stolen)
 
 
 def _send(rest: RestClient, request: Request) -> None:
@@ -162,11 +162,11 @@ def _send(rest: RestClient, request: Request) -> None:
         raise BenchmarkError(f"{request.method} {request.path} failed with status {reply.status}")
 
 
-def _outcome(documents: int, races: list[Arm], curls: list[Arm], data_note: str) -> Outcome:
+def _outcome(documents: int, races: list[ToolRun], curls: list[ToolRun], data_note: str) -> Outcome:
     millions = documents / 1e6
 
-    def rates(name: str, arms: list[Arm]) -> Figure:
-        return Figure(f"{name}, documents", "docs/s", tuple(documents / arm.seconds for arm in arms))
+    def rates(name: str, runs: list[ToolRun]) -> Figure:
+        return Figure(f"{name}, documents", "docs/s", tuple(documents / each.seconds for each in runs))
 
     def per_million(name: str, seconds: list[float]) -> Figure:
         return Figure(f"{name}, CPU per million documents", "s", tuple(s / millions for s in seconds))
@@ -174,20 +174,20 @@ def _outcome(documents: int, races: list[Arm], curls: list[Arm], data_note: str)
     pacenote, curl = rates("pacenote", races), rates("four curl", curls)
     pairs = tuple(one / other for one, other in zip(pacenote.values, curl.values, strict=True))
     pair_ratio = Figure("pacenote / curl, per pair", "ratio", pairs)
-    threads = per_million("driver threads", [arm.cpu_s for arm in races])
-    whole = per_million("whole race", [arm.whole_cpu_s for arm in races])
-    curl_cpu = per_million("four curl", [arm.cpu_s for arm in curls])
+    threads = per_million("driver threads", [each.cpu_s for each in races])
+    whole = per_million("whole race", [each.whole_cpu_s for each in races])
+    curl_cpu = per_million("four curl", [each.cpu_s for each in curls])
     ratio = pacenote.median / curl.median
-    stolen = max(arm.stolen for arm in (*races, *curls))
+    stolen = max(each.stolen for each in (*races, *curls))
     return Outcome(
         figures=(pacenote, curl, pair_ratio, threads, whole, curl_cpu),
         targets=(Target("documents per second, pacenote / four curl", ratio, 1.0, "ratio", at_most=False),),
         notes=(
             data_note,
-            "engine and clients share all cores without pinning; each arm gets a newly started engine",
+            "engine and clients share all cores without pinning; each run gets a newly started engine",
             "race: the time of its index task; curl: from the start of the first process to the last exit",
             "the whole race includes Python, recording and control traffic, but not generation",
             f"driver threads take {threads.median / curl_cpu.median:.2f} × curl's CPU time",
-            f"at most {stolen:.1f} % of the CPU time during an arm was used by other virtual machines",
+            f"at most {stolen:.1f} % of the CPU time during any one run was used by other virtual machines",
         ),
     )

@@ -20,7 +20,7 @@ _P99_US = 250.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Arm:
+class _Configuration:
     """A configuration with which several races are run."""
 
     clients: int
@@ -52,7 +52,9 @@ class _Lateness:
     """CPU time of the driver's threads in percent of their wall time."""
 
 
-_ARMS = tuple(_Arm(clients, spin_us) for spin_us in (_DEFAULT_US, 0, _SPIN_US) for clients in (1, 16))
+_CONFIGURATIONS = tuple(
+    _Configuration(clients, spin_us) for spin_us in (_DEFAULT_US, 0, _SPIN_US) for clients in (1, 16)
+)
 
 
 def measure(options: Options) -> Outcome:
@@ -60,17 +62,19 @@ def measure(options: Options) -> Outcome:
     if missing := null_server.missing():
         return Outcome(skipped=missing)
     seconds = options.choose(4, 2)
-    measurements: dict[_Arm, list[_Lateness]] = {arm: [] for arm in _ARMS}
+    measurements: dict[_Configuration, list[_Lateness]] = {each: [] for each in _CONFIGURATIONS}
     serving, measured = cores()
     with temporary_folder() as folder, null_server.null_server(serving) as server:
         tracks = {clients: _track(folder, clients, seconds) for clients in (1, 16)}
         for turn in range(options.choose(2, 1)):
-            for arm in _ARMS if turn % 2 == 0 else reversed(_ARMS):
-                settings = ["--driver-threads=1", f"--spin={arm.spin_us}"]
-                race = peers.pacenote(tracks[arm.clients], server.port, folder / "home", measured, settings)
-                measurements[arm].append(_lateness(race))
+            for configuration in _CONFIGURATIONS if turn % 2 == 0 else reversed(_CONFIGURATIONS):
+                settings = ["--driver-threads=1", f"--spin={configuration.spin_us}"]
+                race = peers.pacenote(
+                    tracks[configuration.clients], server.port, folder / "home", measured, settings
+                )
+                measurements[configuration].append(_lateness(race))
         at_server = _lateness_at_server(folder, seconds)
-    figures = [figure for arm, values in measurements.items() for figure in _figures(arm, values)]
+    figures = [figure for each, values in measurements.items() for figure in _figures(each, values)]
     return Outcome(
         figures=(*figures, at_server),
         targets=tuple(_targets(measurements)),
@@ -102,17 +106,19 @@ def _lateness(race: peers.PacenoteRun) -> _Lateness:
     return _Lateness(micros[50], micros[99], 100 * busy)
 
 
-def _figures(arm: _Arm, races: Sequence[_Lateness]) -> tuple[Figure, Figure, Figure]:
+def _figures(configuration: _Configuration, races: Sequence[_Lateness]) -> tuple[Figure, Figure, Figure]:
     return (
-        Figure(f"lateness p50, {arm.name}", "µs", tuple(race.p50_us for race in races)),
-        Figure(f"lateness p99, {arm.name}", "µs", tuple(race.p99_us for race in races)),
-        Figure(f"driver's threads busy, {arm.name}", "%", tuple(race.busy_percent for race in races)),
+        Figure(f"lateness p50, {configuration.name}", "µs", tuple(race.p50_us for race in races)),
+        Figure(f"lateness p99, {configuration.name}", "µs", tuple(race.p99_us for race in races)),
+        Figure(
+            f"driver's threads busy, {configuration.name}", "%", tuple(race.busy_percent for race in races)
+        ),
     )
 
 
-def _targets(measurements: dict[_Arm, list[_Lateness]]) -> Iterator[Target]:
-    for arm in (arm for arm in measurements if arm.spin_us == _DEFAULT_US):
-        p50, p99, _ = _figures(arm, measurements[arm])
+def _targets(measurements: dict[_Configuration, list[_Lateness]]) -> Iterator[Target]:
+    for configuration in (each for each in measurements if each.spin_us == _DEFAULT_US):
+        p50, p99, _ = _figures(configuration, measurements[configuration])
         yield Target(p50.name, p50.median, _P50_US, "µs", at_most=True)
         yield Target(p99.name, p99.median, _P99_US, "µs", at_most=True)
 

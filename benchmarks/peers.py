@@ -72,7 +72,9 @@ class RallyRun:
 def pacenote(
     track: Path, port: int, home: Path, core: int | None = None, options: Sequence[str] = ()
 ) -> PacenoteRun:
-    """Races a track with Pacenote against a server on this machine, on one core, or on all if it is None."""
+    """Races a track with Pacenote against a server on this machine, on `core`, or on all cores if `core` is
+    None.
+    """
     race_id = f"race-{time.monotonic_ns()}"
     command = [
         *(PACENOTE, "race", "--pipeline=benchmark-only", f"--target-hosts=127.0.0.1:{port}"),

@@ -45,7 +45,7 @@ _MAPPING = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Arm:
+class _ToolRun:
     """One run of one of the two tools."""
 
     documents_per_s: float
@@ -62,31 +62,35 @@ def measure(options: Options) -> Outcome:
     """Runs both tools in the order A B B A, each time with a newly started engine."""
     if missing := null_server.missing() or peers.rally_missing(options.engines):
         return Outcome(skipped=missing)
-    pacenote_arms: list[_Arm] = []
-    rally_arms: list[_Arm] = []
+    pacenote_runs: list[_ToolRun] = []
+    rally_runs: list[_ToolRun] = []
     with temporary_folder() as folder:
         corpus = documents.generate(folder, options.choose(500_000, 100_000))
         track = corpus.track("index", _CLIENTS)
 
-        def pacenote(port: int) -> _Arm:
+        def pacenote(port: int) -> _ToolRun:
             race = peers.pacenote(track, port, folder / "home")
             task = race.task
-            return _Arm(task["work"]["done"] / task["duration_s"], race.command.wall_s, race.command.cpu_s)
+            return _ToolRun(
+                task["work"]["done"] / task["duration_s"], race.command.wall_s, race.command.cpu_s
+            )
 
-        def rally(port: int) -> _Arm:
+        def rally(port: int) -> _ToolRun:
             race = peers.rally(track, port, options.engines)
             # Rally's own throughput is not used: it covers only the samples after warm-up.
             seconds = race.result["duration"] / 1000
-            return _Arm(corpus.documents / seconds, race.command.wall_s, race.command.cpu_s)
+            return _ToolRun(corpus.documents / seconds, race.command.wall_s, race.command.cpu_s)
 
         for pair in range(options.choose(2, 1)):
-            turn = [(pacenote_arms, pacenote), (rally_arms, rally)]
-            for arms, run_arm in turn if pair % 2 == 0 else reversed(turn):
-                arms.append(_in_new_engine(options, folder, corpus.documents, run_arm))
-    return _outcome(pacenote_arms, rally_arms, corpus.note)
+            turn = [(pacenote_runs, pacenote), (rally_runs, rally)]
+            for runs, run_tool in turn if pair % 2 == 0 else reversed(turn):
+                runs.append(_in_new_engine(options, folder, corpus.documents, run_tool))
+    return _outcome(pacenote_runs, rally_runs, corpus.note)
 
 
-def _in_new_engine(options: Options, folder: Path, expected: int, run_arm: Callable[[int], _Arm]) -> _Arm:
+def _in_new_engine(
+    options: Options, folder: Path, expected: int, run_tool: Callable[[int], _ToolRun]
+) -> _ToolRun:
     os.sync()
     time.sleep(_SETTLE_S)
     artifacts = folder / "artifacts"
@@ -98,9 +102,9 @@ def _in_new_engine(options: Options, folder: Path, expected: int, run_arm: Calla
         if not created.ok:
             raise BenchmarkError(f"the index could not be created: status {created.status}")
         with null_server.null_server(None, upstream=cluster.hosts[0].port) as server:
-            arm = run_arm(server.port)
+            tool_run = run_tool(server.port)
         _check_count(rest, expected)
-    return arm
+    return tool_run
 
 
 def _check_count(rest: RestClient, expected: int) -> None:
@@ -111,15 +115,15 @@ def _check_count(rest: RestClient, expected: int) -> None:
         raise BenchmarkError(f"the engine counts {counted:,} documents instead of {expected:,}")
 
 
-def _outcome(pacenote_arms: list[_Arm], rally_arms: list[_Arm], note: str) -> Outcome:
-    def figure(name: str, arms: list[_Arm]) -> Figure:
-        return Figure(f"documents per second, {name}", "docs/s", tuple(arm.documents_per_s for arm in arms))
+def _outcome(pacenote_runs: list[_ToolRun], rally_runs: list[_ToolRun], note: str) -> Outcome:
+    def figure(name: str, runs: list[_ToolRun]) -> Figure:
+        return Figure(f"documents per second, {name}", "docs/s", tuple(each.documents_per_s for each in runs))
 
-    def wall(name: str, arms: list[_Arm]) -> Figure:
-        return Figure(f"whole command, {name}", "s", tuple(arm.wall_s for arm in arms))
+    def wall(name: str, runs: list[_ToolRun]) -> Figure:
+        return Figure(f"whole command, {name}", "s", tuple(each.wall_s for each in runs))
 
-    pacenote, rally = figure("pacenote", pacenote_arms), figure("Rally", rally_arms)
-    pacenote_wall, rally_wall = wall("pacenote", pacenote_arms), wall("Rally", rally_arms)
+    pacenote, rally = figure("pacenote", pacenote_runs), figure("Rally", rally_runs)
+    pacenote_wall, rally_wall = wall("pacenote", pacenote_runs), wall("Rally", rally_runs)
     pairs = tuple(one / other for one, other in zip(pacenote.values, rally.values, strict=True))
     pair_ratio = Figure("pacenote / Rally, per pair", "ratio", pairs)
     ratio = pacenote.median / rally.median
@@ -130,7 +134,7 @@ def _outcome(pacenote_arms: list[_Arm], rally_arms: list[_Arm], note: str) -> Ou
             f"{note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
             f"Rally {peers.rally_version()}; both through nginx {null_server.version()}, which answers like"
             " an Elasticsearch 8 node, because Rally does not connect to other engines",
-            "engine, nginx and clients share all cores without pinning; each arm gets a newly started engine",
+            "engine, nginx and clients share all cores without pinning; each run gets a newly started engine",
             "documents per second of the index task, from its first request to its last reply",
             f"Rally's whole command takes {rally_wall.median / pacenote_wall.median:.1f} times as long",
         ),

@@ -23,11 +23,11 @@ def measure(options: Options) -> Outcome:
         return Outcome(skipped=missing)
     serving, measured = cores()
     with temporary_folder() as folder, null_server.null_server(serving) as server:
-        pacenote = _PacenoteArm(folder, server, measured, options)
-        wrk = _WrkArm(folder, server, measured, options.choose(4, 1))
+        pacenote = _PacenoteSide(folder, server, measured, options)
+        wrk = _WrkSide(folder, server, measured, options.choose(4, 1))
         for pair in range(options.choose(4, 2)):
-            for arm in (pacenote, wrk) if pair % 2 == 0 else (wrk, pacenote):
-                arm.run()
+            for side in (pacenote, wrk) if pair % 2 == 0 else (wrk, pacenote):
+                side.run()
         rally, notes = _rally(options, server, folder, measured)
     cpu, wrk_cpu = pacenote.cpu_figure("CPU per search, pacenote"), wrk.cpu_figure("CPU per search, wrk")
     rate = Figure("searches per second on one core, pacenote", "/s", tuple(pacenote.rates))
@@ -51,7 +51,7 @@ def measure(options: Options) -> Outcome:
     )
 
 
-class _PacenoteArm:
+class _PacenoteSide:
     """Races with Pacenote, and their measurements."""
 
     def __init__(self, folder: Path, server: NullServer, core: int, options: Options) -> None:
@@ -83,7 +83,7 @@ class _PacenoteArm:
         return Figure(name, "µs", tuple(self.micros))
 
 
-class _WrkArm:
+class _WrkSide:
     """Runs of wrk, and their measurements."""
 
     def __init__(self, folder: Path, server: NullServer, core: int, seconds: int) -> None:

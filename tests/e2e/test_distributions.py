@@ -1,4 +1,4 @@
-"""Every distribution, assembled from its published parts and raced by naming only its version."""
+"""Assembles every distribution from its published parts and races it; only the version is specified."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ fn bulks(what: &str, file: &Arc<LineFile>, action_lines: ActionLines, documents:
 fn unpacking(data: &Path) {
     let lines = LineFile::open(data).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    // These sizes take much longer to unpack than the disk needs to sync even a small file.
+    // Unpacking this much data takes much longer than syncing a file to disk, which takes time even for a small file.
     for (kind, documents) in [("gz", 1_000_000), ("bz2", 300_000), ("zst", 2_000_000)] {
         let documents = lines.line_count().min(documents);
         let part = lines.slice(0, documents);

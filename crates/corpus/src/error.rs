@@ -89,7 +89,7 @@ pub enum CorpusError {
         keep: u64,
     },
     /// The caller asked to stop.
-    #[error("writing {} was interrupted and the partial file was deleted; run it again", path.display())]
+    #[error("writing {} was interrupted and the partial file was deleted; run the command again", path.display())]
     Interrupted {
         /// The file that was being written.
         path: PathBuf,
@@ -126,8 +126,8 @@ pub enum CorpusError {
     },
     /// A generator wrote a different number of documents than it announced, which is a bug in the generator.
     #[error(
-        "{} was announced with {announced} documents but {written} were generated; please report \
-         this bug",
+        "{} should contain {announced} documents, but {written} were generated; please report this \
+         bug",
         path.display()
     )]
     WrongCount {

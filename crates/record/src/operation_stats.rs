@@ -13,9 +13,9 @@ pub struct OperationStats {
     pub counts: OperationCounts,
     /// Service time of successful operations.
     pub service_time: DurationHistogram,
-    /// Latency of successful operations; `None` without a schedule, where it equals service time.
+    /// Latency of successful operations; `None` if there is no schedule, where it equals service time.
     pub latency: Option<DurationHistogram>,
-    /// Lateness of all operations; `None` without a schedule.
+    /// Lateness of all operations; `None` if there is no schedule.
     pub lateness: Option<DurationHistogram>,
     /// Processing time of successful operations; `None` for sub-operations.
     pub processing_time: Option<DurationHistogram>,

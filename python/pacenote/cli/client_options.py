@@ -281,7 +281,7 @@ class _OptionReader:
         return str(Path(os.path.expanduser(value)).absolute())  # noqa: PTH111
 
     def authorization(self) -> str | None:
-        """Returns the value of the Authorization header, or None without credentials."""
+        """Returns the value of the Authorization header, or None if there are no credentials."""
         user, password = "basic_auth_user" in self.given, "basic_auth_password" in self.given
         if user != password:
             raise UsageError(

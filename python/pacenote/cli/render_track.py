@@ -29,7 +29,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--output-path", type=values.path, help="write to this file in place of standard output"
     )
-    parser.add_flag("--quiet", help="do not report where the track comes from and is written to")
+    parser.add_flag("--quiet", help="do not report where the track comes from or where the output is written")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

@@ -1,8 +1,8 @@
 """The search for the highest rate that passes: doubling, then bisection, then repeated trials of both ends.
 
 Pure: the next rate follows from the trials so far. Rates are compared on a logarithmic scale. Because a
-single trial may be wrong, the answer is a bracket whose ends were tried several times with one outcome; a
-rate that passed once and failed once lies inside it.
+single trial may be wrong, the answer is a bracket whose ends were tried several times with the same outcome;
+a rate that passed once and failed once lies inside it.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class RateBracket:
     """The rates between which the limit lies, in operations per second."""
 
     stable: float | None
-    """Highest rate of which all trials passed, or None without such a rate."""
+    """Highest rate at which every trial passed, or None if there is none."""
 
     unstable: float | None
-    """Lowest rate above it of which all trials failed, or None without such a rate."""
+    """Lowest rate above `stable` at which every trial failed, or None if there is none."""
 
 
 def next_rate(trials: Sequence[RateTrial], within: RateRange) -> float | None:
@@ -100,8 +100,8 @@ def _lower(trials: Sequence[RateTrial], within: RateRange) -> float | None:
 
 
 def _bisect(trials: Sequence[RateTrial], low: float, high: float, precision: float) -> float | None:
-    """Returns the middle of the lowest gap between trials that is wider than `precision`, or None without
-    such a gap.
+    """Returns the middle of the lowest gap between trials that is wider than `precision`, or None if there
+    is no such gap.
     """
     rates = [low, *(rate for rate in _rates(trials) if low < rate < high), high]
     for below, above in itertools.pairwise(rates):

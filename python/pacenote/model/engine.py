@@ -66,8 +66,8 @@ class EngineApi:
     """The first version in which a force-merge can return before it is complete."""
 
     index_modes_since: tuple[int, int] | None = (8, 0)
-    """The first version with the settings `index.mode` and `index.mapping.source.mode`, or None without
-    them.
+    """The first version with the settings `index.mode` and `index.mapping.source.mode`, or None if
+    no version has them.
     """
 
     shard_doc_since: tuple[int, int] = (0, 0)

@@ -22,11 +22,12 @@ class PacingOptions:
     """Whether the clients of a task share its schedule, so a slow request does not delay others."""
 
     max_connections: int | None = None
-    """How many clients an open-loop task has; None means the number in the track."""
+    """Number of clients of an open-loop task; None means the number in the track."""
 
     arrivals: Arrivals | None = None
     """Replaces the schedule of tasks that have a built-in schedule."""
 
     spin_us: int = DEFAULT_SPIN_US
-    """How many microseconds before an operation is due its client spins instead of sleeping; 0 disables it.
+    """Microseconds before an operation is due during which its client spins instead of sleeping; 0 disables
+    it.
     """

@@ -137,10 +137,10 @@ class RecordedClient:
     """Whether connections were encrypted."""
 
     certificates_verified: bool | None = None
-    """Whether certificates were verified, or None without TLS."""
+    """Whether certificates were verified, or None if TLS is not used."""
 
     host_names_verified: bool | None = None
-    """Whether host names were verified, or None without TLS."""
+    """Whether host names were verified, or None if TLS is not used."""
 
     client_certificate: bool = False
     """Whether the driver sent a client certificate."""

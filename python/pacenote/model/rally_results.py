@@ -55,7 +55,7 @@ def op_metrics(tasks: Iterable[TaskResult]) -> list[dict[str, Any]]:
 
 
 def percentile_key(q: float) -> str:
-    """Returns Rally's key of a percentile: `50_0`, `99_99`, `100_0`."""
+    """Returns Rally's key for a percentile: `50_0`, `99_99`, `100_0`."""
     return str(float(q)).replace(".", "_")
 
 

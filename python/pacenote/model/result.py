@@ -200,7 +200,7 @@ class Steadiness:
 
 @dataclass(frozen=True, slots=True)
 class SampleCounts:
-    """How many samples of a task, those of sub-operations included, are in `samples.parquet`."""
+    """Number of samples of a task, including those of sub-operations, that are in `samples.parquet`."""
 
     kept: int = 0
     """Samples in the file."""
@@ -257,11 +257,11 @@ class TaskResult:
     service_time: DurationSummary | None
     """Service time of successes."""
     latency: DurationSummary | None
-    """Latency of successes, or None without a schedule, where latency equals service time."""
+    """Latency of successes, or None if there is no schedule, where latency equals service time."""
     processing_time: DurationSummary | None
     """Processing time of successes."""
     lateness: DurationSummary | None
-    """Lateness of all operations, or None without a schedule."""
+    """Lateness of all operations, or None if there is no schedule."""
     failed_service_time: DurationSummary | None
     """Service time of failures, which no other distribution contains."""
     accounting: OperationTotals
@@ -291,7 +291,7 @@ class TaskResult:
     steady: Steadiness = Steadiness()
     """Whether the task was in a steady state while it was measured."""
     samples: SampleCounts = SampleCounts()
-    """How many of the task's samples are in `samples.parquet`."""
+    """Number of the task's samples that are in `samples.parquet`."""
     parts: tuple[SubOperationResult, ...] = ()
     """Its sub-operations in the order of their first execution; no other field includes them."""
     values: Mapping[str, ValueSummary] = field(default_factory=dict)

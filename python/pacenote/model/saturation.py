@@ -205,7 +205,7 @@ class SaturationResult:
     """Measurements of the closed loop."""
 
     fit: UslFit | None = None
-    """The fitted scalability law, or None without enough levels."""
+    """The fitted scalability law, or None if there are not enough levels."""
 
     notes: tuple[str, ...] = ()
     """Notes about the search, one sentence each."""

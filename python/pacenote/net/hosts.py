@@ -45,7 +45,9 @@ class ParsedHosts:
     hosts: tuple[HttpHost, ...]
     """The hosts in the given order, each once; at least one."""
     authorization: str | None = field(default=None, repr=False)
-    """The value of the Authorization header for credentials in the URLs; secret. None without credentials."""
+    """The value of the Authorization header for credentials in the URLs; secret. None if there are no
+    credentials.
+    """
 
 
 def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -> ParsedHosts:

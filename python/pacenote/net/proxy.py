@@ -20,7 +20,7 @@ class HttpProxy:
     port: int
     """TCP port."""
     authorization: str | None = field(default=None, repr=False)
-    """The value of the Proxy-Authorization header; secret. None without credentials."""
+    """The value of the Proxy-Authorization header; secret. None if there are no credentials."""
 
     def __str__(self) -> str:
         return f"{self.scheme}://{host_and_port(self.host, self.port)}"

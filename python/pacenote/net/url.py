@@ -17,7 +17,9 @@ class ParsedUrl:
     parts: SplitResult
     """The URL without credentials, query and fragment."""
     authorization: str | None = field(default=None, repr=False)
-    """The value of the Authorization header for credentials in the URL; secret. None without credentials."""
+    """The value of the Authorization header for credentials in the URL; secret. None if there are no
+    credentials.
+    """
 
     @property
     def host(self) -> str:

@@ -30,7 +30,8 @@ still be valid when they are sent.
 
 
 def target_interval_s(task: Task, compiled: CompiledOperation) -> float | None:
-    """Returns the seconds between two operations over all clients of a task, or None without a target rate.
+    """Returns the seconds between two operations over all clients of a task, or None if there is no target
+    rate.
 
     A rate in the unit of the operation is divided by its weight; any other rate counts operations.
     """

@@ -25,7 +25,7 @@ class JavaRange:
     lowest: int
     """The lowest major version."""
     highest: int | None = None
-    """The highest major version, or None without a limit."""
+    """The highest major version, or None if there is no limit."""
 
     def __contains__(self, major: int) -> bool:
         return major >= self.lowest and (self.highest is None or major <= self.highest)

@@ -83,7 +83,7 @@ def drive(
     """Drives a plan document until it is done, stopped or failed.
 
     `exit_reason` returns why the engine has ended, and None while it runs; without this function, exits of
-    the engine are not detected. `python_tasks` are the tasks that need Python, or None without such tasks.
+    the engine are not detected. `python_tasks` are the tasks that need Python, or None if there are none.
     Raises DriverError if the core cannot start, and StoreError if a result cannot be stored. The core has
     stopped before the error is raised.
     """

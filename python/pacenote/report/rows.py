@@ -41,7 +41,7 @@ class Row:
     """Name of the task or index; empty for a value of the whole race."""
 
     value: float | int | None
-    """The value in `unit`, or None without a value."""
+    """The value in `unit`, or None if there is no value."""
 
     unit: str
     """Unit of the value; empty for a count."""

@@ -15,7 +15,7 @@ use crate::transport::pool::{PooledConnection, ResponseView};
 pub struct BulkRequest<B> {
     request: PreparedRequest<B>,
     document_count: u64,
-    /// How many times documents rejected with status 429 are sent again.
+    /// Maximum number of times that documents rejected with status 429 are sent again.
     retries_on_429: u32,
     /// The error if the body could not be compressed.
     compression_error: Option<String>,

@@ -38,7 +38,7 @@ _CONFLICTS = {
 
 
 class ParamSource:
-    """Base class of parameter sources, and returns the parameters of the operation endlessly."""
+    """Base class of parameter sources. It returns the operation's parameters endlessly."""
 
     def __init__(self, track: Track, params: Params, **kwargs: Any) -> None:
         self.track = track
@@ -183,7 +183,7 @@ class PartitionBulkIndexParamSource:
         return self.current_bulk / self.total_bulks
 
     def params(self) -> Params:
-        """Returns the next bulk request; starts again at the end if the source is looped."""
+        """Returns the next bulk request; starts over after the last one if the source is looped."""
         if self.current_bulk >= self.total_bulks:
             if not self._whole.looped:
                 raise StopIteration

@@ -324,7 +324,7 @@ def set_data_files(
     """Sets the absolute path of every data file of the track, as parameter sources expect it.
 
     `data_files` maps corpus and source file to a prepared file and its number of documents. Other files are
-    searched in `folders`, which contain a folder for each corpus, or the files directly.
+    looked up in `folders`, which contain a folder for each corpus, or the files directly.
     """
     for corpus in track.corpora:
         for documents in corpus.documents:

@@ -67,12 +67,15 @@ class Distribution(ABC):
         }
 
     def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
-        """Returns the settings of every node, before those of the car and of the user."""
+        """Returns the settings of every node; those of the car and of the user are applied after them."""
         return single_node_settings(http_port, transport_port)
 
     @abstractmethod
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
-        """Returns the JVM options of every node, before those of the car and of the user; `heap` in bytes."""
+        """Returns the JVM options of every node; those of the car and of the user follow them.
+
+        `heap` is in bytes.
+        """
 
     @abstractmethod
     def environment(self, paths: NodePaths) -> Mapping[str, str]:

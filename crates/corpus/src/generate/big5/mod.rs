@@ -5,8 +5,8 @@
 //! - documents in every hour from 30 December 2022 to 12 January 2023;
 //! - the processes `kernel` and `systemd`;
 //! - the streams (and log files) `fuschiashoulder`, `solarshark`, `birdknight` and `indigodagger`;
-//! - messages with the host 50-136-239-27 and with `monkey`, `jackal` and `bear`, the animals also on the morning of 3
-//!   January;
+//! - messages with the host 50-136-239-27, and messages with `monkey`, `jackal` or `bear`, some of the latter on the
+//!   morning of 3 January;
 //! - metric sizes from 1 to 2000.
 
 mod vocabulary;
@@ -34,10 +34,10 @@ const SPAN: u64 = 14 * 86_400_000;
 /// Number of log streams, besides those that queries search for.
 const STREAMS: usize = 1500;
 
-/// Documents with one of the log streams that queries search for, in turn.
+/// Documents that are given, in turn, one of the log streams that queries search for.
 const STREAM: Periodic = Periodic { period: 29, first: 11 };
 
-/// Documents with one of the animals that queries search for, in turn.
+/// Documents that are given, in turn, one of the animals that queries search for.
 const ANIMAL: Periodic = Periodic { period: 13, first: 0 };
 
 /// Documents with the host that a query searches for.

@@ -8,8 +8,9 @@
 //! - the feature classes T and A;
 //! - populations around and above 1,000,000;
 //! - ids below and above 5,000,000;
-//! - names in the track's `terms.txt`. A few dozen of those that are common worldwide, including names of mountains,
-//!   are given to one document in 50; random combinations of the same words add more (Cedar Creek, Cerro Alto).
+//! - names in the track's `terms.txt`. One document in 50 gets one of a few dozen names from that file that are common
+//!   worldwide, some of them names of mountains; random combinations of the same words add more (Cedar Creek, Cerro
+//!   Alto).
 
 mod countries;
 mod names;

@@ -45,7 +45,7 @@ const FILES: [(u32, u64, Range<u64>); 7] = [
 const BY_HOUR: [u64; 24] =
     [52, 46, 42, 38, 34, 32, 34, 42, 54, 64, 70, 74, 80, 90, 100, 108, 112, 112, 108, 102, 94, 84, 72, 60];
 
-/// 1 May 1998, UTC: the day on which the operations `200s-in-range` and `400s-in-range` search.
+/// 1 May 1998, UTC: the day that the operations `200s-in-range` and `400s-in-range` search.
 const ANCHOR_DAY: Range<u64> = 893_980_800..894_067_200;
 
 /// Number of documents with status 400 on that day, as in the public corpus.

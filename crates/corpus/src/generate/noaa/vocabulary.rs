@@ -41,7 +41,7 @@ impl UsState {
 /// Station names that the tracks search for.
 pub(super) const ANCHOR_NAMES: [&str; 5] = ["MARSHALL", "NEWPORT", "JACKSON", "FAIRFIELD", "HILLSBORO"];
 
-/// Countries, with the codes that the weather service uses; the United States come first.
+/// Countries, with the codes that the weather service uses; the United States comes first.
 pub(super) const COUNTRIES: [StationCountry; 40] = [
     StationCountry::new(["US", "United"], [39, -98, 5, 300], 440),
     StationCountry::new(["AS", "Australia"], [-30, 140, 12, 250], 130),

@@ -1,9 +1,9 @@
 //! `nyc_taxis`: taxi rides in New York in 2015, seven in yellow cabs for each one in a green cab.
 //!
-//! Whatever the number of documents, rides are spread over the whole year, so that the track's ranges (days of January,
-//! January and February, nine months, the year) and histograms contain documents. Total amounts from 5 to 15 are the
-//! most frequent; most rides at the flat rate to or from the airport (`rate_code_id` 2) cost more than 60. Only rides
-//! in green cabs have a `trip_type`. All codes are from the [`lookups`].
+//! Whatever the number of documents, rides are spread over the whole year, so that the track's ranges (a few days in
+//! January; January and February; nine months; the whole year) and histograms contain documents. Total amounts from 5
+//! to 15 are the most frequent; most rides at the flat rate to or from the airport (`rate_code_id` 2) cost more than
+//! 60. Only rides in green cabs have a `trip_type`. All codes are from the [`lookups`].
 
 pub(super) mod lookups;
 
