@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli.progress_text import ProgressEstimator
+from pacenote.provision.distributions.registry import DISTRIBUTIONS
 from support.file_server import FileServer, file_server
 
 
@@ -43,6 +44,13 @@ def track(tmp_path: Path, server: FileServer) -> Path:
         })
     )
     return folder
+
+
+@pytest.mark.parametrize("command", ["race", "download"])
+def test_the_help_names_the_distributions_that_can_be_started(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert f": {' or '.join(DISTRIBUTIONS)} (default" in " ".join(out.split())
 
 
 def test_only_the_data_of_the_challenge_is_downloaded(run, home, track, server):

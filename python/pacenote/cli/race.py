@@ -28,7 +28,7 @@ from pacenote.cli.track_options import (
 )
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.client_options import AdditionalCluster, TlsOptions
-from pacenote.model.engine import DEFAULT_DISTRIBUTION, ENGINE_APIS
+from pacenote.model.engine import DEFAULT_DISTRIBUTION
 from pacenote.model.pacing_options import DEFAULT_SPIN_US, PacingOptions
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -255,6 +255,9 @@ def _add_track_options(parser: Parser) -> None:
 
 
 def _add_cluster_options(parser: Parser) -> None:
+    # Imported here because other commands import this module, and this import takes 0.1 s.
+    from pacenote.provision.distributions.registry import DISTRIBUTIONS
+
     parser.add_argument(
         "--pipeline",
         help="from-distribution or benchmark-only (default: benchmark-only if --target-hosts is given "
@@ -263,7 +266,7 @@ def _add_cluster_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--distribution",
-        help=f"engine to install: {' or '.join(ENGINE_APIS)} (default: implied by the version, otherwise "
+        help=f"engine to install: {' or '.join(DISTRIBUTIONS)} (default: implied by the version, otherwise "
         f"{DEFAULT_DISTRIBUTION})",
     )
     parser.add_argument(
