@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.provision.distributions.registry import find_distribution
+from pacenote.provision.distributions.registry import DISTRIBUTIONS, find_distribution
 from pacenote.provision.engine_lock import EngineLock, find_lock, format_lock, parse_lock, save_lock
 
 
@@ -65,7 +65,8 @@ def test_a_damaged_lock_file_is_named(packaged: EngineLock, old: str, new: str) 
 
 
 def test_the_locks_of_default_versions_have_required_modules_and_checksums(tmp_path: Path) -> None:
-    for name in ("opensearch", "elasticsearch"):
+    assert DISTRIBUTIONS
+    for name in DISTRIBUTIONS:
         distribution = find_distribution(name, "")
         lock = find_lock(name, distribution.default_version, tmp_path)
         assert lock is not None

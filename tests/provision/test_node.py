@@ -113,8 +113,8 @@ def test_a_node_that_ends_during_startup_is_reported_with_the_cause(
 def test_a_node_that_is_not_healthy_in_time_is_reported(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
-    with pytest.raises(EngineError, match=r"not healthy after 1 s \(red\)"):
-        start_node(replace(spec, start_timeout_s=0.6), fake("red"), layout, tmp_path / "log")
+    with pytest.raises(EngineError, match=r"not healthy after 3 s \(red\)"):
+        start_node(replace(spec, start_timeout_s=3), fake("red"), layout, tmp_path / "log")
     assert nothing_left(layout)
 
 
