@@ -2,7 +2,8 @@
 //!
 //! The table is stored next to the data as `<file>.offset`, in Rally's text format: one `line;byteoffset` per row,
 //! where the offset is that of the first byte after that many lines. Pacenote adds a row for the total, which Rally
-//! ignores. A table written by Rally lacks that row, so the lines after its last row are counted when it is read.
+//! ignores and a table written by Rally lacks. The lines after the last full stride are counted when a table is read,
+//! and compared with that row.
 
 use std::ffi::OsString;
 use std::fs;
@@ -120,17 +121,15 @@ impl OffsetTable {
                 table.starts.push(start);
             }
         }
-        let tail = Self::scan(data.get(usize::try_from(start).ok()?..)?);
-        // There are too many lines after the last row: the table belongs to another, shorter file.
-        if tail.line_count >= STRIDE
-            || (!line.is_multiple_of(STRIDE) && tail.line_count > 0)
-            || !table.matches(start, data)
-        {
-            return None;
-        }
-        table.line_count = line + tail.line_count;
-        table.end_offset = start + tail.end_offset;
-        Some(table)
+        // The lines after the last full stride are counted, because the row for the total may belong to another file.
+        let last_start = table.starts.last().copied().unwrap_or(0);
+        let tail = Self::scan(data.get(usize::try_from(last_start).ok()?..)?);
+        table.line_count = table.starts.len() as u64 * STRIDE + tail.line_count;
+        table.end_offset = last_start + tail.end_offset;
+        let has_total = !line.is_multiple_of(STRIDE);
+        let wrong_total = has_total && (line, start) != (table.line_count, table.end_offset);
+        // With too many lines after the last row, the table belongs to another, shorter file.
+        (tail.line_count < STRIDE && !wrong_total && table.matches(last_start, data)).then_some(table)
     }
 
     /// Returns whether `counted_end` follows the end of a line, and whether the sampled strides between rows have the
@@ -290,13 +289,16 @@ mod tests {
         let table = OffsetTable::scan(&data);
         let (one, two) = (table.starts[0], table.starts[1]);
         for text in [
-            String::new(),                                                // too few rows
-            format!("50000;{one}\n"),                                     // a row is missing
-            format!("50000;{}\n100000;{two}\n", one + 1),                 // not at the start of a line
-            format!("50000;{}\n100000;{two}\n", nth_line(&data, 40_000)), // at the wrong line
-            format!("100000;{two}\n"),                                    // not a multiple of the stride
-            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),  // the total is not at the end
-            format!("50000;{two}\n100000;{one}\n"),                       // decreasing offsets
+            String::new(),                                                 // too few rows
+            format!("50000;{one}\n"),                                      // a row is missing
+            format!("50000;{}\n100000;{two}\n", one + 1),                  // not at the start of a line
+            format!("50000;{}\n100000;{two}\n", nth_line(&data, 40_000)),  // at the wrong line
+            format!("100000;{two}\n"),                                     // not a multiple of the stride
+            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),   // the total is not at the end
+            format!("50000;{one}\n100000;{two}\n110000;{}\n", data.len()), // the total is too small
+            format!("50000;{one}\n100000;{two}\n120001;{}\n", data.len()), // the total is too large
+            format!("40000;{}\n", data.len()),                             // there are no full strides
+            format!("50000;{two}\n100000;{one}\n"),                        // decreasing offsets
             "50000\n".to_owned(),
             format!("50000;{}\n", data.len() * 2),
         ] {

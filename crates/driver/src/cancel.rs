@@ -83,6 +83,15 @@ mod tests {
             let (ended, ()) =
                 tokio::join!(run_until_cancelled(long, &stop_notify, || cancelled.get()), cancel);
             assert!(ended.is_none());
+            // A notification just after the check, before anything waits for it, is not missed.
+            let checked = Cell::new(false);
+            let cancelled_after_the_check = || {
+                let was_checked = checked.replace(true);
+                stop_notify.notify_waiters();
+                was_checked
+            };
+            let long = tokio::time::sleep(Duration::from_mins(1));
+            assert!(run_until_cancelled(long, &stop_notify, cancelled_after_the_check).await.is_none());
             assert_eq!(run_until_cancelled(async { 7 }, &stop_notify, || false).await, Some(7));
         });
     }

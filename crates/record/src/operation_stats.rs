@@ -178,7 +178,8 @@ impl OperationStats {
         if window.contains(sample) {
             self.counts.window_weight += sample.result.weight;
         }
-        if let Some(lateness) = &mut self.lateness {
+        // The failure of a source has no due time and so no lateness.
+        if let Some(lateness) = self.lateness.as_mut().filter(|_| sample.times.paced) {
             lateness.record(sample.times.lateness_ns());
         }
         if !sample.is_success() {

@@ -323,6 +323,22 @@ fn operations_that_were_due_before_a_client_was_free_have_waited() {
 }
 
 #[test]
+fn an_operation_without_a_due_time_has_no_lateness() {
+    let mut race = Race::new(TaskInfo { paced: true, ..info() }, 1);
+    let mut recorder = race.recorder(true);
+    for number in 0..10 {
+        let sent = number * 100 * MS;
+        record(&mut recorder, paced(sent, 0, sample(sent + 5 * MS, sent + 20 * MS)));
+    }
+    // The source of the task fails.
+    record(&mut recorder, failing(ErrorClass::Plugin, 0, sample(2 * SECOND, 2 * SECOND)));
+    end(&mut recorder, EndedBy::Source, 11);
+    let lateness = race.result().lateness.unwrap();
+    assert_eq!(lateness.count, 10);
+    assert!((lateness.min_ms - 5.0).abs() < 1e-9, "{lateness:?}");
+}
+
+#[test]
 fn failures_have_their_own_histogram_and_reasons() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);

@@ -25,6 +25,9 @@ pub struct ConnectionPool {
     idle: RefCell<Vec<Box<PooledConnection>>>,
     /// Whether a connection has been reopened since any of them was last used.
     reopened_idle: Cell<bool>,
+    /// While [`ConnectionPool::reconnect`] reopens a connection, the number of its reconnects that are not counted yet.
+    /// `None` as soon as a request that could not wait has opened a connection in its place.
+    reopening: Cell<Option<u32>>,
 }
 
 /// The host of a cluster that a client uses.
@@ -52,6 +55,7 @@ impl ConnectionPool {
             assignment,
             idle: RefCell::default(),
             reopened_idle: Cell::new(false),
+            reopening: Cell::new(None),
         }
     }
 
@@ -81,13 +85,17 @@ impl ConnectionPool {
             && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.must_reopen())
     }
 
-    /// Reopens the idle connection, outside any measured time. The reconnect is counted in the next request.
+    /// Reopens the idle connection, outside any measured time. The reconnect is counted in the next request. If a
+    /// request is due in the meantime, it opens a connection itself, which replaces this one.
     pub async fn reconnect(&self, deadline: Instant) -> Result<(), ConnectError> {
         let mut connection = self.acquire();
+        self.reopening.set(Some(connection.uncounted_reconnects));
         let reconnects = connection.ensure_open(deadline).await;
-        connection.uncounted_reconnects += reconnects.as_ref().copied().unwrap_or(0);
-        self.release(connection);
-        self.reopened_idle.set(true);
+        if self.reopening.take().is_some() {
+            connection.uncounted_reconnects += reconnects.as_ref().copied().unwrap_or(0);
+            self.release(connection);
+            self.reopened_idle.set(true);
+        }
         reconnects.map(drop)
     }
 
@@ -96,9 +104,20 @@ impl ConnectionPool {
     pub fn acquire(&self) -> Box<PooledConnection> {
         self.reopened_idle.set(false);
         let idle = self.idle.borrow_mut().pop();
-        idle.unwrap_or_else(|| {
-            Box::new(PooledConnection::new(Arc::clone(&self.endpoint), self.assignment.client_number_on_host))
-        })
+        idle.unwrap_or_else(|| self.new_connection())
+    }
+
+    /// Creates a connection that is not connected yet. It replaces the one that is being reopened, if there is one, so
+    /// that opening it counts as a reconnect.
+    #[cold]
+    fn new_connection(&self) -> Box<PooledConnection> {
+        let client_number_on_host = self.assignment.client_number_on_host;
+        let mut connection = PooledConnection::new(Arc::clone(&self.endpoint), client_number_on_host);
+        if let Some(uncounted_reconnects) = self.reopening.take() {
+            connection.was_open = true;
+            connection.uncounted_reconnects = uncounted_reconnects;
+        }
+        Box::new(connection)
     }
 
     /// Returns a connection to the pool.
@@ -263,6 +282,30 @@ mod tests {
         while !pool.needs_reconnect() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+    }
+
+    #[test]
+    fn a_request_that_is_due_while_the_connection_is_reopened_replaces_it_and_counts_the_reconnect() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::plain(vec![listener.local_addr().unwrap()]);
+        let endpoints: Endpoints = Arc::from([Arc::new(endpoint)]);
+        runtime.block_on(async {
+            let pool = ConnectionPool::for_client(&endpoints, 0);
+            pool.ensure_connected(soon()).await.unwrap();
+            drop(listener.accept().unwrap());
+            await_close(&pool).await;
+            let request = async {
+                let mut connection = pool.acquire();
+                let reconnects = connection.ensure_open(soon()).await.unwrap();
+                pool.release(connection);
+                reconnects
+            };
+            let (reopened, reconnects) = tokio::join!(pool.reconnect(soon()), request);
+            reopened.unwrap();
+            assert_eq!((reconnects, pool.idle.borrow().len()), (1, 1));
+            assert_eq!(pool.acquire().uncounted_reconnects, 0, "the reconnect is counted once");
+        });
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pacenote_plan::{ClientAllocation, OnError, Plan, PlannedTask, TaskAllocation, TaskPacing};
 use pacenote_record::{EndedBy, RecordError, RecordSender, Recorder, ServiceTimeTotals, TaskRecording};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::cancel::{Cancellation, run_until_cancelled};
 use crate::error::DriveError;
@@ -103,6 +103,16 @@ struct ClientState {
     timer: Timer,
     /// Its tasks in the step, one after another.
     tasks: Vec<AssignedTask<SourceOperations>>,
+}
+
+/// An event for a worker while its clients run.
+enum StepEvent {
+    /// A client has ended or, if `None`, all of them have.
+    ClientEnded(Option<Result<(u32, Rc<ConnectionPool>), JoinError>>),
+    /// The recorder must deliver what it has recorded.
+    FlushDue,
+    /// Idle connections must be checked.
+    IdleCheckDue,
 }
 
 /// The connections of each client, by the client's number in the race. They are kept from step to step.
@@ -229,6 +239,29 @@ impl Worker {
         Ok(ready)
     }
 
+    /// Starts the clients of a step. Each returns its number and its connections.
+    fn spawn_clients(
+        &self,
+        step: &Arc<StepState>,
+        recorder: &Rc<RefCell<Recorder>>,
+        clients: Vec<ClientState>,
+    ) -> JoinSet<(u32, Rc<ConnectionPool>)> {
+        let race_state = &self.context.race_state;
+        let stop_notify = race_state.stop_notify(self.share.worker_index);
+        let mut running = JoinSet::new();
+        for mut client in clients {
+            let (step, race_state) = (Arc::clone(step), Arc::clone(race_state));
+            let (recorder, stop_notify) = (Rc::clone(recorder), Arc::clone(&stop_notify));
+            running.spawn_local(async move {
+                let cancellation =
+                    Cancellation { step: &step, race_state: &race_state, stop_notify: &stop_notify };
+                run_tasks(&mut client.timer, &mut client.tasks, &recorder, cancellation).await;
+                (client.race_client, client.pool)
+            });
+        }
+        running
+    }
+
     async fn run_step(
         &self,
         step: &Arc<StepState>,
@@ -239,37 +272,34 @@ impl Worker {
         let race_state = &self.context.race_state;
         let recorder = Rc::new(recorder);
         let stop_notify = race_state.stop_notify(self.share.worker_index);
-        let mut running = JoinSet::new();
+        let abandoned = || race_state.stop_level() == StopLevel::Abandon;
         let mut reconnecting = JoinSet::new();
         let client_pools: Vec<Rc<ConnectionPool>> =
             clients.iter().map(|client| Rc::clone(&client.pool)).collect();
-        for mut client in clients {
-            let (step, race_state) = (Arc::clone(step), Arc::clone(race_state));
-            let (recorder, stop_notify) = (Rc::clone(&recorder), Arc::clone(&stop_notify));
-            running.spawn_local(async move {
-                let cancellation =
-                    Cancellation { step: &step, race_state: &race_state, stop_notify: &stop_notify };
-                run_tasks(&mut client.timer, &mut client.tasks, &recorder, cancellation).await;
-                (client.race_client, client.pool)
-            });
-        }
+        let mut running = self.spawn_clients(step, &recorder, clients);
         let mut flush_ticks = tokio::time::interval(Duration::from_secs(1));
         let mut idle_checks = tokio::time::interval(IDLE_CHECK);
         loop {
-            let woken = stop_notify.notified();
-            tokio::select! {
-                biased;
-                joined = running.join_next() => match joined {
-                    None => break,
-                    Some(Ok((race_client, pool))) => drop(pools.insert(race_client, pool)),
-                    Some(Err(error)) => race_state.abort(format!("a client of the driver ended unexpectedly: {error}")),
-                },
-                _ = flush_ticks.tick() => recorder.borrow_mut().flush(),
-                _ = idle_checks.tick() => self.reconnect_idle(&client_pools, step, &mut reconnecting),
-                () = woken => {}
-            }
-            if race_state.stop_level() == StopLevel::Abandon {
-                break;
+            let next_event = async {
+                tokio::select! {
+                    biased;
+                    joined = running.join_next() => StepEvent::ClientEnded(joined),
+                    _ = flush_ticks.tick() => StepEvent::FlushDue,
+                    _ = idle_checks.tick() => StepEvent::IdleCheckDue,
+                }
+            };
+            match run_until_cancelled(next_event, &stop_notify, abandoned).await {
+                None | Some(StepEvent::ClientEnded(None)) => break,
+                Some(StepEvent::ClientEnded(Some(Ok((race_client, pool))))) => {
+                    pools.insert(race_client, pool);
+                }
+                Some(StepEvent::ClientEnded(Some(Err(error)))) => {
+                    race_state.abort(format!("a client of the driver ended unexpectedly: {error}"));
+                }
+                Some(StepEvent::FlushDue) => recorder.borrow_mut().flush(),
+                Some(StepEvent::IdleCheckDue) => {
+                    self.reconnect_idle(&client_pools, step, &mut reconnecting);
+                }
             }
         }
         // Clients that are still running are dropped together with their requests, which remain unanswered.

@@ -151,9 +151,7 @@ impl SamplesFile {
     ///
     /// An error if a file cannot be written.
     pub fn close(mut self, catalog: &Catalog) -> Result<u64, RecordError> {
-        if self.intact {
-            self.flush(catalog)?;
-        }
+        let flushed = if self.intact { self.flush(catalog) } else { Ok(()) };
         let Self { folder, writer, rows_written, intact, .. } = self;
         // Dropping the writer does not write anything.
         let close = |writer: SerializedFileWriter<File>| writer.close().is_ok();
@@ -162,7 +160,8 @@ impl SamplesFile {
             fs::remove_file(&path).map_err(|source| RecordError::file(&path, source))?;
             return Ok(rows_written);
         }
-        complete_samples(&folder).map(|rows| rows.unwrap_or(rows_written))
+        let rows = complete_samples(&folder).map(|rows| rows.unwrap_or(rows_written))?;
+        flushed.map(|()| rows)
     }
 }
 
@@ -361,5 +360,73 @@ impl Dictionary {
             indexes.push(u8::try_from(last).ok()?);
         }
         Some(Self { values, indexes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    use super::*;
+    use crate::catalog::TaskInfo;
+    use crate::sample::{ErrorClass, OperationTimes, SampleResult, SampleType, Traffic};
+
+    fn catalog() -> Catalog {
+        let task = TaskInfo {
+            name: "index".into(),
+            operation: "index".into(),
+            operation_type: "bulk".into(),
+            unit: "docs".into(),
+            clients: 1,
+            paced: false,
+            open_loop: false,
+            warmup_ns: None,
+            end_ns: None,
+            interval_ns: None,
+            planned_operations: None,
+        };
+        Catalog { tasks: vec![task], sub_operations: Vec::new() }
+    }
+
+    fn sample() -> Sample {
+        Sample {
+            task_index: 0,
+            sub_operation: None,
+            client_number: 0,
+            sample_type: SampleType::Measured,
+            times: OperationTimes {
+                paced: false,
+                due_ns: 0,
+                free_since_ns: 0,
+                first_sent_ns: 0,
+                service_start_ns: 0,
+                done_ns: 1,
+                processing_ns: 1,
+            },
+            result: SampleResult {
+                error_class: ErrorClass::None,
+                status: 200,
+                retries: 0,
+                weight: 1,
+                failed_weight: 0,
+                took_ms: 1,
+            },
+            traffic: Traffic::default(),
+        }
+    }
+
+    #[test]
+    fn the_file_is_completed_although_its_last_row_group_cannot_be_written() {
+        let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
+        let mut file = SamplesFile::create(folder.path()).unwrap();
+        file.append(&[sample(); 10], &catalog).unwrap();
+        file.flush(&catalog).unwrap();
+        // Every write to this device fails as if the disk were full.
+        file.row_group_index = File::options().write(true).open("/dev/full").unwrap();
+        file.append(&[sample(); 5], &catalog).unwrap();
+        assert!(file.close(&catalog).is_err(), "five samples are not in the file");
+        let reader = SerializedFileReader::try_from(folder.path().join(PARQUET).as_path()).unwrap();
+        assert_eq!(reader.metadata().file_metadata().num_rows(), 10);
+        assert!(!folder.path().join(ROW_GROUP_INDEX).exists());
     }
 }
