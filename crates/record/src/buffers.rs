@@ -175,8 +175,12 @@ mod tests {
             assert_eq!(waiting.len(), MAX_WAITING_BUFFERS + recorders);
             pool.release(waiting.remove(0));
             assert!(pool.try_replace().is_some() && pool.try_replace().is_none());
-            filling.into_iter().for_each(|buffer| pool.remove_recorder(buffer));
-            waiting.into_iter().for_each(|buffer| pool.release(buffer));
+            for buffer in filling {
+                pool.remove_recorder(buffer);
+            }
+            for buffer in waiting {
+                pool.release(buffer);
+            }
             assert!(pool.try_replace().is_some(), "{recorders} recorders");
         }
     }

@@ -2,150 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod support;
+
 use std::fs;
 use std::io::Write;
-use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 
 use pacenote_record::{
-    BufferPool, ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes,
+    BufferPool, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes,
     RecordSender, Recorder, RetentionPolicy, Sample, SampleResult, SampleType, SubOperationName, TaskInfo,
-    TaskRecording, TaskResult, Traffic, recover_series,
+    TaskRecording, Traffic, recover_series,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::Row;
-
-const MS: u64 = 1_000_000;
-const SECOND: u64 = 1000 * MS;
-
-fn info() -> TaskInfo {
-    TaskInfo {
-        name: "index".into(),
-        operation: "index-append".into(),
-        operation_type: "bulk".into(),
-        unit: "docs".into(),
-        clients: 2,
-        paced: false,
-        open_loop: false,
-        warmup_ns: None,
-        end_ns: None,
-        interval_ns: None,
-        planned_operations: None,
-    }
-}
-
-fn sample(service_start_ns: u64, done_ns: u64) -> Sample {
-    Sample {
-        task_index: 0,
-        sub_operation: None,
-        client_number: 1,
-        sample_type: SampleType::Measured,
-        times: OperationTimes {
-            paced: false,
-            due_ns: service_start_ns,
-            free_since_ns: 0,
-            first_sent_ns: service_start_ns,
-            service_start_ns,
-            done_ns,
-            processing_ns: done_ns - service_start_ns,
-        },
-        result: SampleResult {
-            error_class: ErrorClass::None,
-            status: 200,
-            retries: 0,
-            weight: 10,
-            failed_weight: 0,
-            took_ms: 3,
-        },
-        traffic: Traffic {
-            requests: 1,
-            reconnects: 1,
-            bytes_out: 100,
-            bytes_in: 50,
-            content_out: 400,
-            content_in: 20,
-        },
-    }
-}
-
-/// Returns a sample whose operation was due before it was sent.
-fn paced(due_ns: u64, free_since_ns: u64, sample: Sample) -> Sample {
-    Sample { times: OperationTimes { paced: true, due_ns, free_since_ns, ..sample.times }, ..sample }
-}
-
-fn weighing(weight: u64, sample: Sample) -> Sample {
-    Sample { result: SampleResult { weight, ..sample.result }, ..sample }
-}
-
-fn failing(error_class: ErrorClass, failed_weight: u64, sample: Sample) -> Sample {
-    let result = SampleResult { error_class, weight: 0, failed_weight, ..sample.result };
-    Sample { result, ..sample }
-}
-
-/// Begins an operation and records its end.
-fn record(recorder: &mut Recorder, sample: Sample) {
-    recorder.begin_operation(sample.task_index);
-    recorder.record(sample, []);
-}
-
-/// Ends the task for the recorder's only client, whose schedule admitted `admitted` operations.
-fn end(recorder: &mut Recorder, ended_by: EndedBy, admitted: u64) {
-    recorder.end_client(ClientEnd { task_index: 0, ended_by, admitted, task_began_ns: 0 });
-}
-
-struct Race {
-    sender: RecordSender,
-    inbox: Receiver<Delivery>,
-    collector: Collector,
-    folder: tempfile::TempDir,
-}
-
-impl Race {
-    fn new(info: TaskInfo, worker_count: u32) -> Self {
-        Self::keeping(info, worker_count, RetentionPolicy::All)
-    }
-
-    fn keeping(info: TaskInfo, worker_count: u32, policy: RetentionPolicy) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let collector = Collector::new(folder.path(), vec![info]).unwrap();
-        let (channel, inbox) = channel();
-        let sender = RecordSender::new(channel, policy);
-        sender.send(Delivery::Begin { task_index: 0, worker_count, step_began_ns: 0 });
-        Self { sender, inbox, collector, folder }
-    }
-
-    fn recorder(&self, paced: bool) -> Recorder {
-        self.recorder_of(paced, MeasuredWindow::Operations)
-    }
-
-    fn recorder_of(&self, paced: bool, measured_window: MeasuredWindow) -> Recorder {
-        let mut recorder = Recorder::new(self.sender.clone());
-        recorder.add_client(TaskRecording { task_index: 0, paced, measured_window }).unwrap();
-        recorder
-    }
-
-    /// Passes everything that the recorders have delivered to the collector.
-    fn collect(&mut self) -> Option<TaskResult> {
-        let mut finished = None;
-        while let Ok(delivery) = self.inbox.try_recv() {
-            finished = finished.or(self.collector.receive(delivery, self.sender.buffers()).unwrap());
-        }
-        finished.map(|finished| finished.result)
-    }
-
-    /// Returns the result of the task, and checks that its counts add up.
-    fn result(&mut self) -> TaskResult {
-        let result = self.collect().expect("the task has not ended");
-        assert!(self.collector.contradictions().is_empty(), "{:?}", self.collector.contradictions());
-        result
-    }
-}
-
-fn rows(path: &Path) -> Vec<Row> {
-    let reader = SerializedFileReader::try_from(path).unwrap();
-    reader.get_row_iter(None).unwrap().map(Result::unwrap).collect()
-}
+use support::{MS, Race, SECOND, end, failing, info, paced, record, rows, sample, weighing};
 
 #[test]
 fn the_data_of_two_workers_is_one_result_and_every_sample_is_on_disk() {
@@ -563,7 +433,9 @@ fn no_sample_is_lost_because_there_are_many_workers() {
             assert!(race.collect().is_none());
             wait_for_writer(&race);
         }
-        recorders.iter_mut().for_each(|recorder| end(recorder, EndedBy::Iterations, 3));
+        for recorder in &mut recorders {
+            end(recorder, EndedBy::Iterations, 3);
+        }
         drop(recorders);
         let samples = race.result().samples;
         assert_eq!((samples.kept, samples.lost), (3 * u64::from(workers), 0), "{workers} workers");

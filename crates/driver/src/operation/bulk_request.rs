@@ -138,3 +138,41 @@ impl Attempt {
         Self { outcome, resendable_positions: Vec::new() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pacenote_plan::Target;
+    use serde_json::json;
+
+    use super::super::context::Destination;
+    use super::super::prepared::RequestSpec;
+    use super::*;
+    use crate::transport::pool::ConnectionPool;
+    use crate::transport::{Endpoint, Endpoints};
+
+    #[test]
+    fn all_documents_of_a_bulk_that_cannot_be_compressed_fail() {
+        let target: Target = serde_json::from_value(json!({
+            "hosts": [{"scheme": "http", "host": "127.0.0.1", "port": 9200, "path": "", "proxy": null}],
+            "headers": [], "timeout_ms": 5000, "compress": true,
+            "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
+                    "verify_host": true, "server_name": null}
+        }))
+        .unwrap();
+        let to = Destination { target: &target, host_index: 0, task_name: "index" };
+        let spec =
+            RequestSpec { method: "POST", path: "/_bulk", headers: [].iter(), has_body: true, timeout: None };
+        let request = PreparedRequest::new(spec, Vec::new(), to).unwrap();
+        let mut bulk = BulkRequest::new(request, 7, 0);
+        bulk.compression_error = Some("out of memory".into());
+        let endpoints: Endpoints = Arc::from([Arc::new(Endpoint::plain(Vec::new()))]);
+        let mut connection = ConnectionPool::for_client(&endpoints, 0).acquire();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let outcome = runtime.block_on(bulk.send(&mut connection)).outcome;
+        let response = outcome.response;
+        assert_eq!((response.weight, response.failed_weight, outcome.traffic.requests), (0, 7, 0));
+        assert_eq!((response.error_class, response.failures.len()), (ErrorClass::Protocol, 1));
+    }
+}
