@@ -15,7 +15,7 @@ use pacenote_record::{
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use support::{MS, Race, SECOND, end, failing, info, paced, record, rows, sample, weighing};
+use support::{MS, Race, SECOND, end, failing, failure, info, paced, record, rows, sample, weighing};
 
 #[test]
 fn the_data_of_two_workers_is_one_result_and_every_sample_is_on_disk() {
@@ -291,14 +291,7 @@ fn sub_operations_are_recorded_separately_from_their_operation() {
             let failed = number >= 18 && name == "search";
             let error_class = if failed { ErrorClass::Timeout } else { ErrorClass::None };
             let result = SampleResult { error_class, ..within.result };
-            let reason = "late".into();
-            let failure = failed.then_some(Failure {
-                error_class,
-                status: 0,
-                error_type: String::new(),
-                reason,
-                count: 1,
-            });
+            let failure = failed.then(|| failure(error_class, "late"));
             let name = SubOperationName { operation: name, operation_type: "search" };
             recorder.record_sub_operation(name, Sample { result, ..within }, failure).unwrap();
         }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationTimes, RecordSender,
-    Recorder, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo, TaskRecording, TaskResult,
-    Traffic,
+    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes,
+    RecordSender, Recorder, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo, TaskRecording,
+    TaskResult, Traffic,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
@@ -142,4 +142,9 @@ impl Race {
 pub fn rows(path: &Path) -> Vec<Row> {
     let reader = SerializedFileReader::try_from(path).unwrap();
     reader.get_row_iter(None).unwrap().map(Result::unwrap).collect()
+}
+
+/// Returns a failure without status and error type.
+pub fn failure(error_class: ErrorClass, reason: &str) -> Failure {
+    Failure { error_class, status: 0, error_type: String::new(), reason: reason.to_owned(), count: 1 }
 }
