@@ -60,9 +60,9 @@ pub struct WorkerTaskEnd {
     pub task_index: u32,
     /// The reason with the highest precedence why its clients ended.
     pub ended_by: EndedBy,
-    /// Operations that the schedule planned for the clients, sent or not; `None` if clients were dropped before they
-    /// ended.
-    pub planned: Option<u64>,
+    /// Operations that the schedules of the clients admitted and that were not withdrawn, plus unsent ones; `None` if
+    /// clients were dropped before they ended.
+    pub scheduled: Option<u64>,
     /// Operations that began.
     pub begun: u64,
     /// Operations that began but never received a response.

@@ -51,7 +51,7 @@ pub use failure::{Failure, FailureGroup, FailureGroups};
 pub use files::recover_series;
 pub use histogram::DurationHistogram;
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
-pub use recorder::{ClientEnd, Recorder, ServiceTimeTotals, TaskRecording};
+pub use recorder::{ClientEnd, Recorder, RecordingSettings, ServiceTimeTotals};
 pub use result::{
     DurationSummary, EndedBy, OperationTotals, Percentile, SampleCounts, SubOperationResult, TaskProgress,
     TaskResult, Throughput, WorkTotals,

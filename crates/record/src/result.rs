@@ -165,7 +165,7 @@ pub struct Percentile {
     pub supported: bool,
 }
 
-/// The outcomes of operations: `begun = succeeded + failed + unanswered`. A schedule planned `begun + unsent`.
+/// The outcomes of operations: `begun = succeeded + failed + unanswered`. `begun + unsent` operations were scheduled.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct OperationTotals {
     /// Operations that began.

@@ -73,9 +73,9 @@ pub struct Traffic {
     /// Bytes read from sockets, heads included.
     pub bytes_in: u64,
     /// Bytes of request bodies before compression.
-    pub content_out: u64,
+    pub body_out: u64,
     /// Bytes of response bodies after decompression.
-    pub content_in: u64,
+    pub body_in: u64,
 }
 
 impl Sample {
@@ -128,8 +128,8 @@ impl AddAssign for Traffic {
         self.reconnects += other.reconnects;
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
-        self.content_out += other.content_out;
-        self.content_in += other.content_in;
+        self.body_out += other.body_out;
+        self.body_in += other.body_in;
     }
 }
 

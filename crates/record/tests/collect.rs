@@ -10,8 +10,8 @@ use std::sync::mpsc::channel;
 
 use pacenote_record::{
     BufferPool, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes,
-    RecordSender, Recorder, RetentionPolicy, Sample, SampleResult, SampleType, SubOperationName, TaskInfo,
-    TaskRecording, Traffic, recover_series,
+    RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult, SampleType,
+    SubOperationName, TaskInfo, Traffic, recover_series,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -472,7 +472,7 @@ fn a_full_disk_stops_writing_and_keeps_what_was_written() {
         sender.send(Delivery::Begin { task_index: 0, worker_count: 1, step_began_ns: 0 });
         let mut recorder = Recorder::new(sender.clone());
         recorder
-            .add_client(TaskRecording {
+            .add_client(RecordingSettings {
                 task_index: 0,
                 paced: false,
                 measured_window: MeasuredWindow::Operations,

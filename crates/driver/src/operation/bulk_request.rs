@@ -7,7 +7,7 @@ use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
 use crate::response::bulk::check_bulk_response;
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 use crate::transport::pool::{PooledConnection, ResponseView};
 
 /// A bulk request and the number of its documents.
@@ -113,7 +113,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 }
 
 impl BulkCheck {
-    fn check(&mut self, response: ResponseView<'_>) -> ResponseOutcome {
+    fn check(&mut self, response: ResponseView<'_>) -> OperationResult {
         let ResponseView { status, body } = response;
         let rejected = self.may_resend.then_some(&mut self.resendable_positions);
         check_bulk_response(status, body, self.document_count, rejected)
@@ -121,10 +121,10 @@ impl BulkCheck {
 
     /// Returns the attempt whose response was checked.
     fn into_attempt(self, mut outcome: OperationOutcome) -> Attempt {
-        let response = &mut outcome.response;
-        if !response.is_success() && response.error_class != ErrorClass::BulkItem {
+        let result = &mut outcome.result;
+        if !result.is_success() && result.error_class != ErrorClass::BulkItem {
             // Without a result for each document, it is unknown whether any of them was indexed.
-            (response.weight, response.failed_weight) = (0, self.document_count);
+            (result.weight, result.failed_weight) = (0, self.document_count);
         }
         Attempt { outcome, resendable_positions: self.resendable_positions }
     }
@@ -134,7 +134,7 @@ impl Attempt {
     /// Creates an attempt that was not sent, so none of its documents was indexed.
     fn unsendable(reason: String, document_count: u64) -> Self {
         let mut outcome = OperationOutcome::unsendable(reason);
-        outcome.response.failed_weight = document_count;
+        outcome.result.failed_weight = document_count;
         Self { outcome, resendable_positions: Vec::new() }
     }
 }
@@ -171,8 +171,8 @@ mod tests {
         let mut connection = ConnectionPool::for_client(&endpoints, 0).acquire();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let outcome = runtime.block_on(bulk.send(&mut connection)).outcome;
-        let response = outcome.response;
-        assert_eq!((response.weight, response.failed_weight, outcome.traffic.requests), (0, 7, 0));
-        assert_eq!((response.error_class, response.failures.len()), (ErrorClass::Protocol, 1));
+        let result = outcome.result;
+        assert_eq!((result.weight, result.failed_weight, outcome.traffic.requests), (0, 7, 0));
+        assert_eq!((result.error_class, result.failures.len()), (ErrorClass::Protocol, 1));
     }
 }

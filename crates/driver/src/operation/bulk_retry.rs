@@ -4,7 +4,7 @@ use pacenote_record::ErrorClass;
 
 use crate::operation::outcome::OperationOutcome;
 use crate::response::bulk::TOO_MANY_REQUESTS;
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 
 /// Returns the documents at these ascending positions, with their action lines: two lines each.
 pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
@@ -23,9 +23,9 @@ pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
 
 /// Returns the outcome of an attempt without `resent` rejected documents, which the next attempt sends again.
 pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationOutcome {
-    let response = &mut outcome.response;
-    response.failed_weight = response.failed_weight.saturating_sub(resent);
-    response.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
+    let result = &mut outcome.result;
+    result.failed_weight = result.failed_weight.saturating_sub(resent);
+    result.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
     outcome
 }
 
@@ -34,7 +34,7 @@ pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationO
 /// reports. The service time begins with the first attempt, because its other documents belong to the operation as
 /// well, and ends with the last attempt that was sent.
 pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> OperationOutcome {
-    let (before, last) = (earlier.response, attempt.response);
+    let (before, last) = (earlier.result, attempt.result);
     let took_ms = match (before.took_ms, last.took_ms) {
         (Some(before), Some(last)) => Some(before + last),
         (before, last) => before.or(last),
@@ -44,7 +44,7 @@ pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> Oper
     } else {
         last.error_class
     };
-    let response = ResponseOutcome {
+    let result = OperationResult {
         error_class,
         weight: before.weight + last.weight,
         failed_weight: before.failed_weight + last.failed_weight,
@@ -55,12 +55,12 @@ pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> Oper
     if attempt.traffic.requests == 0 {
         // Nothing was sent, so the operation was done with the last byte of the previous response.
         let traffic = earlier.traffic + attempt.traffic;
-        return OperationOutcome { response, retries, traffic, ..earlier };
+        return OperationOutcome { result, retries, traffic, ..earlier };
     }
     OperationOutcome {
         first_sent: earlier.first_sent,
         service_start: earlier.service_start,
-        response,
+        result,
         retries,
         traffic: earlier.traffic + attempt.traffic,
         ..attempt
@@ -91,14 +91,14 @@ mod tests {
             count,
         };
         let failures = vec![failure(429, 5), failure(400, 1), failure(429, 2), failure(0, 1)];
-        let response = ResponseOutcome {
+        let result = OperationResult {
             error_class: ErrorClass::BulkItem,
             weight: 1,
             failed_weight: 9,
             took_ms: Some(2),
             failures,
         };
-        let left = subtract_resent(OperationOutcome { response, ..OperationOutcome::nothing() }, 7).response;
+        let left = subtract_resent(OperationOutcome { result, ..OperationOutcome::nothing() }, 7).result;
         assert_eq!((left.weight, left.failed_weight), (1, 2));
         assert_eq!(left.failures.iter().map(|failure| failure.count).collect::<Vec<_>>(), [1, 1]);
     }
@@ -126,6 +126,6 @@ mod tests {
         std::thread::sleep(Duration::from_millis(1));
         let both = add_attempt(first, OperationOutcome::unsendable("no".into()));
         assert_eq!((both.done, both.freed, both.status, both.traffic), (done, done, 200, traffic));
-        assert_eq!(both.response.error_class, ErrorClass::Protocol);
+        assert_eq!(both.result.error_class, ErrorClass::Protocol);
     }
 }

@@ -18,7 +18,7 @@ use super::paging::Paginator;
 use super::request::CheckedRequest;
 use super::wait::{execute_sleep, sleep_or_cancel};
 use crate::error::DriveError;
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 
 /// Calls that are made one after another, and their retry policy.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ enum EarlyEnd {
     /// The race or the step has ended.
     Cancelled,
     /// An operation failed.
-    Failed { response: ResponseOutcome, status: u16 },
+    Failed { result: OperationResult, status: u16 },
 }
 
 type StreamFuture<'a> = Pin<Box<dyn Future<Output = Result<(), EarlyEnd>> + 'a>>;
@@ -107,7 +107,7 @@ impl PreparedCallList {
     }
 
     fn may_retry(&self, outcome: &OperationOutcome) -> bool {
-        match outcome.response.error_class {
+        match outcome.result.error_class {
             ErrorClass::Connect | ErrorClass::Tls | ErrorClass::Reset | ErrorClass::Timeout => {
                 self.retry.on_timeout
             }
@@ -122,7 +122,7 @@ impl PreparedCallList {
         let mut whole: Option<OperationOutcome> = None;
         for call in &mut self.calls {
             let outcome = call.execute(execution).await?;
-            let failed = !outcome.response.is_success();
+            let failed = !outcome.result.is_success();
             whole = Some(match whole {
                 None => outcome,
                 Some(before) => before.followed_by(outcome),
@@ -203,13 +203,13 @@ impl PreparedComposite {
             execution.traffic.take_completed();
         }
         let ended = run_elements(&mut self.elements, &within).await;
-        let (response, status) = match ended {
-            Ok(()) => (ResponseOutcome::success(1), None),
-            Err(EarlyEnd::Failed { response, status }) => (response, Some(status)),
+        let (result, status) = match ended {
+            Ok(()) => (OperationResult::success(1), None),
+            Err(EarlyEnd::Failed { result, status }) => (result, Some(status)),
             Err(EarlyEnd::Cancelled) => return None,
         };
         let mut whole = spanning(&execution.sub_operations.borrow()[earlier..]);
-        whole.response = response;
+        whole.result = result;
         whole.status = status.unwrap_or(whole.status);
         if !execution.nested {
             whole.traffic = execution.traffic.take_completed();
@@ -294,9 +294,9 @@ async fn join_streams(mut streams: Vec<StreamFuture<'_>>) -> Result<(), EarlyEnd
 impl PreparedSubOperation {
     async fn execute(&mut self, execution: &Execution<'_>) -> Result<(), EarlyEnd> {
         let outcome = self.calls.execute(execution).await.ok_or(EarlyEnd::Cancelled)?;
-        let response = &outcome.response;
-        let failed = (!response.is_success()).then(|| EarlyEnd::Failed {
-            response: ResponseOutcome { failed_weight: 0, weight: 0, took_ms: None, ..response.clone() },
+        let result = &outcome.result;
+        let failed = (!result.is_success()).then(|| EarlyEnd::Failed {
+            result: OperationResult { failed_weight: 0, weight: 0, took_ms: None, ..result.clone() },
             status: outcome.status,
         });
         if !self.is_composite {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use pacenote_record::{ErrorClass, Traffic};
 
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 use crate::transport::ConnectError;
 use crate::transport::http::ExchangeError;
 use crate::transport::pool::{Exchange, RequestError};
@@ -25,7 +25,7 @@ pub struct OperationOutcome {
     /// it has been timed.
     pub freed: Instant,
     /// Whether the operation succeeded, and how much work it did.
-    pub response: ResponseOutcome,
+    pub result: OperationResult,
     /// HTTP status of the last response, or 0 if there was none.
     pub status: u16,
     /// Number of attempts after the first.
@@ -57,13 +57,13 @@ pub struct Label {
 impl OperationOutcome {
     /// Returns this outcome without the work that was done.
     pub fn without_work(mut self) -> Self {
-        self.response.weight = 0;
+        self.result.weight = 0;
         self
     }
 
     /// Returns the outcome of an operation whose request could not be created.
     pub fn unsendable(reason: String) -> Self {
-        Self { response: ResponseOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
+        Self { result: OperationResult::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
     }
 
     /// Returns the outcome of an operation that sends no request: a success without work.
@@ -74,7 +74,7 @@ impl OperationOutcome {
             service_start: now,
             done: now,
             freed: now,
-            response: ResponseOutcome::success(0),
+            result: OperationResult::success(0),
             status: 0,
             retries: 0,
             traffic: Traffic::default(),
@@ -85,15 +85,15 @@ impl OperationOutcome {
     /// Returns the combined outcome of this call and the next one of the same operation. Only `after` determines
     /// whether the operation succeeded, because the earlier responses to a poll are not failures.
     pub fn followed_by(self, after: Self) -> Self {
-        let mut response = after.response;
-        response.weight += self.response.weight;
-        response.failed_weight += self.response.failed_weight;
+        let mut result = after.result;
+        result.weight += self.result.weight;
+        result.failed_weight += self.result.failed_weight;
         let mut sub_operations = self.sub_operations;
         sub_operations.extend(after.sub_operations);
         Self {
             first_sent: self.first_sent,
             service_start: self.service_start,
-            response,
+            result,
             traffic: self.traffic + after.traffic,
             sub_operations,
             ..after
@@ -101,16 +101,16 @@ impl OperationOutcome {
     }
 }
 
-impl From<Exchange<ResponseOutcome>> for OperationOutcome {
+impl From<Exchange<OperationResult>> for OperationOutcome {
     /// Returns the outcome of an operation that consists of one request.
-    fn from(exchange: Exchange<ResponseOutcome>) -> Self {
+    fn from(exchange: Exchange<OperationResult>) -> Self {
         let Exchange { sent, done, traffic, status, result } = exchange;
         Self {
             first_sent: sent,
             service_start: sent,
             done,
             freed: done,
-            response: result.unwrap_or_else(|error| failed_request(&error)),
+            result: result.unwrap_or_else(|error| failed_request(&error)),
             status,
             retries: 0,
             traffic,
@@ -120,17 +120,17 @@ impl From<Exchange<ResponseOutcome>> for OperationOutcome {
 }
 
 /// Returns the failure of a request that has no response.
-fn failed_request(error: &RequestError) -> ResponseOutcome {
+fn failed_request(error: &RequestError) -> OperationResult {
     let class = match error {
         RequestError::Connect(ConnectError::Tls(_)) => ErrorClass::Tls,
         RequestError::Connect(_) => ErrorClass::Connect,
         RequestError::Exchange(ExchangeError::Io(error)) if tls_error(error).is_some() => {
             let reason = format!("TLS: {error}");
-            return ResponseOutcome::failure(ErrorClass::Tls, reason);
+            return OperationResult::failure(ErrorClass::Tls, reason);
         }
         RequestError::Exchange(ExchangeError::Timeout(_)) => ErrorClass::Timeout,
         RequestError::Exchange(ExchangeError::Io(_) | ExchangeError::Closed) => ErrorClass::Reset,
         RequestError::Exchange(_) => ErrorClass::Protocol,
     };
-    ResponseOutcome::failure(class, error.to_string())
+    OperationResult::failure(class, error.to_string())
 }

@@ -12,7 +12,7 @@ use super::request::{CheckedRequest, RequestTemplate};
 use super::template::{BodyTemplate, Values};
 use crate::error::DriveError;
 use crate::response::json_scan::{Elements, Fields, field, first_value};
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 use crate::transport::pool::PooledConnection;
 
 /// A paged request, prepared for one host.
@@ -114,20 +114,20 @@ impl Paginator {
         self.point_in_time.clear();
         let FetchedPage { outcome: mut whole, mut has_more } =
             self.fetch(true, connection, execution).await?;
-        while has_more && self.max_pages.is_none_or(|most| whole.response.weight < u64::from(most)) {
+        while has_more && self.max_pages.is_none_or(|most| whole.result.weight < u64::from(most)) {
             let page = self.fetch(false, connection, execution).await?;
-            let took_ms = whole.response.took_ms.unwrap_or(0) + page.outcome.response.took_ms.unwrap_or(0);
+            let took_ms = whole.result.took_ms.unwrap_or(0) + page.outcome.result.took_ms.unwrap_or(0);
             whole = whole.followed_by(page.outcome);
-            whole.response.took_ms = Some(took_ms);
+            whole.result.took_ms = Some(took_ms);
             has_more = page.has_more;
         }
-        let (fetched, wanted) = (whole.response.weight, self.max_pages.map_or(0, u64::from));
-        if !whole.response.is_success() {
+        let (fetched, wanted) = (whole.result.weight, self.max_pages.map_or(0, u64::from));
+        if !whole.result.is_success() {
             whole = whole.without_work();
         } else if self.strict && fetched < wanted {
             let reason = format!("{fetched} of {wanted} pages were fetched; the result has no further page");
-            let failure = ResponseOutcome::failure(ErrorClass::Condition, reason).with_status(whole.status);
-            whole.response = failure.with_took(whole.response.took_ms);
+            let failure = OperationResult::failure(ErrorClass::Condition, reason).with_status(whole.status);
+            whole.result = failure.with_took(whole.result.took_ms);
         }
         self.close(&mut whole, connection, execution).await;
         Some(whole)
@@ -166,9 +166,9 @@ impl Paginator {
             let renewed = serde_json::from_slice(point_in_time).ok();
             execution.captures.borrow_mut().set(&placeholder.name, renewed);
         }
-        let good = seen && outcome.response.is_success();
+        let good = seen && outcome.result.is_success();
         if good {
-            outcome.response.weight = 1;
+            outcome.result.weight = 1;
         }
         Some(FetchedPage { outcome, has_more: good && full && !page_key.is_empty() })
     }

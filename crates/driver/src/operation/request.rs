@@ -15,7 +15,7 @@ use super::wait::sleep_or_cancel;
 use crate::error::DriveError;
 use crate::response::check::{check_response, failed_assertion, is_2xx};
 use crate::response::json_scan::{first_value, value_at_path};
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 use crate::transport::http::RequestHead;
 use crate::transport::pool::{PooledConnection, ResponseView};
 
@@ -195,7 +195,7 @@ impl RequestTemplate {
             execution.traffic.request_started();
             let outcome = self.request.send(connection, check).await;
             execution.traffic.request_ended(&outcome);
-            let unmet = outcome.response.error_class == ErrorClass::Condition;
+            let unmet = outcome.result.error_class == ErrorClass::Condition;
             let outcome = match so_far.take() {
                 None => outcome,
                 Some(before) => before.followed_by(outcome),
@@ -213,7 +213,7 @@ impl RequestTemplate {
         execution: &Execution<'_>,
     ) -> OperationOutcome {
         execution.traffic.request_started();
-        let outcome = self.request.send(connection, |_| ResponseOutcome::success(0)).await;
+        let outcome = self.request.send(connection, |_| OperationResult::success(0)).await;
         execution.traffic.request_ended(&outcome);
         outcome
     }
@@ -221,7 +221,7 @@ impl RequestTemplate {
 
 impl ResponsePolicy {
     /// Captures a value of a successful response, and returns the failure of the first assertion that does not hold.
-    fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<ResponseOutcome> {
+    fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<OperationResult> {
         if !self.inspects_body {
             return None;
         }

@@ -134,7 +134,7 @@ impl ClientChannel {
     }
 
     /// Returns whether a scheduler in Python determines when its operations are due.
-    pub fn is_scheduled(&self) -> bool {
+    pub fn has_scheduler(&self) -> bool {
         self.scheduled
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pacenote_record::ErrorClass;
 
 use crate::operation::outcome::OperationOutcome;
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 
 /// The reason recorded for a failure if the runner returned none.
 const UNSPECIFIED: &str = "the runner reported a failure without a reason";
@@ -97,20 +97,20 @@ impl RunnerFailure {
 
 impl RunnerResult {
     /// Converts the result to the outcome that is recorded for the operation.
-    pub(crate) fn outcome(&self) -> ResponseOutcome {
+    pub(crate) fn outcome(&self) -> OperationResult {
         if self.success {
-            return ResponseOutcome::success(self.weight);
+            return OperationResult::success(self.weight);
         }
         let outcome = match &self.failure {
             Some(failure) => {
                 let status = failure.status.unwrap_or(0);
-                ResponseOutcome::failure(failure.class, failure.reason.clone())
+                OperationResult::failure(failure.class, failure.reason.clone())
                     .with_status(status)
                     .with_error_type(&failure.error_type)
             }
-            None => ResponseOutcome::failure(ErrorClass::Condition, UNSPECIFIED.into()),
+            None => OperationResult::failure(ErrorClass::Condition, UNSPECIFIED.into()),
         };
-        ResponseOutcome { failed_weight: self.weight, ..outcome }
+        OperationResult { failed_weight: self.weight, ..outcome }
     }
 }
 
@@ -118,7 +118,7 @@ impl ExecutionResult {
     /// Creates the result of an operation. An outcome of `None` means that the operation was interrupted.
     pub(crate) fn new(outcome: Option<&OperationOutcome>) -> Self {
         let Some(outcome) = outcome else { return Self::interrupted() };
-        let result = &outcome.response;
+        let result = &outcome.result;
         let first = result.failures.first();
         let status = first.map_or(outcome.status, |failure| failure.status);
         let failure = (!result.is_success()).then(|| RunnerFailure {

@@ -22,7 +22,7 @@ use crate::python::preparation::Preparation;
 use crate::python::protocol::ExecutionResult;
 use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::RaceState;
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 use crate::step_state::StepState;
 use crate::task_client_id::TaskClientId;
 use crate::transport::pool::{ConnectionPool, ResponseView};
@@ -215,7 +215,7 @@ async fn request(
     let mut response = None;
     let keep_response = |ResponseView { status, body }: ResponseView<'_>| {
         response = Some((status, body.to_vec()));
-        ResponseOutcome::success(0)
+        OperationResult::success(0)
     };
     let mut connection = connections.acquire();
     let outcome = prepared.send(&mut connection, keep_response).await;
@@ -227,9 +227,9 @@ async fn request(
             body,
         })
     } else {
-        let first = outcome.response.failures.first();
+        let first = outcome.result.failures.first();
         let reason = first.map_or_else(String::new, |failure| failure.reason.clone());
-        PythonEvent::RequestFailed { request_id, kind: outcome.response.error_class.name(), reason }
+        PythonEvent::RequestFailed { request_id, kind: outcome.result.error_class.name(), reason }
     };
     connections.release(connection);
     (Some(outcome), event)

@@ -47,10 +47,10 @@ impl RunnerSource {
         let started = Instant::now();
         self.handle.send(PythonEvent::RunOperation { query_id, client, measured });
         let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
-        let (totals, response) = (channel.take_totals(), answer.outcome());
+        let (totals, result) = (channel.take_totals(), answer.outcome());
         self.completed = Some(completed);
         // A plug-in that has failed is not called again, because it might fail in a tight loop.
-        self.last = answer.last || response.error_class == ErrorClass::Plugin;
+        self.last = answer.last || result.error_class == ErrorClass::Plugin;
         if answer.success {
             self.unit = Some(answer.unit);
         }
@@ -58,7 +58,7 @@ impl RunnerSource {
         let status = if totals.traffic.requests > 0 {
             totals.status
         } else {
-            response.failures.first().map_or(0, |failure| failure.status)
+            result.failures.first().map_or(0, |failure| failure.status)
         };
         let requests = totals.traffic.requests + totals.in_flight;
         Some(OperationOutcome {
@@ -66,7 +66,7 @@ impl RunnerSource {
             service_start: first_sent,
             done: totals.last_received.filter(|_| totals.in_flight == 0).unwrap_or(completed),
             freed: completed,
-            response,
+            result,
             status,
             retries: totals.retries,
             traffic: Traffic { requests, ..totals.traffic },

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::response::check::{http_error, is_2xx, parse_took};
 use crate::response::json_scan::{Fields, parse_bool};
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 
 /// Maximum number of failures per bulk that are told apart. Two more count all other documents: one those that were
 /// rejected with status 429, which may be sent again, and one those that failed for other reasons.
@@ -43,15 +43,15 @@ struct BulkItemError<'a> {
     reason: Option<Cow<'a, str>>,
 }
 
-/// Checks the response to a bulk of `documents` documents. Stores in `rejected` the positions, in the request, of the
+/// Checks the response to a bulk of `document_count` documents. Stores in `throttled` the positions, in the request, of the
 /// documents that were rejected with status 429. If the response does not have one item for each document, stores
 /// nothing, because it is unknown which document an item belongs to.
 pub fn check_bulk_response(
     status: u16,
     body: &[u8],
-    documents: u64,
-    rejected: Option<&mut Vec<usize>>,
-) -> ResponseOutcome {
+    document_count: u64,
+    throttled: Option<&mut Vec<usize>>,
+) -> OperationResult {
     if !is_2xx(status) {
         return http_error(status, body);
     }
@@ -67,27 +67,27 @@ pub fn check_bulk_response(
         }
     }
     match errors {
-        Some(false) => ResponseOutcome::success(documents).with_took(took_ms),
+        Some(false) => OperationResult::success(document_count).with_took(took_ms),
         Some(true) => {
             let response = serde_json::from_slice::<BulkResponse>(body);
             let outcome = response.map_or_else(
                 |_| {
                     let reason =
                         "the response to a bulk reports errors, but its items cannot be parsed".into();
-                    ResponseOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
+                    OperationResult::failure(ErrorClass::Protocol, reason).with_status(status)
                 },
                 |response| {
-                    if let Some(rejected) = rejected {
-                        *rejected = response.rejected_positions(documents);
+                    if let Some(throttled) = throttled {
+                        *throttled = response.throttled_positions(document_count);
                     }
-                    response.outcome(documents)
+                    response.outcome(document_count)
                 },
             );
             outcome.with_took(took_ms)
         }
         None => {
             let reason = "the response to a bulk has no field `errors`".into();
-            ResponseOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
+            OperationResult::failure(ErrorClass::Protocol, reason).with_status(status)
         }
     }
 }
@@ -95,12 +95,12 @@ pub fn check_bulk_response(
 impl BulkItem<'_> {
     /// Returns whether the engine rejected the document because it is overloaded. Such a document also counts as failed
     /// if the response states no error for it.
-    fn is_rejected(&self) -> bool {
+    fn is_throttled(&self) -> bool {
         self.status == TOO_MANY_REQUESTS
     }
 
     fn is_failed(&self) -> bool {
-        self.error.is_some() || self.is_rejected()
+        self.error.is_some() || self.is_throttled()
     }
 
     /// Returns whether this is one of the documents that `failure` counts.
@@ -127,18 +127,18 @@ impl BulkItem<'_> {
 
 impl BulkResponse<'_> {
     /// Returns the positions of the documents that were rejected with status 429; see [`check_bulk_response`].
-    fn rejected_positions(&self, documents: u64) -> Vec<usize> {
-        if self.items.len() as u64 != documents {
+    fn throttled_positions(&self, document_count: u64) -> Vec<usize> {
+        if self.items.len() as u64 != document_count {
             return Vec::new();
         }
-        let is_rejected =
-            |item: &BTreeMap<_, BulkItem>| item.values().next().is_some_and(BulkItem::is_rejected);
+        let is_throttled =
+            |item: &BTreeMap<_, BulkItem>| item.values().next().is_some_and(BulkItem::is_throttled);
         let items = self.items.iter().enumerate();
-        items.filter(|(_, item)| is_rejected(item)).map(|(position, _)| position).collect()
+        items.filter(|(_, item)| is_throttled(item)).map(|(position, _)| position).collect()
     }
 
     /// Counts the failed documents by status and error type.
-    fn outcome(&self, documents: u64) -> ResponseOutcome {
+    fn outcome(&self, document_count: u64) -> OperationResult {
         let mut failures: Vec<Failure> = Vec::new();
         let mut failed_weight = 0;
         // The failures beyond the limit: of rejected documents, and of all others.
@@ -150,7 +150,7 @@ impl BulkResponse<'_> {
                 None if failures.len() < MAX_FAILURES => {
                     failures.push_mut(item.failure(item.status, item.error_type()))
                 }
-                None if item.is_rejected() => {
+                None if item.is_throttled() => {
                     others[0].get_or_insert_with(|| item.failure(TOO_MANY_REQUESTS, OTHER))
                 }
                 None => others[1].get_or_insert_with(|| item.failure(0, OTHER)),
@@ -158,9 +158,9 @@ impl BulkResponse<'_> {
             failure.count += 1;
         }
         failures.extend(others.into_iter().flatten());
-        ResponseOutcome {
+        OperationResult {
             error_class: ErrorClass::BulkItem,
-            weight: documents.saturating_sub(failed_weight),
+            weight: document_count.saturating_sub(failed_weight),
             failed_weight,
             took_ms: None,
             failures,
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
         assert_eq!(
             check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9, None),
-            ResponseOutcome::success(9).with_took(Some(1))
+            OperationResult::success(9).with_took(Some(1))
         );
         assert_eq!(check_bulk_response(413, b"", 9, None).error_class, ErrorClass::HttpStatus);
         assert_eq!(check_bulk_response(200, b"{}", 9, None).error_class, ErrorClass::Protocol);
@@ -221,9 +221,9 @@ mod tests {
         assert_eq!((counted(429), counted(400) + counted(0)), (10, 40));
     }
 
-    fn rejected_positions(body: &[u8], documents: u64) -> Vec<usize> {
+    fn throttled_positions(body: &[u8], document_count: u64) -> Vec<usize> {
         let mut rejected = Vec::new();
-        check_bulk_response(200, body, documents, Some(&mut rejected));
+        check_bulk_response(200, body, document_count, Some(&mut rejected));
         rejected
     }
 
@@ -232,14 +232,14 @@ mod tests {
         let response = br#"{"took": 1, "errors": true, "items": [
             {"index": {"status": 429, "error": {"type": "full", "reason": "x"}}}, {"update": {"status": 201}},
             {"index": {"status": 400, "error": {"type": "bad"}}}, {"create": {"status": 429}}]}"#;
-        assert_eq!(rejected_positions(response, 4), [0, 3]);
+        assert_eq!(throttled_positions(response, 4), [0, 3]);
         // Exactly these documents are also counted as failed with status 429.
         let result = check_bulk_response(200, response, 4, None);
         assert_eq!((result.weight, result.failed_weight), (1, 3));
         let statuses: Vec<_> =
             result.failures.iter().map(|failure| (failure.status, failure.count)).collect();
         assert_eq!(statuses, [(429, 1), (400, 1), (429, 1)]);
-        assert!(rejected_positions(response, 5).is_empty());
-        assert!(rejected_positions(b"{}", 0).is_empty());
+        assert!(throttled_positions(response, 5).is_empty());
+        assert!(throttled_positions(b"{}", 0).is_empty());
     }
 }

@@ -1,10 +1,10 @@
-//! Whether a request succeeded, how much work it did, and why it failed.
+//! Whether an operation or one of its requests succeeded, how much work it did, and why it failed.
 
 use pacenote_record::{ErrorClass, Failure};
 
-/// The result of checking the response to a request, or of a request without a response.
+/// The result of an operation or of one of its requests: of checking a response, or of a failure to get one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResponseOutcome {
+pub struct OperationResult {
     /// [`ErrorClass::None`] for a success.
     pub error_class: ErrorClass,
     /// Units of work that succeeded: the documents of a bulk, or the weight of any other request.
@@ -17,7 +17,7 @@ pub struct ResponseOutcome {
     pub failures: Vec<Failure>,
 }
 
-impl ResponseOutcome {
+impl OperationResult {
     /// Creates a success that did `weight` units of work.
     pub fn success(weight: u64) -> Self {
         Self { error_class: ErrorClass::None, weight, failed_weight: 0, took_ms: None, failures: Vec::new() }
@@ -29,7 +29,7 @@ impl ResponseOutcome {
         Self { error_class, weight: 0, failed_weight: 0, took_ms: None, failures: vec![failure] }
     }
 
-    /// Returns the same outcome with the duration that the engine reports, in milliseconds.
+    /// Returns the same result with the duration that the engine reports, in milliseconds.
     pub fn with_took(self, took_ms: Option<u64>) -> Self {
         Self { took_ms, ..self }
     }

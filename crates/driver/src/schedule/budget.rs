@@ -85,8 +85,8 @@ impl OperationBudget {
         self.admitted_count - std::mem::replace(&mut self.reported_count, self.admitted_count)
     }
 
-    /// Withdraws the operation that was admitted last, because it cannot begin.
-    pub fn withdraw(&mut self) {
+    /// Reverses the admission of the last operation, because it cannot begin.
+    pub fn unadmit(&mut self) {
         self.admitted_count = self.admitted_count.saturating_sub(1);
     }
 }

@@ -111,10 +111,16 @@ impl SharedSchedule {
         self.state.borrow().due_operations.peek().map(|Reverse(next)| next.due_ns)
     }
 
-    /// Ends the schedule if no operation can be taken at `now_ns` or later. Returns `None` while the task continues.
-    pub fn end_if_exhausted(&self, now_ns: u64) -> Option<Exhausted> {
-        let mut state = self.state.borrow_mut();
-        state.budget.end_reason(now_ns).map(|ended_by| state.end(ended_by))
+    /// Returns the reason why no operation can be taken at `now_ns` or later. Returns `None` while the task continues.
+    pub fn end_reason(&self, now_ns: u64) -> Option<EndedBy> {
+        self.state.borrow().budget.end_reason(now_ns)
+    }
+
+    /// Ends the schedule for the reason that [`SharedSchedule::end_reason`] has returned. The first call returns the
+    /// number of unsent operations, which the caller must record.
+    #[must_use]
+    pub fn finish(&self, ended_by: EndedBy) -> Exhausted {
+        self.state.borrow_mut().end(ended_by)
     }
 
     /// Takes the operation that is due next.
@@ -153,7 +159,7 @@ impl SharedSchedule {
     /// Puts back an operation that a client has taken but cannot execute, so that the next free client takes it.
     pub fn put_back(&self, due_ns: u64) {
         let mut state = self.state.borrow_mut();
-        state.budget.withdraw();
+        state.budget.unadmit();
         state.due_operations.push(Reverse(DueOperation { due_ns, pacer_index: None }));
     }
 }
@@ -230,15 +236,11 @@ mod tests {
                 Ok(AdmittedOperation { due_ns: number * 10 * MS, sample_type: SampleType::Measured })
             );
         }
-        assert_eq!(shared.end_if_exhausted(999 * MS), None);
-        assert_eq!(
-            shared.end_if_exhausted(1000 * MS),
-            Some(Exhausted { ended_by: EndedBy::Time, unsent: 90 })
-        );
-        assert_eq!(
-            shared.end_if_exhausted(1000 * MS),
-            Some(Exhausted { ended_by: EndedBy::Time, unsent: 0 })
-        );
+        assert_eq!(shared.end_reason(999 * MS), None);
+        assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time));
+        assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time), "a query changes nothing");
+        assert_eq!(shared.finish(EndedBy::Time), Exhausted { ended_by: EndedBy::Time, unsent: 90 });
+        assert_eq!(shared.finish(EndedBy::Time), Exhausted { ended_by: EndedBy::Time, unsent: 0 });
         assert_eq!(shared.take(1000 * MS), Err(Exhausted { ended_by: EndedBy::Time, unsent: 0 }));
         let whole = even(3, 0.0, time);
         whole.ensure_started(None);
@@ -265,7 +267,7 @@ mod tests {
         timed.ensure_started(None);
         assert_eq!(timed.take(0), Ok(AdmittedOperation { due_ns: 0, sample_type: SampleType::Measured }));
         timed.put_back(0);
-        assert_eq!(timed.end_if_exhausted(20 * MS), Some(Exhausted { ended_by: EndedBy::Time, unsent: 2 }));
+        assert_eq!(timed.finish(EndedBy::Time), Exhausted { ended_by: EndedBy::Time, unsent: 2 });
     }
 
     #[test]

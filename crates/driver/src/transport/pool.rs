@@ -80,9 +80,9 @@ impl ConnectionPool {
     /// Returns whether the idle connection was closed, either by the server or because the last request failed. Returns
     /// `false` after [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not
     /// repeatedly reconnect to a server that closes idle connections.
-    pub fn needs_reconnect(&self) -> bool {
+    pub fn lost_while_idle(&self) -> bool {
         !self.reopened_idle.get()
-            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.must_reopen())
+            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.is_lost())
     }
 
     /// Reopens the idle connection, outside any measured time. The reconnect is counted in the next request. If a
@@ -201,7 +201,7 @@ impl PooledConnection {
         self.connection.as_ref().map(Connection::headers).unwrap_or_default()
     }
 
-    fn must_reopen(&mut self) -> bool {
+    fn is_lost(&mut self) -> bool {
         self.connection.as_mut().is_none_or(Connection::broke_while_idle)
     }
 
@@ -241,9 +241,8 @@ impl PooledConnection {
         let before = connection.byte_counts();
         let exchanged = self.timer.timeout_at(deadline, connection.exchange(head, body.bytes)).await;
         let done = Instant::now();
-        let content_out = body.uncompressed_len as u64;
-        let traffic =
-            Traffic { reconnects, content_out, ..traffic_between(before, connection.byte_counts()) };
+        let body_out = body.uncompressed_len as u64;
+        let traffic = Traffic { reconnects, body_out, ..traffic_between(before, connection.byte_counts()) };
         let exchanged = exchanged.unwrap_or(Err(ExchangeError::Timeout(timeout)));
         // Decompression is not part of the service time.
         let response = match exchanged.and_then(|response| connection.decompress(response)) {
@@ -254,7 +253,7 @@ impl PooledConnection {
             }
         };
         let content = connection.body(&response);
-        let traffic = Traffic { content_in: content.len() as u64, ..traffic };
+        let traffic = Traffic { body_in: content.len() as u64, ..traffic };
         let status = response.status;
         let result = Ok(check(ResponseView { status, body: content }));
         Exchange { sent, done, traffic, status, result }
@@ -279,7 +278,7 @@ mod tests {
 
     /// Waits until the client has detected that the server closed the connection.
     async fn await_close(pool: &ConnectionPool) {
-        while !pool.needs_reconnect() {
+        while !pool.lost_while_idle() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -316,10 +315,10 @@ mod tests {
         let endpoints: Endpoints = Arc::from([Arc::new(endpoint)]);
         runtime.block_on(async {
             let pool = ConnectionPool::for_client(&endpoints, 0);
-            assert!(!pool.needs_reconnect(), "no connection is open yet");
+            assert!(!pool.lost_while_idle(), "no connection is open yet");
             pool.ensure_connected(soon()).await.unwrap();
             let open = listener.accept().unwrap();
-            assert!(!pool.needs_reconnect());
+            assert!(!pool.lost_while_idle());
             drop(open);
             await_close(&pool).await;
             pool.reconnect(soon()).await.unwrap();
@@ -332,10 +331,10 @@ mod tests {
             // If the server has closed the connection again before the next request, the client does not reconnect.
             drop(listener);
             tokio::time::sleep(Duration::from_millis(20)).await;
-            assert!(!pool.needs_reconnect());
+            assert!(!pool.lost_while_idle());
             drop(pool.acquire());
             assert!(pool.ensure_connected(soon()).await.is_err(), "the port must be closed");
-            assert!(pool.needs_reconnect());
+            assert!(pool.lost_while_idle());
             assert!(pool.reconnect(soon()).await.is_err());
         });
     }

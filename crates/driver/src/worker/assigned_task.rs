@@ -55,7 +55,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         recorder.borrow_mut().end_client(ClientEnd {
             task_index: id.task_index,
             ended_by,
-            admitted: schedule.drain_admitted_count(),
+            newly_admitted: schedule.drain_admitted_count(),
             task_began_ns: cancellation.race_state.elapsed_ns(task_state.ensure_begun(clock.now())),
         });
     }

@@ -11,7 +11,7 @@ use pacenote_record::{
 use crate::cancel::Cancellation;
 use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 use crate::schedule::budget::{AdmissionTimes, OperationBudget};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
@@ -110,8 +110,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
             free_since_ns = self.task_elapsed_ns(outcome.freed);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
-            let error_class = outcome.response.error_class;
-            self.apply_failure_policy(&outcome.response);
+            let error_class = outcome.result.error_class;
+            self.apply_failure_policy(&outcome.result);
             self.record(sample_type, &times, outcome);
             if was_last {
                 return EndedBy::Source;
@@ -128,7 +128,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         pacer: &mut Pacer,
         budget: &mut OperationBudget,
     ) -> Result<NextOperation, EndedBy> {
-        let scheduler = self.client.handle.filter(|handle| handle.channel().is_scheduled());
+        let scheduler = self.client.handle.filter(|handle| handle.channel().has_scheduler());
         let due_ns = match scheduler {
             None => pacer.next_due_ns(),
             Some(handle) => match self.request_due_time(handle, budget).await? {
@@ -141,7 +141,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             let now_ns = self.task_elapsed_ns(preparing_since);
             match budget.admit(AdmissionTimes { due_ns: due_ns.unwrap_or(now_ns), now_ns }) {
                 Ok(sample_type) if !self.operations.is_starved() => break (preparing_since, sample_type),
-                Ok(_) => budget.withdraw(),
+                Ok(_) => budget.unadmit(),
                 Err(ended_by) => {
                     let end_ns = budget.end_ns().unwrap_or(0);
                     if due_ns.is_some_and(|due_ns| due_ns < end_ns) {
@@ -159,7 +159,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         if self.operations.prepare_next() {
             Ok(NextOperation { due_ns, preparing_since, sample_type })
         } else {
-            budget.withdraw();
+            budget.unadmit();
             Err(self.end_for_source())
         }
     }
@@ -169,7 +169,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     async fn next_of_shared_schedule(&mut self, shared: &SharedSchedule) -> Result<NextOperation, EndedBy> {
         let preparing_since = self.clock.now();
         let mut now_ns = self.task_elapsed_ns(preparing_since);
-        if self.operations.is_starved() && shared.end_if_exhausted(now_ns).is_none() {
+        if self.operations.is_starved() && shared.end_reason(now_ns).is_none() {
             let supplied = self.wait_for_supply(shared.end_ns()).await;
             if let Some(due_ns) = shared.peek_due_ns() {
                 self.record_underrun_since(self.instant_at(due_ns).max(preparing_since));
@@ -177,8 +177,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             supplied?;
             now_ns = self.task_elapsed_ns(self.clock.now());
         }
-        if let Some(exhausted) = shared.end_if_exhausted(now_ns) {
-            return Err(self.end_for_schedule(exhausted));
+        if let Some(ended_by) = shared.end_reason(now_ns) {
+            return Err(self.end_for_schedule(shared.finish(ended_by)));
         }
         if !self.operations.prepare_next() {
             return Err(self.end_for_source());
@@ -250,11 +250,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
         let LoopClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
-            handle.send_outcome(
-                &outcome.response,
-                &task.unit,
-                self.task_elapsed_ns(outcome.done) as f64 / 1e9,
-            );
+            handle.send_outcome(&outcome.result, &task.unit, self.task_elapsed_ns(outcome.done) as f64 / 1e9);
         }
         if let Some(unit) = self.operations.take_unit()
             && task_state.set_unit(&unit)
@@ -290,7 +286,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             service_start: now,
             done: now,
             freed: now,
-            response: ResponseOutcome::failure(ErrorClass::Plugin, reason.to_owned()),
+            result: OperationResult::failure(ErrorClass::Plugin, reason.to_owned()),
             ..OperationOutcome::nothing()
         };
         let times = LoopTimes {
@@ -299,7 +295,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             processing_start: now,
             processing_end: Some(now),
         };
-        self.apply_failure_policy(&outcome.response);
+        self.apply_failure_policy(&outcome.result);
         self.record(SampleType::Measured, &times, outcome);
         EndedBy::Source
     }
@@ -328,7 +324,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             processing_ns: nanos_since(times.processing_start, processing_end),
         };
         let sample = self.build_sample(sample_type, times, &outcome);
-        self.recorder.borrow_mut().record(sample, outcome.response.failures);
+        self.recorder.borrow_mut().record(sample, outcome.result.failures);
     }
 
     /// Records a sub-operation. The sample of the whole operation contains the weight and the lateness.
@@ -350,8 +346,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let result = SampleResult { weight: 0, failed_weight: 0, ..sample.result };
         let sample = Sample { result, ..sample };
         let name = SubOperationName { operation: &label.operation, operation_type: &label.operation_type };
-        let recorded =
-            self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.response.failures);
+        let recorded = self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.result.failures);
         if let Err(error) = recorded {
             self.cancellation.race_state.abort(error.to_string());
         }
@@ -365,14 +360,14 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         outcome: &OperationOutcome,
     ) -> Sample {
         let TaskClientId { task_index, client_number } = self.client.id;
-        let OperationOutcome { response, status, retries, traffic, .. } = outcome;
-        let result = SampleResult {
-            error_class: response.error_class,
+        let OperationOutcome { result, status, retries, traffic, .. } = outcome;
+        let sample_result = SampleResult {
+            error_class: result.error_class,
             status: *status,
             retries: *retries,
-            weight: response.weight,
-            failed_weight: response.failed_weight,
-            took_ms: response.took_ms.map_or(-1, u64::cast_signed),
+            weight: result.weight,
+            failed_weight: result.failed_weight,
+            took_ms: result.took_ms.map_or(-1, u64::cast_signed),
         };
         Sample {
             task_index,
@@ -380,24 +375,24 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             client_number,
             sample_type,
             times,
-            result,
+            result: sample_result,
             traffic: *traffic,
         }
     }
 
     /// Aborts the race after a failure if the plan requires it.
-    fn apply_failure_policy(&self, response: &ResponseOutcome) {
+    fn apply_failure_policy(&self, result: &OperationResult) {
         let LoopClient { task, .. } = self.client;
-        let (error_class, race_state) = (response.error_class, self.cancellation.race_state);
+        let (error_class, race_state) = (result.error_class, self.cancellation.race_state);
         match self.cancellation.step.plan().driver.on_error {
-            _ if response.is_success() => {}
+            _ if result.is_success() => {}
             // If one of the track's assertions fails, the results of the race are useless.
             _ if error_class == ErrorClass::Assertion => {
-                let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
+                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
                 race_state.abort(format!("task {}: {reason}", task.name));
             }
             OnError::Continue if error_class.is_unreachable() => {
-                let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
+                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
                 let host = self.operations.authority();
                 race_state.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
             }

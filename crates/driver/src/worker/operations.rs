@@ -51,7 +51,7 @@ pub trait ClientOperations {
 
 /// The operations of a source, sent over the connections of a client.
 #[derive(Debug)]
-pub struct SourceOperations {
+pub struct PooledSource {
     /// Prepares and executes the operations.
     pub source: OperationSource,
     /// The connections of the client.
@@ -59,7 +59,7 @@ pub struct SourceOperations {
 }
 
 // The futures of the source are returned instead of awaited in an enclosing future, which would copy their outcomes.
-impl ClientOperations for SourceOperations {
+impl ClientOperations for PooledSource {
     fn prepare_next(&mut self) -> bool {
         self.source.prepare_next()
     }

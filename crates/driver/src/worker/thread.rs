@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{ClientAllocation, OnError, Plan, PlannedTask, TaskAllocation, TaskPacing};
-use pacenote_record::{EndedBy, RecordError, RecordSender, Recorder, ServiceTimeTotals, TaskRecording};
+use pacenote_record::{EndedBy, RecordError, RecordSender, Recorder, RecordingSettings, ServiceTimeTotals};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinError, JoinSet};
 
@@ -27,7 +27,7 @@ use crate::task_client_id::TaskClientId;
 use crate::transport::pool::ConnectionPool;
 use crate::transport::{ConnectError, Endpoints};
 use crate::worker::assigned_task::{AssignedTask, run_tasks};
-use crate::worker::operations::SourceOperations;
+use crate::worker::operations::PooledSource;
 use crate::worker::source::{OperationSource, SourceContext};
 
 /// Interval at which idle connections are checked.
@@ -102,7 +102,7 @@ struct ClientState {
     pool: Rc<ConnectionPool>,
     timer: Timer,
     /// Its tasks in the step, one after another.
-    tasks: Vec<AssignedTask<SourceOperations>>,
+    tasks: Vec<AssignedTask<PooledSource>>,
 }
 
 /// An event for a worker while its clients run.
@@ -178,7 +178,7 @@ impl Worker {
         allocation: &ClientAllocation,
         pool: &Rc<ConnectionPool>,
         resources: &StepResources<'_>,
-    ) -> Result<Vec<AssignedTask<SourceOperations>>, DriveError> {
+    ) -> Result<Vec<AssignedTask<PooledSource>>, DriveError> {
         let WorkerContext { plan, bridge, .. } = &self.context;
         let assigned_task = |allocation: TaskAllocation| {
             let id = task_client_id(allocation);
@@ -191,7 +191,7 @@ impl Worker {
                 handle: handle.as_ref(),
             };
             let source = OperationSource::new(plan, task, id.client_number, context)?;
-            let operations = SourceOperations { source, pool: Rc::clone(pool) };
+            let operations = PooledSource { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client_number);
             Ok(AssignedTask {
                 id,
@@ -327,7 +327,7 @@ impl Worker {
             return;
         }
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
-        for pool in pools.iter().filter(|pool| pool.needs_reconnect()) {
+        for pool in pools.iter().filter(|pool| pool.lost_while_idle()) {
             let (pool, step, race_state) = (Rc::clone(pool), Arc::clone(step), Arc::clone(race_state));
             reconnecting.spawn_local(async move {
                 let Err(error) = pool.reconnect(deadline).await else { return };
@@ -355,7 +355,7 @@ pub fn add_client(
 ) -> Result<(), RecordError> {
     let paced = !matches!(task.pacing, TaskPacing::Unpaced {});
     let measured_window = measured_window(task.bound);
-    recorder.borrow_mut().add_client(TaskRecording { task_index: id.task_index, paced, measured_window })
+    recorder.borrow_mut().add_client(RecordingSettings { task_index: id.task_index, paced, measured_window })
 }
 
 /// Returns the ids of the clients that a worker runs in all tasks of a step.

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use pacenote_record::{
     ClientEnd, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationTimes, RecordSender,
-    Recorder, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo, TaskRecording, Traffic,
+    Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo, Traffic,
 };
 
 /// Default number of samples.
@@ -62,8 +62,8 @@ fn sample(number: u64) -> Sample {
             reconnects: 0,
             bytes_out: 230,
             bytes_in: 400 + jitter % 16,
-            content_out: 26,
-            content_in: 300,
+            body_out: 26,
+            body_in: 300,
         },
     }
 }
@@ -113,7 +113,7 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     sender.send(Delivery::Begin { task_index: 0, worker_count: 1, step_began_ns: 0 });
     let mut recorder = Recorder::new(sender.clone());
     let measured_window = MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX };
-    recorder.add_client(TaskRecording { task_index: 0, paced: false, measured_window })?;
+    recorder.add_client(RecordingSettings { task_index: 0, paced: false, measured_window })?;
     let started = own_cpu_ns()?;
     let mut merging = 0;
     for chunk in 0..count / CHUNK {
@@ -133,7 +133,7 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     recorder.end_client(ClientEnd {
         task_index: 0,
         ended_by: EndedBy::Source,
-        admitted: count / CHUNK * CHUNK,
+        newly_admitted: count / CHUNK * CHUNK,
         task_began_ns: 0,
     });
     while let Ok(delivery) = inbox.try_recv() {

@@ -4,9 +4,9 @@
 /// Counts of a task's operations, each from where it was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationAccounting {
-    /// Operations that the schedules planned, including unsent ones. `None` if clients were dropped before they
+    /// Operations admitted by the schedules and not withdrawn, plus unsent ones. `None` if clients were dropped before they
     /// ended, because their schedules were dropped with them.
-    pub planned: Option<u64>,
+    pub scheduled: Option<u64>,
     /// Operations that began.
     pub begun: u64,
     /// Operations that were due but never began.
@@ -26,9 +26,9 @@ impl OperationAccounting {
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let Self { begun, unsent, succeeded, failed, unanswered, timed, .. } = *self;
-        let planned = self.planned.filter(|planned| *planned != begun + unsent);
+        let scheduled = self.scheduled.filter(|scheduled| *scheduled != begun + unsent);
         let contradictions = [
-            planned.map(|planned| format!("{planned} planned, but {begun} sent + {unsent} unsent")),
+            scheduled.map(|scheduled| format!("{scheduled} scheduled, but {begun} sent + {unsent} unsent")),
             (begun != succeeded + failed + unanswered).then(|| {
                 format!("{begun} sent, but {succeeded} succeeded + {failed} failed + {unanswered} unanswered")
             }),
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     const GOOD: OperationAccounting = OperationAccounting {
-        planned: Some(12),
+        scheduled: Some(12),
         begun: 10,
         unsent: 2,
         succeeded: 7,
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn counts_that_add_up_are_not_reported() {
         assert_eq!(GOOD.contradiction(), None);
-        assert_eq!(OperationAccounting { planned: None, unsent: 9, ..GOOD }.contradiction(), None);
+        assert_eq!(OperationAccounting { scheduled: None, unsent: 9, ..GOOD }.contradiction(), None);
         assert_eq!(SampleAccounting { ended: 9, kept: 4, left_out: 3, lost: 2 }.contradiction(), None);
         assert_eq!(file_contradiction(7, 7), None);
     }
@@ -96,17 +96,17 @@ mod tests {
     fn every_contradiction_is_reported() {
         let of = |ledger: OperationAccounting| ledger.contradiction().unwrap();
         assert_eq!(
-            of(OperationAccounting { planned: Some(13), ..GOOD }),
-            "13 planned, but 10 sent + 2 unsent"
+            of(OperationAccounting { scheduled: Some(13), ..GOOD }),
+            "13 scheduled, but 10 sent + 2 unsent"
         );
-        assert_eq!(of(OperationAccounting { unsent: 0, ..GOOD }), "12 planned, but 10 sent + 0 unsent");
+        assert_eq!(of(OperationAccounting { unsent: 0, ..GOOD }), "12 scheduled, but 10 sent + 0 unsent");
         let lost = "10 sent, but 7 succeeded + 1 failed + 1 unanswered";
         assert_eq!(of(OperationAccounting { failed: 1, ..GOOD }), lost);
         assert_eq!(
             of(OperationAccounting { timed: 6, ..GOOD }),
             "7 succeeded, but there are 6 service times"
         );
-        let both = of(OperationAccounting { planned: None, unanswered: 0, timed: 8, ..GOOD });
+        let both = of(OperationAccounting { scheduled: None, unanswered: 0, timed: 8, ..GOOD });
         assert_eq!(both.split("; ").count(), 2, "{both}");
         let rows = SampleAccounting { ended: 9, kept: 4, left_out: 3, lost: 1 };
         let lost = "9 ended, but 4 samples kept + 3 left out + 1 lost";

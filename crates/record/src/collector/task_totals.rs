@@ -30,7 +30,7 @@ pub struct TaskTotals {
     failures: FailureGroups,
     kept_samples: u64,
     missing: MissingSamples,
-    planned: Option<u64>,
+    scheduled: Option<u64>,
     begun: u64,
     unanswered: u64,
     unsent: u64,
@@ -73,7 +73,7 @@ impl TaskTotals {
             failures: FailureGroups::default(),
             kept_samples: 0,
             missing: MissingSamples::default(),
-            planned: Some(0),
+            scheduled: Some(0),
             begun: 0,
             unanswered: 0,
             unsent: 0,
@@ -147,7 +147,7 @@ impl TaskTotals {
     /// Adds a description of how the clients of one worker ended the task.
     pub fn add_worker_end(&mut self, end: &WorkerTaskEnd) {
         self.raise_ended_by(end.ended_by);
-        self.planned = self.planned.zip(end.planned).map(|(ours, theirs)| ours + theirs);
+        self.scheduled = self.scheduled.zip(end.scheduled).map(|(ours, theirs)| ours + theirs);
         self.begun += end.begun;
         self.unanswered += end.unanswered;
         self.unsent += end.unsent;
@@ -169,7 +169,7 @@ impl TaskTotals {
     pub fn operation_accounting(&self) -> OperationAccounting {
         let counts = self.counts();
         OperationAccounting {
-            planned: self.planned,
+            scheduled: self.scheduled,
             begun: self.begun,
             unsent: self.unsent,
             succeeded: counts.ended - counts.failed,
@@ -293,8 +293,8 @@ impl TaskTotals {
             work: WorkTotals { weight: counts.weight, failed_weight: counts.failed_weight },
             bytes_out: counts.bytes_out,
             bytes_in: counts.bytes_in,
-            content_out: counts.content_out,
-            content_in: counts.content_in,
+            content_out: counts.body_out,
+            content_in: counts.body_in,
             error_rate: measured.counts.error_rate(),
             errors: self.failures.groups(),
             sub_operations: Vec::new(),

@@ -62,7 +62,7 @@ const DELTA: [&str; 8] =
 
 /// A row group, as a line of the row group index.
 #[derive(Debug, Serialize, Deserialize)]
-struct RowGroupFooter {
+struct IndexLine {
     /// Offset of the end of the row group in the file.
     #[serde(rename = "end")]
     end_offset: u64,
@@ -139,7 +139,7 @@ impl SamplesFile {
         write_footer(&mut footer, vec![metadata.clone()])
             .map_err(|source| RecordError::parquet(&path, source))?;
         let row_group =
-            RowGroupFooter { end_offset: self.writer.bytes_written() as u64, footer: BASE64.encode(footer) };
+            IndexLine { end_offset: self.writer.bytes_written() as u64, footer: BASE64.encode(footer) };
         let line = serde_json::to_string(&row_group).map_err(RecordError::Json)? + "\n";
         self.row_group_index.write_all(line.as_bytes()).map_err(|source| RecordError::file(&path, source))
     }
@@ -197,7 +197,7 @@ pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
     for line in lines {
         let line = line.map_err(|source| RecordError::file(&index, source))?;
         // Only the last line can be incomplete, or can describe a row group that did not reach the disk.
-        let Ok(row_group) = serde_json::from_slice::<RowGroupFooter>(&line) else { break };
+        let Ok(row_group) = serde_json::from_slice::<IndexLine>(&line) else { break };
         if row_group.end_offset > length {
             break;
         }

@@ -6,7 +6,7 @@
 
 mod open_task;
 
-pub use open_task::{ServiceTimeTotals, TaskRecording};
+pub use open_task::{RecordingSettings, ServiceTimeTotals};
 
 use crate::buffers::{BUFFER_CAPACITY, MissingSamples};
 use crate::catalog::SubOperationName;
@@ -39,8 +39,8 @@ pub struct ClientEnd {
     pub task_index: u32,
     /// Why it ended.
     pub ended_by: EndedBy,
-    /// Operations that its schedule has admitted since the last report.
-    pub admitted: u64,
+    /// Operations that its schedule has admitted since the last client of the schedule ended.
+    pub newly_admitted: u64,
     /// When the task began, in nanoseconds since the race's first step.
     pub task_began_ns: u64,
 }
@@ -59,7 +59,7 @@ impl Recorder {
     /// # Errors
     ///
     /// The errors from [`crate::DurationHistogram::new`].
-    pub fn add_client(&mut self, task: TaskRecording) -> Result<(), RecordError> {
+    pub fn add_client(&mut self, task: RecordingSettings) -> Result<(), RecordError> {
         if let Some(open) = self.find_open(task.task_index) {
             open.clients_left += 1;
             return Ok(());
@@ -86,7 +86,7 @@ impl Recorder {
     }
 
     /// Withdraws an operation that the schedule has admitted but that will not begin, because the race or the step has
-    /// ended. It counts neither as planned nor as unsent.
+    /// ended. It counts neither as scheduled nor as unsent.
     pub fn withdraw_admitted(&mut self, task_index: u32) {
         if let Some(open) = self.find_open(task_index) {
             open.withdrawn += 1;
@@ -186,13 +186,13 @@ impl Recorder {
         };
         let open = &mut self.open_tasks[position];
         open.ended_by = open.ended_by.max(end.ended_by);
-        open.admitted += end.admitted;
+        open.admitted += end.newly_admitted;
         open.clients_left -= 1;
         if open.clients_left == 0 {
             self.deliver_samples();
             let open = self.open_tasks.swap_remove(position);
-            let planned = open.planned();
-            self.close_task(open, Some(planned), end.task_began_ns);
+            let scheduled = open.scheduled();
+            self.close_task(open, Some(scheduled), end.task_began_ns);
         }
     }
 
@@ -217,10 +217,10 @@ impl Recorder {
         self.open_tasks.iter_mut().find(|open| open.task_index == task_index)
     }
 
-    fn close_task(&mut self, mut open: OpenTask, planned: Option<u64>, task_began_ns: u64) {
+    fn close_task(&mut self, mut open: OpenTask, scheduled: Option<u64>, task_began_ns: u64) {
         open.deliver(&self.sender);
         self.service_time_totals.push(open.service_time_totals);
-        self.sender.send(Delivery::WorkerTaskEnd(open.into_end(planned, task_began_ns)));
+        self.sender.send(Delivery::WorkerTaskEnd(open.into_end(scheduled, task_began_ns)));
     }
 
     fn push_sample(&mut self, sample: Sample) {
@@ -241,7 +241,7 @@ impl Recorder {
             None => self.drop_samples(),
         }
         for open in &mut self.open_tasks {
-            let samples = std::mem::take(&mut open.uncounted_samples);
+            let samples = std::mem::take(&mut open.unreported_samples);
             open.sample_decision = self.sender.buffers().count_and_decide(open.task_index, samples);
         }
     }
@@ -250,7 +250,7 @@ impl Recorder {
     fn drop_samples(&mut self) {
         for sample in self.samples.drain(..) {
             if let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) {
-                open.uncounted_samples = open.uncounted_samples.saturating_sub(1);
+                open.unreported_samples = open.unreported_samples.saturating_sub(1);
                 open.missing.merge(MissingSamples::lost(sample.times.done_ns));
             }
         }

@@ -24,9 +24,9 @@ pub struct ServiceTimeTotals {
     pub service_ns: u64,
 }
 
-/// A description of a task for its recorder.
+/// How a recorder records a task.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskRecording {
+pub struct RecordingSettings {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// Whether it has a schedule.
@@ -51,8 +51,8 @@ pub struct OpenTask {
     sub_operations: Vec<OpenSubOperation>,
     /// Whether its next samples are kept.
     pub sample_decision: SampleDecision,
-    /// Number of samples kept that the buffer pool has not counted yet.
-    pub uncounted_samples: u64,
+    /// Number of samples kept but not yet reported to the buffer pool.
+    pub unreported_samples: u64,
     /// Samples since the last delivery that were not put into a buffer.
     pub missing: MissingSamples,
     /// Operations that the schedules of its clients admitted, not including those left unsent.
@@ -81,8 +81,8 @@ impl OpenTask {
     /// # Errors
     ///
     /// The errors from [`crate::DurationHistogram::new`].
-    pub fn new(task: TaskRecording, sample_decision: SampleDecision) -> Result<Self, RecordError> {
-        let TaskRecording { task_index, paced, measured_window } = task;
+    pub fn new(task: RecordingSettings, sample_decision: SampleDecision) -> Result<Self, RecordError> {
+        let RecordingSettings { task_index, paced, measured_window } = task;
         let empty_second = |sample_type| {
             let stats = OperationStats::for_task(paced)?;
             Ok(SecondStats { task_index, sub_operation: None, second_index: 0, sample_type, stats })
@@ -96,7 +96,7 @@ impl OpenTask {
             failures: FailureGroups::default(),
             sub_operations: Vec::new(),
             sample_decision,
-            uncounted_samples: 0,
+            unreported_samples: 0,
             missing: MissingSamples::default(),
             admitted: 0,
             withdrawn: 0,
@@ -114,7 +114,7 @@ impl OpenTask {
     pub fn retain_sample(&mut self, sample: &Sample) -> bool {
         let keep = self.sample_decision == SampleDecision::Keep;
         if keep {
-            self.uncounted_samples += 1;
+            self.unreported_samples += 1;
         } else {
             self.missing.merge(MissingSamples::left_out(sample.times.done_ns));
         }
@@ -143,18 +143,19 @@ impl OpenTask {
         }
     }
 
-    /// Returns the number of operations that the schedules of its clients planned: admitted, or left unsent.
-    pub fn planned(&self) -> u64 {
+    /// Returns the number of operations that the schedules of its clients admitted and that were not withdrawn, plus
+    /// unsent ones.
+    pub fn scheduled(&self) -> u64 {
         (self.admitted + self.unsent).saturating_sub(self.withdrawn)
     }
 
     /// Converts the record to a description of how the worker's clients ended the task, which began at `task_began_ns`;
-    /// `planned` is `None` if they were dropped before they ended.
-    pub fn into_end(self, planned: Option<u64>, task_began_ns: u64) -> WorkerTaskEnd {
+    /// `scheduled` is `None` if they were dropped before they ended.
+    pub fn into_end(self, scheduled: Option<u64>, task_began_ns: u64) -> WorkerTaskEnd {
         WorkerTaskEnd {
             task_index: self.task_index,
             ended_by: self.ended_by,
-            planned,
+            scheduled,
             begun: self.begun,
             unanswered: self.begun.saturating_sub(self.ended_operations),
             unsent: self.unsent,

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
     ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes,
-    RecordSender, Recorder, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo, TaskRecording,
+    RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo,
     TaskResult, Traffic,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -60,8 +60,8 @@ pub fn sample(service_start_ns: u64, done_ns: u64) -> Sample {
             reconnects: 1,
             bytes_out: 100,
             bytes_in: 50,
-            content_out: 400,
-            content_in: 20,
+            body_out: 400,
+            body_in: 20,
         },
     }
 }
@@ -86,9 +86,9 @@ pub fn record(recorder: &mut Recorder, sample: Sample) {
     recorder.record(sample, []);
 }
 
-/// Ends the task for the recorder's only client, whose schedule admitted `admitted` operations.
-pub fn end(recorder: &mut Recorder, ended_by: EndedBy, admitted: u64) {
-    recorder.end_client(ClientEnd { task_index: 0, ended_by, admitted, task_began_ns: 0 });
+/// Ends the task for the recorder's only client, whose schedule admitted `newly_admitted` operations.
+pub fn end(recorder: &mut Recorder, ended_by: EndedBy, newly_admitted: u64) {
+    recorder.end_client(ClientEnd { task_index: 0, ended_by, newly_admitted, task_began_ns: 0 });
 }
 
 pub struct Race {
@@ -118,7 +118,7 @@ impl Race {
 
     pub fn recorder_of(&self, paced: bool, measured_window: MeasuredWindow) -> Recorder {
         let mut recorder = Recorder::new(self.sender.clone());
-        recorder.add_client(TaskRecording { task_index: 0, paced, measured_window }).unwrap();
+        recorder.add_client(RecordingSettings { task_index: 0, paced, measured_window }).unwrap();
         recorder
     }
 

@@ -58,7 +58,7 @@ impl Connection {
     pub async fn exchange(&mut self, head: &mut RequestHead, body: &[u8]) -> Result<Response, ExchangeError> {
         self.reusable = false;
         self.reader.reset(head.response_has_no_body());
-        let (head, body) = head.with_body(body);
+        let (head, body) = head.append_body(body);
         let all_sent;
         let response = match self.send(head, body).await {
             Ok(SendResult { early: Some(response), complete }) => {

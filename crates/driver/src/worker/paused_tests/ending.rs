@@ -22,10 +22,10 @@ fn a_completed_step_lets_operations_end_and_begins_no_new_ones() {
     // The first task ends at 90 ms.
     let ended = |task: u32| {
         let ended = recorded.ended[&task];
-        (ended.ended_by, ended.planned, ended.begun, ended.unanswered)
+        (ended.ended_by, ended.scheduled, ended.begun, ended.unanswered)
     };
     assert_eq!(ended(0), (EndedBy::Iterations, Some(3), 3, 0));
-    // The operation that would have been due at 100 ms is no longer planned.
+    // The operation that would have been due at 100 ms is no longer scheduled.
     assert_eq!(ended(1), (EndedBy::CompletedBy, Some(5), 5, 0));
     assert_eq!(ended(2), (EndedBy::CompletedBy, Some(3), 3, 0));
     assert_eq!(recorded.times(2).last(), Some(&(80 * MS, 80 * MS, 120 * MS)));
@@ -64,7 +64,7 @@ fn a_race_that_is_to_finish_lets_operations_end_and_wakes_sleeping_clients() {
             if aborted { race_state.abort("a reason".into()) } else { race_state.stop(StopLevel::Finish) }
         });
         assert_eq!(recorded.times(0), [(0, 0, 30 * MS), (30 * MS, 30 * MS, 60 * MS)]);
-        let ended = |task: u32| (recorded.ended[&task].ended_by, recorded.ended[&task].planned);
+        let ended = |task: u32| (recorded.ended[&task].ended_by, recorded.ended[&task].scheduled);
         assert_eq!((ended(0), ended(1)), ((by, Some(2)), (by, Some(1))));
         assert_eq!((recorded.end_ns, recorded.aborted.is_some()), (60 * MS, aborted));
     }
@@ -75,7 +75,7 @@ fn an_abandoned_race_drops_operations_which_stay_unanswered() {
     let recorded = two_tasks().abandon_at(45 * MS);
     let ended = |task: u32| {
         let ended = recorded.ended[&task];
-        (ended.ended_by, ended.planned, ended.begun, ended.unanswered)
+        (ended.ended_by, ended.scheduled, ended.begun, ended.unanswered)
     };
     assert_eq!(recorded.times(0), [(0, 0, 30 * MS)]);
     assert_eq!(ended(0), (EndedBy::Stopped, None, 2, 1));
@@ -103,5 +103,5 @@ fn a_timer_error_aborts_the_race_instead_of_sending_early() {
     assert_eq!(recorded.aborted.as_deref(), Some("the system refused a timer: no timers left"));
     // The first operation is due when the task begins and needs no timer.
     let ended = recorded.ended[&0];
-    assert_eq!((ended.ended_by, ended.begun, ended.planned), (EndedBy::Aborted, 1, Some(1)));
+    assert_eq!((ended.ended_by, ended.begun, ended.scheduled), (EndedBy::Aborted, 1, Some(1)));
 }

@@ -30,7 +30,7 @@ fn a_slow_client_delays_no_other_operation() {
     assert_eq!((sent_by(0), sent_by(1)), (vec![0], (1..10).map(|number| number * 10).collect()));
     let ended = recorded.ended[&0];
     assert_eq!(
-        (ended.ended_by, ended.planned, ended.begun, ended.unsent),
+        (ended.ended_by, ended.scheduled, ended.begun, ended.unsent),
         (EndedBy::Iterations, Some(10), 10, 0)
     );
 }
@@ -46,7 +46,10 @@ fn operations_queue_for_a_saturated_engine_and_all_clients_take_them_in_order() 
         .collect();
     assert_eq!(recorded.times(0), expected);
     let ended = recorded.ended[&0];
-    assert_eq!((ended.ended_by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 20, 30, Some(50)));
+    assert_eq!(
+        (ended.ended_by, ended.begun, ended.unsent, ended.scheduled),
+        (EndedBy::Time, 20, 30, Some(50))
+    );
     assert!(
         recorded.of(0).all(|sample| sample.times.lateness_ns() == 0),
         "waiting for the engine must not count as lateness"
@@ -86,5 +89,5 @@ fn a_task_that_all_clients_enter_late_does_not_catch_up() {
     // The task starts when its first client enters it: no operation was due earlier.
     assert_eq!(recorded.times(1)[0], (0, 0, 25 * MS));
     let ended = recorded.ended[&1];
-    assert_eq!((ended.ended_by, ended.planned), (EndedBy::Iterations, Some(3)));
+    assert_eq!((ended.ended_by, ended.scheduled), (EndedBy::Iterations, Some(3)));
 }

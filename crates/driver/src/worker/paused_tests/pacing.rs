@@ -20,7 +20,7 @@ fn without_a_schedule_each_operation_begins_when_the_previous_one_has_ended() {
     assert!(recorded.of(0).all(|sample| !sample.times.paced && sample.times.processing_ns == 30 * MS));
     let ended = recorded.ended[&0];
     assert_eq!(
-        (ended.ended_by, ended.planned, ended.begun, ended.unsent),
+        (ended.ended_by, ended.scheduled, ended.begun, ended.unsent),
         (EndedBy::Iterations, Some(3), 3, 0)
     );
 }
@@ -34,7 +34,7 @@ fn operations_within_capacity_are_sent_in_the_nanosecond_in_which_they_are_due()
     assert_eq!(recorded.times(0), expected);
     let clients: Vec<u32> = recorded.of(0).map(|sample| sample.client_number).collect();
     assert_eq!(clients, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
-    assert_eq!(recorded.ended[&0].planned, Some(12));
+    assert_eq!(recorded.ended[&0].scheduled, Some(12));
 }
 
 #[test]
@@ -66,7 +66,10 @@ fn a_slow_engine_delays_later_operations_and_those_due_after_the_end_of_the_task
     let latencies: Vec<u64> = recorded.of(0).map(|sample| sample.times.latency_ns() / MS).collect();
     assert_eq!(latencies, [50, 90, 130, 170, 210, 250, 290, 330, 370, 410]);
     let ended = recorded.ended[&0];
-    assert_eq!((ended.ended_by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 10, 40, Some(50)));
+    assert_eq!(
+        (ended.ended_by, ended.begun, ended.unsent, ended.scheduled),
+        (EndedBy::Time, 10, 40, Some(50))
+    );
 }
 
 #[test]

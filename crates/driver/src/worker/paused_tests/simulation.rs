@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::cancel::Cancellation;
 use crate::operation::outcome::OperationOutcome;
 use crate::race_state::RaceState;
-use crate::response::outcome::ResponseOutcome;
+use crate::response::outcome::OperationResult;
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::paused_clock::PausedClock;
@@ -108,9 +108,9 @@ impl ClientOperations for ScriptedOperations {
             served.await;
         }
         let done = self.clock.now();
-        let response = match class {
-            ErrorClass::None => ResponseOutcome::success(1),
-            class => ResponseOutcome::failure(class, "as scripted".into()),
+        let result = match class {
+            ErrorClass::None => OperationResult::success(1),
+            class => OperationResult::failure(class, "as scripted".into()),
         };
         let traffic = Traffic { requests: 1, ..Traffic::default() };
         Some(OperationOutcome {
@@ -118,7 +118,7 @@ impl ClientOperations for ScriptedOperations {
             service_start: sent,
             done,
             freed: done,
-            response,
+            result,
             traffic,
             ..OperationOutcome::nothing()
         })

@@ -14,7 +14,7 @@ fn an_operation_that_is_queued_late_is_sent_immediately_and_its_wait_is_counted(
     assert_eq!(recorded.times(0), expected);
     // The second operation was needed when it was due, and the third when the client became free for it.
     let ended = recorded.ended[&0];
-    assert_eq!((ended.underruns, ended.underrun_ns, ended.planned), (2, 69 * MS, Some(3)));
+    assert_eq!((ended.underruns, ended.underrun_ns, ended.scheduled), (2, 69 * MS, Some(3)));
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_source_that_ends_early_ends_its_client_without_an_underrun() {
     let simulation = Simulation::new(&plan(&[paced("search", 1, 10 * MS, 30)]), |_| Response::success(MS));
     let recorded = simulation.supplied(|number| (number < 2).then_some(0)).run();
     let ended = recorded.ended[&0];
-    assert_eq!((ended.ended_by, ended.begun, ended.planned), (EndedBy::Source, 2, Some(2)));
+    assert_eq!((ended.ended_by, ended.begun, ended.scheduled), (EndedBy::Source, 2, Some(2)));
     assert_eq!((ended.underruns, recorded.end_ns), (0, 11 * MS));
 }
 
@@ -40,6 +40,24 @@ fn a_task_ends_on_time_while_it_waits_for_its_source() {
             "open loop: {open_loop}"
         );
         assert_eq!((ended.underruns, ended.underrun_ns), (1, 90 * MS), "open loop: {open_loop}");
-        assert_eq!((ended.planned, recorded.end_ns), (Some(10), 100 * MS), "open loop: {open_loop}");
+        assert_eq!((ended.scheduled, recorded.end_ns), (Some(10), 100 * MS), "open loop: {open_loop}");
+    }
+}
+
+/// The source supplies the second operation after the end, and the first response arrives after the end as well: the
+/// client is then the first to notice the end, with an empty queue.
+#[test]
+fn a_task_that_ends_during_an_operation_counts_its_unsent_operations_even_if_its_source_is_late() {
+    for open_loop in [false, true] {
+        let mut starved = timed(paced("search", 1, 10 * MS, 1), 0, 100 * MS);
+        starved["open_loop"] = open_loop.into();
+        let simulation = Simulation::new(&plan(&[starved]), |_| Response::success(150 * MS));
+        let recorded = simulation.supplied(|number| Some(number * 1000 * MS)).run();
+        let ended = recorded.ended[&0];
+        assert_eq!(
+            (ended.ended_by, ended.begun, ended.unsent, ended.scheduled, recorded.end_ns),
+            (EndedBy::Time, 1, 9, Some(10), 150 * MS),
+            "open loop: {open_loop}"
+        );
     }
 }
