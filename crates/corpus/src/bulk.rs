@@ -1,5 +1,5 @@
-//! Builds the bulk bodies of one client. This is the hot path of indexing: once the task has begun, it neither
-//! allocates nor searches for the start of a document.
+//! Builds the bulk bodies of one client. This is the hot path of indexing: it does not search for the start of a
+//! document, and it allocates only for a body that is longer than all earlier ones, which is first of all the first one.
 
 use std::ops::Range;
 use std::sync::Arc;

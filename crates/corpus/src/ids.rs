@@ -103,7 +103,7 @@ impl IdActionLines {
         }
     }
 
-    /// Chooses the earlier id to repeat.
+    /// Chooses the position, among the ids assigned so far, of the id to repeat.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count is not above the count
     fn choose_earlier(&mut self) -> u64 {
         if self.conflicts.recency <= 0.0 {

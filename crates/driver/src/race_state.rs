@@ -1,4 +1,5 @@
-//! The state shared by all threads of a race. An operation only reads [`RaceState::stop_level`], one relaxed load.
+//! The state shared by all threads of a race. An operation only reads [`RaceState::stop_level`], one relaxed load; if it
+//! has to wait, it also registers for the stop notification.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};

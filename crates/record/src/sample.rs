@@ -35,12 +35,13 @@ pub struct OperationTimes {
     pub free_since_ns: u64,
     /// When the first request of the first attempt was sent.
     pub first_sent_ns: u64,
-    /// Start of the service time: when the first request of the last attempt was sent. Sending rejected documents of a
-    /// bulk again does not count as a new attempt here. Named `sent_ns` in files.
+    /// Start of the service time: when the first request of the last attempt was sent. For a bulk whose rejected
+    /// documents were sent again, when its first request was sent. Named `sent_ns` in files.
     pub service_start_ns: u64,
     /// When the last byte of the last response had arrived.
     pub done_ns: u64,
-    /// Duration of the whole operation: building bodies, all attempts, and checking responses.
+    /// Duration of the whole operation: all attempts, and checking responses. Without a schedule, it includes the
+    /// preparation, such as building the body; with a schedule, the preparation happens before the operation is due.
     pub processing_ns: u64,
 }
 
@@ -51,7 +52,8 @@ pub struct SampleResult {
     pub error_class: ErrorClass,
     /// HTTP status of the last response, 0 if there was none.
     pub status: u16,
-    /// Number of attempts after the first, under the operation's retry policy.
+    /// Number of attempts after the first, under the operation's retry policy; for a bulk, how often documents that were
+    /// rejected with status 429 were sent again.
     pub retries: u32,
     /// Work done, in the task's unit; failed parts do not count.
     pub weight: u64,
@@ -133,12 +135,13 @@ impl AddAssign for Traffic {
     }
 }
 
-/// Whether an operation counts towards the result.
+/// Whether an operation counts towards the result. A task limited by time decides by its due time; a task limited by
+/// iterations, by the order in which its operations are admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleType {
-    /// Due within the warm-up.
+    /// Part of the warm-up.
     Warmup,
-    /// Due after the warm-up. Named `normal` in files.
+    /// Follows the warm-up. Named `normal` in files.
     Measured,
 }
 

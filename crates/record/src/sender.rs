@@ -28,7 +28,7 @@ impl RecordSender {
         Self { channel, buffers: BufferPool::new(retention), numbers: SubOperationNumbers::default() }
     }
 
-    /// Returns the pool of the race's buffers, to which the collector releases them.
+    /// Returns the pool of the race's buffers, to which the writing thread releases them.
     #[must_use]
     pub fn buffers(&self) -> &BufferPool {
         &self.buffers

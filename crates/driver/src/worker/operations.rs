@@ -26,8 +26,8 @@ pub trait ClientOperations {
         sample_type: SampleType,
     ) -> impl Future<Output = Option<OperationOutcome>>;
 
-    /// Returns when the whole last operation ended, for its processing time, or `None` if that is when
-    /// [`ClientOperations::execute`] returned.
+    /// Returns when the whole last operation ended, for its processing time, or `None` if that is when it is recorded,
+    /// shortly after [`ClientOperations::execute`] has returned.
     fn processing_end(&self) -> Option<Instant>;
 
     /// Returns whether the next operation has not been supplied yet, but may still be.

@@ -1,5 +1,6 @@
-//! Checks that the counts of a task add up. Each count comes from a different place, so a loss between two places is
-//! detected.
+//! Checks that the counts of a task add up. Admitted operations are counted by the schedules, begun ones by the recorder
+//! and ended ones in the statistics, so an operation that is lost between two of these places is detected. Unsent
+//! operations are counted in one place only: they are part of `scheduled` and of the sum that it is compared with.
 
 /// Counts of a task's operations, each from where it was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

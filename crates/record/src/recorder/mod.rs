@@ -246,7 +246,7 @@ impl Recorder {
         }
     }
 
-    /// Drops and counts the samples in a full buffer, because the disk is too slow.
+    /// Drops and counts the samples in the buffer, full or not, because the disk is too slow.
     fn drop_samples(&mut self) {
         for sample in self.samples.drain(..) {
             if let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) {

@@ -98,7 +98,8 @@ impl Connection {
         self.reader.decompress(response)
     }
 
-    /// Returns the headers of the last response as the server wrote them, or an empty list if no response is complete.
+    /// Returns the headers of the last response as the server wrote them, or an empty list if its head is
+    /// not complete.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
         self.reader.headers()

@@ -105,7 +105,7 @@ impl RequestHead {
             bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         let fixed_len = bytes.len();
-        // A head that is used only once must not be reallocated while its request is timed.
+        // Completing the head does not reallocate it. The first short body that is appended to it may.
         bytes.reserve_exact(CONTENT_LENGTH_ROOM);
         let always_sends_length = matches!(method, "POST" | "PUT" | "PATCH");
         Ok(Self { bytes, fixed_len, always_sends_length, response_has_no_body: method == "HEAD" })
@@ -127,7 +127,7 @@ impl RequestHead {
         self.fixed_len = self.bytes.len();
     }
 
-    /// Returns the complete head for a body of `length` bytes. Does not allocate, except after [`RequestHead::fill`]
+    /// Completes the head for a body of `length` bytes and returns it. Does not allocate, except after [`RequestHead::fill`]
     /// with a longer value than before.
     pub fn append_content_length(&mut self, length: usize) -> &[u8] {
         self.bytes.truncate(self.fixed_len);
@@ -140,8 +140,8 @@ impl RequestHead {
         &self.bytes
     }
 
-    /// Returns the whole request, in at most two slices. A short body is appended to the head because writing one slice
-    /// costs less than gathering two. Does not allocate if a body of at least that length was copied before.
+    /// Completes the head for `body` and returns the whole request, in at most two slices. A short body is appended to
+    /// the head because writing one slice costs less than gathering two. Does not allocate if a body of at least that length was copied before.
     pub fn append_body<'a>(&'a mut self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         self.append_content_length(body.len());
         if body.len() > SHORT_BODY {

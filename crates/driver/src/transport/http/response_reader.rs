@@ -196,7 +196,8 @@ impl ResponseReader {
         }
     }
 
-    /// Returns the headers of the last response as the server wrote them, or an empty list if no response is complete.
+    /// Returns the headers of the last response as the server wrote them, or an empty list if its head is
+    /// not complete.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
         response_head::headers(&self.buffer[self.head_start..])
