@@ -244,17 +244,17 @@ impl PooledConnection {
         let body_out = body.uncompressed_len as u64;
         let traffic = Traffic { reconnects, body_out, ..traffic_between(before, connection.byte_counts()) };
         let exchanged = exchanged.unwrap_or(Err(ExchangeError::Timeout(timeout)));
+        let status = exchanged.as_ref().map_or(0, |response| response.status);
         // Decompression is not part of the service time.
         let response = match exchanged.and_then(|response| connection.decompress(response)) {
             Ok(response) => response,
             Err(error) => {
                 self.connection = None;
-                return Exchange { sent, done, traffic, status: 0, result: Err(error.into()) };
+                return Exchange { sent, done, traffic, status, result: Err(error.into()) };
             }
         };
         let content = connection.body(&response);
         let traffic = Traffic { body_in: content.len() as u64, ..traffic };
-        let status = response.status;
         let result = Ok(check(ResponseView { status, body: content }));
         Exchange { sent, done, traffic, status, result }
     }

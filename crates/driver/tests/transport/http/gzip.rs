@@ -71,6 +71,7 @@ fn a_body_that_cannot_be_decompressed_is_a_protocol_error() {
     let result = finished.task("search");
     assert_eq!((result.operation_totals.succeeded, result.operation_totals.failed), (2, 2));
     assert!(result.errors.iter().all(|error| error.error_class == "protocol"), "{:?}", result.errors);
+    assert!(finished.samples.iter().all(|sample| sample.status == 200), "a status that arrived is missing");
     let written: usize = server.requests().iter().map(|seen| seen.response_bytes).sum();
     assert_eq!(result.bytes_in, written as u64, "some responses were not received completely");
     assert!(server.requests().iter().map(|seen| seen.connection).is_sorted());
