@@ -172,7 +172,7 @@ pub enum ErrorClass {
     None,
     /// No connection could be opened.
     Connect,
-    /// TLS failed: a handshake did not succeed, or an alert ended the connection.
+    /// A TLS handshake did not succeed, or the server rejected the client certificate after it.
     Tls,
     /// The connection broke before the response was complete.
     Reset,
@@ -200,7 +200,8 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// Returns whether no request could be sent, in which case the next one will probably fail in the same way.
+    /// Returns whether no connection could be opened or the server rejected the client certificate, in which case the
+    /// next operation will probably fail in the same way. The certificate may be rejected after the request was sent.
     #[must_use]
     pub fn is_unreachable(self) -> bool {
         matches!(self, Self::Connect | Self::Tls)

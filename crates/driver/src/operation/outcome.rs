@@ -1,9 +1,11 @@
 //! The outcome of one operation: its times, its result and its traffic.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pacenote_record::{ErrorClass, Traffic};
+use rustls::AlertDescription;
 
 use crate::response::outcome::OperationResult;
 use crate::transport::ConnectError;
@@ -125,12 +127,52 @@ fn failed_request(error: &RequestError) -> OperationResult {
         RequestError::Connect(ConnectError::Tls(_)) => ErrorClass::Tls,
         RequestError::Connect(_) => ErrorClass::Connect,
         RequestError::Exchange(ExchangeError::Io(error)) if tls_error(error).is_some() => {
-            let reason = format!("TLS: {error}");
-            return OperationResult::failure(ErrorClass::Tls, reason);
+            let class = if rejects_certificate(error) { ErrorClass::Tls } else { ErrorClass::Reset };
+            return OperationResult::failure(class, format!("TLS: {error}"));
         }
         RequestError::Exchange(ExchangeError::Timeout(_)) => ErrorClass::Timeout,
         RequestError::Exchange(ExchangeError::Io(_) | ExchangeError::Closed) => ErrorClass::Reset,
         RequestError::Exchange(_) => ErrorClass::Protocol,
     };
     OperationResult::failure(class, error.to_string())
+}
+
+/// Returns whether the server rejected the client's certificate. With TLS 1.3, the client learns this only after its
+/// handshake, and the next request will fail in the same way; any other alert ends one connection.
+fn rejects_certificate(error: &io::Error) -> bool {
+    use AlertDescription as Alert;
+    let Some(rustls::Error::AlertReceived(alert)) = tls_error(error) else { return false };
+    matches!(
+        alert,
+        Alert::NoCertificate
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+            | Alert::DecryptError
+            | Alert::HandshakeFailure
+            | Alert::CertificateRequired
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_alert_that_rejects_the_certificate_makes_the_host_unreachable() {
+        let failure = |alert| {
+            let error = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::AlertReceived(alert));
+            failed_request(&RequestError::Exchange(ExchangeError::Io(error)))
+        };
+        for alert in [AlertDescription::CertificateRequired, AlertDescription::UnknownCA] {
+            assert!(failure(alert).error_class.is_unreachable(), "{alert:?}");
+        }
+        let ended = failure(AlertDescription::InternalError);
+        assert_eq!(ended.error_class, ErrorClass::Reset);
+        assert!(ended.failures[0].reason.starts_with("TLS: "), "{ended:?}");
+    }
 }
