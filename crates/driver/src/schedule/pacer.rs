@@ -21,7 +21,8 @@ pub struct Pacer {
 
 #[derive(Debug, Clone)]
 enum Arrivals {
-    Unpaced,
+    /// The pacer does not determine them: an operation is due when the client is free, or when Python says so.
+    Undetermined,
     Even {
         next_index: u64,
     },
@@ -43,7 +44,7 @@ impl Pacer {
         let ramp_ns = ramp_ns(task, client_number);
         let random = || SplitMix64::seed_from_u64(seed ^ u64::from(client_number) << 32);
         let (phase_s, interval_s, arrivals) = match task.pacing {
-            TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => (0.0, 0.0, Arrivals::Unpaced),
+            TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => (0.0, 0.0, Arrivals::Undetermined),
             TaskPacing::Deterministic { interval_s } => {
                 (interval_s * position, interval_s, Arrivals::Even { next_index: 0 })
             }
@@ -67,7 +68,7 @@ impl Pacer {
     /// due as soon as the previous one has ended.
     pub fn next_due_ns(&mut self) -> Option<u64> {
         match &mut self.arrivals {
-            Arrivals::Unpaced => None,
+            Arrivals::Undetermined => None,
             Arrivals::Even { next_index } => {
                 // The product, not a running sum, so that rounding errors do not accumulate.
                 let due = self.offset_ns + self.period_ns * *next_index as f64;
@@ -95,7 +96,7 @@ impl Pacer {
                     (*next_index).max(truncate_to_u64((since_offset / self.period_ns).ceil().max(0.0)));
             }
             Arrivals::Poisson { at_ns, .. } => *at_ns = at_ns.max(since_offset),
-            Arrivals::Unpaced => {}
+            Arrivals::Undetermined => {}
         }
     }
 
@@ -104,7 +105,7 @@ impl Pacer {
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
         let since_offset = end_ns as f64 - self.offset_ns;
         match &self.arrivals {
-            Arrivals::Unpaced => 0,
+            Arrivals::Undetermined => 0,
             Arrivals::Even { next_index } => {
                 truncate_to_u64((since_offset / self.period_ns).ceil().max(0.0)).saturating_sub(*next_index)
             }

@@ -9,7 +9,7 @@ use crate::python::ClientHandle;
 use crate::schedule::clock::Clock;
 use crate::schedule::step_schedules::Schedule;
 use crate::task_client_id::TaskClientId;
-use crate::worker::client_loop::{ClientLoop, Entry, LoopClient};
+use crate::worker::client_loop::{ClientLoop, Entry, RunningClient};
 use crate::worker::operations::ClientOperations;
 
 /// One task of a client in a step.
@@ -43,7 +43,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
             reason
         } else {
             let origin = task_state.ensure_begun(clock.now());
-            let client = LoopClient { id: *id, task, task_state, origin, handle: handle.as_ref() };
+            let client = RunningClient { id: *id, task, task_state, origin, handle: handle.as_ref() };
             let mut client_loop = ClientLoop { clock, operations, client, recorder, cancellation };
             client_loop.run(schedule, Entry { start_ns: *start_ns, joins_late: position > 0 }).await
         };

@@ -28,7 +28,7 @@ const DELAY_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
 
 /// One client of a running task.
 #[derive(Debug, Clone, Copy)]
-pub struct LoopClient<'a> {
+pub struct RunningClient<'a> {
     /// The id of the client.
     pub id: TaskClientId,
     /// The task in the plan.
@@ -59,7 +59,7 @@ pub struct ClientLoop<'a, C, O> {
     /// Prepares and executes operations.
     pub operations: &'a mut O,
     /// The client.
-    pub client: LoopClient<'a>,
+    pub client: RunningClient<'a>,
     /// Records samples and counts; shared by the clients of the worker.
     pub recorder: &'a RefCell<Recorder>,
     /// Ends the loop early.
@@ -248,7 +248,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a Python runner
     /// returned. Returns `true` if the operation was the client's last.
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
-        let LoopClient { id, task, task_state, handle, .. } = self.client;
+        let RunningClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
             handle.send_outcome(&outcome.result, &task.unit, self.task_elapsed_ns(outcome.done) as f64 / 1e9);
         }
@@ -382,7 +382,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 
     /// Aborts the race after a failure if the plan requires it.
     fn apply_failure_policy(&self, result: &OperationResult) {
-        let LoopClient { task, .. } = self.client;
+        let RunningClient { task, .. } = self.client;
         let (error_class, race_state) = (result.error_class, self.cancellation.race_state);
         match self.cancellation.step.plan().driver.on_error {
             _ if result.is_success() => {}

@@ -281,7 +281,7 @@ impl Collector {
         let pending = std::mem::take(&mut running.pending);
         running.set_medians(&pending);
         if let Err(error) = self.write_seconds(pending.values()) {
-            self.writer.record_failure(error);
+            self.writer.fail(error);
         }
         self.writer.send_flush();
         let mut result = running.totals.result(running.task_began_ns);

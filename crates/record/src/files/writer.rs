@@ -82,8 +82,8 @@ impl Writer {
     }
 
     /// Stores an error, after which nothing more is written.
-    pub fn record_failure(&self, error: RecordError) {
-        self.state.record_failure(error);
+    pub fn fail(&self, error: RecordError) {
+        self.state.fail(error);
     }
 
     /// Returns the first error once; later calls succeed.
@@ -159,7 +159,7 @@ impl Writer {
 
 impl WriterState {
     /// Stores the error if it is the first one.
-    fn record_failure(&self, error: RecordError) {
+    fn fail(&self, error: RecordError) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         }
@@ -180,7 +180,7 @@ impl RaceFiles {
     fn run(mut self, jobs: &Receiver<Job>, state: &WriterState) -> Self {
         while let Ok(job) = jobs.recv() {
             if let Err(error) = self.execute(job, state) {
-                state.record_failure(error);
+                state.fail(error);
             }
         }
         self
