@@ -43,7 +43,7 @@ __all__ = [
     "generator_files",
     "generator_version",
     "generators",
-    "recover_series",
+    "recover_files",
     "unpack",
 ]
 
@@ -484,10 +484,11 @@ def count_lines(file: _Path) -> int:
     Raises CoreError.
     """
 
-def recover_series(folder: _Path) -> int | None:
-    """Completes `series.parquet` of a race whose process was killed.
+def recover_files(folder: _Path) -> int | None:
+    """Completes `samples.parquet` and `series.parquet` of a race whose process was killed.
 
-    Returns the number of its rows, or None if there is no journal. Raises CoreError.
+    Returns the number of rows of the series, or of the samples if the series is complete, or None if there is
+    nothing to complete or the race is still running. Raises CoreError.
     """
 
 def crc32c(file: _Path) -> int:

@@ -83,7 +83,7 @@ REMOVED = {
     "Refusal": "RejectedOperation",
     "relock": "update_lock",
     "Remember": "Capture",
-    "ReplyOutcome": "OperationResult",
+    "ReplyOutcome": "WorkOutcome",
     "retract_operation": "withdraw_begun",
     "Said": "FramingHeaders",
     "SamplePolicy": "RetentionPolicy",

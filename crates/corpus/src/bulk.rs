@@ -1,5 +1,5 @@
 //! Builds the bulk bodies of one client. This is the hot path of indexing: it does not search for the start of a
-//! document, and it allocates only for a body that is longer than all earlier ones, which is first of all the first one.
+//! document, and it allocates only for a body that is longer than all earlier ones, or expected to be.
 
 use std::ops::Range;
 use std::sync::Arc;

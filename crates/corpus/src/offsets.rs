@@ -17,8 +17,8 @@ pub(crate) const STRIDE: u64 = 50_000;
 /// line only if it contains the start of a row.
 const CHUNK_SIZE: usize = 16 * 1024;
 
-/// Number of rows that are checked against the data when a table is read. Checking every row of a large file would read
-/// thousands of uncached pages.
+/// Number of rows that are checked against the data when a table is read, by counting the lines of the stride before
+/// each. Checking every row would read the whole file.
 const CHECKED_ROWS: usize = 32;
 
 /// The offsets of the lines of a data file.
@@ -132,13 +132,13 @@ impl OffsetTable {
         (tail.line_count < STRIDE && !wrong_total && table.matches(last_start, data)).then_some(table)
     }
 
-    /// Returns whether `counted_end` follows the end of a line, and whether the sampled strides between rows have the
+    /// Returns whether `tail_start` follows the end of a line, and whether the sampled strides between rows have the
     /// expected number of lines. With wrong offsets, documents would be silently repeated or skipped.
-    fn matches(&self, counted_end: u64, data: &[u8]) -> bool {
+    fn matches(&self, tail_start: u64, data: &[u8]) -> bool {
         let at = |start: u64| usize::try_from(start).ok();
-        let reaches_end = counted_end == data.len() as u64; // a last line may have no newline
+        let reaches_end = tail_start == data.len() as u64; // a last line may have no newline
         let begins_line =
-            counted_end == 0 || at(counted_end).and_then(|start| data.get(start - 1)) == Some(&b'\n');
+            tail_start == 0 || at(tail_start).and_then(|start| data.get(start - 1)) == Some(&b'\n');
         let step = self.starts.len().div_ceil(CHECKED_ROWS).max(1);
         let strides = (0..self.starts.len()).step_by(step).map(|row| {
             let begin = row.checked_sub(1).map_or(0, |before| self.starts[before]);

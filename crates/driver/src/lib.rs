@@ -56,7 +56,7 @@ mod units;
 mod worker;
 
 pub use error::DriveError;
-pub use pacenote_record::{TaskResult, recover_series};
+pub use pacenote_record::{TaskResult, recover_files};
 pub use python::{
     ExecutionResult, OperationEnded, PythonBridge, PythonEvent, RunnerFailure, RunnerRequest, RunnerResponse,
     RunnerResult,

@@ -95,7 +95,7 @@ impl Race {
     /// Returns the progress of the race.
     #[must_use]
     pub fn progress(&self) -> RaceProgress {
-        let elapsed_s = self.state.elapsed_ns(Instant::now()) as f64 / 1e9;
+        let elapsed_s = self.state.race_time_ns(Instant::now()) as f64 / 1e9;
         let progress = self.state.progress();
         let step = (progress.completed_steps + 1).min(progress.total_steps);
         RaceProgress { step, steps: progress.total_steps, elapsed_s, tasks: progress.running_tasks.clone() }

@@ -1,5 +1,5 @@
-//! The state shared by all threads of a race. An operation only reads [`RaceState::stop_level`], one relaxed load; if it
-//! has to wait, it also registers for the stop notification.
+//! The state shared by all threads of a race. An operation that begins reads [`RaceState::stop_level`], one relaxed load;
+//! one that has to wait reads it again and registers for the stop notification.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -147,10 +147,10 @@ impl RaceState {
         lock(&self.started).get_or_insert(now);
     }
 
-    /// Returns the time since the first step started, in nanoseconds, or 0 if it has not started.
-    pub fn elapsed_ns(&self, now: Instant) -> u64 {
+    /// Returns `instant` as nanoseconds since the first step started, or 0 if it has not started.
+    pub fn race_time_ns(&self, instant: Instant) -> u64 {
         let started = *lock(&self.started);
-        started.map_or(0, |started| nanos_since(started, now))
+        started.map_or(0, |started| nanos_since(started, instant))
     }
 }
 

@@ -51,7 +51,7 @@ impl WorkerShare {
 
 impl TaskState {
     /// Starts the task at `now` unless it has started. Returns when it started.
-    pub fn ensure_begun(&self, now: Instant) -> Instant {
+    pub fn origin_or_begin(&self, now: Instant) -> Instant {
         *self.origin.get_or_init(|| now)
     }
 
@@ -111,7 +111,7 @@ impl StepState {
         self.planned().client_allocations.iter().filter(move |allocation| share.runs(allocation.race_client))
     }
 
-    /// Returns whether another task has completed the step.
+    /// Returns whether a task has completed the step.
     pub fn is_completed(&self) -> bool {
         self.completed.load(Ordering::Relaxed)
     }

@@ -49,7 +49,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that every client of every task runs exactly once: otherwise documents would be omitted or sent twice.
+    /// Checks that no client of a task runs twice, and that all clients of a task that is allocated run: otherwise
+    /// documents would be omitted or sent twice.
     fn check_allocations(&self) -> Result<(), PlanError> {
         let mut seen = BTreeSet::new();
         for (index, step) in self.steps.iter().enumerate() {

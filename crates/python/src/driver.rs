@@ -100,6 +100,6 @@ fn json(document: &impl Serialize) -> PyResult<String> {
 /// Completes `series.parquet` of a race that was killed, and returns the number of rows, or `None` if there was no
 /// journal.
 #[pyfunction]
-pub fn recover_series(py: Python<'_>, folder: PathBuf) -> PyResult<Option<u64>> {
-    py.detach(|| pacenote_driver::recover_series(&folder)).map_err(core_error)
+pub fn recover_files(py: Python<'_>, folder: PathBuf) -> PyResult<Option<u64>> {
+    py.detach(|| pacenote_driver::recover_files(&folder)).map_err(core_error)
 }

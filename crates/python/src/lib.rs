@@ -43,7 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<bridge::PyBridge>()?;
     events::register(module)?;
     values::register(module)?;
-    module.add_function(wrap_pyfunction!(driver::recover_series, module)?)?;
+    module.add_function(wrap_pyfunction!(driver::recover_files, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_files, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_version, module)?)?;

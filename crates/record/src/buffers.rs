@@ -10,7 +10,7 @@ use crate::sample::Sample;
 
 /// Number of samples in a buffer, which takes 0.6 MB.
 pub const BUFFER_CAPACITY: usize = 4096;
-/// Maximum number of buffers that wait for the disk: 70 MB. At 100,000 operations per second, they last for a stall of
+/// Maximum number of buffers that wait for the disk: 75 MB. At 100,000 operations per second, they last for a stall of
 /// up to 5 s. Every recorder may have one more, because all recorders deliver their buffers once a second.
 const MAX_WAITING_BUFFERS: usize = 128;
 /// Number of samples of a task that [`RetentionPolicy::Auto`] keeps, which take about 200 MB on disk.

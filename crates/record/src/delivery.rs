@@ -49,7 +49,7 @@ pub enum Delivery {
         /// The failures.
         failures: FailureGroups,
     },
-    /// All clients of the worker have ended the task; everything that they recorded has already been delivered.
+    /// All clients of the worker have ended the task or were dropped; everything that they recorded has already been delivered.
     WorkerTaskEnd(WorkerTaskEnd),
 }
 

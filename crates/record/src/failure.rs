@@ -38,7 +38,7 @@ pub struct Failure {
 pub struct FailureGroup {
     /// The error class, for example `http-status`.
     pub error_class: String,
-    /// The engine's error type and the reason of the first failure.
+    /// The engine's error type, and the reason of one of the failures.
     pub reason: String,
     /// HTTP status, `null` if there was none.
     pub status: Option<u16>,
@@ -65,7 +65,7 @@ struct GroupKey {
 
 #[derive(Debug, Clone)]
 struct GroupCounts {
-    /// The reason of the first failure.
+    /// The reason of the failure that was added first.
     example: String,
     count: u64,
     first_ns: u64,

@@ -1,9 +1,9 @@
 //! Records a race: samples, per-second statistics, totals, and the files that store them.
 //!
-//! Every worker owns a [`Recorder`], which counts and times its clients' operations. Once a second, and when a buffer
+//! Every worker owns a [`Recorder`], which counts its clients' operations and collects their times. Once a second, and when a buffer
 //! is full, it sends [`Delivery`] messages to the [`Collector`]. The collector merges them, passes them to the thread
 //! that writes the race folder, and turns each finished task into a [`TaskResult`]. This crate reads no clock and opens
-//! no socket, and it does not allocate, lock or send anything per operation.
+//! no socket, and it does not allocate, lock or send anything per successful operation.
 //!
 //! The files, in the order in which an operation's data passes through them:
 //!
@@ -48,7 +48,7 @@ pub use collector::{Collector, FinishedTask};
 pub use delivery::{Delivery, WorkerTaskEnd};
 pub use error::RecordError;
 pub use failure::{Failure, FailureGroup, FailureGroups};
-pub use files::recover_series;
+pub use files::recover_files;
 pub use histogram::DurationHistogram;
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
 pub use recorder::{ClientEnd, Recorder, RecordingSettings, ServiceTimeTotals};

@@ -56,16 +56,16 @@ pub struct OperationCounts {
     /// Bytes read from sockets.
     pub bytes_in: u64,
     /// Bytes of request bodies before compression.
-    pub body_out: u64,
+    pub content_out: u64,
     /// Bytes of response bodies after decompression.
-    pub body_in: u64,
+    pub content_in: u64,
     /// Connections that were opened again.
     pub reconnects: u64,
     /// The part of `weight` that was done within the measured window; see [`MeasuredWindow`].
     pub window_weight: u64,
     /// Attempts after the first.
     pub retries: u64,
-    /// Operations that were due while no client was free.
+    /// Operations that were due before a client was free for them.
     pub waited: u64,
     /// When the earliest operation was sent, in nanoseconds since the task began; `u64::MAX` if there is none.
     pub earliest_sent_ns: u64,
@@ -83,8 +83,8 @@ impl Default for OperationCounts {
             failed_weight: 0,
             bytes_out: 0,
             bytes_in: 0,
-            body_out: 0,
-            body_in: 0,
+            content_out: 0,
+            content_in: 0,
             reconnects: 0,
             window_weight: 0,
             retries: 0,
@@ -105,8 +105,8 @@ impl OperationCounts {
         self.failed_weight += result.failed_weight;
         self.bytes_out += traffic.bytes_out;
         self.bytes_in += traffic.bytes_in;
-        self.body_out += traffic.body_out;
-        self.body_in += traffic.body_in;
+        self.content_out += traffic.content_out;
+        self.content_in += traffic.content_in;
         self.reconnects += u64::from(traffic.reconnects);
         self.retries += u64::from(result.retries);
         self.waited += u64::from(times.waited());
@@ -129,8 +129,8 @@ impl OperationCounts {
         self.failed_weight += other.failed_weight;
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
-        self.body_out += other.body_out;
-        self.body_in += other.body_in;
+        self.content_out += other.content_out;
+        self.content_in += other.content_in;
         self.reconnects += other.reconnects;
         self.window_weight += other.window_weight;
         self.retries += other.retries;

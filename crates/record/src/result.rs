@@ -83,7 +83,7 @@ pub struct TaskResult {
 /// Counts of the samples of a task, including those of sub-operations, that are in the file and that are not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct SampleCounts {
-    /// Samples in the file.
+    /// Samples sent to the file.
     pub kept: u64,
     /// Samples that were not kept because the race was configured so.
     pub left_out: u64,
@@ -175,7 +175,7 @@ pub struct OperationTotals {
     pub succeeded: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Operations that began but had received no response when the race ended.
+    /// Operations that began but had received no response when their task was stopped.
     pub unanswered: u64,
     /// Operations that were due within the task's time but for which no client was free before its end.
     pub unsent: u64,

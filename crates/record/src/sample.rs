@@ -75,9 +75,9 @@ pub struct Traffic {
     /// Bytes read from sockets, heads included.
     pub bytes_in: u64,
     /// Bytes of request bodies before compression.
-    pub body_out: u64,
+    pub content_out: u64,
     /// Bytes of response bodies after decompression.
-    pub body_in: u64,
+    pub content_in: u64,
 }
 
 impl Sample {
@@ -108,7 +108,7 @@ impl OperationTimes {
         self.first_sent_ns.saturating_sub(self.due_ns.max(self.free_since_ns))
     }
 
-    /// Returns whether the operation was due while no client was free for it.
+    /// Returns whether the operation was due before a client was free for it: its own client, or in an open loop any.
     #[must_use]
     pub fn waited(&self) -> bool {
         self.paced && self.due_ns < self.free_since_ns
@@ -130,8 +130,8 @@ impl AddAssign for Traffic {
         self.reconnects += other.reconnects;
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
-        self.body_out += other.body_out;
-        self.body_in += other.body_in;
+        self.content_out += other.content_out;
+        self.content_in += other.content_in;
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use pacenote_record::{
     BufferPool, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes,
     RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult, SampleType,
-    SubOperationName, TaskInfo, Traffic, recover_series,
+    SubOperationName, TaskInfo, Traffic, recover_files,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -243,17 +243,17 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
     }
     race.collect();
     let folder = race.folder;
-    assert_eq!(recover_series(folder.path()).unwrap(), None, "the files of a running race have changed");
+    assert_eq!(recover_files(folder.path()).unwrap(), None, "the files of a running race have changed");
     // The race is killed: no file is completed, and the last line is incomplete.
     drop(race.collector);
     let journal = folder.path().join("series.jsonl");
     let mut text = fs::read(&journal).unwrap();
     text.extend_from_slice("{\"task\": \"inde\u{fc}".as_bytes().split_last().unwrap().1);
     fs::write(&journal, text).unwrap();
-    let seconds = recover_series(folder.path()).unwrap().unwrap();
+    let seconds = recover_files(folder.path()).unwrap().unwrap();
     assert!(seconds >= 7, "{seconds}");
     assert_eq!(rows(&folder.path().join("series.parquet")).len() as u64, seconds);
-    assert_eq!(recover_series(folder.path()).unwrap(), None);
+    assert_eq!(recover_files(folder.path()).unwrap(), None);
 }
 
 #[test]
@@ -270,11 +270,11 @@ fn samples_that_a_race_could_not_complete_are_completed_later() {
     fs::remove_file(folder.join("series.jsonl")).unwrap();
     fs::OpenOptions::new().append(true).open(&samples).unwrap().write_all(b"torn").unwrap();
     fs::rename(&samples, &hidden).unwrap();
-    assert!(recover_series(folder).is_err());
+    assert!(recover_files(folder).is_err());
     fs::rename(&hidden, &samples).unwrap();
-    assert_eq!(recover_series(folder).unwrap(), Some(10));
+    assert_eq!(recover_files(folder).unwrap(), Some(10));
     assert_eq!(rows(&samples).len(), 10);
-    assert_eq!(recover_series(folder).unwrap(), None);
+    assert_eq!(recover_files(folder).unwrap(), None);
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
         "the file of a killed race has a footer"
     );
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"a torn row group").unwrap();
-    recover_series(race.folder.path()).unwrap().unwrap();
+    recover_files(race.folder.path()).unwrap().unwrap();
     let reader = SerializedFileReader::try_from(path.as_path()).unwrap();
     let found = reader.metadata().file_metadata().num_rows();
     assert!((131_072..136_000).contains(&found), "{found}");

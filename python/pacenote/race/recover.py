@@ -15,6 +15,6 @@ def recover(folder: RaceFolder) -> bool:
     writable.
     """
     try:
-        return _core.recover_series(str(folder.path)) is not None
+        return _core.recover_files(str(folder.path)) is not None
     except _core.CoreError as error:
         raise StoreError(str(error)) from None

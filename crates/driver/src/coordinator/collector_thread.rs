@@ -60,7 +60,7 @@ pub fn collect(
         if last_update.elapsed() >= UPDATE_INTERVAL {
             last_update = Instant::now();
             clocks.record(ClockReading::read());
-            race_state.progress().running_tasks = collector.progress(race_state.elapsed_ns(last_update));
+            race_state.progress().running_tasks = collector.progress(race_state.race_time_ns(last_update));
         }
     }
     let mut orphans = 0;

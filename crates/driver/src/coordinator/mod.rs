@@ -80,7 +80,7 @@ impl Coordinator {
             clock: collected.clock,
             contradictions: collected.contradictions,
             samples: collected.sample_count,
-            wall_s: race_state.elapsed_ns(Instant::now()) as f64 / 1e9,
+            wall_s: race_state.race_time_ns(Instant::now()) as f64 / 1e9,
             stopped,
             aborted: race_state.abort_reason(),
             error: error.map(|error| error.to_string()),
@@ -126,7 +126,7 @@ impl Coordinator {
         }
         let now = Instant::now();
         race_state.start_clock(now);
-        let step_began_ns = race_state.elapsed_ns(now);
+        let step_began_ns = race_state.race_time_ns(now);
         for task_state in step.tasks() {
             let task_index = task_state.task_index;
             let worker_count = self.pool.worker_count_of(step, task_index);

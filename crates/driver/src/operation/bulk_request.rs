@@ -7,7 +7,7 @@ use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
 use crate::response::bulk::check_bulk_response;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::transport::pool::{PooledConnection, ResponseView};
 
 /// A bulk request and the number of its documents.
@@ -113,7 +113,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 }
 
 impl BulkCheck {
-    fn check(&mut self, response: ResponseView<'_>) -> OperationResult {
+    fn check(&mut self, response: ResponseView<'_>) -> WorkOutcome {
         let ResponseView { status, body } = response;
         let rejected = self.may_resend.then_some(&mut self.resendable_positions);
         check_bulk_response(status, body, self.document_count, rejected)

@@ -4,7 +4,7 @@ use pacenote_record::ErrorClass;
 
 use crate::operation::outcome::OperationOutcome;
 use crate::response::bulk::TOO_MANY_REQUESTS;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 
 /// Returns the documents at these ascending positions, with their action lines: two lines each.
 pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
@@ -44,7 +44,7 @@ pub fn add_attempt(earlier: OperationOutcome, attempt: OperationOutcome) -> Oper
     } else {
         last.error_class
     };
-    let result = OperationResult {
+    let result = WorkOutcome {
         error_class,
         weight: before.weight + last.weight,
         failed_weight: before.failed_weight + last.failed_weight,
@@ -91,7 +91,7 @@ mod tests {
             count,
         };
         let failures = vec![failure(429, 5), failure(400, 1), failure(429, 2), failure(0, 1)];
-        let result = OperationResult {
+        let result = WorkOutcome {
             error_class: ErrorClass::BulkItem,
             weight: 1,
             failed_weight: 9,

@@ -18,7 +18,7 @@ use super::paging::Paginator;
 use super::request::CheckedRequest;
 use super::wait::{execute_sleep, sleep_or_cancel};
 use crate::error::DriveError;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 
 /// Calls that are made one after another, and their retry policy.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ enum EarlyEnd {
     /// The race or the step has ended.
     Cancelled,
     /// An operation failed.
-    Failed { result: OperationResult, status: u16 },
+    Failed { result: WorkOutcome, status: u16 },
 }
 
 type StreamFuture<'a> = Pin<Box<dyn Future<Output = Result<(), EarlyEnd>> + 'a>>;
@@ -204,7 +204,7 @@ impl PreparedComposite {
         }
         let ended = run_elements(&mut self.elements, &within).await;
         let (result, status) = match ended {
-            Ok(()) => (OperationResult::success(1), None),
+            Ok(()) => (WorkOutcome::success(1), None),
             Err(EarlyEnd::Failed { result, status }) => (result, Some(status)),
             Err(EarlyEnd::Cancelled) => return None,
         };
@@ -296,7 +296,7 @@ impl PreparedSubOperation {
         let outcome = self.calls.execute(execution).await.ok_or(EarlyEnd::Cancelled)?;
         let result = &outcome.result;
         let failed = (!result.is_success()).then(|| EarlyEnd::Failed {
-            result: OperationResult { failed_weight: 0, weight: 0, took_ms: None, ..result.clone() },
+            result: WorkOutcome { failed_weight: 0, weight: 0, took_ms: None, ..result.clone() },
             status: outcome.status,
         });
         if !self.is_composite {

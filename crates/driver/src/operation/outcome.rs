@@ -7,7 +7,7 @@ use std::time::Instant;
 use pacenote_record::{ErrorClass, Traffic};
 use rustls::AlertDescription;
 
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::transport::ConnectError;
 use crate::transport::http::ExchangeError;
 use crate::transport::pool::{Exchange, RequestError};
@@ -27,7 +27,7 @@ pub struct OperationOutcome {
     /// it has been timed.
     pub freed: Instant,
     /// Whether the operation succeeded, and how much work it did.
-    pub result: OperationResult,
+    pub result: WorkOutcome,
     /// HTTP status of the last response, or 0 if there was none.
     pub status: u16,
     /// Number of attempts after the first.
@@ -65,7 +65,7 @@ impl OperationOutcome {
 
     /// Returns the outcome of an operation whose request could not be created.
     pub fn unsendable(reason: String) -> Self {
-        Self { result: OperationResult::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
+        Self { result: WorkOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
     }
 
     /// Returns the outcome of an operation that sends no request: a success without work.
@@ -76,7 +76,7 @@ impl OperationOutcome {
             service_start: now,
             done: now,
             freed: now,
-            result: OperationResult::success(0),
+            result: WorkOutcome::success(0),
             status: 0,
             retries: 0,
             traffic: Traffic::default(),
@@ -103,9 +103,9 @@ impl OperationOutcome {
     }
 }
 
-impl From<Exchange<OperationResult>> for OperationOutcome {
+impl From<Exchange<WorkOutcome>> for OperationOutcome {
     /// Returns the outcome of an operation that consists of one request.
-    fn from(exchange: Exchange<OperationResult>) -> Self {
+    fn from(exchange: Exchange<WorkOutcome>) -> Self {
         let Exchange { sent, done, traffic, status, result } = exchange;
         Self {
             first_sent: sent,
@@ -122,19 +122,19 @@ impl From<Exchange<OperationResult>> for OperationOutcome {
 }
 
 /// Returns the failure of a request that has no response.
-fn failed_request(error: &RequestError) -> OperationResult {
+fn failed_request(error: &RequestError) -> WorkOutcome {
     let class = match error {
         RequestError::Connect(ConnectError::Tls(_)) => ErrorClass::Tls,
         RequestError::Connect(_) => ErrorClass::Connect,
         RequestError::Exchange(ExchangeError::Io(error)) if tls_error(error).is_some() => {
             let class = if rejects_certificate(error) { ErrorClass::Tls } else { ErrorClass::Reset };
-            return OperationResult::failure(class, format!("TLS: {error}"));
+            return WorkOutcome::failure(class, format!("TLS: {error}"));
         }
         RequestError::Exchange(ExchangeError::Timeout(_)) => ErrorClass::Timeout,
         RequestError::Exchange(ExchangeError::Io(_) | ExchangeError::Closed) => ErrorClass::Reset,
         RequestError::Exchange(_) => ErrorClass::Protocol,
     };
-    OperationResult::failure(class, error.to_string())
+    WorkOutcome::failure(class, error.to_string())
 }
 
 /// Returns whether the server rejected the client's certificate. With TLS 1.3, the client learns this only after its

@@ -12,7 +12,7 @@ use super::request::{CheckedRequest, RequestTemplate};
 use super::template::{BodyTemplate, Values};
 use crate::error::DriveError;
 use crate::response::json_scan::{Elements, Fields, field, first_value};
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::transport::pool::PooledConnection;
 
 /// A paged request, prepared for one host.
@@ -126,7 +126,7 @@ impl Paginator {
             whole = whole.without_work();
         } else if self.strict && fetched < wanted {
             let reason = format!("{fetched} of {wanted} pages were fetched; the result has no further page");
-            let failure = OperationResult::failure(ErrorClass::Condition, reason).with_status(whole.status);
+            let failure = WorkOutcome::failure(ErrorClass::Condition, reason).with_status(whole.status);
             whole.result = failure.with_took(whole.result.took_ms);
         }
         self.close(&mut whole, connection, execution).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::compression::{CONTENT_ENCODING, compress, compress_in_slices, will_compress};
 use super::context::Destination;
 use super::outcome::OperationOutcome;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::transport::http::{RequestHead, RequestHeadError};
 use crate::transport::pool::{PooledConnection, RequestBody, ResponseView};
 
@@ -103,7 +103,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     pub async fn send(
         &mut self,
         connection: &mut PooledConnection,
-        check: impl FnOnce(ResponseView<'_>) -> OperationResult,
+        check: impl FnOnce(ResponseView<'_>) -> WorkOutcome,
     ) -> OperationOutcome {
         let body = request_body(self.body.as_ref(), self.compressed.as_deref());
         OperationOutcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
@@ -118,7 +118,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &mut self,
         content: &[u8],
         connection: &mut PooledConnection,
-        check: impl FnOnce(ResponseView<'_>) -> OperationResult,
+        check: impl FnOnce(ResponseView<'_>) -> WorkOutcome,
     ) -> io::Result<OperationOutcome> {
         if let Some(compressed) = &mut self.compressed {
             compress_in_slices(content, compressed).await?;

@@ -15,7 +15,7 @@ use super::wait::sleep_or_cancel;
 use crate::error::DriveError;
 use crate::response::check::{check_response, failed_assertion, is_2xx};
 use crate::response::json_scan::{first_value, value_at_path};
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::transport::http::RequestHead;
 use crate::transport::pool::{PooledConnection, ResponseView};
 
@@ -213,7 +213,7 @@ impl RequestTemplate {
         execution: &Execution<'_>,
     ) -> OperationOutcome {
         execution.traffic.request_started();
-        let outcome = self.request.send(connection, |_| OperationResult::success(0)).await;
+        let outcome = self.request.send(connection, |_| WorkOutcome::success(0)).await;
         execution.traffic.request_ended(&outcome);
         outcome
     }
@@ -221,7 +221,7 @@ impl RequestTemplate {
 
 impl ResponsePolicy {
     /// Captures a value of a successful response, and returns the failure of the first assertion that does not hold.
-    fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<OperationResult> {
+    fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<WorkOutcome> {
         if !self.inspects_body {
             return None;
         }

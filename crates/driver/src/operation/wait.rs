@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::outcome::OperationOutcome;
 use crate::cancel::Cancellation;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 
 /// Sleeps between two requests. Returns `None` if the race or the step ends first.
 pub async fn sleep_or_cancel(duration: Duration, cancellation: &Cancellation<'_>) -> Option<()> {
@@ -23,7 +23,7 @@ pub async fn execute_sleep(
     Some(OperationOutcome {
         first_sent: started,
         service_start: started,
-        result: OperationResult::success(weight),
+        result: WorkOutcome::success(weight),
         ..OperationOutcome::nothing()
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::python::channel::{Answer, ClientChannel};
 use crate::python::events::{EventQueue, OperationEnded, PythonEvent};
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::units::nanos;
 
 /// The handle with which the measured loop of one client communicates with its source, runner or scheduler in Python.
@@ -47,7 +47,7 @@ impl ClientHandle {
     }
 
     /// Sends the outcome of an operation to its scheduler, unless a runner in Python executed it.
-    pub fn send_outcome(&self, outcome: &OperationResult, unit: &str, seconds_since_start: f64) {
+    pub fn send_outcome(&self, outcome: &WorkOutcome, unit: &str, seconds_since_start: f64) {
         if !self.channel.has_scheduler() || self.channel.has_runner() {
             return;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pacenote_record::ErrorClass;
 
 use crate::operation::outcome::OperationOutcome;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 
 /// The reason recorded for a failure if the runner returned none.
 const UNSPECIFIED: &str = "the runner reported a failure without a reason";
@@ -97,20 +97,20 @@ impl RunnerFailure {
 
 impl RunnerResult {
     /// Converts the result to the outcome that is recorded for the operation.
-    pub(crate) fn outcome(&self) -> OperationResult {
+    pub(crate) fn outcome(&self) -> WorkOutcome {
         if self.success {
-            return OperationResult::success(self.weight);
+            return WorkOutcome::success(self.weight);
         }
         let outcome = match &self.failure {
             Some(failure) => {
                 let status = failure.status.unwrap_or(0);
-                OperationResult::failure(failure.class, failure.reason.clone())
+                WorkOutcome::failure(failure.class, failure.reason.clone())
                     .with_status(status)
                     .with_error_type(&failure.error_type)
             }
-            None => OperationResult::failure(ErrorClass::Condition, UNSPECIFIED.into()),
+            None => WorkOutcome::failure(ErrorClass::Condition, UNSPECIFIED.into()),
         };
-        OperationResult { failed_weight: self.weight, ..outcome }
+        WorkOutcome { failed_weight: self.weight, ..outcome }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::python::preparation::Preparation;
 use crate::python::protocol::ExecutionResult;
 use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::RaceState;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::step_state::StepState;
 use crate::task_client_id::TaskClientId;
 use crate::transport::pool::{ConnectionPool, ResponseView};
@@ -215,7 +215,7 @@ async fn request(
     let mut response = None;
     let keep_response = |ResponseView { status, body }: ResponseView<'_>| {
         response = Some((status, body.to_vec()));
-        OperationResult::success(0)
+        WorkOutcome::success(0)
     };
     let mut connection = connections.acquire();
     let outcome = prepared.send(&mut connection, keep_response).await;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::response::check::{http_error, is_2xx, parse_took};
 use crate::response::json_scan::{Fields, parse_bool};
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 
 /// Maximum number of failures per bulk that are told apart. Two more count all other documents: one those that were
 /// rejected with status 429, which may be sent again, and one those that failed for other reasons.
@@ -51,7 +51,7 @@ pub fn check_bulk_response(
     body: &[u8],
     document_count: u64,
     throttled: Option<&mut Vec<usize>>,
-) -> OperationResult {
+) -> WorkOutcome {
     if !is_2xx(status) {
         return http_error(status, body);
     }
@@ -67,14 +67,14 @@ pub fn check_bulk_response(
         }
     }
     match errors {
-        Some(false) => OperationResult::success(document_count).with_took(took_ms),
+        Some(false) => WorkOutcome::success(document_count).with_took(took_ms),
         Some(true) => {
             let response = serde_json::from_slice::<BulkResponse>(body);
             let outcome = response.map_or_else(
                 |_| {
                     let reason =
                         "the response to a bulk reports errors, but its items cannot be parsed".into();
-                    OperationResult::failure(ErrorClass::Protocol, reason).with_status(status)
+                    WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
                 },
                 |response| {
                     if let Some(throttled) = throttled {
@@ -87,7 +87,7 @@ pub fn check_bulk_response(
         }
         None => {
             let reason = "the response to a bulk has no field `errors`".into();
-            OperationResult::failure(ErrorClass::Protocol, reason).with_status(status)
+            WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
         }
     }
 }
@@ -138,10 +138,10 @@ impl BulkResponse<'_> {
     }
 
     /// Counts the failed documents by status and error type.
-    fn outcome(&self, document_count: u64) -> OperationResult {
+    fn outcome(&self, document_count: u64) -> WorkOutcome {
         let mut failures: Vec<Failure> = Vec::new();
         let mut failed_weight = 0;
-        // The failures beyond the limit: of rejected documents, and of all others.
+        // The failures beyond the limit: those with status 429, and all others.
         let mut others: [Option<Failure>; 2] = [None, None];
         for item in self.items.iter().flat_map(BTreeMap::values).filter(|item| item.is_failed()) {
             failed_weight += 1;
@@ -158,7 +158,7 @@ impl BulkResponse<'_> {
             failure.count += 1;
         }
         failures.extend(others.into_iter().flatten());
-        OperationResult {
+        WorkOutcome {
             error_class: ErrorClass::BulkItem,
             weight: document_count.saturating_sub(failed_weight),
             failed_weight,
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
         assert_eq!(
             check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9, None),
-            OperationResult::success(9).with_took(Some(1))
+            WorkOutcome::success(9).with_took(Some(1))
         );
         assert_eq!(check_bulk_response(413, b"", 9, None).error_class, ErrorClass::HttpStatus);
         assert_eq!(check_bulk_response(200, b"{}", 9, None).error_class, ErrorClass::Protocol);

@@ -10,15 +10,15 @@ use serde_json::Value;
 use crate::response::json_scan::{
     Fields, first_value, parse_bool, parse_integer, split_integer, value_at_path,
 };
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 
 /// The duration that the engine reports in a successful response, in milliseconds, or the failure.
-type CheckResult = Result<Option<u64>, OperationResult>;
+type CheckResult = Result<Option<u64>, WorkOutcome>;
 
 /// Checks the response to a request.
-pub fn check_response(request: &Request, status: u16, body: &[u8]) -> OperationResult {
+pub fn check_response(request: &Request, status: u16, body: &[u8]) -> WorkOutcome {
     if request.ignore.contains(&status) {
-        return OperationResult::success(request.ignored_weight);
+        return WorkOutcome::success(request.ignored_weight);
     }
     if !is_2xx(status) {
         return http_error(status, body);
@@ -32,14 +32,14 @@ pub fn check_response(request: &Request, status: u16, body: &[u8]) -> OperationR
         Check::Empty { path } => check_empty(body, path),
     };
     match checked {
-        Ok(took_ms) => OperationResult::success(request.weight).with_took(took_ms),
+        Ok(took_ms) => WorkOutcome::success(request.weight).with_took(took_ms),
         Err(failure) => failure.with_status(status),
     }
 }
 
 /// Returns the failure of the first of the track's assertions that does not hold for a response, or `None` if all of
 /// them hold.
-pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<OperationResult> {
+pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<WorkOutcome> {
     let failed = assertions.iter().find_map(|assertion| {
         let text = assertion.paths.iter().find_map(|path| value_at_path(body, path));
         let value = text.and_then(|text| serde_json::from_slice::<Value>(first_value(text)).ok());
@@ -58,7 +58,7 @@ pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<Operati
         let actual = value.map_or_else(|| "absent".to_owned(), |value| to_text(&value));
         let reason =
             format!("{property} is {actual}, but the track asserts {operator} {}", to_text(expected));
-        OperationResult::failure(ErrorClass::Assertion, reason)
+        WorkOutcome::failure(ErrorClass::Assertion, reason)
     })
 }
 
@@ -91,7 +91,7 @@ pub fn is_2xx(status: u16) -> bool {
 }
 
 /// Returns the failure of a response with an error status, with the error type and reason that the engine reports.
-pub fn http_error(status: u16, body: &[u8]) -> OperationResult {
+pub fn http_error(status: u16, body: &[u8]) -> WorkOutcome {
     let (error_type, reason) = match serde_json::from_slice::<Value>(body) {
         Ok(response) => match &response["error"] {
             Value::String(reason) => (String::new(), reason.clone()),
@@ -105,7 +105,7 @@ pub fn http_error(status: u16, body: &[u8]) -> OperationResult {
         },
         Err(_) => (String::new(), excerpt(body)),
     };
-    OperationResult::failure(ErrorClass::HttpStatus, reason).with_status(status).with_error_type(&error_type)
+    WorkOutcome::failure(ErrorClass::HttpStatus, reason).with_status(status).with_error_type(&error_type)
 }
 
 fn string(value: Option<&Value>) -> String {
@@ -143,11 +143,11 @@ fn check_search(body: &[u8], request: &Request) -> CheckResult {
         (_, Some(true)) => {
             let after = took_ms.map_or_else(String::new, |took_ms| format!(" after {took_ms} ms"));
             let reason = format!("the search timed out in the engine{after}: its hits are incomplete");
-            OperationResult::failure(ErrorClass::SearchTimeout, reason)
+            WorkOutcome::failure(ErrorClass::SearchTimeout, reason)
         }
         (None, None) if took_ms.is_none() && !request.path.contains("filter_path=") => {
             let reason = format!("the response is not the response to a search: {}", excerpt(body));
-            OperationResult::failure(ErrorClass::Protocol, reason)
+            WorkOutcome::failure(ErrorClass::Protocol, reason)
         }
         _ => return Ok(took_ms),
     };
@@ -187,14 +187,14 @@ fn check_esql(body: &[u8]) -> CheckResult {
         return Ok(took_ms);
     }
     let reason = "the response is partial".into();
-    Err(OperationResult::failure(ErrorClass::Partial, reason).with_took(took_ms))
+    Err(WorkOutcome::failure(ErrorClass::Partial, reason).with_took(took_ms))
 }
 
-fn shard_failure(body: &[u8], failed: i64) -> OperationResult {
+fn shard_failure(body: &[u8], failed: i64) -> WorkOutcome {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let cause = &response["_shards"]["failures"][0]["reason"];
     let reason = format!("{failed} shards failed: {}", string(cause.get("reason")));
-    OperationResult::failure(ErrorClass::ShardFailure, reason).with_error_type(&string(cause.get("type")))
+    WorkOutcome::failure(ErrorClass::ShardFailure, reason).with_error_type(&string(cause.get("type")))
 }
 
 fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> CheckResult {
@@ -207,7 +207,7 @@ fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards:
     }
     let reason =
         format!("health is {}, and {relocating} shards are relocating", to_text(&response["status"]));
-    Err(OperationResult::failure(ErrorClass::Condition, reason))
+    Err(WorkOutcome::failure(ErrorClass::Condition, reason))
 }
 
 fn check_condition(body: &[u8], path: &str, expected: &str) -> CheckResult {
@@ -216,7 +216,7 @@ fn check_condition(body: &[u8], path: &str, expected: &str) -> CheckResult {
     if actual == expected {
         return Ok(None);
     }
-    Err(OperationResult::failure(ErrorClass::Condition, format!("{path} is {actual}, not {expected}")))
+    Err(WorkOutcome::failure(ErrorClass::Condition, format!("{path} is {actual}, not {expected}")))
 }
 
 fn check_empty(body: &[u8], path: &str) -> CheckResult {
@@ -229,7 +229,7 @@ fn check_empty(body: &[u8], path: &str) -> CheckResult {
     if is_empty {
         return Ok(None);
     }
-    Err(OperationResult::failure(ErrorClass::Condition, format!("{path} is not empty yet")))
+    Err(WorkOutcome::failure(ErrorClass::Condition, format!("{path} is not empty yet")))
 }
 
 /// Returns the value at a path of keys joined by dots, where the key of an array is an index.
@@ -274,8 +274,8 @@ mod tests {
     #[test]
     fn an_error_status_fails_unless_the_request_ignores_it() {
         let status = request(Check::Status {});
-        assert_eq!(check_response(&status, 201, b""), OperationResult::success(5));
-        assert_eq!(check_response(&status, 404, b""), OperationResult::success(2));
+        assert_eq!(check_response(&status, 201, b""), WorkOutcome::success(5));
+        assert_eq!(check_response(&status, 404, b""), WorkOutcome::success(2));
         let body = br#"{"error": {"type": "rejected", "reason": "queue is full"}, "status": 429}"#;
         let result = check_response(&status, 429, body);
         assert_eq!((result.error_class, result.weight), (ErrorClass::HttpStatus, 0));
@@ -318,7 +318,7 @@ mod tests {
     fn a_search_fails_with_failed_shards_or_a_timeout() {
         let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {"#;
         let result = check_response(&request(Check::Search {}), 200, good.as_bytes());
-        assert_eq!(result, OperationResult::success(5).with_took(Some(7)));
+        assert_eq!(result, WorkOutcome::success(5).with_took(Some(7)));
         let failed = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 1,
             "failures": [{"reason": {"type": "script_exception", "reason": "runtime error"}}]}, "hits": {}}"#;
         let result = check_response(&request(Check::Search {}), 200, failed.as_bytes());

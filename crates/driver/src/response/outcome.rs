@@ -2,9 +2,10 @@
 
 use pacenote_record::{ErrorClass, Failure};
 
-/// The result of an operation or of one of its requests: of checking a response, or of a failure to get one.
+/// The success or failure of an operation or of one of its requests, and the work that it did: the result of checking a
+/// response, or of a failure to get one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperationResult {
+pub struct WorkOutcome {
     /// [`ErrorClass::None`] for a success.
     pub error_class: ErrorClass,
     /// Units of work that succeeded: the documents of a bulk, or the weight of any other request.
@@ -17,7 +18,7 @@ pub struct OperationResult {
     pub failures: Vec<Failure>,
 }
 
-impl OperationResult {
+impl WorkOutcome {
     /// Creates a success that did `weight` units of work.
     pub fn success(weight: u64) -> Self {
         Self { error_class: ErrorClass::None, weight, failed_weight: 0, took_ms: None, failures: Vec::new() }

@@ -85,7 +85,8 @@ impl OperationBudget {
         self.admitted_count - std::mem::replace(&mut self.reported_count, self.admitted_count)
     }
 
-    /// Reverses the admission of the last operation, because it cannot begin.
+    /// Reverts the last admission before it is reported, as if the operation had never been admitted. The recorder counts
+    /// an operation that is withdrawn after its admission was reported.
     pub fn unadmit(&mut self) {
         self.admitted_count = self.admitted_count.saturating_sub(1);
     }

@@ -6,10 +6,10 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// The schedule of one client of a task, in nanoseconds since the task started.
 ///
-/// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals,
-/// so the union of their operations is evenly spaced, and no two are due at the same time. Each client draws random
-/// arrivals from its own seed. During ramp-up, the schedule of a client starts when the client does, so it never has to
-/// catch up.
+/// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals.
+/// Without random arrivals and ramp-up, the union of their operations is therefore evenly spaced, and no two are due at
+/// the same time. Each client draws random arrivals from its own seed. During ramp-up, the schedule of a client starts
+/// when the client does, so it never has to catch up.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     /// When the schedule starts: after the ramp-up delay of the client, and shifted relative to the schedules of the

@@ -77,12 +77,12 @@ impl ConnectionPool {
         reconnects.map(drop)
     }
 
-    /// Returns whether the idle connection was closed, either by the server or because the last request failed. Returns
-    /// `false` after [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not
+    /// Returns whether the idle connection is to be opened again: it was never open, the server closed it unannounced,
+    /// or the last request failed. A close that a response announced does not count. Returns `false` after [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not
     /// repeatedly reconnect to a server that closes idle connections.
-    pub fn lost_while_idle(&self) -> bool {
+    pub fn needs_reopening(&self) -> bool {
         !self.reopened_idle.get()
-            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.is_lost())
+            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.needs_reopening())
     }
 
     /// Reopens the idle connection, outside any measured time. The reconnect is counted in the next request. If a
@@ -201,7 +201,7 @@ impl PooledConnection {
         self.connection.as_ref().map(Connection::headers).unwrap_or_default()
     }
 
-    fn is_lost(&mut self) -> bool {
+    fn needs_reopening(&mut self) -> bool {
         self.connection.as_mut().is_none_or(Connection::broke_while_idle)
     }
 
@@ -241,8 +241,9 @@ impl PooledConnection {
         let before = connection.byte_counts();
         let exchanged = self.timer.timeout_at(deadline, connection.exchange(head, body.bytes)).await;
         let done = Instant::now();
-        let body_out = body.uncompressed_len as u64;
-        let traffic = Traffic { reconnects, body_out, ..traffic_between(before, connection.byte_counts()) };
+        let content_out = body.uncompressed_len as u64;
+        let traffic =
+            Traffic { reconnects, content_out, ..traffic_between(before, connection.byte_counts()) };
         let exchanged = exchanged.unwrap_or(Err(ExchangeError::Timeout(timeout)));
         let status = exchanged.as_ref().map_or(0, |response| response.status);
         // Decompression is not part of the service time.
@@ -254,7 +255,7 @@ impl PooledConnection {
             }
         };
         let content = connection.body(&response);
-        let traffic = Traffic { body_in: content.len() as u64, ..traffic };
+        let traffic = Traffic { content_in: content.len() as u64, ..traffic };
         let result = Ok(check(ResponseView { status, body: content }));
         Exchange { sent, done, traffic, status, result }
     }
@@ -278,7 +279,7 @@ mod tests {
 
     /// Waits until the client has detected that the server closed the connection.
     async fn await_close(pool: &ConnectionPool) {
-        while !pool.lost_while_idle() {
+        while !pool.needs_reopening() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -315,10 +316,10 @@ mod tests {
         let endpoints: Endpoints = Arc::from([Arc::new(endpoint)]);
         runtime.block_on(async {
             let pool = ConnectionPool::for_client(&endpoints, 0);
-            assert!(!pool.lost_while_idle(), "no connection is open yet");
+            assert!(!pool.needs_reopening(), "no connection is open yet");
             pool.ensure_connected(soon()).await.unwrap();
             let open = listener.accept().unwrap();
-            assert!(!pool.lost_while_idle());
+            assert!(!pool.needs_reopening());
             drop(open);
             await_close(&pool).await;
             pool.reconnect(soon()).await.unwrap();
@@ -331,10 +332,10 @@ mod tests {
             // If the server has closed the connection again before the next request, the client does not reconnect.
             drop(listener);
             tokio::time::sleep(Duration::from_millis(20)).await;
-            assert!(!pool.lost_while_idle());
+            assert!(!pool.needs_reopening());
             drop(pool.acquire());
             assert!(pool.ensure_connected(soon()).await.is_err(), "the port must be closed");
-            assert!(pool.lost_while_idle());
+            assert!(pool.needs_reopening());
             assert!(pool.reconnect(soon()).await.is_err());
         });
     }

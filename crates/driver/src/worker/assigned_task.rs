@@ -42,7 +42,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         let ended_by = if let Some(reason) = stop_reason {
             reason
         } else {
-            let origin = task_state.ensure_begun(clock.now());
+            let origin = task_state.origin_or_begin(clock.now());
             let client = RunningClient { id: *id, task, task_state, origin, handle: handle.as_ref() };
             let mut client_loop = ClientLoop { clock, operations, client, recorder, cancellation };
             client_loop.run(schedule, Entry { start_ns: *start_ns, joins_late: position > 0 }).await
@@ -55,8 +55,8 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         recorder.borrow_mut().end_client(ClientEnd {
             task_index: id.task_index,
             ended_by,
-            newly_admitted: schedule.drain_admitted_count(),
-            task_began_ns: cancellation.race_state.elapsed_ns(task_state.ensure_begun(clock.now())),
+            admitted_since_previous_end: schedule.drain_admitted_count(),
+            task_began_ns: cancellation.race_state.race_time_ns(task_state.origin_or_begin(clock.now())),
         });
     }
 }

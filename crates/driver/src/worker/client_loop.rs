@@ -11,7 +11,7 @@ use pacenote_record::{
 use crate::cancel::Cancellation;
 use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::schedule::budget::{AdmissionTimes, OperationBudget};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
@@ -70,7 +70,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Executes operations until the client ends. Returns the reason why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         // A client that joins late does not catch up on the schedule it missed.
-        let joined_late_ns = entry.joins_late.then(|| self.task_elapsed_ns(self.clock.now()));
+        let joined_late_ns = entry.joins_late.then(|| self.task_time_ns(self.clock.now()));
         match (&mut *schedule, joined_late_ns) {
             (Schedule::PerClient { pacer, .. }, Some(joined_late_ns)) => pacer.skip_to(joined_late_ns),
             (Schedule::PerClient { .. }, None) => {}
@@ -108,7 +108,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             self.clock.mark_active();
             let processing_end = self.operations.processing_end();
             let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
-            free_since_ns = self.task_elapsed_ns(outcome.freed);
+            free_since_ns = self.task_time_ns(outcome.freed);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
             let error_class = outcome.result.error_class;
             self.apply_failure_policy(&outcome.result);
@@ -138,7 +138,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         };
         let (preparing_since, sample_type) = loop {
             let preparing_since = self.clock.now();
-            let now_ns = self.task_elapsed_ns(preparing_since);
+            let now_ns = self.task_time_ns(preparing_since);
             match budget.admit(AdmissionTimes { due_ns: due_ns.unwrap_or(now_ns), now_ns }) {
                 Ok(sample_type) if !self.operations.is_starved() => break (preparing_since, sample_type),
                 Ok(_) => budget.unadmit(),
@@ -168,14 +168,14 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// matters: a client whose source is exhausted must not take a due time away from the other clients.
     async fn next_of_shared_schedule(&mut self, shared: &SharedSchedule) -> Result<NextOperation, EndedBy> {
         let preparing_since = self.clock.now();
-        let mut now_ns = self.task_elapsed_ns(preparing_since);
+        let mut now_ns = self.task_time_ns(preparing_since);
         if self.operations.is_starved() && shared.end_reason(now_ns).is_none() {
             let supplied = self.wait_for_supply(shared.end_ns()).await;
             if let Some(due_ns) = shared.peek_due_ns() {
                 self.record_underrun_since(self.instant_at(due_ns).max(preparing_since));
             }
             supplied?;
-            now_ns = self.task_elapsed_ns(self.clock.now());
+            now_ns = self.task_time_ns(self.clock.now());
         }
         if let Some(ended_by) = shared.end_reason(now_ns) {
             return Err(self.end_for_schedule(shared.finish(ended_by)));
@@ -201,13 +201,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         handle: &ClientHandle,
         budget: &OperationBudget,
     ) -> Result<Option<u64>, EndedBy> {
-        if let Some(ended_by) = budget.end_reason(self.task_elapsed_ns(self.clock.now())) {
+        if let Some(ended_by) = budget.end_reason(self.task_time_ns(self.clock.now())) {
             return Err(ended_by);
         }
         let due_ns = self.cancellation.run_until_cancelled(handle.request_due_ns()).await;
         let due_ns = due_ns.ok_or_else(|| self.stop_reason())?;
         // A due time of 0 means that the operation is due now, so it cannot be late.
-        Ok(due_ns.map(|due_ns| if due_ns == 0 { self.task_elapsed_ns(self.clock.now()) } else { due_ns }))
+        Ok(due_ns.map(|due_ns| if due_ns == 0 { self.task_time_ns(self.clock.now()) } else { due_ns }))
     }
 
     /// Waits until Python has supplied the next operation, its source has ended, or the time of the task has passed.
@@ -250,7 +250,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
         let RunningClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
-            handle.send_outcome(&outcome.result, &task.unit, self.task_elapsed_ns(outcome.done) as f64 / 1e9);
+            handle.send_outcome(&outcome.result, &task.unit, self.task_time_ns(outcome.done) as f64 / 1e9);
         }
         if let Some(unit) = self.operations.take_unit()
             && task_state.set_unit(&unit)
@@ -286,12 +286,12 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             service_start: now,
             done: now,
             freed: now,
-            result: OperationResult::failure(ErrorClass::Plugin, reason.to_owned()),
+            result: WorkOutcome::failure(ErrorClass::Plugin, reason.to_owned()),
             ..OperationOutcome::nothing()
         };
         let times = LoopTimes {
             due_ns: None,
-            free_since_ns: self.task_elapsed_ns(now),
+            free_since_ns: self.task_time_ns(now),
             processing_start: now,
             processing_end: Some(now),
         };
@@ -312,15 +312,15 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         for sub_operation in std::mem::take(&mut outcome.sub_operations) {
             self.record_sub_operation(sample_type, sub_operation);
         }
-        let service_start_ns = self.task_elapsed_ns(outcome.service_start);
+        let service_start_ns = self.task_time_ns(outcome.service_start);
         let processing_end = times.processing_end.unwrap_or_else(|| self.clock.now());
         let times = OperationTimes {
             paced: times.due_ns.is_some(),
             due_ns: times.due_ns.unwrap_or(service_start_ns),
             free_since_ns: times.free_since_ns,
-            first_sent_ns: self.task_elapsed_ns(outcome.first_sent),
+            first_sent_ns: self.task_time_ns(outcome.first_sent),
             service_start_ns,
-            done_ns: self.task_elapsed_ns(outcome.done),
+            done_ns: self.task_time_ns(outcome.done),
             processing_ns: nanos_since(times.processing_start, processing_end),
         };
         let sample = self.build_sample(sample_type, times, &outcome);
@@ -331,8 +331,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     fn record_sub_operation(&self, sample_type: SampleType, sub_operation: SubOperation) {
         let SubOperation { label, outcome } = sub_operation;
         let (service_start_ns, done_ns) =
-            (self.task_elapsed_ns(outcome.service_start), self.task_elapsed_ns(outcome.done));
-        let first_sent_ns = self.task_elapsed_ns(outcome.first_sent);
+            (self.task_time_ns(outcome.service_start), self.task_time_ns(outcome.done));
+        let first_sent_ns = self.task_time_ns(outcome.first_sent);
         let times = OperationTimes {
             paced: false,
             due_ns: service_start_ns,
@@ -381,7 +381,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Aborts the race after a failure if the plan requires it.
-    fn apply_failure_policy(&self, result: &OperationResult) {
+    fn apply_failure_policy(&self, result: &WorkOutcome) {
         let RunningClient { task, .. } = self.client;
         let (error_class, race_state) = (result.error_class, self.cancellation.race_state);
         match self.cancellation.step.plan().driver.on_error {
@@ -409,7 +409,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Returns the nanoseconds from the start of the task to `instant`.
-    fn task_elapsed_ns(&self, instant: Instant) -> u64 {
+    fn task_time_ns(&self, instant: Instant) -> u64 {
         nanos_since(self.client.origin, instant)
     }
 }

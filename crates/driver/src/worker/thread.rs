@@ -312,7 +312,7 @@ impl Worker {
         recorder.borrow().service_time_totals().to_vec()
     }
 
-    /// Reopens idle connections that the server has closed, as the next request would, but without sending a request.
+    /// Reopens idle connections that are no longer open, as the next request would, but without sending a request.
     /// If an engine is killed while no request is in flight, its connections are closed and new ones refused: this
     /// aborts the race.
     fn reconnect_idle(
@@ -327,7 +327,7 @@ impl Worker {
             return;
         }
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
-        for pool in pools.iter().filter(|pool| pool.lost_while_idle()) {
+        for pool in pools.iter().filter(|pool| pool.needs_reopening()) {
             let (pool, step, race_state) = (Rc::clone(pool), Arc::clone(step), Arc::clone(race_state));
             reconnecting.spawn_local(async move {
                 let Err(error) = pool.reconnect(deadline).await else { return };
@@ -370,5 +370,5 @@ pub fn task_client_id(allocation: TaskAllocation) -> TaskClientId {
 
 /// Returns when a task started, in nanoseconds since the race's first step started.
 fn task_began_ns(task_state: &TaskState, race_state: &RaceState) -> u64 {
-    race_state.elapsed_ns(task_state.ensure_begun(Instant::now()))
+    race_state.race_time_ns(task_state.origin_or_begin(Instant::now()))
 }

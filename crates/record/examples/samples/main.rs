@@ -62,8 +62,8 @@ fn sample(number: u64) -> Sample {
             reconnects: 0,
             bytes_out: 230,
             bytes_in: 400 + jitter % 16,
-            body_out: 26,
-            body_in: 300,
+            content_out: 26,
+            content_in: 300,
         },
     }
 }
@@ -133,7 +133,7 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     recorder.end_client(ClientEnd {
         task_index: 0,
         ended_by: EndedBy::Source,
-        newly_admitted: count / CHUNK * CHUNK,
+        admitted_since_previous_end: count / CHUNK * CHUNK,
         task_began_ns: 0,
     });
     while let Ok(delivery) = inbox.try_recv() {

@@ -2,7 +2,7 @@
 //!
 //! The collector formats each finished second as a line of the journal ([`series::journal_line`]) and sends it,
 //! together with the samples, to the [`writer`], which runs on a separate thread. `samples` and `series` each write one
-//! file; `columns` has functions that write whole columns. [`recover_series`] completes the files of a race that was
+//! file; `columns` has functions that write whole columns. [`recover_files`] completes the files of a race that was
 //! killed. This module neither merges nor summarizes data.
 
 mod columns;
@@ -23,7 +23,7 @@ use crate::files::series::{JournalState, complete_series, journal_state};
 /// # Errors
 ///
 /// An error if the folder cannot be read or written; its files are then unchanged.
-pub fn recover_series(folder: &Path) -> Result<Option<u64>, RecordError> {
+pub fn recover_files(folder: &Path) -> Result<Option<u64>, RecordError> {
     let journal = journal_state(folder)?;
     if journal == JournalState::Locked {
         return Ok(None);

@@ -2,7 +2,7 @@
 //!
 //! It sends what it has recorded as [`Delivery`] messages once a second, when a buffer is full, and when a task ends;
 //! the collector merges them. A recorder belongs to one thread, which calls it for every operation, so it does not
-//! allocate, lock or send anything per operation.
+//! allocate, lock or send anything per operation that succeeds.
 
 mod open_task;
 
@@ -39,8 +39,9 @@ pub struct ClientEnd {
     pub task_index: u32,
     /// Why it ended.
     pub ended_by: EndedBy,
-    /// Operations that its schedule has admitted since the last client of the schedule ended.
-    pub newly_admitted: u64,
+    /// Operations that its schedule has admitted since the previous client of this schedule ended, by all its
+    /// clients.
+    pub admitted_since_previous_end: u64,
     /// When the task began, in nanoseconds since the race's first step.
     pub task_began_ns: u64,
 }
@@ -186,7 +187,7 @@ impl Recorder {
         };
         let open = &mut self.open_tasks[position];
         open.ended_by = open.ended_by.max(end.ended_by);
-        open.admitted += end.newly_admitted;
+        open.admitted += end.admitted_since_previous_end;
         open.clients_left -= 1;
         if open.clients_left == 0 {
             self.deliver_samples();

@@ -60,8 +60,8 @@ pub fn sample(service_start_ns: u64, done_ns: u64) -> Sample {
             reconnects: 1,
             bytes_out: 100,
             bytes_in: 50,
-            body_out: 400,
-            body_in: 20,
+            content_out: 400,
+            content_in: 20,
         },
     }
 }
@@ -86,9 +86,9 @@ pub fn record(recorder: &mut Recorder, sample: Sample) {
     recorder.record(sample, []);
 }
 
-/// Ends the task for the recorder's only client, whose schedule admitted `newly_admitted` operations.
-pub fn end(recorder: &mut Recorder, ended_by: EndedBy, newly_admitted: u64) {
-    recorder.end_client(ClientEnd { task_index: 0, ended_by, newly_admitted, task_began_ns: 0 });
+/// Ends the task for the recorder's only client, whose schedule admitted `admitted_since_previous_end` operations.
+pub fn end(recorder: &mut Recorder, ended_by: EndedBy, admitted_since_previous_end: u64) {
+    recorder.end_client(ClientEnd { task_index: 0, ended_by, admitted_since_previous_end, task_began_ns: 0 });
 }
 
 pub struct Race {

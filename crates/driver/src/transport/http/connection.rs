@@ -58,7 +58,7 @@ impl Connection {
     pub async fn exchange(&mut self, head: &mut RequestHead, body: &[u8]) -> Result<Response, ExchangeError> {
         self.reusable = false;
         self.reader.reset(head.response_has_no_body());
-        let (head, body) = head.append_body(body);
+        let (head, body) = head.request_slices(body);
         let all_sent;
         let response = match self.send(head, body).await {
             Ok(SendResult { early: Some(response), complete }) => {
@@ -111,7 +111,7 @@ impl Connection {
         self.reader.body(response)
     }
 
-    /// Sends head and body, in one system call if the socket accepts all bytes. While the socket accepts no more bytes,
+    /// Sends head and body; without TLS in one system call if the socket accepts all bytes. While the socket accepts no more bytes,
     /// reads from it, because the server may respond before it has read the whole request. If the server then closes
     /// the connection, or announces in its response that it will, the rest of the request is not sent (RFC 9112,
     /// section 9.5); otherwise it is sent, so that the connection can be used again.

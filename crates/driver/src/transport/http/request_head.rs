@@ -129,7 +129,7 @@ impl RequestHead {
 
     /// Completes the head for a body of `length` bytes and returns it. Does not allocate, except after [`RequestHead::fill`]
     /// with a longer value than before.
-    pub fn append_content_length(&mut self, length: usize) -> &[u8] {
+    pub fn complete(&mut self, length: usize) -> &[u8] {
         self.bytes.truncate(self.fixed_len);
         if length > 0 || self.always_sends_length {
             self.bytes.extend_from_slice(b"content-length: ");
@@ -140,10 +140,11 @@ impl RequestHead {
         &self.bytes
     }
 
-    /// Completes the head for `body` and returns the whole request, in at most two slices. A short body is appended to
-    /// the head because writing one slice costs less than gathering two. Does not allocate if a body of at least that length was copied before.
-    pub fn append_body<'a>(&'a mut self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-        self.append_content_length(body.len());
+    /// Completes the head for `body` and returns the whole request as head and body. A short body is copied behind the
+    /// head, because writing one slice costs less than gathering two; the second slice is then empty. Does not allocate
+    /// if a body of at least that length was copied before.
+    pub fn request_slices<'a>(&'a mut self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        self.complete(body.len());
         if body.len() > SHORT_BODY {
             return (&self.bytes, body);
         }
@@ -203,9 +204,8 @@ mod tests {
     #[test]
     fn the_content_length_is_that_of_each_body() {
         let mut head = head("/_bulk", &[("Content-Type", "application/x-ndjson")]).unwrap();
-        let text = |head: &mut RequestHead, length| {
-            String::from_utf8(head.append_content_length(length).to_vec()).unwrap()
-        };
+        let text =
+            |head: &mut RequestHead, length| String::from_utf8(head.complete(length).to_vec()).unwrap();
         let written = text(&mut head, 12);
         assert!(written.starts_with("POST /es/_bulk HTTP/1.1\r\nhost: [::1]:9200\r\n"), "{written}");
         let end = "content-type: application/x-ndjson\r\ncontent-length: 12\r\n\r\n";
@@ -220,8 +220,8 @@ mod tests {
         let mut head = head("/_search", &[]).unwrap();
         for length in [0, 1, SHORT_BODY, SHORT_BODY + 1, 3] {
             let body = vec![b'b'; length];
-            let expected = [head.append_content_length(length), &body].concat();
-            let (first, second) = head.append_body(&body);
+            let expected = [head.complete(length), &body].concat();
+            let (first, second) = head.request_slices(&body);
             assert_eq!(second.is_empty(), length <= SHORT_BODY);
             assert_eq!([first, second].concat(), expected);
         }
@@ -233,7 +233,7 @@ mod tests {
         let mut filled = template.clone();
         for value in ["Fm=/\r\n", "abc-1"] {
             filled.fill(&template, "@ID@", value);
-            let text = String::from_utf8(filled.append_content_length(0).to_vec()).unwrap();
+            let text = String::from_utf8(filled.complete(0).to_vec()).unwrap();
             let encoded = if value == "abc-1" { "abc-1" } else { "Fm%3D%2F%0D%0A" };
             let line = format!("POST /es/_async_search/{encoded}?x={encoded} HTTP/1.1\r\n");
             assert!(text.starts_with(&line), "{text}");
@@ -252,7 +252,7 @@ mod tests {
         let plain = TargetHost { proxy: Some(proxy), ..host() };
         let text = |host: &TargetHost| {
             let mut head = RequestHead::new(host, "GET", "/_search?q=1", std::iter::empty()).unwrap();
-            String::from_utf8(head.append_content_length(0).to_vec()).unwrap()
+            String::from_utf8(head.complete(0).to_vec()).unwrap()
         };
         let written = text(&plain);
         assert!(
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn the_last_header_of_a_name_is_sent_and_framing_headers_are_rejected() {
         let mut both = head("/", &[("content-type", "a"), ("x", "1"), ("Content-Type", "b")]).unwrap();
-        let text = String::from_utf8(both.append_content_length(0).to_vec()).unwrap();
+        let text = String::from_utf8(both.complete(0).to_vec()).unwrap();
         assert!(text.contains("x: 1\r\ncontent-type: b\r\n") && !text.contains("content-type: a"), "{text}");
         let error = head("/", &[("Content-Length", "3")]).unwrap_err();
         assert_eq!(error, RequestHeadError::Framing("content-length".into()));
@@ -297,7 +297,7 @@ mod tests {
             ("", ""),
         ] {
             let mut head = head("/", &[("accept-encoding", "gzip"), ("Accept-Encoding", requested)]).unwrap();
-            let text = String::from_utf8(head.append_content_length(0).to_vec()).unwrap();
+            let text = String::from_utf8(head.complete(0).to_vec()).unwrap();
             assert!(text.contains(&format!("\r\naccept-encoding: {sent}\r\n")), "{text}");
         }
         let error = head("/", &[("accept-encoding", "br, zstd")]).unwrap_err();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::cancel::Cancellation;
 use crate::operation::outcome::OperationOutcome;
 use crate::race_state::RaceState;
-use crate::response::outcome::OperationResult;
+use crate::response::outcome::WorkOutcome;
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::paused_clock::PausedClock;
@@ -109,8 +109,8 @@ impl ClientOperations for ScriptedOperations {
         }
         let done = self.clock.now();
         let result = match class {
-            ErrorClass::None => OperationResult::success(1),
-            class => OperationResult::failure(class, "as scripted".into()),
+            ErrorClass::None => WorkOutcome::success(1),
+            class => WorkOutcome::failure(class, "as scripted".into()),
         };
         let traffic = Traffic { requests: 1, ..Traffic::default() };
         Some(OperationOutcome {
