@@ -25,7 +25,7 @@ const CHECKED_ROWS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OffsetTable {
     /// Entry `i` is the byte offset of line `(i + 1) * STRIDE`.
-    starts: Vec<u64>,
+    stride_ends: Vec<u64>,
     /// Number of lines in the file, without blank lines at its end.
     line_count: u64,
     /// Offset of the first byte after the last counted line.
@@ -63,7 +63,7 @@ impl OffsetTable {
             return LineStart { line: self.line_count, offset: self.end_offset };
         }
         let rows = line / STRIDE;
-        let row = rows.checked_sub(1).and_then(|row| self.starts.get(usize::try_from(row).ok()?));
+        let row = rows.checked_sub(1).and_then(|row| self.stride_ends.get(usize::try_from(row).ok()?));
         row.map_or(LineStart::default(), |offset| LineStart { line: rows * STRIDE, offset: *offset })
     }
 
@@ -94,7 +94,7 @@ impl OffsetTable {
     }
 
     fn to_text(&self) -> String {
-        let rows = (1..).map(|row| row * STRIDE).zip(self.starts.iter().copied());
+        let rows = (1..).map(|row| row * STRIDE).zip(self.stride_ends.iter().copied());
         let total = (!self.line_count.is_multiple_of(STRIDE)).then_some((self.line_count, self.end_offset));
         rows.chain(total).fold(String::new(), |mut text, (line, start)| {
             text.extend([&line.to_string(), ";", &start.to_string(), "\n"]);
@@ -118,13 +118,13 @@ impl OffsetTable {
             }
             (line, start) = (next_line, next_start);
             if line.is_multiple_of(STRIDE) {
-                table.starts.push(start);
+                table.stride_ends.push(start);
             }
         }
         // The lines after the last full stride are counted, because the row for the total may belong to another file.
-        let last_start = table.starts.last().copied().unwrap_or(0);
+        let last_start = table.stride_ends.last().copied().unwrap_or(0);
         let tail = Self::scan(data.get(usize::try_from(last_start).ok()?..)?);
-        table.line_count = table.starts.len() as u64 * STRIDE + tail.line_count;
+        table.line_count = table.stride_ends.len() as u64 * STRIDE + tail.line_count;
         table.end_offset = last_start + tail.end_offset;
         let has_total = !line.is_multiple_of(STRIDE);
         let wrong_total = has_total && (line, start) != (table.line_count, table.end_offset);
@@ -139,10 +139,10 @@ impl OffsetTable {
         let reaches_end = tail_start == data.len() as u64; // a last line may have no newline
         let begins_line =
             tail_start == 0 || at(tail_start).and_then(|start| data.get(start - 1)) == Some(&b'\n');
-        let step = self.starts.len().div_ceil(CHECKED_ROWS).max(1);
-        let strides = (0..self.starts.len()).step_by(step).map(|row| {
-            let begin = row.checked_sub(1).map_or(0, |before| self.starts[before]);
-            (begin, self.starts[row])
+        let step = self.stride_ends.len().div_ceil(CHECKED_ROWS).max(1);
+        let strides = (0..self.stride_ends.len()).step_by(step).map(|row| {
+            let begin = row.checked_sub(1).map_or(0, |before| self.stride_ends[before]);
+            (begin, self.stride_ends[row])
         });
         let holds = |(begin, end): (u64, u64)| {
             let stride = at(begin).zip(at(end)).and_then(|(begin, end)| data.get(begin..end));
@@ -159,7 +159,7 @@ impl OffsetTable {
 /// Counts the lines in data that arrives in chunks of any size.
 #[derive(Debug, Default)]
 pub(crate) struct LineCounter {
-    starts: Vec<u64>,
+    stride_ends: Vec<u64>,
     newlines: u64,
     bytes: u64,
     /// Number of newlines at the end of the data so far.
@@ -185,7 +185,7 @@ impl LineCounter {
             if found >= lines_to_row {
                 let nth = usize::try_from(lines_to_row - 1).unwrap_or(usize::MAX);
                 let at = memchr::memchr_iter(b'\n', chunk).nth(nth).unwrap_or_default();
-                self.starts.push(self.bytes + at as u64 + 1);
+                self.stride_ends.push(self.bytes + at as u64 + 1);
             }
             self.newlines += found;
             self.bytes += chunk.len() as u64;
@@ -204,11 +204,11 @@ impl LineCounter {
             self.trailing_newlines.saturating_sub(1)
         };
         let lines = self.newlines + open_line - blank;
-        self.starts.truncate(usize::try_from(lines / STRIDE).unwrap_or(usize::MAX));
+        self.stride_ends.truncate(usize::try_from(lines / STRIDE).unwrap_or(usize::MAX));
         let mut table =
-            OffsetTable { starts: self.starts, line_count: lines, end_offset: self.bytes - blank };
+            OffsetTable { stride_ends: self.stride_ends, line_count: lines, end_offset: self.bytes - blank };
         if open_line == 1 && lines.is_multiple_of(STRIDE) {
-            table.starts.push(table.end_offset);
+            table.stride_ends.push(table.end_offset);
         }
         table
     }
@@ -226,8 +226,11 @@ mod tests {
     fn lines_are_counted_in_chunks_of_any_size() {
         let data = numbered(120_000);
         let whole = OffsetTable::scan(&data);
-        assert_eq!((whole.line_count, whole.end_offset, whole.starts.len()), (120_000, data.len() as u64, 2));
-        for (row, start) in whole.starts.iter().enumerate() {
+        assert_eq!(
+            (whole.line_count, whole.end_offset, whole.stride_ends.len()),
+            (120_000, data.len() as u64, 2)
+        );
+        for (row, start) in whole.stride_ends.iter().enumerate() {
             let rest = &data[usize::try_from(*start).unwrap()..];
             assert!(rest.starts_with(format!("{}\n", (row + 1) * 50_000).as_bytes()));
         }
@@ -275,7 +278,7 @@ mod tests {
     fn a_table_written_by_rally_is_read_although_it_has_no_total() {
         let data = numbered(120_000);
         let table = OffsetTable::scan(&data);
-        let text = format!("50000;{}\n100000;{}\n", table.starts[0], table.starts[1]);
+        let text = format!("50000;{}\n100000;{}\n", table.stride_ends[0], table.stride_ends[1]);
         assert_eq!(OffsetTable::parse(&text, &data), Some(table));
     }
 
@@ -287,7 +290,7 @@ mod tests {
     fn tables_of_another_file_are_rejected() {
         let data = numbered(120_000);
         let table = OffsetTable::scan(&data);
-        let (one, two) = (table.starts[0], table.starts[1]);
+        let (one, two) = (table.stride_ends[0], table.stride_ends[1]);
         for text in [
             String::new(),                                                 // too few rows
             format!("50000;{one}\n"),                                      // a row is missing
@@ -314,8 +317,8 @@ mod tests {
     fn the_nearest_line_start_is_at_or_before_the_line() {
         let table = OffsetTable::scan(&numbered(120_000));
         assert_eq!(table.nearest(49_999), start(0, 0));
-        assert_eq!(table.nearest(50_000), start(50_000, table.starts[0]));
-        assert_eq!(table.nearest(119_999), start(100_000, table.starts[1]));
+        assert_eq!(table.nearest(50_000), start(50_000, table.stride_ends[0]));
+        assert_eq!(table.nearest(119_999), start(100_000, table.stride_ends[1]));
         assert_eq!(table.nearest(120_000), start(120_000, table.end_offset));
     }
 }

@@ -66,10 +66,10 @@ impl StepState {
     pub fn new(plan: &Arc<Plan>, index: usize, race_state: &Arc<RaceState>) -> Self {
         let mut tasks: Vec<TaskState> = Vec::new();
         for allocation in plan.steps[index].task_allocations() {
-            match tasks.iter_mut().find(|task| task.task_index == allocation.task) {
+            match tasks.iter_mut().find(|task| task.task_index == allocation.task_index) {
                 Some(task) => *task.clients_left.get_mut() += 1,
                 None => tasks.push(TaskState {
-                    task_index: allocation.task,
+                    task_index: allocation.task_index,
                     origin: OnceLock::new(),
                     clients_left: AtomicU32::new(1),
                     unit: OnceLock::new(),

@@ -39,9 +39,11 @@ pub struct ClientAllocation {
 #[serde(deny_unknown_fields)]
 pub struct TaskAllocation {
     /// Position in [`crate::Plan::tasks`].
-    pub task: u32,
+    #[serde(rename = "task")]
+    pub task_index: u32,
     /// Number of the client in the task, from 0, which determines its range of the corpus and its phase.
-    pub client: u32,
+    #[serde(rename = "client")]
+    pub client_number: u32,
 }
 
 /// The event that ends a step before all its tasks have ended.

@@ -55,9 +55,11 @@ impl Plan {
         let mut seen = BTreeSet::new();
         for (index, step) in self.steps.iter().enumerate() {
             for allocation in step.task_allocations() {
-                ensure(seen.insert((allocation.task, allocation.client)), || {
-                    let problem =
-                        format!("client {} of task {} runs twice", allocation.client, allocation.task);
+                ensure(seen.insert((allocation.task_index, allocation.client_number)), || {
+                    let problem = format!(
+                        "client {} of task {} runs twice",
+                        allocation.client_number, allocation.task_index
+                    );
                     invalid(format!("steps[{index}] ({})", step.name), problem)
                 })?;
             }
@@ -83,15 +85,15 @@ impl Plan {
             return Err("its slots are not sorted by client".into());
         }
         for allocation in step.task_allocations() {
-            let task = self.tasks.get(allocation.task as usize);
-            let task = task.ok_or_else(|| format!("there is no task {}", allocation.task))?;
-            if allocation.client >= task.clients {
-                return Err(format!("task {} has no client {}", task.name, allocation.client));
+            let task = self.tasks.get(allocation.task_index as usize);
+            let task = task.ok_or_else(|| format!("there is no task {}", allocation.task_index))?;
+            if allocation.client_number >= task.clients {
+                return Err(format!("task {} has no client {}", task.name, allocation.client_number));
             }
         }
         match step.completed_by {
             Some(CompletedBy::Task { task })
-                if !step.task_allocations().any(|allocation| allocation.task == task) =>
+                if !step.task_allocations().any(|allocation| allocation.task_index == task) =>
             {
                 Err(format!("it is completed by task {task}, which is not part of the step"))
             }

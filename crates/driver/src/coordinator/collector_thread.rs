@@ -64,7 +64,7 @@ pub fn collect(
         }
     }
     let mut orphans = 0;
-    while let Some(orphan) = collector.finish_orphan() {
+    while let Some(orphan) = collector.finish_dropped_task() {
         orphans += 1;
         publish(orphan, race_state);
     }

@@ -82,7 +82,7 @@ impl WorkerPool {
         let worker_count = self.commands.len();
         let runs_task = |worker_index: &usize| {
             step.clients_of(WorkerShare { worker_index: *worker_index, worker_count })
-                .any(|client| client.allocations.iter().any(|allocation| allocation.task == task_index))
+                .any(|client| client.allocations.iter().any(|allocation| allocation.task_index == task_index))
         };
         u32::try_from((0..worker_count).filter(runs_task).count()).unwrap_or(u32::MAX)
     }

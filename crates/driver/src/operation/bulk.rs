@@ -148,7 +148,7 @@ impl BulkSource {
             timeout: bulk.timeout_ms.map(Duration::from_millis),
         };
         let request =
-            PreparedRequest::new(spec, BulkBody::new(), to).map_err(|error| to.request_error(error))?;
+            PreparedRequest::new(spec, BulkBody::new(), to).map_err(|error| to.head_error(error))?;
         Ok(Self {
             reader: BulkReader::new(ranges?, bulk.bulk_size)?,
             request: BulkRequest::new(request, 0, bulk.retries_on_429),

@@ -2,7 +2,7 @@
 
 use pacenote_record::ErrorClass;
 
-use super::bulk_retry::{add_attempt, select_documents, subtract_resent};
+use super::bulk_retry::{add_resend, select_documents, subtract_resent};
 use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
@@ -22,7 +22,7 @@ pub struct BulkRequest<B> {
 }
 
 /// The outcome of sending a bulk request once, or of not being able to send it.
-struct Attempt {
+struct BulkSending {
     outcome: OperationOutcome,
     /// Positions of the documents that may be sent again.
     resendable_positions: Vec<usize>,
@@ -65,7 +65,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         connection: &mut PooledConnection,
         cancellation: &Cancellation<'_>,
     ) -> OperationOutcome {
-        let Attempt { mut outcome, mut resendable_positions } = self.send(connection).await;
+        let BulkSending { mut outcome, mut resendable_positions } = self.send(connection).await;
         let mut selected: Option<Vec<u8>> = None;
         for _ in 0..self.retries_on_429 {
             if resendable_positions.is_empty() || cancellation.stop_reason().is_some() {
@@ -75,7 +75,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
             let (body, document_count) =
                 (select_documents(body, &resendable_positions), resendable_positions.len() as u64);
             let next = self.send_again(connection, &body, document_count).await;
-            outcome = add_attempt(subtract_resent(outcome, document_count), next.outcome);
+            outcome = add_resend(subtract_resent(outcome, document_count), next.outcome);
             (selected, resendable_positions) = (Some(body), next.resendable_positions);
         }
         outcome
@@ -87,13 +87,13 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
     }
 
     /// Sends all documents.
-    async fn send(&mut self, connection: &mut PooledConnection) -> Attempt {
+    async fn send(&mut self, connection: &mut PooledConnection) -> BulkSending {
         if let Some(error) = &self.compression_error {
-            return Attempt::unsendable(error.clone(), self.document_count);
+            return BulkSending::unsendable(error.clone(), self.document_count);
         }
         let mut check = self.check_of(self.document_count);
         let outcome = self.request.send(connection, |response: ResponseView<'_>| check.check(response)).await;
-        check.into_attempt(outcome)
+        check.into_sending(outcome)
     }
 
     /// Sends some of the documents again.
@@ -102,12 +102,12 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         connection: &mut PooledConnection,
         body: &[u8],
         document_count: u64,
-    ) -> Attempt {
+    ) -> BulkSending {
         let mut check = self.check_of(document_count);
         let check_response = |response: ResponseView<'_>| check.check(response);
         match self.request.send_other_body(body, connection, check_response).await {
-            Ok(outcome) => check.into_attempt(outcome),
-            Err(error) => Attempt::unsendable(error.to_string(), document_count),
+            Ok(outcome) => check.into_sending(outcome),
+            Err(error) => BulkSending::unsendable(error.to_string(), document_count),
         }
     }
 }
@@ -120,17 +120,17 @@ impl BulkCheck {
     }
 
     /// Returns the attempt whose response was checked.
-    fn into_attempt(self, mut outcome: OperationOutcome) -> Attempt {
+    fn into_sending(self, mut outcome: OperationOutcome) -> BulkSending {
         let result = &mut outcome.result;
         if !result.is_success() && result.error_class != ErrorClass::BulkItem {
             // Without a result for each document, it is unknown whether any of them was indexed.
             (result.weight, result.failed_weight) = (0, self.document_count);
         }
-        Attempt { outcome, resendable_positions: self.resendable_positions }
+        BulkSending { outcome, resendable_positions: self.resendable_positions }
     }
 }
 
-impl Attempt {
+impl BulkSending {
     /// Creates an attempt that was not sent, so none of its documents was indexed.
     fn unsendable(reason: String, document_count: u64) -> Self {
         let mut outcome = OperationOutcome::unsendable(reason);

@@ -26,7 +26,7 @@ pub struct Destination<'a> {
 
 impl Destination<'_> {
     /// Creates the error for a request that cannot be written as HTTP.
-    pub fn request_error(&self, source: RequestHeadError) -> DriveError {
+    pub fn head_error(&self, source: RequestHeadError) -> DriveError {
         DriveError::Request { task: self.task_name.to_owned(), source }
     }
 

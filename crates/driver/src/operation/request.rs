@@ -122,7 +122,7 @@ impl RequestTemplate {
         body: BodyTemplate,
         to: Destination<'a>,
     ) -> Result<Self, DriveError> {
-        let mut request = PreparedRequest::new(spec, body, to).map_err(|error| to.request_error(error))?;
+        let mut request = PreparedRequest::new(spec, body, to).map_err(|error| to.head_error(error))?;
         request.compress().map_err(|error| to.calls_error(error.to_string()))?;
         Ok(Self { request, head_template: None })
     }

@@ -354,9 +354,10 @@ fn channels_of(plan: &Plan) -> Vec<Arc<ClientChannel>> {
     let mut channels = Vec::new();
     for client in plan.steps.iter().flat_map(|step| &step.client_allocations) {
         for allocation in &client.allocations {
-            let task = &plan.tasks[allocation.task as usize];
+            let task = &plan.tasks[allocation.task_index as usize];
             let index = u32::try_from(channels.len()).unwrap_or(u32::MAX);
-            let id = TaskClientId { task_index: allocation.task, client_number: allocation.client };
+            let id =
+                TaskClientId { task_index: allocation.task_index, client_number: allocation.client_number };
             channels.extend(ClientChannel::new(task, id, client.race_client, index).map(Arc::new));
         }
     }

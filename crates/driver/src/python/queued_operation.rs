@@ -61,7 +61,7 @@ impl QueuedOperation {
                     timeout: timeout_ms.map(Duration::from_millis),
                 };
                 let mut request =
-                    PreparedRequest::new(spec, body, to).map_err(|error| to.request_error(error))?;
+                    PreparedRequest::new(spec, body, to).map_err(|error| to.head_error(error))?;
                 request.compress().map_err(|error| refused(error.to_string()))?;
                 Ok(Self::Bulk(Box::new(BulkRequest::new(request, documents, 0))))
             }

@@ -38,7 +38,7 @@ struct SharedScheduleState {
 
 /// The result if a schedule has no more operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exhausted {
+pub struct ScheduleEnd {
     /// The reason why the task has ended.
     pub ended_by: EndedBy,
     /// Number of operations that were due within the task's time but not sent. It is reported to one client only.
@@ -119,7 +119,7 @@ impl SharedSchedule {
     /// Ends the schedule for the reason that [`SharedSchedule::end_reason`] has returned. The first call returns the
     /// number of unsent operations, which the caller must record.
     #[must_use]
-    pub fn finish(&self, ended_by: EndedBy) -> Exhausted {
+    pub fn finish(&self, ended_by: EndedBy) -> ScheduleEnd {
         self.state.borrow_mut().end(ended_by)
     }
 
@@ -128,11 +128,11 @@ impl SharedSchedule {
     /// # Errors
     ///
     /// The reason why there are no more operations.
-    pub fn take(&self, now_ns: u64) -> Result<AdmittedOperation, Exhausted> {
+    pub fn take(&self, now_ns: u64) -> Result<AdmittedOperation, ScheduleEnd> {
         let state = &mut *self.state.borrow_mut();
         let Some(mut next) = state.due_operations.peek_mut() else {
             // Another client has already ended the schedule.
-            return Err(Exhausted {
+            return Err(ScheduleEnd {
                 ended_by: state.budget.end_reason(u64::MAX).unwrap_or(EndedBy::Time),
                 unsent: 0,
             });
@@ -166,14 +166,14 @@ impl SharedSchedule {
 
 impl SharedScheduleState {
     /// Removes all operations and counts those that were not sent.
-    fn end(&mut self, ended_by: EndedBy) -> Exhausted {
+    fn end(&mut self, ended_by: EndedBy) -> ScheduleEnd {
         let end_ns = self.budget.end_ns().unwrap_or(0);
         let not_sent = self.due_operations.drain().filter(|Reverse(operation)| operation.due_ns < end_ns);
         let after = |pacer_index: Option<u32>| {
             pacer_index.map_or(0, |position| self.pacers[position as usize].remaining_before(end_ns))
         };
         let unsent = not_sent.map(|Reverse(operation)| 1 + after(operation.pacer_index)).sum();
-        Exhausted { ended_by, unsent }
+        ScheduleEnd { ended_by, unsent }
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
         );
         let warmup = |one: &&AdmittedOperation| one.sample_type == SampleType::Warmup;
         assert_eq!((all.iter().take_while(warmup).count(), all.iter().filter(warmup).count()), (8, 8));
-        assert_eq!(shared.take(0), Err(Exhausted { ended_by: EndedBy::Iterations, unsent: 0 }));
+        assert_eq!(shared.take(0), Err(ScheduleEnd { ended_by: EndedBy::Iterations, unsent: 0 }));
     }
 
     #[test]
@@ -239,14 +239,14 @@ mod tests {
         assert_eq!(shared.end_reason(999 * MS), None);
         assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time));
         assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time), "a query changes nothing");
-        assert_eq!(shared.finish(EndedBy::Time), Exhausted { ended_by: EndedBy::Time, unsent: 90 });
-        assert_eq!(shared.finish(EndedBy::Time), Exhausted { ended_by: EndedBy::Time, unsent: 0 });
-        assert_eq!(shared.take(1000 * MS), Err(Exhausted { ended_by: EndedBy::Time, unsent: 0 }));
+        assert_eq!(shared.finish(EndedBy::Time), ScheduleEnd { ended_by: EndedBy::Time, unsent: 90 });
+        assert_eq!(shared.finish(EndedBy::Time), ScheduleEnd { ended_by: EndedBy::Time, unsent: 0 });
+        assert_eq!(shared.take(1000 * MS), Err(ScheduleEnd { ended_by: EndedBy::Time, unsent: 0 }));
         let whole = even(3, 0.0, time);
         whole.ensure_started(None);
         assert_eq!(
             (taken(&whole).len(), whole.take(0)),
-            (100, Err(Exhausted { ended_by: EndedBy::Time, unsent: 0 }))
+            (100, Err(ScheduleEnd { ended_by: EndedBy::Time, unsent: 0 }))
         );
     }
 
@@ -267,7 +267,7 @@ mod tests {
         timed.ensure_started(None);
         assert_eq!(timed.take(0), Ok(AdmittedOperation { due_ns: 0, sample_type: SampleType::Measured }));
         timed.put_back(0);
-        assert_eq!(timed.finish(EndedBy::Time), Exhausted { ended_by: EndedBy::Time, unsent: 2 });
+        assert_eq!(timed.finish(EndedBy::Time), ScheduleEnd { ended_by: EndedBy::Time, unsent: 2 });
     }
 
     #[test]

@@ -25,9 +25,15 @@ pub struct ConnectionPool {
     idle: RefCell<Vec<Box<PooledConnection>>>,
     /// Whether a connection has been reopened since any of them was last used.
     reopened_idle: Cell<bool>,
-    /// While [`ConnectionPool::reconnect`] reopens a connection, the number of its reconnects that are not counted yet.
-    /// `None` as soon as a request that could not wait has opened a connection in its place.
-    reopening: Cell<Option<u32>>,
+    /// The connection that [`ConnectionPool::reconnect`] is reopening. `None` as soon as a request that could not wait has opened a connection in its place.
+    reopening: Cell<Option<ReopeningConnection>>,
+}
+
+/// What a request that replaces a connection takes over from it while it is being reopened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ReopeningConnection {
+    /// Reconnects that no request has counted yet.
+    uncounted_reconnects: u32,
 }
 
 /// The host of a cluster that a client uses.
@@ -89,7 +95,8 @@ impl ConnectionPool {
     /// request is due in the meantime, it opens a connection itself, which replaces this one.
     pub async fn reconnect(&self, deadline: Instant) -> Result<(), ConnectError> {
         let mut connection = self.acquire();
-        self.reopening.set(Some(connection.uncounted_reconnects));
+        let uncounted_reconnects = connection.uncounted_reconnects;
+        self.reopening.set(Some(ReopeningConnection { uncounted_reconnects }));
         let reconnects = connection.ensure_open(deadline).await;
         if self.reopening.take().is_some() {
             connection.uncounted_reconnects += reconnects.as_ref().copied().unwrap_or(0);
@@ -113,7 +120,7 @@ impl ConnectionPool {
     fn new_connection(&self) -> Box<PooledConnection> {
         let client_number_on_host = self.assignment.client_number_on_host;
         let mut connection = PooledConnection::new(Arc::clone(&self.endpoint), client_number_on_host);
-        if let Some(uncounted_reconnects) = self.reopening.take() {
+        if let Some(ReopeningConnection { uncounted_reconnects }) = self.reopening.take() {
             connection.was_open = true;
             connection.uncounted_reconnects = uncounted_reconnects;
         }
@@ -159,7 +166,7 @@ pub struct ResponseView<'a> {
     pub body: &'a [u8],
 }
 
-/// An error from sending a request or receiving its response.
+/// An error from a request on a connection of the pool: from connecting, or from the exchange.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// There is no connection.

@@ -15,7 +15,7 @@ use crate::response::outcome::WorkOutcome;
 use crate::schedule::budget::{AdmissionTimes, OperationBudget};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
-use crate::schedule::shared_schedule::{AdmittedOperation, Exhausted, SharedSchedule};
+use crate::schedule::shared_schedule::{AdmittedOperation, ScheduleEnd, SharedSchedule};
 use crate::schedule::step_schedules::Schedule;
 use crate::step_state::TaskState;
 use crate::task_client_id::TaskClientId;
@@ -189,9 +189,9 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Ends the client because the shared schedule has no more operations.
-    fn end_for_schedule(&self, exhausted: Exhausted) -> EndedBy {
-        self.recorder.borrow_mut().leave_unsent(self.client.id.task_index, exhausted.unsent);
-        exhausted.ended_by
+    fn end_for_schedule(&self, end: ScheduleEnd) -> EndedBy {
+        self.recorder.borrow_mut().leave_unsent(self.client.id.task_index, end.unsent);
+        end.ended_by
     }
 
     /// Requests the next due time from a scheduler in Python. Returns `None` if the scheduler has no more operations.

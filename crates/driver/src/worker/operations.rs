@@ -51,7 +51,7 @@ pub trait ClientOperations {
 
 /// The operations of a source, sent over the connections of a client.
 #[derive(Debug)]
-pub struct PooledSource {
+pub struct ConnectedSource {
     /// Prepares and executes the operations.
     pub source: OperationSource,
     /// The connections of the client.
@@ -59,7 +59,7 @@ pub struct PooledSource {
 }
 
 // The futures of the source are returned instead of awaited in an enclosing future, which would copy their outcomes.
-impl ClientOperations for PooledSource {
+impl ClientOperations for ConnectedSource {
     fn prepare_next(&mut self) -> bool {
         self.source.prepare_next()
     }

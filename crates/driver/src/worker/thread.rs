@@ -27,7 +27,7 @@ use crate::task_client_id::TaskClientId;
 use crate::transport::pool::ConnectionPool;
 use crate::transport::{ConnectError, Endpoints};
 use crate::worker::assigned_task::{AssignedTask, run_tasks};
-use crate::worker::operations::PooledSource;
+use crate::worker::operations::ConnectedSource;
 use crate::worker::source::{OperationSource, SourceContext};
 
 /// Interval at which idle connections are checked.
@@ -102,7 +102,7 @@ struct ClientState {
     pool: Rc<ConnectionPool>,
     timer: Timer,
     /// Its tasks in the step, one after another.
-    tasks: Vec<AssignedTask<PooledSource>>,
+    tasks: Vec<AssignedTask<ConnectedSource>>,
 }
 
 /// An event for a worker while its clients run.
@@ -178,7 +178,7 @@ impl Worker {
         allocation: &ClientAllocation,
         pool: &Rc<ConnectionPool>,
         resources: &StepResources<'_>,
-    ) -> Result<Vec<AssignedTask<PooledSource>>, DriveError> {
+    ) -> Result<Vec<AssignedTask<ConnectedSource>>, DriveError> {
         let WorkerContext { plan, bridge, .. } = &self.context;
         let assigned_task = |allocation: TaskAllocation| {
             let id = task_client_id(allocation);
@@ -191,7 +191,7 @@ impl Worker {
                 handle: handle.as_ref(),
             };
             let source = OperationSource::new(plan, task, id.client_number, context)?;
-            let operations = PooledSource { source, pool: Rc::clone(pool) };
+            let operations = ConnectedSource { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client_number);
             Ok(AssignedTask {
                 id,
@@ -365,7 +365,7 @@ fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = Task
 
 /// Returns the client id of an allocation.
 pub fn task_client_id(allocation: TaskAllocation) -> TaskClientId {
-    TaskClientId { task_index: allocation.task, client_number: allocation.client }
+    TaskClientId { task_index: allocation.task_index, client_number: allocation.client_number }
 }
 
 /// Returns when a task started, in nanoseconds since the race's first step started.

@@ -204,7 +204,7 @@ impl Collector {
     }
 
     /// Finishes one of the tasks whose workers died before they could end it, and returns what was recorded.
-    pub fn finish_orphan(&mut self) -> Option<FinishedTask> {
+    pub fn finish_dropped_task(&mut self) -> Option<FinishedTask> {
         let mut orphan = self.running.first_entry()?;
         orphan.get_mut().totals.raise_ended_by(EndedBy::Aborted);
         let task_index = *orphan.key();

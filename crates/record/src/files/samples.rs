@@ -278,8 +278,8 @@ struct RowGroupWriter<'a, 'b> {
 }
 
 impl RowGroupWriter<'_, '_> {
-    /// Opens the next column of the schema, which must have this name.
-    fn column(&mut self, name: &str) -> Result<ColumnDescPtr, ParquetError> {
+    /// Advances to the next column of the schema and checks that it has this name.
+    fn next_descriptor(&mut self, name: &str) -> Result<ColumnDescPtr, ParquetError> {
         let missing = || ParquetError::General(format!("the schema has no column {name}"));
         let column = self.columns.next().ok_or_else(missing)?;
         check_name(column, name)?;
@@ -291,7 +291,7 @@ impl RowGroupWriter<'_, '_> {
         name: &str,
         value: impl Fn(&Sample) -> T::T,
     ) -> Result<(), ParquetError> {
-        self.column(name)?;
+        self.next_descriptor(name)?;
         write::<T>(&mut self.writer, name, &self.rows.iter().map(value).collect::<Vec<_>>(), None)
     }
 
@@ -309,7 +309,7 @@ impl RowGroupWriter<'_, '_> {
 
     /// Writes a column with the same value in every row.
     fn constant_int32(&mut self, name: &str, value: i32) -> Result<(), ParquetError> {
-        let column = self.column(name)?;
+        let column = self.next_descriptor(name)?;
         let indexes = vec![0; self.rows.len()];
         write_dictionary(&mut self.writer, column, &[value.to_le_bytes().to_vec()], &indexes)
     }
@@ -321,7 +321,7 @@ impl RowGroupWriter<'_, '_> {
         key: impl Fn(&Sample) -> K,
         value: impl Fn(&Sample) -> &'c str,
     ) -> Result<(), ParquetError> {
-        let column = self.column(name)?;
+        let column = self.next_descriptor(name)?;
         if let Some(Dictionary { values, indexes }) = Dictionary::of(self.rows, key, &value) {
             return write_dictionary(&mut self.writer, column, &values, &indexes);
         }

@@ -61,12 +61,12 @@ impl Connection {
         let (head, body) = head.request_slices(body);
         let all_sent;
         let response = match self.send(head, body).await {
-            Ok(SendResult { early: Some(response), complete }) => {
-                all_sent = complete;
+            Ok(SendResult { early: Some(response), request_sent }) => {
+                all_sent = request_sent;
                 response
             }
-            Ok(SendResult { early: None, complete }) => {
-                all_sent = complete;
+            Ok(SendResult { early: None, request_sent }) => {
+                all_sent = request_sent;
                 self.receive().await?
             }
             // A server that rejects a large body may respond and close the connection before it has read all of it. Its
@@ -127,14 +127,14 @@ impl Connection {
                 Ok(SendStep::Received(1..)) if early.is_none() => early = self.reader.advance()?,
                 last_step => {
                     let early = Some(self.early_response(early, last_step)?);
-                    return Ok(SendResult { early, complete: false });
+                    return Ok(SendResult { early, request_sent: false });
                 }
             }
             if early.as_ref().is_some_and(|response| response.close) {
-                return Ok(SendResult { early, complete: false });
+                return Ok(SendResult { early, request_sent: false });
             }
         }
-        Ok(SendResult { early, complete: true })
+        Ok(SendResult { early, request_sent: true })
     }
 
     /// Writes part of the request or, if the socket accepts none of it, reads part of the response.
@@ -193,7 +193,7 @@ struct SendResult {
     /// The response, if it arrived before the request was sent completely.
     early: Option<Response>,
     /// Whether the whole request was sent.
-    complete: bool,
+    request_sent: bool,
 }
 
 /// One step of sending a request.

@@ -32,7 +32,7 @@ pub struct Response {
     /// HTTP status.
     pub status: u16,
     /// Bytes received, head and framing included.
-    pub received_len: u64,
+    pub total_len: u64,
     /// Whether the connection cannot be used again.
     pub close: bool,
     body: BodyLocation,
@@ -251,23 +251,23 @@ impl ResponseReader {
     fn read_body(&mut self) -> Result<Option<Response>, ExchangeError> {
         let State::Body(head, chunked) = &mut self.state else { return Ok(None) };
         let (head, body_start) = (*head, self.head_start + head.head_len);
-        let received_len = self.buffer.len() - body_start;
+        let body_received = self.buffer.len() - body_start;
         let (length, consumed) = match head.framing {
             BodyFraming::Length(length) if length > self.max_body_len => return Err(BODY_TOO_LONG),
-            BodyFraming::Length(length) if received_len >= length => (length, length),
-            BodyFraming::UntilClose if received_len > self.max_body_len => return Err(BODY_TOO_LONG),
+            BodyFraming::Length(length) if body_received >= length => (length, length),
+            BodyFraming::UntilClose if body_received > self.max_body_len => return Err(BODY_TOO_LONG),
             BodyFraming::Length(_) | BodyFraming::UntilClose => return Ok(None),
             BodyFraming::Chunked => {
                 match chunked.advance(&mut self.buffer[body_start..], self.max_body_len) {
                     ChunkedStatus::Complete { decoded, consumed } => (decoded, consumed),
                     ChunkedStatus::Malformed(reason) => return Err(ExchangeError::Malformed(reason)),
                     // The framing of chunks is counted too, because it also occupies memory.
-                    ChunkedStatus::Partial if received_len > self.max_body_len => return Err(BODY_TOO_LONG),
+                    ChunkedStatus::Partial if body_received > self.max_body_len => return Err(BODY_TOO_LONG),
                     ChunkedStatus::Partial => return Ok(None),
                 }
             }
         };
-        if received_len > consumed {
+        if body_received > consumed {
             return Err(TRAILING_DATA);
         }
         Ok(Some(self.response(&head, body_start..body_start + length)))
@@ -278,7 +278,7 @@ impl ResponseReader {
         let encoding = if body.is_empty() { ContentEncoding::Identity } else { head.encoding };
         Response {
             status: head.status,
-            received_len: self.buffer.len() as u64,
+            total_len: self.buffer.len() as u64,
             close: head.close,
             body: BodyLocation::Received(body, encoding),
         }

@@ -187,7 +187,7 @@ async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     let mut connection = connect(port).await;
     let response =
         match connection.exchange(&mut head(port, case.method, &format!("/{index}/close")), b"").await {
-            Ok(response) if response.received_len < case.response.len() as u64 => {
+            Ok(response) if response.total_len < case.response.len() as u64 => {
                 return refused(ExchangeError::Malformed("unexpected data"));
             }
             Ok(response) => response,
