@@ -30,7 +30,7 @@ pub struct OperationOutcome {
     pub result: WorkOutcome,
     /// HTTP status of the last response, or 0 if there was none.
     pub status: u16,
-    /// Number of attempts after the first.
+    /// Number of attempts after the first; for a bulk, how often rejected documents were sent again.
     pub retries: u32,
     /// Requests and bytes of all attempts.
     pub traffic: Traffic,

@@ -27,7 +27,7 @@ struct SharedScheduleState {
     /// The schedules of the clients; the schedule of the task is their union.
     pacers: Vec<Pacer>,
     budget: OperationBudget,
-    /// Number of operations taken since the last [`SharedSchedule::drain_admitted_count`]. An operation that was put
+    /// Number of operations taken since the last [`SharedSchedule::drain_taken_count`]. An operation that was put
     /// back and taken again is counted twice, and the recorder subtracts one of the two.
     taken_count: u64,
     /// The next operation of each pacer, and operations that were put back. Empty before the task starts and after it
@@ -96,7 +96,7 @@ impl SharedSchedule {
     }
 
     /// Returns the number of operations taken by all clients since the last call.
-    pub fn drain_admitted_count(&self) -> u64 {
+    pub fn drain_taken_count(&self) -> u64 {
         std::mem::take(&mut self.state.borrow_mut().taken_count)
     }
 

@@ -31,7 +31,7 @@ impl Schedule {
     pub fn drain_admitted_count(&mut self) -> u64 {
         match self {
             Self::PerClient { budget, .. } => budget.drain_admitted_count(),
-            Self::Shared(shared) => shared.drain_admitted_count(),
+            Self::Shared(shared) => shared.drain_taken_count(),
         }
     }
 }

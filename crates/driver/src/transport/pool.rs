@@ -84,11 +84,12 @@ impl ConnectionPool {
     }
 
     /// Returns whether the idle connection is to be opened again: it was never open, the server closed it unannounced,
-    /// or the last request failed. A close that a response announced does not count. Returns `false` after [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not
-    /// repeatedly reconnect to a server that closes idle connections.
-    pub fn needs_reopening(&self) -> bool {
+    /// or the last request failed. A close that a response announced does not count. Returns `false` after
+    /// [`ConnectionPool::reconnect`] until the next request, so that a client that sends rarely does not repeatedly
+    /// reconnect to a server that closes idle connections.
+    pub fn broke_while_idle(&self) -> bool {
         !self.reopened_idle.get()
-            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.needs_reopening())
+            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.broke_while_idle())
     }
 
     /// Reopens the idle connection, outside any measured time. The reconnect is counted in the next request. If a
@@ -208,7 +209,7 @@ impl PooledConnection {
         self.connection.as_ref().map(Connection::headers).unwrap_or_default()
     }
 
-    fn needs_reopening(&mut self) -> bool {
+    fn broke_while_idle(&mut self) -> bool {
         self.connection.as_mut().is_none_or(Connection::broke_while_idle)
     }
 
@@ -286,7 +287,7 @@ mod tests {
 
     /// Waits until the client has detected that the server closed the connection.
     async fn await_close(pool: &ConnectionPool) {
-        while !pool.needs_reopening() {
+        while !pool.broke_while_idle() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -323,10 +324,10 @@ mod tests {
         let endpoints: Endpoints = Arc::from([Arc::new(endpoint)]);
         runtime.block_on(async {
             let pool = ConnectionPool::for_client(&endpoints, 0);
-            assert!(!pool.needs_reopening(), "no connection is open yet");
+            assert!(!pool.broke_while_idle(), "no connection is open yet");
             pool.ensure_connected(soon()).await.unwrap();
             let open = listener.accept().unwrap();
-            assert!(!pool.needs_reopening());
+            assert!(!pool.broke_while_idle());
             drop(open);
             await_close(&pool).await;
             pool.reconnect(soon()).await.unwrap();
@@ -339,10 +340,10 @@ mod tests {
             // If the server has closed the connection again before the next request, the client does not reconnect.
             drop(listener);
             tokio::time::sleep(Duration::from_millis(20)).await;
-            assert!(!pool.needs_reopening());
+            assert!(!pool.broke_while_idle());
             drop(pool.acquire());
             assert!(pool.ensure_connected(soon()).await.is_err(), "the port must be closed");
-            assert!(pool.needs_reopening());
+            assert!(pool.broke_while_idle());
             assert!(pool.reconnect(soon()).await.is_err());
         });
     }

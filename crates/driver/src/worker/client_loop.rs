@@ -235,7 +235,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// the source has ended does not count.
     fn record_underrun_since(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
-        if !waited.is_zero() && !self.operations.is_exhausted() {
+        if !waited.is_zero() && !self.operations.supply_has_ended() {
             self.recorder.borrow_mut().record_underrun(self.client.id.task_index, nanos(waited));
         }
     }

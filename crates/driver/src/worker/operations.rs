@@ -36,8 +36,8 @@ pub trait ClientOperations {
     /// Waits until the next operation is supplied, or until it is known that there are no more.
     fn until_supplied(&self) -> impl Future<Output = ()>;
 
-    /// Returns whether there are no more operations and none will be supplied.
-    fn is_exhausted(&self) -> bool;
+    /// Returns whether Python supplies no more operations; always `false` for a source that Python does not supply.
+    fn supply_has_ended(&self) -> bool;
 
     /// Takes the unit of the last success, if a Python runner returned one.
     fn take_unit(&mut self) -> Option<String>;
@@ -90,7 +90,7 @@ impl ClientOperations for ConnectedSource {
         }
     }
 
-    fn is_exhausted(&self) -> bool {
+    fn supply_has_ended(&self) -> bool {
         matches!(&self.source, OperationSource::Queued(queued) if !queued.has_operation() && !queued.is_starved())
     }
 

@@ -327,7 +327,7 @@ impl Worker {
             return;
         }
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
-        for pool in pools.iter().filter(|pool| pool.needs_reopening()) {
+        for pool in pools.iter().filter(|pool| pool.broke_while_idle()) {
             let (pool, step, race_state) = (Rc::clone(pool), Arc::clone(step), Arc::clone(race_state));
             reconnecting.spawn_local(async move {
                 let Err(error) = pool.reconnect(deadline).await else { return };

@@ -242,7 +242,7 @@ impl Recorder {
             None => self.drop_samples(),
         }
         for open in &mut self.open_tasks {
-            let samples = std::mem::take(&mut open.uncounted_samples);
+            let samples = std::mem::take(&mut open.kept_since_decision);
             open.sample_decision = self.sender.buffers().count_and_decide(open.task_index, samples);
         }
     }
@@ -251,7 +251,7 @@ impl Recorder {
     fn drop_samples(&mut self) {
         for sample in self.samples.drain(..) {
             if let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) {
-                open.uncounted_samples = open.uncounted_samples.saturating_sub(1);
+                open.kept_since_decision = open.kept_since_decision.saturating_sub(1);
                 open.missing.merge(MissingSamples::lost(sample.times.done_ns));
             }
         }

@@ -52,7 +52,7 @@ pub struct OpenTask {
     /// Whether its next samples are kept.
     pub sample_decision: SampleDecision,
     /// Number of samples kept but not yet reported to the buffer pool.
-    pub uncounted_samples: u64,
+    pub kept_since_decision: u64,
     /// Samples since the last delivery that were not put into a buffer.
     pub missing: MissingSamples,
     /// Operations that the schedules of its clients admitted, not including those left unsent.
@@ -96,7 +96,7 @@ impl OpenTask {
             failures: FailureGroups::default(),
             sub_operations: Vec::new(),
             sample_decision,
-            uncounted_samples: 0,
+            kept_since_decision: 0,
             missing: MissingSamples::default(),
             admitted: 0,
             withdrawn: 0,
@@ -114,7 +114,7 @@ impl OpenTask {
     pub fn retain_sample(&mut self, sample: &Sample) -> bool {
         let keep = self.sample_decision == SampleDecision::Keep;
         if keep {
-            self.uncounted_samples += 1;
+            self.kept_since_decision += 1;
         } else {
             self.missing.merge(MissingSamples::left_out(sample.times.done_ns));
         }

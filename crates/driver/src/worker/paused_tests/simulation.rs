@@ -138,7 +138,7 @@ impl ClientOperations for ScriptedOperations {
         }
     }
 
-    fn is_exhausted(&self) -> bool {
+    fn supply_has_ended(&self) -> bool {
         (self.supply)(self.prepared).is_none()
     }
 
