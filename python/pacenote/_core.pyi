@@ -138,7 +138,7 @@ class PythonBridge:
         """
 
     def events(self) -> list[_Event]:
-        """Removes and returns all events, oldest first. After `RaceEnded` there are no more."""
+        """Removes and returns all events, oldest first. `RaceEnded` is the last event."""
 
     def prepared(self, step: int, error: str | None) -> None:
         """Answers `PrepareStep`. An error ends the race and becomes the reason of its failure."""

@@ -103,15 +103,7 @@ _HOLDER = """
 import sys, time
 from pathlib import Path
 from pacenote.provision.layout import create_layout
-from pacenote.provision.node_registry import (
-    NodeEntry,
-    cleanup_orphans,
-    current_process,
-    lock_node,
-    register,
-    remove_node_dir,
-    unregister,
-)
+from pacenote.provision.node_registry import NodeEntry, current_process, lock_node
 layout = create_layout(Path(sys.argv[1]), root=False)
 held = lock_node(layout, NodeEntry("n", layout.nodes / "n", current_process(), None))
 print("held", flush=True)

@@ -300,7 +300,7 @@ mod tests {
             format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),   // the total is not at the end
             format!("50000;{one}\n100000;{two}\n110000;{}\n", data.len()), // the total is too small
             format!("50000;{one}\n100000;{two}\n120001;{}\n", data.len()), // the total is too large
-            format!("40000;{}\n", data.len()),                             // there are no full strides
+            format!("40000;{}\n", data.len()),                             // shorter than one stride
             format!("50000;{two}\n100000;{one}\n"),                        // decreasing offsets
             "50000\n".to_owned(),
             format!("50000;{}\n", data.len() * 2),

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 /// A description of a task for the collector.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TaskInfo {
     /// Name of the task.
     pub name: String,

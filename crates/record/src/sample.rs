@@ -24,7 +24,7 @@ pub struct Sample {
 }
 
 /// When an operation was due, sent and answered, in nanoseconds since its task began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OperationTimes {
     /// Whether a schedule determined when the operation was due; otherwise `due_ns` equals `service_start_ns`.
     pub paced: bool,
@@ -46,7 +46,7 @@ pub struct OperationTimes {
 }
 
 /// Whether an operation succeeded, and the work that it did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SampleResult {
     /// The class of its failure; [`ErrorClass::None`] for a success.
     pub error_class: ErrorClass,
@@ -166,9 +166,10 @@ impl SampleType {
 }
 
 /// The class of an operation's failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorClass {
     /// The operation did not fail.
+    #[default]
     None,
     /// No connection could be opened.
     Connect,

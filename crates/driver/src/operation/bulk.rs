@@ -156,7 +156,7 @@ impl BulkSource {
         })
     }
 
-    /// Builds the next body. Returns `false` if there are no more documents.
+    /// Builds the next body. Returns `false` after the last document.
     pub fn prepare_next(&mut self) -> bool {
         let body = self.request.body_mut();
         let mut documents = self.reader.next_into(body);

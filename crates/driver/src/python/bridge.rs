@@ -152,7 +152,7 @@ impl PythonBridge {
     }
 
     /// Answers [`PythonEvent::ScheduleNext`] with the due time of the next operation, relative to the start of the
-    /// task: 0 means immediately, and `None` means that there are no more operations.
+    /// task: 0 means immediately, and `None` that the last operation has been scheduled.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ impl PythonBridge {
             .map(|channel| RequestOwner { channel: Arc::clone(channel), query: channel.begin_request() });
         let request_id = self.next_request_id.fetch_add(1, Ordering::Relaxed);
         let over = || DriveError::Python("the race is over".into());
-        // The thread may not have ended yet, but its events are no longer read.
+        // The request thread may still be running, but Python has stopped reading events.
         if self.closed.load(Ordering::Acquire) {
             return Err(over());
         }

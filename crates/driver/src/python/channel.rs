@@ -18,7 +18,7 @@ use crate::task_client_id::TaskClientId;
 /// Python's answer to a query.
 #[derive(Debug)]
 pub enum Answer {
-    /// When the next operation is due, relative to the start of the task, or `None` if there are no more operations.
+    /// When the next operation is due, relative to the start of the task, or `None` after the last one.
     Due(Option<Duration>),
     /// The runner's result, and when it was received.
     Completed(Box<RunnerResult>, Instant),

@@ -36,7 +36,7 @@ impl ClientHandle {
     }
 
     /// Requests the due time of the next operation from the scheduler. Returns it in nanoseconds since the task
-    /// started, or `None` if there are no more operations.
+    /// started, or `None` after the last one.
     pub async fn request_due_ns(&self) -> Option<u64> {
         let query_id = self.channel.start_query();
         self.events.push(PythonEvent::ScheduleNext { query_id, client: self.channel.id });

@@ -127,7 +127,7 @@ impl SharedSchedule {
     ///
     /// # Errors
     ///
-    /// The reason why there are no more operations.
+    /// The reason why the schedule has ended.
     pub fn take(&self, now_ns: u64) -> Result<AdmittedOperation, ScheduleEnd> {
         let state = &mut *self.state.borrow_mut();
         let Some(mut next) = state.due_operations.peek_mut() else {

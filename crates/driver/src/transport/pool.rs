@@ -285,6 +285,14 @@ mod tests {
         Instant::now() + Duration::from_secs(10)
     }
 
+    /// A runtime, a listening server, and the endpoints of a client that connects to it.
+    fn server() -> (tokio::runtime::Runtime, TcpListener, Endpoints) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::plain(vec![listener.local_addr().unwrap()]);
+        (runtime, listener, Arc::from([Arc::new(endpoint)]))
+    }
+
     /// Waits until the client has detected that the server closed the connection.
     async fn await_close(pool: &ConnectionPool) {
         while !pool.broke_while_idle() {
@@ -294,10 +302,7 @@ mod tests {
 
     #[test]
     fn a_request_that_is_due_while_the_connection_is_reopened_replaces_it_and_counts_the_reconnect() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = Endpoint::plain(vec![listener.local_addr().unwrap()]);
-        let endpoints: Endpoints = Arc::from([Arc::new(endpoint)]);
+        let (runtime, listener, endpoints) = server();
         runtime.block_on(async {
             let pool = ConnectionPool::for_client(&endpoints, 0);
             pool.ensure_connected(soon()).await.unwrap();
@@ -318,10 +323,7 @@ mod tests {
 
     #[test]
     fn an_idle_connection_closed_by_the_server_is_reopened_once() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = Endpoint::plain(vec![listener.local_addr().unwrap()]);
-        let endpoints: Endpoints = Arc::from([Arc::new(endpoint)]);
+        let (runtime, listener, endpoints) = server();
         runtime.block_on(async {
             let pool = ConnectionPool::for_client(&endpoints, 0);
             assert!(!pool.broke_while_idle(), "no connection is open yet");

@@ -33,7 +33,7 @@ pub trait ClientOperations {
     /// Returns whether the next operation has not been supplied yet, but may still be.
     fn is_starved(&self) -> bool;
 
-    /// Waits until the next operation is supplied, or until it is known that there are no more.
+    /// Waits until the next operation is supplied, or until the source has ended.
     fn until_supplied(&self) -> impl Future<Output = ()>;
 
     /// Returns whether Python supplies no more operations; always `false` for a source that Python does not supply.

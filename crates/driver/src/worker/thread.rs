@@ -312,7 +312,7 @@ impl Worker {
         recorder.borrow().service_time_totals().to_vec()
     }
 
-    /// Reopens idle connections that are no longer open, as the next request would, but without sending a request.
+    /// Reopens idle connections that have broken, as the next request would, but without sending a request.
     /// If an engine is killed while no request is in flight, its connections are closed and new ones refused: this
     /// aborts the race.
     fn reconnect_idle(

@@ -369,23 +369,10 @@ mod tests {
 
     use super::*;
     use crate::catalog::TaskInfo;
-    use crate::sample::{ErrorClass, OperationTimes, SampleResult, SampleType, Traffic};
+    use crate::sample::{OperationTimes, SampleResult, SampleType, Traffic};
 
     fn catalog() -> Catalog {
-        let task = TaskInfo {
-            name: "index".into(),
-            operation: "index".into(),
-            operation_type: "bulk".into(),
-            unit: "docs".into(),
-            clients: 1,
-            paced: false,
-            open_loop: false,
-            warmup_ns: None,
-            end_ns: None,
-            interval_ns: None,
-            planned_operations: None,
-        };
-        Catalog { tasks: vec![task], sub_operations: Vec::new() }
+        Catalog { tasks: vec![TaskInfo::default()], sub_operations: Vec::new() }
     }
 
     fn sample() -> Sample {
@@ -394,23 +381,8 @@ mod tests {
             sub_operation: None,
             client_number: 0,
             sample_type: SampleType::Measured,
-            times: OperationTimes {
-                paced: false,
-                due_ns: 0,
-                free_since_ns: 0,
-                first_sent_ns: 0,
-                service_start_ns: 0,
-                done_ns: 1,
-                processing_ns: 1,
-            },
-            result: SampleResult {
-                error_class: ErrorClass::None,
-                status: 200,
-                retries: 0,
-                weight: 1,
-                failed_weight: 0,
-                took_ms: 1,
-            },
+            times: OperationTimes::default(),
+            result: SampleResult::default(),
             traffic: Traffic::default(),
         }
     }

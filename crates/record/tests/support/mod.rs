@@ -23,12 +23,7 @@ pub fn info() -> TaskInfo {
         operation_type: "bulk".into(),
         unit: "docs".into(),
         clients: 2,
-        paced: false,
-        open_loop: false,
-        warmup_ns: None,
-        end_ns: None,
-        interval_ns: None,
-        planned_operations: None,
+        ..TaskInfo::default()
     }
 }
 
