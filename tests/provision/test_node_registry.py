@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.provision.layout import EngineLayout
+from pacenote.provision.layout import EngineLayout, create_layout
 from pacenote.provision.node_registry import (
     NodeEntry,
     cleanup_orphans,
@@ -26,8 +26,11 @@ DEAD = ProcessIdentity(2**22 + 1, 1, "no such boot")
 
 
 @pytest.fixture
-def sleeper() -> Iterator[ProcessIdentity]:
-    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"])
+def sleeper(layout: EngineLayout) -> Iterator[ProcessIdentity]:
+    """A process that works in the logs folder of the node `n`, as a node does."""
+    logs = layout.nodes / "n" / "logs"
+    logs.mkdir(parents=True)
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"], cwd=logs)
     who = process_identity(process.pid)
     assert who is not None
     yield who
@@ -37,8 +40,8 @@ def sleeper() -> Iterator[ProcessIdentity]:
 
 def add_entry(layout: EngineLayout, owner: ProcessIdentity, process: ProcessIdentity | None) -> NodeEntry:
     folder = layout.nodes / "n"
-    (folder / "data").mkdir(parents=True)
-    entry = NodeEntry("n", folder, owner, process)
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    entry = NodeEntry("n", folder, owner, None).with_process(process)
     register(layout, entry)
     return entry
 
@@ -60,6 +63,46 @@ def test_a_process_with_a_reused_pid_is_not_killed(
     assert cleanup_orphans(layout) == ("n",)
     assert is_running(sleeper)
     assert not entry.folder.exists()
+
+
+def copied(layout: EngineLayout, target: Path) -> EngineLayout:
+    """Copies a home as `cp -a` does, and returns the layout of the copy."""
+    subprocess.run(["cp", "-a", layout.home, target], check=True)
+    return create_layout(target, root=False)
+
+
+def test_a_copied_home_does_not_kill_the_node_of_the_original(
+    layout: EngineLayout, sleeper: ProcessIdentity, tmp_path: Path
+) -> None:
+    entry = add_entry(layout, current_process(), sleeper)
+    held = lock_node(layout, entry)
+    copy = copied(layout, tmp_path / "copy")
+    # Nobody holds the lock of the copy.
+    assert cleanup_orphans(copy) == ()
+    assert is_running(sleeper)
+    assert (entry.folder / "data").is_dir()
+    assert (copy.nodes / "n" / "data").is_dir()
+    assert not list(copy.registry.iterdir())
+    held.release()
+    assert cleanup_orphans(layout) == ("n",)
+    assert not is_running(sleeper)
+
+
+@pytest.mark.parametrize("change", ["folder", "program", "unknown program"])
+def test_a_process_that_is_not_certainly_the_node_is_left_alone(
+    layout: EngineLayout, sleeper: ProcessIdentity, tmp_path: Path, change: str
+) -> None:
+    entry = add_entry(layout, DEAD, sleeper)
+    if change == "folder":
+        # As in a container that has a copy of the home at the same path.
+        layout = copied(layout, tmp_path / "copy")
+        register(layout, replace(entry, folder=layout.nodes / "n"))
+    else:
+        register(layout, replace(entry, executable="/other/java" if change == "program" else ""))
+    assert cleanup_orphans(layout) == ()
+    assert is_running(sleeper)
+    assert (layout.nodes / "n" / "data").is_dir()
+    assert entry.file(layout).exists()
 
 
 @pytest.mark.parametrize("owner", [current_process(), DEAD], ids=["on this machine", "in another container"])

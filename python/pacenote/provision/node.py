@@ -15,7 +15,7 @@ import stat
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -239,8 +239,8 @@ class Node:
             raise disk_error(failure, self.log_file) from failure
         try:
             self._log_start = os.fstat(output).st_size
-            # The working directory is the logs folder, so files with relative names in JVM options are kept.
-            return spawn_child(ChildCommand(arguments, paths.logs, environment, output, self._layout.user))
+            folder = self._entry.working_folder
+            return spawn_child(ChildCommand(arguments, folder, environment, output, self._layout.user))
         finally:
             os.close(output)
 
@@ -251,17 +251,23 @@ class Node:
             paths = self._prepare(installation)
             started = time.monotonic()
             self._child = self._launch(installation, paths)
-            self._entry = replace(self._entry, process=self._child.identity)
-            node_registry.register(self._layout, self._entry)
+            self._register_process()
             error = self._await_health(started, progress)
             if error is None:
                 self.start_duration_s = time.monotonic() - started
+                # A script may have started the program that now runs.
+                self._register_process()
                 return
             # If the user specified this port, no other port is tried.
             final = attempt == MAX_PORT_ATTEMPTS or "http.port" in self.spec.settings
             if final or engine_log.PORT_IN_USE not in str(error):
                 raise error
             self._end_process()
+
+    def _register_process(self) -> None:
+        if self._child is not None:
+            self._entry = self._entry.with_process(self._child.identity)
+        node_registry.register(self._layout, self._entry)
 
     def _await_health(self, started: float, progress: ProgressCallback) -> EngineError | None:
         client = RestClient([self.host], timeout_s=HEALTH_TIMEOUT_S)

@@ -3,6 +3,10 @@
 The kernel already kills a node whose owner dies; the registry is used to remove its files, and to kill it if
 the kernel did not.
 
+A home folder may be a copy of one whose nodes run. A process is therefore killed only if its entry names a
+folder of this home, and if it is the process of the entry (same id, start time and boot), runs the program of
+the entry and works in the folder. Otherwise its files are left alone.
+
 ID.json is the entry of a node. Its owner keeps a lock on the file ID.lock while it runs. Only the lock shows
 whether the owner is dead, because containers and machines that share a home folder do not see each other's
 processes and have different boot ids.
@@ -14,13 +18,20 @@ import fcntl
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error, replace_text
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.process import ProcessIdentity, kill_process, process_identity
+from pacenote.provision.process import (
+    ProcessIdentity,
+    can_identify_processes,
+    kill_process,
+    process_executable,
+    process_identity,
+    works_in,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +46,23 @@ class NodeEntry:
     """The process that started the node."""
     process: ProcessIdentity | None
     """The process of the node, or None until it is started."""
+    executable: str = ""
+    """The path of the program that the process runs; empty if it is not known."""
 
     def file(self, layout: EngineLayout) -> Path:
         """Returns the file of the entry."""
         return layout.registry / f"{self.id}.json"
+
+    @property
+    def working_folder(self) -> Path:
+        """The working directory of the process: the logs folder, so that files with relative names in JVM
+        options are kept.
+        """
+        return self.folder / "logs"
+
+    def with_process(self, process: ProcessIdentity | None) -> NodeEntry:
+        """Returns the entry for a process that was started, with the program that it runs now."""
+        return replace(self, process=process, executable=process_executable(process.pid) if process else "")
 
 
 class NodeLock:
@@ -95,6 +119,7 @@ def register(layout: EngineLayout, entry: NodeEntry) -> None:
         "folder": str(entry.folder),
         "owner": asdict(entry.owner),
         "process": asdict(entry.process) if entry.process else None,
+        "executable": entry.executable,
     }
     replace_text(entry.file(layout), json.dumps(document))
 
@@ -132,8 +157,11 @@ def _acquire(file: Path, operation: int) -> NodeLock | None:
 def cleanup_orphans(layout: EngineLayout) -> tuple[str, ...]:
     """Kills every node whose owner is dead, removes its files, and returns the ids of the removed nodes.
 
-    Does not affect nodes whose owners hold their locks, or processes that reuse the id of a dead node.
+    Does not affect nodes whose owners hold their locks, processes that are not certainly those of this home's
+    nodes, and their files. Does nothing without /proc, which identifies processes.
     """
+    if not can_identify_processes():
+        return ()
     ids = {file.stem for pattern in ("*.json", "*.lock") for file in layout.registry.glob(pattern)}
     return tuple(node_id for node_id in sorted(ids) if _cleanup_orphan(layout, node_id))
 
@@ -151,24 +179,39 @@ def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
         # request.
         file = layout.registry / f"{node_id}.json"
         entry = _read(file)
-        if entry is not None:
-            if entry.process is not None and not kill_process(entry.process):
+        ours = entry is not None and _is_node_dir(layout, entry.folder)
+        if entry is not None and ours:
+            if entry.process is not None and not _end_process(entry, entry.process):
                 return False
             remove_node_dir(layout, entry.folder)
-        # A damaged entry does not name the process, which the kernel has already killed.
+        # An entry that names another home was copied with it. A damaged entry names no process, which the
+        # kernel has already killed.
         file.unlink(missing_ok=True)
         for partial in layout.registry.glob(f".{file.name}.*.part"):
             partial.unlink(missing_ok=True)
-        return entry is not None
+        return ours
     finally:
         lock.release()
 
 
+def _end_process(entry: NodeEntry, process: ProcessIdentity) -> bool:
+    """Kills the process of an entry, and returns whether it has ended."""
+
+    def is_expected(pid: int) -> bool:
+        return process_executable(pid) == entry.executable and works_in(pid, entry.working_folder)
+
+    return kill_process(process, is_expected)
+
+
 def remove_node_dir(layout: EngineLayout, folder: Path) -> None:
     """Removes a node's folder with everything in it; ignores a path that is not a node's folder."""
-    # The path comes from a file, so it is not trusted.
-    if folder.parent == layout.nodes and folder.name not in ("", ".", ".."):
+    if _is_node_dir(layout, folder):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_node_dir(layout: EngineLayout, folder: Path) -> bool:
+    # The path comes from a file, so it is not trusted.
+    return folder.parent == layout.nodes and folder.name not in ("", ".", "..")
 
 
 def _read(file: Path) -> NodeEntry | None:
@@ -180,6 +223,7 @@ def _read(file: Path) -> NodeEntry | None:
             folder=Path(document["folder"]),
             owner=ProcessIdentity(**document["owner"]),
             process=ProcessIdentity(**process) if process else None,
+            executable=str(document.get("executable", "")),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -53,10 +53,38 @@ def is_running(process: ProcessIdentity) -> bool:
     return process_identity(process.pid) == process
 
 
-def kill_process(process: ProcessIdentity, timeout_s: float = 5.0) -> bool:
+def can_identify_processes() -> bool:
+    """Returns whether `process_identity` works here, that is, whether /proc is available."""
+    return process_identity(os.getpid()) is not None
+
+
+def process_executable(pid: int) -> str:
+    """Returns the path of the program that a process runs, or an empty string if it cannot be read."""
+    try:
+        # The kernel appends this if the file was deleted or replaced while the process runs.
+        return str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
+    except OSError:
+        return ""
+
+
+def works_in(pid: int, folder: Path) -> bool:
+    """Returns whether the working directory of a process is this folder.
+
+    Compares the folders themselves, not their paths: in another container, the same path may name another
+    folder.
+    """
+    try:
+        return Path(f"/proc/{pid}/cwd").samefile(folder)
+    except OSError:
+        return False
+
+
+def kill_process(
+    process: ProcessIdentity, is_expected: Callable[[int], bool], timeout_s: float = 5.0
+) -> bool:
     """Kills a process that is not a child, waits for its end, and returns whether it has ended.
 
-    Never affects a later process with the same id.
+    Never affects a later process with the same id, or one for whose id `is_expected` returns False.
     """
     deadline = time.monotonic() + timeout_s
     try:
@@ -66,6 +94,8 @@ def kill_process(process: ProcessIdentity, timeout_s: float = 5.0) -> bool:
         return not is_running(process)
     try:
         if is_running(process):
+            if not is_expected(process.pid):
+                return False
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
     except OSError:
         return not is_running(process)
