@@ -33,7 +33,9 @@ class ReceivedRequest:
 
 @dataclass
 class Server:
-    """Responds like an engine, unless `answer(line, body)` returns a document, text or (status, document)."""
+    """Responds like an engine, unless `answer(line, body)` returns a response, a document, text or
+    (status, document).
+    """
 
     answer: Callable[[str, str], Any] = lambda _line, _body: None
     received: list[ReceivedRequest] = field(default_factory=list)
@@ -51,6 +53,8 @@ class Server:
         body = request.body.decode()
         self.received.append(ReceivedRequest(request.line, request.headers, body))
         answer = self.answer(request.line, body)
+        if isinstance(answer, HttpResponse):
+            return answer
         if answer is None:
             answer = engine_document(request.target)
         status, document = answer if isinstance(answer, tuple) else (200, answer)

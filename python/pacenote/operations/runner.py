@@ -54,7 +54,14 @@ class HttpStatusError(RunnerError):
 
 
 class ConnectionFailed(RunnerError):
-    """The connection was refused or closed before a response arrived."""
+    """No complete response arrived, although the request had not timed out.
+
+    `error_class` is the driver's class of the failure: `connect`, `tls`, `reset` or `protocol`.
+    """
+
+    def __init__(self, message: str, error_class: str = "connect") -> None:
+        super().__init__(message)
+        self.error_class = error_class
 
 
 class RequestTimedOut(RunnerError):

@@ -44,8 +44,9 @@ class BuiltinClient:
         try:
             response = await self._router.request(self._cluster, http)
         except NoResponse as failure:
-            error = RequestTimedOut if failure.kind == "timeout" else ConnectionFailed
-            raise error(failure.reason) from None
+            if failure.kind == "timeout":
+                raise RequestTimedOut(failure.reason) from None
+            raise ConnectionFailed(failure.reason, failure.kind) from None
         if 200 <= response.status < 300 or response.status in request.ignore:
             return DriverResponse(response.status, response.headers, response.body)
         raise HttpStatusError(response.status, response.body, parse_response_error(response.body).reason)

@@ -98,11 +98,17 @@ class _NodeResponse(NamedTuple):
     body: bytes
 
 
+class BrokenConnection(TransportConnectionError):
+    """The connection broke before the response was complete."""
+
+
 def _as_transport_error(failure: NoResponse) -> TransportError:
     if failure.kind == "timeout":
         return ConnectionTimeout(f"Connection timed out: {failure.reason}")
     if failure.kind == "tls":
         return TlsError(failure.reason)
+    if failure.kind == "reset":
+        return BrokenConnection(failure.reason)
     error = TransportError if failure.kind == "protocol" else TransportConnectionError
     return error(failure.reason)
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pacenote._core import RunnerFailure, RunnerResult
 from pacenote.errors import TrackError
@@ -25,6 +25,9 @@ from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.errors import RallyTaskAssertionError
 from pacenote.python_tasks.response_errors import ResponseError, parse_response_error
 from pacenote.units import OPS
+
+if TYPE_CHECKING:
+    import elasticsearch
 
 _MAX_WEIGHT = 2**63 - 1
 _MAX_STATUS = 2**16 - 1
@@ -114,7 +117,9 @@ def _from_operation_error(error: BaseException) -> RunnerFailure | None:
     if isinstance(error, HttpStatusError):
         kind = parse_response_error(error.body).kind
         return RunnerFailure("http-status", kind, error.reason, error.status)
-    kinds = ((RequestTimedOut, "timeout"), (ConnectionFailed, "connect"), (UnexpectedResponse, "protocol"))
+    if isinstance(error, ConnectionFailed):
+        return RunnerFailure(error.error_class, type(error).__name__, error.message)
+    kinds = ((RequestTimedOut, "timeout"), (UnexpectedResponse, "protocol"))
     error_class = next((name for kind, name in kinds if isinstance(error, kind)), "condition")
     return RunnerFailure(error_class, type(error).__name__, error.message)
 
@@ -132,8 +137,17 @@ def _from_client_error(error: BaseException) -> RunnerFailure | None:
     if isinstance(error, elasticsearch.ConnectionTimeout):
         return RunnerFailure("timeout", type(error).__name__, error.message)
     if isinstance(error, elasticsearch.ConnectionError):
-        return RunnerFailure("connect", type(error).__name__, error.message)
+        return RunnerFailure(_connection_error_class(error), type(error).__name__, error.message)
     return RunnerFailure("protocol", type(error).__name__, str(error))
+
+
+def _connection_error_class(error: elasticsearch.ConnectionError) -> str:
+    """Returns the driver's class of a failure, which the client's errors do not distinguish."""
+    from pacenote.python_tasks.client import BrokenConnection
+
+    if isinstance(error, BrokenConnection):
+        return "reset"
+    return "tls" if isinstance(error, elasticsearch.SSLError) else "connect"
 
 
 def _parse_api_error(error: Any) -> ResponseError:

@@ -14,8 +14,9 @@ const UNSPECIFIED: &str = "the runner reported a failure without a reason";
 const INTERRUPTED: &str = "the race or its step ended while the operation waited";
 
 /// Error classes that a runner may return.
-const RUNNER_CLASSES: [ErrorClass; 12] = [
+const RUNNER_CLASSES: [ErrorClass; 13] = [
     ErrorClass::Connect,
+    ErrorClass::Tls,
     ErrorClass::Reset,
     ErrorClass::Timeout,
     ErrorClass::Protocol,
@@ -168,5 +169,8 @@ mod tests {
         );
         assert_eq!((outcome.failures[0].status, outcome.failures[0].error_type.as_str()), (429, "rejected"));
         assert_eq!(RunnerFailure::class_of("bad luck"), None);
+        let unreachable = ["connect", "tls", "reset"]
+            .map(|name| RunnerFailure::class_of(name).is_some_and(ErrorClass::is_unreachable));
+        assert_eq!(unreachable, [true, true, false]);
     }
 }
