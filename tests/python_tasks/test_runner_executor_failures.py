@@ -21,7 +21,11 @@ SEARCHING = """
 TORN = HttpResponse(200, b"{", (("content-length", "9"), ("content-type", "application/json")), close=True)
 """A response whose connection is closed before its end."""
 
-WAITING = {"operation-type": "wait-for-current-snapshots-create", "repository": "r", "retry-on-timeout": False}
+WAITING = {
+    "operation-type": "wait-for-current-snapshots-create",
+    "repository": "r",
+    "retry-on-timeout": False,
+}
 
 
 def test_a_connection_that_breaks_is_a_reset_and_the_race_goes_on(tmp_path):
