@@ -55,17 +55,20 @@ if mode == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 nodes = {"n": {"process": {"id": os.getpid()}}}
 body = json.dumps({"status": "red" if mode == "red" else "green", "nodes": nodes}).encode()
-head = b"HTTP/1.1 200 OK\\r\\nconnection: close\\r\\ncontent-length: %d\\r\\n\\r\\n" % len(body)
+close = b"" if mode == "red" else b"connection: close\\r\\n"
+head = b"HTTP/1.1 200 OK\\r\\n%bcontent-length: %d\\r\\n\\r\\n" % (close, len(body))
 server = socket.create_server(("127.0.0.1", config["http.port"]))
 while True:
     connection, _ = server.accept()
     with connection:
-        request = b""
-        while not request.endswith(b"\\r\\n\\r\\n"):
-            received = connection.recv(4096)
-            if not received: break
-            request += received
-        if request: connection.sendall(head + body)
+        while True:
+            request = b""
+            while not request.endswith(b"\\r\\n\\r\\n"):
+                received = connection.recv(4096)
+                if not received: break
+                request += received
+            if request: connection.sendall(head + body)
+            if close or not request: break
     if mode == "oom" and request.startswith(b"GET /die"):
         print("fatal error: java.lang.OutOfMemoryError: Java heap space", flush=True); os._exit(127)
 """

@@ -30,6 +30,12 @@ def nothing_left(layout: EngineLayout) -> bool:
     return not list(layout.nodes.iterdir()) and not list(layout.registry.glob("*"))
 
 
+def tcp_connections() -> int:
+    own = {str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()}
+    inodes = (line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(f"socket:[{inode}]" in own for inode in inodes)
+
+
 def test_a_node_is_started_supervised_and_stopped(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
@@ -75,6 +81,23 @@ def test_ctrl_c_during_startup_leaves_no_process_or_files(
     with pytest.raises(KeyboardInterrupt):
         start_node(spec, fake("red"), layout, tmp_path / "log", interrupt)
     assert nothing_left(layout)
+
+
+def test_no_connection_stays_open_if_the_start_fails(
+    fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
+) -> None:
+    calls = iter(range(20))
+
+    def interrupt_later(label: str, done: int, total: int) -> None:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+
+    before = tcp_connections()
+    # The error keeps the frames of the call alive, and so the client that waits for the node.
+    with pytest.raises(KeyboardInterrupt) as caught:
+        start_node(spec, fake("red"), layout, tmp_path / "log", interrupt_later)
+    assert caught.value.__traceback__ is not None
+    assert tcp_connections() == before
 
 
 def test_preserved_data_is_kept(fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path) -> None:

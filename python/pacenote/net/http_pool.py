@@ -54,7 +54,13 @@ class ConnectionPools:
         """Closes all connections. The pools can be used again."""
         with self._lock:
             while self._pools:
-                self._pools.popitem()[1].clear()
+                manager = self._pools.popitem()[1]
+                # `clear` only forgets the pools; their connections would stay open until they are collected.
+                keys = manager.pools.keys()
+                for key in keys:
+                    if (pool := manager.pools.get(key)) is not None:
+                        pool.close()
+                manager.clear()
 
     def _open(self, scheme: str, host: str, port: int | None) -> PoolManager:
         import urllib3

@@ -271,6 +271,14 @@ class Node:
 
     def _await_health(self, started: float, progress: ProgressCallback) -> EngineError | None:
         client = RestClient([self.host], timeout_s=HEALTH_TIMEOUT_S)
+        try:
+            return self._poll_health(client, started, progress)
+        finally:
+            client.close()
+
+    def _poll_health(
+        self, client: RestClient, started: float, progress: ProgressCallback
+    ) -> EngineError | None:
         limit = self.spec.start_timeout_s
         status = _NO_ANSWER
         while time.monotonic() - started < limit:
@@ -279,7 +287,6 @@ class Node:
                 return self._start_error(self.exit_reason() or "it ended")
             status = _health(client, self.pid)
             if status in ("green", "yellow"):
-                client.close()
                 return None
             if self._child is not None:
                 self._child.wait(POLL_INTERVAL_S)
