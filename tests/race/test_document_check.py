@@ -16,14 +16,17 @@ from pacenote.model.work import (
     BulkFile,
     BulkWork,
     CallSequence,
+    Composite,
     ConflictSettings,
     IdOrder,
     IngestShare,
     OnConflict,
+    OperationStream,
     PythonRunner,
     PythonSource,
     Request,
     Sleep,
+    SubOperation,
 )
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, TimePeriod, Unpaced
 from pacenote.race.document_check import DocumentChecks, check_documents
@@ -161,15 +164,51 @@ def test_documents_with_repeated_ids_may_be_missing():
 
 
 @pytest.mark.parametrize(
-    ("other", "may_write"),
+    ("other", "may_change"),
     [
         (("bulk", PythonSource(4)), True),
         (("own-runner", PythonRunner()), True),
+        (("raw-request", PythonSource(4)), True),
+        (("run-until", PythonRunner()), True),
         (("search", PythonSource(4)), False),
         (("wait-for-transform", PythonRunner()), False),
     ],
 )
-def test_a_difference_is_expected_if_plug_in_code_may_write_documents(other, may_write):
+def test_a_difference_is_expected_if_hidden_requests_may_change_documents(other, may_change):
     tasks = plan(DELETE, ("bulk", bulk(file("a", 5))), other)
     (check,) = check_documents(tasks, [result(1, 5)], engine({"a": 9})).checks
-    assert ("plug-in" in check.difference_expected) is may_write
+    assert ("does not show" in check.difference_expected) is may_change
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "changes"),
+    [
+        ("POST", "/a/_delete_by_query?conflicts=proceed", True),
+        ("POST", "/_reindex", True),
+        ("POST", "/a/_update_by_query", True),
+        ("PUT", "/a/_doc/1", True),
+        ("DELETE", "/alias/_doc/1", True),
+        ("POST", "/_bulk", True),
+        ("POST", "/_snapshot/r/s/_restore", True),
+        ("GET", "/a/_doc/1", False),
+        ("POST", "/a/_search", False),
+        ("POST", "/a/_forcemerge", False),
+    ],
+)
+def test_a_difference_is_expected_after_a_request_that_changes_documents(method, path, changes):
+    call = Request(method, path)
+    streamed = Composite((OperationStream((SubOperation("s", "raw-request", (call,)),)),))
+    for calls in ((call,), (Request("GET", "/"), streamed)):
+        tasks = plan(DELETE, ("bulk", bulk(file("a", 5))), ("raw-request", CallSequence(calls)))
+        (check,) = check_documents(tasks, [result(1, 5)], engine({"a": 4})).checks
+        assert (check.acknowledged, check.counted) == (5, 4)
+        expected = f"task 'task2' also adds or deletes documents: {method} {path.partition('?')[0]}"
+        assert check.difference_expected == (expected if changes else "")
+
+
+def test_a_difference_is_expected_if_indices_are_deleted_after_indexing():
+    work = bulk(file("a", 10))
+    tasks = plan(DELETE, ("bulk", work), DELETE, ("bulk", work))
+    (check,) = check_documents(tasks, [result(1, 10), result(3, 10)], engine({"a": 10})).checks
+    assert (check.acknowledged, check.counted) == (20, 10)
+    assert check.difference_expected == "task 'task2' deletes indices after documents were added"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -481,6 +482,32 @@ class SuppliedBulk:
     """Work of the request in the task's unit: the documents in its body."""
     timeout_ms: int | None
     """Timeout in milliseconds that replaces that of the target."""
+
+
+def requests_of(work: TaskWork) -> Iterator[Request]:
+    """Yields the requests of a call sequence, also those within composite operations, in the order of the
+    plan. Other kinds of work have none that the plan shows.
+    """
+    for call in work.calls if isinstance(work, CallSequence) else ():
+        yield from _requests_of_call(call)
+
+
+def _requests_of_call(call: Call) -> Iterator[Request]:
+    if isinstance(call, Request):
+        yield call
+    elif isinstance(call, PagedRequest):
+        yield call.first
+    elif isinstance(call, Composite):
+        yield from _requests_of_items(call.items)
+
+
+def _requests_of_items(items: Iterable[CompositeItem]) -> Iterator[Request]:
+    for item in items:
+        if isinstance(item, OperationStream):
+            yield from _requests_of_items(item.items)
+        else:
+            for call in item.calls:
+                yield from _requests_of_call(call)
 
 
 def document_data(value: object) -> Any:

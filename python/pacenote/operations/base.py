@@ -154,6 +154,9 @@ class OperationType:
     may_create_indices: bool = False
     """Whether it can create indices or data streams, also through a request that the track writes."""
 
+    may_change_documents: bool = False
+    """Whether it can add or delete documents through a request that the track writes, or restore them."""
+
     deletes_indices: bool = False
     """Whether it deletes indices or data streams with their documents."""
 

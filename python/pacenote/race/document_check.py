@@ -15,18 +15,28 @@ from pacenote.model.work import (
     ActionLine,
     BulkFile,
     BulkWork,
-    CallSequence,
     PythonRunner,
     PythonSource,
     Request,
     TaskWork,
+    requests_of,
 )
+from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.race.document_counts import count_documents
 
 _INDEX_PATH = re.compile(r"/(?:_all|[^_/?][^/?]*)(?:\?.*)?")
 """The path of a request to indices themselves, such as `/logs-*?timeout=1m`."""
+
+
+_CHANGES_DOCUMENTS = frozenset({
+    *("_bulk", "_doc", "_create", "_update"),
+    *("_delete_by_query", "_update_by_query", "_reindex", "_restore"),
+})
+"""Parts of the paths of requests that add or delete documents, unless their method only reads."""
+
+_READING_METHODS = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +71,7 @@ def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> 
     if not indices:
         return DocumentChecks()
     counted = count_documents(get, indices)
-    reason = "" if _starts_empty(plan) else "the race does not delete its indices before it fills them"
-    if any(map(_may_write_documents, plan.tasks)):
-        reason = "operations of the track's plug-in may also add and delete documents"
+    reason = _reason_for_difference(plan)
     repeated = _repeated_ids(plan)
     checks = []
     for group in groups:
@@ -146,30 +154,49 @@ def _repeats_ids(work: TaskWork) -> bool:
     )
 
 
-def _starts_empty(plan: Plan) -> bool:
-    """Returns whether a task deletes indices before the first task that indexes documents."""
+def _reason_for_difference(plan: Plan) -> str:
+    """Returns why the numbers may differ for every index, or an empty string if they must agree.
+
+    The name in a request may be an alias of any index, so requests are not assigned to indices.
+    """
+    filled = emptied = False
     for task in plan.tasks:
         found = find_type(task.operation_type)
-        if _deletes_indices(task.work) or (found is not None and found.deletes_indices):
-            return True
-        if found is not None and found.indexes_documents:
-            return False
-    return False
+        if _hides_changes(found, task.work):
+            return (
+                f"task '{task.name}' may also add and delete documents: the plan does not show its requests"
+            )
+        if request := next(filter(_changes_documents, requests_of(task.work)), None):
+            path = request.path.partition("?")[0]
+            return f"task '{task.name}' also adds or deletes documents: {request.method} {path}"
+        if found is not None and (_deletes_indices(task.work) or found.deletes_indices):
+            if filled:
+                return f"task '{task.name}' deletes indices after documents were added"
+            emptied = True
+        filled = filled or (found is not None and found.indexes_documents)
+        if filled and not emptied:
+            return "the race does not delete its indices before it fills them"
+    return ""
 
 
 def _deletes_indices(work: TaskWork) -> bool:
     """Returns whether a request of the work deletes indices. Types that delete templates delete the matching
     indices only if their parameters require it.
     """
-    return isinstance(work, CallSequence) and any(
-        isinstance(call, Request) and call.method == "DELETE" and _INDEX_PATH.fullmatch(call.path)
-        for call in work.calls
+    return any(
+        request.method == "DELETE" and _INDEX_PATH.fullmatch(request.path) for request in requests_of(work)
     )
 
 
-def _may_write_documents(task: PlannedTask) -> bool:
-    """Returns whether Python code of the track may write documents that the plan does not show."""
-    operation_type = find_type(task.operation_type)
-    if operation_type is None:
-        return isinstance(task.work, PythonRunner)
-    return isinstance(task.work, PythonSource) and operation_type.indexes_documents
+def _changes_documents(request: Request) -> bool:
+    parts = request.path.partition("?")[0].split("/")
+    return request.method not in _READING_METHODS and not _CHANGES_DOCUMENTS.isdisjoint(parts)
+
+
+def _hides_changes(operation_type: OperationType | None, work: TaskWork) -> bool:
+    """Returns whether the plan does not show the requests of an operation that may change documents; the type
+    is None for one of a plug-in.
+    """
+    if not isinstance(work, PythonSource | PythonRunner):
+        return False
+    return operation_type is None or operation_type.indexes_documents or operation_type.may_change_documents

@@ -78,4 +78,6 @@ def _captured_names(items: Any) -> Iterator[str]:
         yield from _captured_names(item.get("requests"))
 
 
-OPERATION = OperationType(name="composite", compile=_compile, may_create_indices=True, composable=True)
+OPERATION = OperationType(
+    name="composite", compile=_compile, may_create_indices=True, may_change_documents=True, composable=True
+)

@@ -34,4 +34,6 @@ def _body(body: object, is_ndjson: bool) -> str | None:
     return json_body(body)
 
 
-OPERATION = OperationType(name="raw-request", compile=_compile, may_create_indices=True, composable=True)
+OPERATION = OperationType(
+    name="raw-request", compile=_compile, may_create_indices=True, may_change_documents=True, composable=True
+)

@@ -25,4 +25,5 @@ OPERATION = OperationType(
     admin=True,
     serverless=ServerlessStatus.INTERNAL,
     may_create_indices=True,
+    may_change_documents=True,
 )

@@ -107,4 +107,6 @@ def _number(value: Any) -> float | None:
         return None
 
 
-OPERATION = OperationType(name="run-until", compile=_compile, run=_run, retryable=True)
+OPERATION = OperationType(
+    name="run-until", compile=_compile, may_change_documents=True, run=_run, retryable=True
+)
