@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pacenote
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import TaskResult
 from pacenote.race.run import race
+from pacenote.store.race_folder import RaceFolder
 from plugins.tracks import write_track
 from support.engine import SUCCESS, engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server
@@ -101,6 +106,36 @@ class RaceOutcome:
         """Returns the reason why a task failed; the task must have exactly one."""
         (error,) = self.task(name).errors
         return f"{error.error_class}: {error.reason}"
+
+
+def start_race(
+    folder: Path, files: Mapping[str, str] | str, schedule: list[Any], address: str, *options: str
+) -> subprocess.Popen[str]:
+    """Starts `pacenote race` as a process of its own, which races a track like `race_track`.
+
+    The race is in the home that `race_track` uses, and has the same id.
+    """
+    root = write_track(
+        folder, {"track.py": files} if isinstance(files, str) else files, {"schedule": schedule}
+    )
+    environment = os.environ | {
+        "PACENOTE_HOME": str(folder / "home"),
+        "RALLY_HOME": str(folder / "rally"),
+        "PYTHONPATH": str(Path(pacenote.__file__).parents[1]),
+    }
+    arguments = (f"--track-path={root}", f"--target-hosts={address}", "--race-id=r", *options)
+    return subprocess.Popen(
+        [sys.executable, "-m", "pacenote", "race", *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def stored_race(folder: Path) -> RaceRecord:
+    """Returns the record of the race that `start_race` or `race_track` ran in a folder."""
+    return RaceFolder(folder / "home" / "races" / "r").read()
 
 
 def race_track(

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pacenote_driver::{
     OperationEnded, PythonEvent, RunnerRequest, RunnerResponse, RunnerResult, StopLevel, TaskClientId,
@@ -209,8 +209,9 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
             changed.wait_timeout_while(arrived, timeout, |arrived| *arrived < 3).unwrap();
         (!waited.timed_out()).then(success_response)
     });
-    let other = Server::start(|_, _| Some(json_response(404, &json!({}))));
+    let other = Arc::new(Server::start(|_, _| Some(json_response(404, &json!({})))));
     let mut plan = plan(server.port, &[runner_task("own")]);
+    let connected = Arc::clone(&other);
     let mut target = plan["target"].clone();
     (target["hosts"][0]["port"], target["headers"]) = (other.port.into(), json!([]));
     plan["others"] = json!([{"name": "second", "target": target}]);
@@ -218,6 +219,12 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
     let finished = race(&plan, move |bridge, event| match event {
         PythonEvent::RunOperation { query_id, .. } => {
             running = *query_id;
+            // The connection to the other cluster was opened before the step began.
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while connected.accepted().is_empty() {
+                assert!(Instant::now() < deadline, "no connection was opened");
+                thread::sleep(Duration::from_millis(1));
+            }
             for _ in 0..3 {
                 bridge.request(Some(CLIENT), "default", get("/")).unwrap();
             }

@@ -3,7 +3,7 @@
 It never retries, and does not check that the product is Elasticsearch, so OpenSearch works as well. Media
 types are plain JSON, which every version of both engines accepts.
 
-Imported when the first runner of a plug-in is called, because importing elasticsearch-py is slow.
+Imported before the first step that has a runner of a plug-in, because importing elasticsearch-py is slow.
 """
 
 from __future__ import annotations

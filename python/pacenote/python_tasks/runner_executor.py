@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,24 @@ class RunnerExecutor:
         self._types: dict[str, OperationType] = {}
         self._client_states: dict[ClientId, dict[str, Any]] = {}
 
+    def prepare(self, tasks: Collection[int]) -> None:
+        """Builds all that the first operations of tasks need, given by their positions in the plan.
+
+        Called before the clock of their step starts.
+        """
+        for index in tasks:
+            task = self._tasks.tasks.get(index)
+            if task is not None and task.has_runner:
+                # An error is reported by the operation that needs what cannot be built.
+                with contextlib.suppress(Exception):
+                    self._prepare(task.task.operation.type)
+
+    def _prepare(self, type_name: str) -> None:
+        if type_name in self._tasks.registry.runners:
+            self._clients()
+        else:
+            self._type(type_name)
+
     async def execute(self, client: ClientId, params: Mapping[str, Any]) -> PythonOperationResult:
         """Executes one operation of a client. Raises only its own cancellation."""
         type_name = self._tasks.tasks[client.task].task.operation.type
@@ -58,12 +77,16 @@ class RunnerExecutor:
     async def _run_builtin(
         self, name: str, client: ClientId, params: Mapping[str, Any]
     ) -> PythonOperationResult:
-        operation_type = self._types.get(name)
-        if operation_type is None:
-            operation_type = self._types[name] = resolve_type(name)
+        operation_type = self._type(name)
         state = self._client_states.setdefault(client, {})
         ran = await run_operation(operation_type, params, self._tasks.context, self._builtin_client, state)
         return from_builtin(ran)
+
+    def _type(self, name: str) -> OperationType:
+        operation_type = self._types.get(name)
+        if operation_type is None:
+            operation_type = self._types[name] = resolve_type(name)
+        return operation_type
 
     async def _run_plugin(self, runner: Any, params: Mapping[str, Any]) -> PythonOperationResult:
         clients: Any = self._clients()
@@ -83,7 +106,7 @@ class RunnerExecutor:
     def _clients(self) -> dict[str, Any]:
         """Returns the clients for plug-ins, by name of the cluster."""
         if not self._plugin_clients:
-            # Importing elasticsearch-py is slow, so it is delayed until an operation needs it.
+            # Importing elasticsearch-py is slow, so it is delayed until a step needs it.
             from pacenote.python_tasks.client import make_client
 
             engine = self._tasks.context.engine

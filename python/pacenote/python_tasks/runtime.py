@@ -164,7 +164,10 @@ class PythonRuntime:
                 state = self._state(event.client)
                 state.query = event
                 self._start_operation(event.client, state)
-            case PrepareStep() | ScheduleNext() | OperationEnded() | ClientEnded():
+            case PrepareStep():
+                self._runners.prepare(self._tasks.steps[event.step])
+                self._sources.send(event)
+            case ScheduleNext() | OperationEnded() | ClientEnded():
                 self._sources.send(event)
             case StepEnded():
                 self._sources.send(event)

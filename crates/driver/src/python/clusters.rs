@@ -37,6 +37,11 @@ impl Clusters {
         &self.plan
     }
 
+    /// Returns the number of clusters.
+    pub fn count(&self) -> usize {
+        self.endpoints.len()
+    }
+
     /// Returns the position of the cluster with this name in tracks.
     ///
     /// # Errors

@@ -150,14 +150,17 @@ impl RequestSender {
         self.connections.borrow_mut().retain(|key, _| key.client.is_none());
     }
 
-    /// Opens one connection for each client before any clock starts. If a host cannot be reached, the first request
-    /// reports it.
+    /// Opens one connection for each client and cluster before any clock starts. If a host cannot be reached, the first
+    /// request reports it.
     async fn connect(&self, channels: Vec<Arc<ClientChannel>>) {
         let deadline = Instant::now() + self.clusters.timeout();
         let mut opening = JoinSet::new();
         for channel in channels {
-            let pool = self.connections(Some(&channel), self.clusters.host_of(channel.race_client, 0));
-            opening.spawn_local(async move { pool.ensure_connected(deadline).await });
+            for cluster in 0..self.clusters.count() {
+                let to = self.clusters.host_of(channel.race_client, cluster);
+                let pool = self.connections(Some(&channel), to);
+                opening.spawn_local(async move { pool.ensure_connected(deadline).await });
+            }
         }
         while opening.join_next().await.is_some() {}
         self.preparation.connected();
