@@ -54,6 +54,14 @@ def test_runners_of_plugins_replace_built_in_types() -> None:
     assert planned(task("c", Operation("r", "put-elser", {"param-source": "words"}))).work == PythonRunner()
 
 
+def test_a_source_does_not_change_the_unit_of_a_type_that_runs_in_python() -> None:
+    parameters = {"transform-id": "x", "repository": "r", "snapshot": "s"}
+    for kind, unit in (("wait-for-transform", "docs"), ("wait-for-snapshot-create", "byte")):
+        for params in (parameters, {"param-source": "words"}):
+            work = planned(task("a", Operation("w", kind, params)))
+            assert (work.work, work.unit) == (PythonRunner(), unit)
+
+
 def test_the_built_in_bulk_source_can_be_specified() -> None:
     reader = Operation("x", "bulk", {"param-source": "file-reader", "bulk-size": 10})
     assert isinstance(planned(task("a", reader)).work, BulkWork)

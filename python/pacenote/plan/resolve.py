@@ -60,7 +60,7 @@ def resolve_operation(
         text = f"is {quoted(FILE_READER)}, which reads documents for bulk operations, not for {name}"
         raise UnknownOperation(text, (_PARAM_SOURCE,))
     if operation_type.run is not None:
-        return CompiledOperation(PythonRunner(), until_exhausted=True)
+        return CompiledOperation(PythonRunner(), unit=operation_type.unit, until_exhausted=True)
     if operation_type.indexes_documents:
         work = PythonSource(_BULK_QUEUE_DEPTH)
         return CompiledOperation(
