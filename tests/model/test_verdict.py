@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from pacenote.model.race_record import DocumentCheck, Verdict
-from pacenote.model.result import SampleCounts
+from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
+from pacenote.model.result import FailureGroup, SampleCounts
 from pacenote.model.verdict import determine_verdict
 from support.records import bulk, paced, record, task, times
 
@@ -71,6 +71,23 @@ def test_unsent_operations_make_a_race_suspect():
     assert reason.startswith("task 'slow': 100 of 1,000 planned operations were not sent before its end")
     last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
     assert determine_verdict(record(tasks=(last,))).state == "valid"
+
+
+def failing(failed: int, unsent: int = 0) -> RaceRecord:
+    """A race in which a plug-in failed, and the error rate is not a reason."""
+    errors = (FailureGroup("plugin", "track.py:8: KeyError: 'size'", None, failed, 1.0, 2.0),)
+    counts = replace(task().accounting, operations=1000 - unsent, failed=failed, unsent=unsent)
+    return record(tasks=(task("own", errors=errors, accounting=counts),), max_error_rate=1.0)
+
+
+def test_failures_of_plug_ins_make_a_race_suspect_or_void():
+    text = "task 'own': 1 of 1,000 planned operations failed in a plug-in of the track"
+    assert determine_verdict(failing(1)) == Verdict("suspect", (text,))
+    assert determine_verdict(failing(1, 9)) == Verdict("suspect", (f"{text}, and 9 were not sent",))
+    # The schedule was not kept because of the plug-in, not because of the engine.
+    assert determine_verdict(failing(1, 10)) == Verdict("void", (f"{text}, and 10 were not sent",))
+    assert determine_verdict(failing(10)).state == "suspect"
+    assert determine_verdict(failing(11)).state == "void"
 
 
 def test_a_slow_parameter_source_makes_a_race_suspect():

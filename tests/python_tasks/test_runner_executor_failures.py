@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
+import pytest
+
 from python_tasks.racing import race_track, serving
 from support.http_server import HttpResponse
 
@@ -48,3 +53,88 @@ def test_a_connection_that_breaks_is_a_reset_and_the_race_goes_on(tmp_path):
     for name in ("plug-in", "called", "built-in"):
         assert raced.reason(name).startswith("reset: "), name
         assert (raced.task(name).accounting.succeeded, raced.task(name).accounting.failed) == (2, 1), name
+
+
+COMPLETING = """
+    class Polling:
+        # Reports when its task is complete, but never gets that far.
+        completed = False
+        percent_completed = None
+
+        async def __call__(self, es, params):
+            await es.perform_request("POST", "/_transform/t/_stop")
+
+    class Raising(Polling):
+        async def __call__(self, es, params):
+            await es.info()
+            raise ValueError("no more")
+
+    def register(registry):
+        registry.register_runner("polling", Polling(), async_runner=True)
+        registry.register_runner("raising", Raising(), async_runner=True)
+    """
+
+ENDLESS = 20
+"""Number of requests after which a task is considered endless."""
+
+
+def refusing():
+    """Refuses to stop transforms, and interrupts the race if it does not end by itself."""
+    counts = {"/_stop": 0, "GET / ": 0}
+
+    def answer(line, _body):
+        for part in counts:
+            counts[part] += part in f"{line} "
+            if counts[part] == ENDLESS:
+                os.kill(os.getpid(), signal.SIGINT)
+        return (404, {"error": {"type": "t", "reason": "no transform"}}) if "/_stop" in line else None
+
+    return answer
+
+
+@pytest.mark.parametrize("kind", ["wait-for-transform", "polling", "raising"])
+def test_a_failure_ends_a_task_that_only_its_operation_can_complete(tmp_path, kind):
+    operation = {"operation-type": kind, "transform-id": "t"}
+    schedule = [{"name": "endless", "operation": operation}]
+    with serving(refusing()) as server:
+        raced = race_track(tmp_path, COMPLETING, schedule, server.address)
+    assert not raced.record.interrupted
+    accounting = raced.task("endless").accounting
+    assert (accounting.operations, accounting.failed, raced.task("endless").ended_by) == (1, 1, "source")
+
+
+def test_a_failure_does_not_end_a_task_with_another_bound(tmp_path):
+    waiting = {"operation-type": "wait-for-transform", "transform-id": "t"}
+    schedule = [
+        {"name": "built-in", "operation": waiting, "iterations": 3},
+        {"name": "plug-in", "operation": "raising", "iterations": 3},
+    ]
+    with serving(refusing()) as server:
+        raced = race_track(tmp_path, COMPLETING, schedule, server.address)
+    for name in ("built-in", "plug-in"):
+        assert raced.task(name).accounting.failed == 3, name
+
+
+RAISING_ONCE = """
+    CALLS = []
+
+    async def run(es, params):
+        await es.search(index="x")
+        CALLS.append(1)
+        if len(CALLS) == 3:
+            raise KeyError("size")
+
+    def register(registry):
+        registry.register_runner("run", run, async_runner=True)
+    """
+
+
+@pytest.mark.parametrize("pacing", [{}, {"target-throughput": 200}])
+def test_an_exception_fails_only_its_operation(tmp_path, pacing):
+    schedule = [{"name": "t", "operation": "run", "iterations": 10, **pacing}]
+    with serving() as server:
+        raced = race_track(tmp_path, RAISING_ONCE, schedule, server.address)
+    accounting = raced.task("t").accounting
+    assert (accounting.succeeded, accounting.failed, accounting.unsent) == (9, 1, 0)
+    assert raced.reason("t") == "plugin: track.py:8: KeyError: 'size'"
+    assert raced.record.verdict.state == "void"

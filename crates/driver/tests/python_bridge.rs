@@ -277,21 +277,26 @@ fn a_request_without_a_response_is_reported_and_the_runner_names_the_error_class
 }
 
 #[test]
-fn a_runner_that_fails_as_a_plug_in_is_not_called_again() {
+fn a_runner_that_fails_as_a_plug_in_fails_only_its_operation() {
     let server = Server::start(|_, _| Some(success_response()));
-    let finished = race(&plan(server.port, &[runner_task("own")]), |bridge, event| match event {
-        PythonEvent::RunOperation { query_id, .. } => {
+    let mut runs = 0;
+    let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, .. } if runs == 0 => {
+            runs += 1;
             assert!(bridge.complete(u64::MAX, success(1, false)).is_err());
             bridge.complete(*query_id, RunnerResult { last: false, ..failure("plugin") }).unwrap();
             // This answer comes too late and is ignored.
             bridge.complete(*query_id, success(9, false)).unwrap();
+        }
+        PythonEvent::RunOperation { query_id, .. } => {
+            bridge.complete(*query_id, success(3, true)).unwrap();
         }
         other => prepared(bridge, other),
     });
     let result = finished.task("own");
     assert_eq!(
         (result.operation_totals.begun, result.operation_totals.failed, result.work.weight),
-        (1, 1, 0)
+        (2, 1, 3)
     );
     assert_eq!((result.errors[0].error_class.as_str(), result.ended_by), ("plugin", EndedBy::Source));
 }

@@ -21,6 +21,9 @@ UNSENT_SHARE = 0.01
 target rate.
 """
 
+PLUGIN_SHARE = 0.01
+"""Highest acceptable share of planned operations that a plug-in did not execute because it failed."""
+
 UNDERRUN_SHARE = 0.01
 """Highest acceptable share of time that clients wait for a parameter source in Python."""
 
@@ -29,11 +32,12 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     """Returns the verdict on a race that has ended, successfully or not.
 
     A race is void if an error rate is above `max_error_rate`, if it was aborted, interrupted or did not
-    finish, if the driver's counts do not add up, or if the machine was suspended.
+    finish, if plug-ins failed to execute too many operations, if the driver's counts do not add up, or if the
+    machine was suspended.
 
-    It is suspect after late or unsent requests, slow parameter sources, lost samples, a driver that was
-    saturated or waited for a core, an unreliable clock or machine, or missing documents. Percentiles without
-    enough samples are ignored.
+    It is suspect after late or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a
+    driver that was saturated or waited for a core, an unreliable clock or machine, or missing documents.
+    Percentiles without enough samples are ignored.
     """
     void = tuple(_void_reasons(record))
     suspect = tuple(_suspect_reasons(record))
@@ -53,6 +57,8 @@ def _void_reasons(record: RaceRecord) -> Iterator[str]:
         if task.error_rate > record.max_error_rate:
             rate, limit = f"{task.error_rate * 100:.4g}", f"{record.max_error_rate * 100:.4g}"
             yield f"task '{task.task}': error rate {rate} % is above the limit of {limit} %"
+        if not _is_tolerable(task):
+            yield _plugin_failures(task)
     if not (record.complete or record.aborted or record.interrupted):
         yield "the race has not finished"
     yield from driver_health.void_reasons(record.driver)
@@ -61,6 +67,8 @@ def _void_reasons(record: RaceRecord) -> Iterator[str]:
 def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
     for task in record.tasks:
         yield from _late(task)
+        if _failed_in_plugins(task) and _is_tolerable(task):
+            yield _plugin_failures(task)
         yield from _unsent(task)
         yield from _underrun(task)
         yield from _lost_samples(task)
@@ -77,11 +85,38 @@ def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
             )
 
 
+def _planned(task: TaskResult) -> int:
+    """Returns the number of operations that a task should have sent."""
+    return task.accounting.operations + task.accounting.unsent
+
+
+def _failed_in_plugins(task: TaskResult) -> int:
+    """Returns the number of operations that failed because a plug-in raised an exception."""
+    return sum(group.count for group in task.errors if group.error_class == "plugin")
+
+
+def _is_tolerable(task: TaskResult) -> bool:
+    """Returns whether plug-ins executed nearly all operations of a task.
+
+    A parameter source that fails cannot go on, so the rest of its operations are unsent.
+    """
+    failed = _failed_in_plugins(task)
+    return not failed or failed + task.accounting.unsent <= PLUGIN_SHARE * _planned(task)
+
+
+def _plugin_failures(task: TaskResult) -> str:
+    unsent = task.accounting.unsent
+    return (
+        f"task '{task.task}': {_failed_in_plugins(task):,} of {_planned(task):,} planned operations failed "
+        f"in a plug-in of the track{f', and {unsent:,} were not sent' if unsent else ''}"
+    )
+
+
 def _unsent(task: TaskResult) -> Iterator[str]:
     """Reports a task that did not send all operations of its schedule."""
-    unsent = task.accounting.unsent
-    planned = task.accounting.operations + unsent
-    if unsent > UNSENT_SHARE * planned:
+    unsent, planned = task.accounting.unsent, _planned(task)
+    # After a failure in a plug-in, the engine is not the reason.
+    if unsent > UNSENT_SHARE * planned and not _failed_in_plugins(task):
         yield (
             f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent before "
             "its end: the engine is slower than the schedule"

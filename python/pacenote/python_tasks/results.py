@@ -92,7 +92,9 @@ def from_builtin(result: BuiltinResult) -> PythonOperationResult:
     if result.success:
         return PythonOperationResult(result.weight, result.unit, completes_task=result.completes_task)
     failure = RunnerFailure("condition", "", result.reason or "no success")
-    return PythonOperationResult(result.weight, result.unit, False, failure)
+    return PythonOperationResult(
+        result.weight, result.unit, False, failure, completes_task=result.completes_task
+    )
 
 
 def from_error(error: BaseException, root: Path) -> PythonOperationResult:

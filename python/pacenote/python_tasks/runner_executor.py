@@ -52,7 +52,8 @@ class RunnerExecutor:
 
     async def execute(self, client: ClientId, params: Mapping[str, Any]) -> PythonOperationResult:
         """Executes one operation of a client. Raises only its own cancellation."""
-        type_name = self._tasks.tasks[client.task].task.operation.type
+        task = self._tasks.tasks[client.task]
+        type_name = task.task.operation.type
         runner = self._tasks.registry.runners.get(type_name)
         try:
             if runner is None:
@@ -61,7 +62,15 @@ class RunnerExecutor:
         except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
-            return from_error(error, self._tasks.root)
+            result = from_error(error, self._tasks.root)
+        # If only its operations can complete the task, it would never end if they all failed.
+        return replace(result, completes_task=not task.has_bound and self._completes_task(type_name, runner))
+
+    def _completes_task(self, type_name: str, runner: Any) -> bool:
+        """Returns whether operations report when their task is complete. Never raises."""
+        with contextlib.suppress(Exception):
+            return self._type(type_name).completes_task if runner is None else completes_task(runner)
+        return False
 
     def end_tasks(self, tasks: Collection[int]) -> None:
         """Drops the state of tasks that have ended, given by their positions in the plan."""

@@ -43,6 +43,9 @@ class PythonTask:
     single_operation: bool = False
     """Whether an endless source supplies only one operation after the warm-up."""
 
+    has_bound: bool = False
+    """Whether iterations or a time period end the task."""
+
 
 @dataclass(frozen=True, slots=True)
 class PythonTasks:

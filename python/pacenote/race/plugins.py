@@ -168,6 +168,9 @@ def _python_task(index: int, planned: PlannedTask, task: Task, rally_task: Rally
         warmup=bound.warmup if isinstance(bound, Iterations) else 0,
         max_operations=_max_operations(bound),
         single_operation=not task.is_time_based,
+        has_bound=_max_operations(bound) is not None
+        if isinstance(bound, Iterations)
+        else bound.measured_s is not None,
     )
 
 

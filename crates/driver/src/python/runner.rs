@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pacenote_record::{ErrorClass, SampleType, Traffic};
+use pacenote_record::{SampleType, Traffic};
 
 use crate::cancel::{Cancellation, run_until_cancelled};
 use crate::operation::outcome::OperationOutcome;
@@ -49,8 +49,7 @@ impl RunnerSource {
         let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
         let (totals, result) = (channel.take_totals(), answer.outcome());
         self.completed = Some(completed);
-        // A plug-in that has failed is not called again, because it might fail in a tight loop.
-        self.last = answer.last || result.error_class == ErrorClass::Plugin;
+        self.last = answer.last;
         if answer.success {
             self.unit = Some(answer.unit);
         }
