@@ -171,8 +171,11 @@ def test_names_and_bodies_have_the_form_that_rallys_runners_accept() -> None:
     made = supply("create-index", {"indices": [["a", None], ["b", {}]]})
     assert [call["body"] for call in json.loads(made.document)["calls"]] == [None, "{}"]
     made = supply("delete-index-template", {"templates": [["a", True, "a-*"], ["b", False, None]]})
-    paths = [call["path"] for call in json.loads(made.document)["calls"]]
-    assert paths == ["/_template/a", "/_template/b", "/_cluster/settings", "/a-*", "/_cluster/settings"]
+    calls = json.loads(made.document)["calls"]
+    paths = [call["path"].partition("?")[0] for call in calls]
+    settings = "/_cluster/settings"
+    assert paths == ["/_template/a", "/_template/b", settings, settings, "/a-*", settings]
+    assert [call["cleanup"] for call in calls] == [*[False] * 5, True]
     made = supply("create-data-stream", {"data-streams": ["s"], "request-params": {}})
     assert json.loads(made.document)["calls"][0]["path"] == "/_data_stream/s"
     assert refused("create-index", {"indices": ["a"]}) == (

@@ -165,11 +165,17 @@ def test_delete_index_deletes_all_indices_of_the_track() -> None:
 
 @pytest.mark.parametrize("name", ["logs-*", "_all", "a,b*"])
 def test_delete_index_allows_wildcards_and_restores_the_setting(name: str) -> None:
-    before, delete, after = requests("delete-index", index=name, request_params={"timeout": "1m"})
-    assert (before.method, before.path, before.weight) == ("PUT", "/_cluster/settings", 0)
+    read, before, delete, after = requests("delete-index", index=name, request_params={"timeout": "1m"})
+    path = "transient.action.destructive_requires_name"
+    assert (read.method, read.path) == ("GET", f"/_cluster/settings?filter_path={path}")
+    assert read.capture == Capture("action.destructive_requires_name", path)
+    assert (before.method, before.path) == ("PUT", "/_cluster/settings")
     assert before.body == '{"transient":{"action.destructive_requires_name":false}}'
     assert after.body == '{"transient":{"action.destructive_requires_name":null}}'
-    assert (delete.path, delete.weight) == (f"/{name}?timeout=1m", 1)
+    assert after.placeholder == Placeholder("action.destructive_requires_name", "null", optional=True)
+    assert [one.cleanup for one in (read, before, delete, after)] == [False, False, False, True]
+    assert [one.weight for one in (read, before, delete, after)] == [0, 0, 1, 0]
+    assert delete.path == f"/{name}?timeout=1m"
 
 
 def test_problems_of_delete_index_are_reported() -> None:

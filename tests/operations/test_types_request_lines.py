@@ -50,6 +50,7 @@ TEMPLATES = track(
 )
 STREAMS = track(indices=(), data_streams=(DataStream("s1"), DataStream("s2")))
 BARE = track(indices=())
+READ_SETTING = "GET /_cluster/settings?filter_path=transient.action.destructive_requires_name"
 SETTING = 'PUT /_cluster/settings {"transient":{"action.destructive_requires_name":%s}}'
 
 BOTH_ENGINES = [
@@ -190,13 +191,16 @@ def test_operations_become_the_expected_request_lines(
         (
             "delete-index-template",
             {},
-            ["DELETE /_template/old", SETTING % "false", "DELETE /old-*", SETTING % "null"],
+            ["DELETE /_template/old", READ_SETTING, SETTING % "false", "DELETE /old-*", SETTING % "null"],
         ),
         ("delete-composable-template", {"template": "kept"}, ["DELETE /_index_template/kept"]),
         (
             "delete-composable-template",
             {"template": "mine", "delete-matching-indices": True, "index-pattern": "m*"},
-            ["DELETE /_index_template/mine", SETTING % "false", "DELETE /m*", SETTING % "null"],
+            [
+                *("DELETE /_index_template/mine", READ_SETTING, SETTING % "false"),
+                *("DELETE /m*", SETTING % "null"),
+            ],
         ),
         ("delete-component-template", {}, ["DELETE /_component_template/part"]),
         ("delete-component-template", {"template": "x"}, ["DELETE /_component_template/x"]),

@@ -107,7 +107,8 @@ def extra_works() -> tuple[TaskWork, ...]:
     request = Request("POST", "/books/_search", body='{"query":{}}')
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))
-    filled = replace(request, capture=Capture("pit", "id"), placeholder=Placeholder("pit", "<pit>"))
+    placeholder = Placeholder("pit", "<pit>", optional=True)
+    filled = replace(request, capture=Capture("pit", "id"), placeholder=placeholder, cleanup=True)
     pages = tuple(
         PagedRequest(request, following, pages=2, page_size=10)
         for following in (

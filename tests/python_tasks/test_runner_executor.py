@@ -342,7 +342,7 @@ def test_plug_ins_call_built_in_operations(tmp_path, answer):
     ]
     with serving(*[answer] if answer else []) as server:
         raced = race_track(tmp_path, BUILT_IN, schedule, server.address)
-    assert server.lines("/_bulk|/i/|/gone|/_cluster") == [
+    assert server.lines("/_bulk|/i/|/gone|PUT /_cluster") == [
         "POST /_bulk",
         "POST /_bulk",
         "POST /i/_refresh",

@@ -75,7 +75,7 @@ fn search() -> Value {
         "kind": "request", "method": "POST", "path": "/logs/_search",
         "headers": [["content-type", "application/json"]], "body": "{\"query\":{\"match\":{\"a\":\"b\"}}}",
         "check": {"kind": "search"}, "ignore": [], "weight": 1, "ignored_weight": 0, "timeout_ms": null,
-        "poll": null, "assertions": [], "remember": null, "recall": null,
+        "poll": null, "assertions": [], "remember": null, "recall": null, "cleanup": false,
     });
     let retry = json!({"retries": 0, "until_success": false, "wait_s": 0.5, "on_timeout": true, "on_unsuccess": false});
     json!({"kind": "calls", "calls": [request], "retry": retry})

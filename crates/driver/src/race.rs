@@ -167,7 +167,7 @@ mod tests {
             })
         };
         let plan = serde_json::json!({
-            "version": 3, "race_id": "r", "seed": 1, "target": target(true),
+            "version": 4, "race_id": "r", "seed": 1, "target": target(true),
             "others": [{"name": "a", "target": target(false)}, {"name": "b", "target": target(true)}],
             "driver": {"threads": 1, "on_error": "continue", "spin_us": 0, "samples": "none"},
             "tasks": [], "steps": []

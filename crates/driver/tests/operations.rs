@@ -305,7 +305,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
         one
     };
     let filled = |mut one: Value, name: &str| {
-        one["recall"] = json!({"name": name, "marker": "@ID@"});
+        one["recall"] = json!({"name": name, "marker": "@ID@", "optional": false});
         one
     };
     let plain = |mut one: Value| {
@@ -350,7 +350,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
 fn values_captured_by_a_different_operation_are_not_available() {
     let server = Server::start(|_, _| Some(success_response()));
     let mut get = request("GET", "/_async_search/@ID@");
-    get["recall"] = json!({"name": "submit", "marker": "@ID@"});
+    get["recall"] = json!({"name": "submit", "marker": "@ID@", "optional": false});
     let items = [operation("get", &[get])];
     let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
     let result = race.task("async");

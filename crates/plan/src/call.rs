@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Calls that run one after another; the first failure ends the operation.
+/// Calls that run one after another; after the first failure, only those that clean up are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallSequence {
@@ -131,6 +131,8 @@ pub struct Request {
     /// Inserts a captured value into the path and body.
     #[serde(rename = "recall")]
     pub placeholder: Option<Placeholder>,
+    /// Whether the request is sent even if an earlier request of the sequence failed, to undo what came before.
+    pub cleanup: bool,
 }
 
 /// An assertion of the track about a response.
@@ -186,6 +188,9 @@ pub struct Placeholder {
     pub name: String,
     /// The text to replace; the value is percent-encoded in the path and escaped for JSON in the body.
     pub marker: String,
+    /// Whether the response may lack the value: the marker then remains as it is. If there was no response, the request
+    /// is not sent.
+    pub optional: bool,
 }
 
 /// How a request is repeated until its check holds.

@@ -9,7 +9,7 @@ use crate::step::Step;
 use crate::work::TaskWork;
 
 /// The version of the document that this crate reads and writes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A race as data: everything that the driver needs to run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -263,7 +263,7 @@ mod tests {
 
     fn document() -> serde_json::Value {
         serde_json::json!({
-            "version": 3, "race_id": "r", "seed": 7,
+            "version": 4, "race_id": "r", "seed": 7,
             "target": {"hosts": [{"scheme": "http", "host": "::1", "port": 9200, "path": "", "proxy": null}],
                        "headers": [], "timeout_ms": 60000, "compress": false,
                        "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,

@@ -132,6 +132,8 @@ class Placeholder:
     """The name of the captured value."""
     marker: str
     """The text that is replaced."""
+    optional: bool = False
+    """Whether the text stays if the response lacks the value; without a response, the request is not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,8 @@ class Request:
     """Captures a value of the response."""
     placeholder: Placeholder | None = field(default=None, metadata=written_as("recall"))
     """Inserts a captured value into path and body."""
+    cleanup: bool = False
+    """Whether it is sent even if an earlier request of the sequence failed, to undo what came before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,17 @@ from typing import Any
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import preview
-from pacenote.model.work import CallSequence, Request
+from pacenote.model.work import CallSequence, Capture, Placeholder, Request
 from pacenote.operations.base import CompiledOperation
 from pacenote.operations.request import CommonParams, json_body, read_retry
 
 NOT_FOUND = 404
+
+CLUSTER_SETTINGS = "/_cluster/settings"
+"""The path of the settings of a cluster."""
+
+WILDCARD_SETTING = "action.destructive_requires_name"
+"""The setting of the cluster that rejects wildcards in the names of indices to delete."""
 
 
 def compile_requests(params: FieldReader, requests: Iterable[Request]) -> CompiledOperation:
@@ -39,18 +45,31 @@ def if_exists(request: Request) -> Request:
 
 
 def allowing_wildcards(common: CommonParams, requests: Iterable[Request]) -> tuple[Request, ...]:
-    """Returns the requests, preceded by one that allows wildcards in deletions and followed by one that
-    resets it.
+    """Returns the requests, preceded by those that allow wildcards in deletions and followed by one that
+    restores the setting, which is sent even if a deletion fails.
 
-    The setting is transient: if the race is killed in between, a restart of the cluster removes it.
+    The setting is transient, so a persistent value stays as it is. A race that is stopped in between restores
+    it when it ends.
     """
     without_query = replace(common, query={})
 
     def setting(value: bool | None) -> Request:
-        body = json_body({"transient": {"action.destructive_requires_name": value}})
-        return replace(without_query.request("PUT", "/_cluster/settings", body=body), weight=0)
+        body = json_body({"transient": {WILDCARD_SETTING: value}})
+        return replace(without_query.request("PUT", CLUSTER_SETTINGS, body=body), weight=0)
 
-    return (setting(False), *requests, setting(None))
+    path = f"transient.{WILDCARD_SETTING}"
+    query = {"filter_path": path}
+    read = replace(common, query=query).request("GET", CLUSTER_SETTINGS)
+    read = replace(read, weight=0, capture=Capture(WILDCARD_SETTING, path))
+    # An absent value is set to null, which removes the setting.
+    previous = Placeholder(WILDCARD_SETTING, "null", optional=True)
+    restore = replace(setting(None), placeholder=previous, cleanup=True)
+    return (read, setting(False), *requests, restore)
+
+
+def allows_wildcards(request: Request) -> bool:
+    """Returns whether a request is one of those with which `allowing_wildcards` changes the setting."""
+    return request.placeholder is not None and request.placeholder.name == WILDCARD_SETTING
 
 
 def has_wildcard(names: str) -> bool:

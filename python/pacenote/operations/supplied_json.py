@@ -42,6 +42,7 @@ class _ResponseRules(NamedTuple):
     poll: PollPolicy | None
     capture: Capture | None
     placeholder: Placeholder | None
+    cleanup: bool
 
 
 def calls_json(calls: CallSequence) -> str:
@@ -100,6 +101,7 @@ def _request(call: Request) -> str:
         call.poll,
         call.capture,
         call.placeholder,
+        call.cleanup,
     )
     body = "null" if call.body is None else _encode(call.body)
     return (
@@ -120,6 +122,7 @@ def _rules(rules: _ResponseRules) -> str:
         ("assertions", ()),
         ("remember", rules.capture),
         ("recall", rules.placeholder),
+        ("cleanup", rules.cleanup),
     )
 
 

@@ -16,7 +16,7 @@ from pacenote.model.client_options import TlsOptions
 from pacenote.model.secrets import REDACTED, redact_value
 from pacenote.model.work import Headers, PythonRunner, PythonSource, TaskWork, document_data, written_as
 
-VERSION = 3
+VERSION = 4
 """The version of the document; the driver rejects all others."""
 
 _PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import signal
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,7 @@ from pacenote.race.record import (
     with_verdict,
 )
 from pacenote.race.targets import check_clusters, parse_clusters, with_targets
+from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from pacenote.telemetry.device import ObservedCluster, TelemetryDevices, TelemetryResult
@@ -119,7 +120,13 @@ class RaceContext:
         )
         plan = with_targets(plan, self.cluster, self.request)
         python_tasks = python_tasks_of(plan, self.prepared, self.plugins, context, self.listener.warning)
-        return drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
+        with self._settings_of_existing_cluster(plan):
+            return drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
+
+    def _settings_of_existing_cluster(self, plan: Plan) -> AbstractContextManager[None]:
+        if isinstance(self.cluster, EmbeddedCluster):
+            return nullcontext()  # The cluster ends with the race.
+        return restored_wildcard_setting(plan, self.cluster.rest(), self.listener.warning)
 
 
 DriveStage = Callable[[RaceContext], RaceRecord]

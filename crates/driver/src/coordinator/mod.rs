@@ -178,7 +178,7 @@ mod tests {
         let host = json!({"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null});
         let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
             "verify_host": true, "server_name": null});
-        let plan = json!({"version": 3, "race_id": "r", "seed": 1, "others": [],
+        let plan = json!({"version": 4, "race_id": "r", "seed": 1, "others": [],
             "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
             "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all"},
             "tasks": [task("short", 0.001), task("long", 600.0)], "steps": [step(0), step(1)]});

@@ -117,22 +117,23 @@ impl PreparedCallList {
         }
     }
 
-    /// Makes all calls once; the first failure ends the attempt.
+    /// Makes all calls once; after the first failure, only those that clean up.
     async fn attempt(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
         let mut whole: Option<OperationOutcome> = None;
         for call in &mut self.calls {
+            let failed = whole.as_ref().is_some_and(OperationOutcome::has_failed);
+            if failed && !call.cleans_up() {
+                continue;
+            }
             let outcome = call.execute(execution).await?;
-            let failed = !outcome.result.is_success();
             whole = Some(match whole {
                 None => outcome,
+                Some(failure) if failed => failure.cleaned_up_by(&outcome),
                 Some(before) => before.followed_by(outcome),
             });
-            if failed {
-                // A failed operation does no work, even if its first requests succeeded.
-                return whole.map(OperationOutcome::without_work);
-            }
         }
-        whole
+        // A failed operation does no work, even if its first requests succeeded.
+        whole.map(|whole| if whole.has_failed() { whole.without_work() } else { whole })
     }
 }
 
@@ -149,6 +150,11 @@ impl PreparedCall {
             }
             Call::Composite(composite) => Self::Composite(Box::new(PreparedComposite::new(composite, to)?)),
         })
+    }
+
+    /// Returns whether the call is made after a failure, too.
+    fn cleans_up(&self) -> bool {
+        matches!(self, Self::Single(SingleCall::Request(request)) if request.policy.request.cleanup)
     }
 
     async fn execute(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {

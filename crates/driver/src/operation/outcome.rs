@@ -84,6 +84,17 @@ impl OperationOutcome {
         }
     }
 
+    /// Returns whether the operation failed.
+    pub fn has_failed(&self) -> bool {
+        !self.result.is_success()
+    }
+
+    /// Returns this failure with the traffic of a later request that cleans up, which changes neither its result nor its
+    /// times.
+    pub fn cleaned_up_by(self, cleanup: &Self) -> Self {
+        Self { traffic: self.traffic + cleanup.traffic, freed: cleanup.freed, ..self }
+    }
+
     /// Returns the combined outcome of this call and the next one of the same operation. Only `after` determines
     /// whether the operation succeeded, because the earlier responses to a poll are not failures.
     pub fn followed_by(self, after: Self) -> Self {

@@ -47,7 +47,7 @@ pub struct ResponsePolicy {
 
 /// An error from filling the gaps of a request.
 pub enum FillError {
-    /// The value was missing in the earlier response, so there is nothing to send. This is not a failure.
+    /// The earlier response lacked the value, or there was none, so there is nothing to send. This is not a failure.
     NothingToDo,
     /// A value is missing, for this reason.
     Missing(String),
@@ -163,6 +163,9 @@ impl RequestTemplate {
         let name = &placeholder.name;
         match captures.get(name) {
             Captured::Value(value) => Ok(value),
+            // The gap of an empty value keeps its text.
+            Captured::Missing if placeholder.optional => Ok(""),
+            Captured::Unknown if placeholder.optional => Err(FillError::NothingToDo),
             // If a search completed without returning an id, there is no result to get or delete.
             Captured::Missing if self.head_template.is_some() => Err(FillError::NothingToDo),
             Captured::Missing => Err(FillError::Missing(format!("the response of {name} had no id"))),

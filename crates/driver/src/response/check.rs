@@ -264,6 +264,7 @@ mod tests {
             assertions: Vec::new(),
             capture: None,
             placeholder: None,
+            cleanup: false,
         }
     }
 

@@ -21,7 +21,7 @@ pub use server::{LoggedRequest, Server, json_response, success_response};
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
     let steps: Vec<Value> = (0..tasks.len()).map(|index| step(tasks, &[index])).collect();
     json!({
-        "version": 3, "race_id": "test", "seed": 1,
+        "version": 4, "race_id": "test", "seed": 1,
         "target": {"hosts": [{"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null}],
                    "headers": [["x-test", "yes"]], "timeout_ms": 5000, "compress": false,
                    "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
@@ -59,7 +59,7 @@ pub fn request_task(name: &str, clients: u32, iterations: u64) -> Value {
 pub fn request(method: &str, path: &str) -> Value {
     json!({"kind": "request", "method": method, "path": path, "headers": [], "body": null, "check": {"kind": "search"}, "ignore": [],
            "weight": 1, "ignored_weight": 0, "timeout_ms": null, "poll": null,
-           "assertions": [], "remember": null, "recall": null})
+           "assertions": [], "remember": null, "recall": null, "cleanup": false})
 }
 
 /// Builds a task that indexes a file.

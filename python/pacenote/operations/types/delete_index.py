@@ -2,7 +2,7 @@
 
 A missing index is neither a failure nor work, even without `only-if-exists`: Rally ignores it as well.
 Engines reject wildcards unless `action.destructive_requires_name` is false. If a wildcard is used, the
-setting is turned off before the deletion and reset after it.
+setting is turned off before the deletion and restored after it, whether or not the deletion succeeds.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ pub fn plan(tasks: &[Value]) -> Value {
     let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
         "verify_host": true, "server_name": null});
     json!({
-        "version": 3, "race_id": "paused", "seed": 1, "others": [],
+        "version": 4, "race_id": "paused", "seed": 1, "others": [],
         "target": {"hosts": [host], "headers": [], "timeout_ms": 200, "compress": false, "tls": tls},
         "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all"},
         "tasks": tasks, "steps": [{"name": "step", "completed_by": null, "slots": rows}],

@@ -1,0 +1,76 @@
+"""The setting of an existing cluster that rejects wildcards in deletions: a race leaves it as it was.
+
+Operations that delete indices with wildcards turn it off, and restore it themselves. They cannot if the race
+drops them, for example after a second Ctrl-C, or if the cluster does not answer them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pacenote.errors import PacenoteError
+from pacenote.model.work import PythonRunner, PythonSource, requests_of
+from pacenote.net.rest import RestClient
+from pacenote.operations.named_resources import CLUSTER_SETTINGS, WILDCARD_SETTING, allows_wildcards
+from pacenote.operations.registry import find_type
+from pacenote.plan.document import Plan, PlannedTask
+
+
+@contextmanager
+def restored_wildcard_setting(
+    plan: Plan, rest: RestClient, warn: Callable[[str], None]
+) -> Generator[None, None, None]:
+    """Restores the transient value of the setting after the block, however it ends.
+
+    Sends no requests if no operation of the plan can change the setting. If it cannot be read, nothing is
+    restored; `warn` is called if it cannot be restored.
+    """
+    before = _read(rest) if any(map(_may_change_setting, plan.tasks)) else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            _restore(rest, before, warn)
+
+
+@dataclass(frozen=True, slots=True)
+class _TransientValue:
+    """The transient value of the setting; None means that it has none."""
+
+    value: str | None
+
+
+def _may_change_setting(task: PlannedTask) -> bool:
+    operation_type = find_type(task.operation_type)
+    # The plan does not show the requests of operations that Python code supplies or runs.
+    if operation_type is None:
+        return isinstance(task.work, PythonRunner)
+    if isinstance(task.work, PythonSource):
+        return operation_type.admin
+    return any(map(allows_wildcards, requests_of(task.work)))
+
+
+def _read(rest: RestClient) -> _TransientValue | None:
+    """Returns the transient value, or None if it cannot be read, for example without the privilege."""
+    try:
+        settings = rest.get(CLUSTER_SETTINGS, {"flat_settings": True})
+    except PacenoteError:
+        return None
+    transient = settings.get("transient") if isinstance(settings, dict) else None
+    value = transient.get(WILDCARD_SETTING) if isinstance(transient, dict) else None
+    return _TransientValue(None if value is None else str(value))
+
+
+def _restore(rest: RestClient, before: _TransientValue, warn: Callable[[str], None]) -> None:
+    after = _read(rest)
+    if after == before:
+        return
+    try:
+        rest.request("PUT", CLUSTER_SETTINGS, {"transient": {WILDCARD_SETTING: before.value}})
+    except PacenoteError as error:
+        warn(
+            f"the cluster's transient setting {WILDCARD_SETTING} could not be restored to "
+            f"{before.value or 'no value'}: {error.message}"
+        )
