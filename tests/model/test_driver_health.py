@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.driver_health import busiest_share, clock_steps, suspect_reasons, void_reasons
+from pacenote.model.driver_health import (
+    busiest_share,
+    clock_steps,
+    host_uses,
+    suspect_reasons,
+    void_reasons,
+)
 from pacenote.model.race_record import Verdict
 from pacenote.model.verdict import determine_verdict
 from support.records import record
@@ -135,3 +141,25 @@ def test_the_share_of_the_busiest_thread_is_reported() -> None:
     threads = [{"busiest": {"share": 0.2}}, {"busiest": None}, {"busiest": {"share": 0.7}}]
     assert busiest_share({"threads": threads}) == 0.7
     assert busiest_share({}) == 0
+
+
+def host(name: str, cluster: str = "default", **counts: int) -> dict[str, object]:
+    zero = {"requests": 7, "connection_failures": 0, "set_aside": 0}
+    return {"cluster": cluster, "host": name, **(zero | counts)}
+
+
+def test_a_host_that_was_set_aside_makes_the_race_suspect() -> None:
+    facts = driver(hosts=[host("a:9200"), host("b:9200", connection_failures=3, set_aside=1)])
+    assert determine_verdict(record(driver=facts)) == Verdict(
+        "suspect",
+        (
+            "host b:9200 failed: it was set aside 1 time, 3 connections to it could not be opened, and the "
+            "other hosts received its requests",
+        ),
+    )
+
+
+def test_only_clusters_with_several_hosts_are_described_by_host() -> None:
+    facts = driver(hosts=[host("a:9200", connection_failures=3), host("b:1", "other"), host("c:1", "other")])
+    assert [use.host for use in host_uses(facts)] == ["b:1", "c:1"]
+    assert determine_verdict(record(driver=facts)) == Verdict("valid")

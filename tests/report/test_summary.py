@@ -354,3 +354,16 @@ def test_a_race_without_results_has_a_report():
 def test_lateness_is_explained_if_a_task_is_paced():
     assert any("Lateness is" in text for text in build_report(record(tasks=(paced(),))).footnotes)
     assert not any("Lateness is" in text for text in build_report(record(tasks=(task(),))).footnotes)
+
+
+def test_the_requests_of_each_of_several_hosts_are_shown():
+    counts = {"cluster": "default", "connection_failures": 0, "set_aside": 0}
+    hosts = [
+        {"host": "a:9200", "requests": 1200, **counts},
+        {"host": "b:9200", "requests": 1, **counts, "connection_failures": 2},
+    ]
+    assert notes(build_report(record(driver={"hosts": hosts[:1]})), "Host") == []
+    assert notes(build_report(record(driver={"hosts": hosts})), "Host") == [
+        ("", "a:9200 received 1,200 requests"),
+        ("", "b:9200 received 1 request; 2 connections could not be opened"),
+    ]

@@ -63,5 +63,5 @@ pub use python::{
 };
 pub use race::{Race, RaceProgress};
 pub use race_state::{RaceEvent, StopLevel};
-pub use summary::{RaceSummary, ThreadSummary};
+pub use summary::{HostSummary, RaceSummary, ThreadSummary};
 pub use task_client_id::TaskClientId;

@@ -74,7 +74,7 @@ impl Race {
         }
         let race_state = Arc::clone(&state);
         let coordinator = spawn("control", move || {
-            let summary = Coordinator { pool, context }.run(collector, deliveries);
+            let summary = Coordinator { pool, context, clusters: endpoints }.run(collector, deliveries);
             race_state.publish(RaceEvent::Finished(Box::new(summary)));
         })?;
         Ok(Self { state, bridge, coordinator: Some(coordinator) })

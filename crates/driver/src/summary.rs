@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::health::clocks::ClockHealth;
 use crate::health::cpu::{BusiestStep, DelayedTask, PeakLoad, RunQueueStats, thread_cpu_ns};
 use crate::health::host::HostUsage;
+use crate::transport::Endpoint;
 
 /// How a race ended, and the resources it used.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -19,6 +20,8 @@ pub struct RaceSummary {
     pub machine: Option<HostUsage>,
     /// The clocks during the race.
     pub clock: ClockHealth,
+    /// The hosts of the cluster under test, then those of the other clusters.
+    pub hosts: Vec<HostSummary>,
     /// Counts of the driver that do not add up, one sentence each. Each is caused by a bug in the driver.
     pub contradictions: Vec<String>,
     /// Number of samples on disk.
@@ -31,6 +34,36 @@ pub struct RaceSummary {
     pub aborted: Option<String>,
     /// The error in the driver that ended the race.
     pub error: Option<String>,
+}
+
+/// What happened on the connections to one host, over all clients.
+#[derive(Debug, Clone, Serialize)]
+pub struct HostSummary {
+    /// Name of the cluster in tracks; `default` for the cluster under test.
+    pub cluster: String,
+    /// Host and port.
+    pub host: String,
+    /// Number of requests that were sent and ended.
+    pub requests: u64,
+    /// How often no connection could be opened.
+    pub connection_failures: u64,
+    /// How often a client set the host aside, which never happens to the only host of a cluster.
+    pub set_aside: u64,
+}
+
+impl HostSummary {
+    /// Returns the summary of a host whose connections have all been dropped.
+    #[must_use]
+    pub fn new(cluster: &str, endpoint: &Endpoint) -> Self {
+        let counted = endpoint.counts().total();
+        Self {
+            cluster: cluster.to_owned(),
+            host: endpoint.authority().to_owned(),
+            requests: counted.requests,
+            connection_failures: counted.connection_failures,
+            set_aside: counted.set_aside,
+        }
+    }
 }
 
 /// CPU time of a thread, and the time it waited for a core.

@@ -99,6 +99,15 @@ fn a_race_that_continues_on_network_errors_continues_after_its_host_is_killed() 
 }
 
 #[test]
+fn a_task_that_tolerates_errors_continues_after_its_host_is_killed_while_it_is_idle() {
+    let mut nap = sleep_task("nap", 0.8);
+    nap["tolerates_errors"] = true.into();
+    let (race, _) = run_and_kill_host(&nap, |plan| plan["driver"]["on_error"] = "abort".into());
+    assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
+    assert_eq!(race.task("nap").ended_by, EndedBy::Iterations);
+}
+
+#[test]
 fn each_reset_connection_is_one_failure_and_the_race_continues() {
     let server = Server::start(|_, before| match before % 2 {
         0 => Answer::from(success_response()),

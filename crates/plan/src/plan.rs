@@ -61,7 +61,7 @@ impl Plan {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// The cluster's hosts, to which clients are assigned round-robin; never empty.
+    /// The cluster's hosts, to which each client sends its requests in turn; never empty.
     pub hosts: Vec<TargetHost>,
     /// Headers sent with every request, such as `authorization`. Values may be secret and are never printed.
     pub headers: Vec<(String, String)>,

@@ -5,8 +5,11 @@ Missing facts do not affect the verdict: not every system reports them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+from pacenote.units import format_count
 
 THREAD_CPU_SHARE = 0.80
 """Above this share of a step, a busy driver thread may have queued requests behind its own work."""
@@ -40,6 +43,26 @@ class ClockStep:
     """Size of the jump in seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """One of several hosts of a cluster, as the driver used it."""
+
+    cluster: str
+    """Name of the cluster in tracks; `default` for the cluster under test."""
+
+    host: str
+    """Host and port."""
+
+    requests: int
+    """Number of requests that were sent to the host and ended."""
+
+    connection_failures: int
+    """How often no connection to the host could be opened."""
+
+    set_aside: int
+    """How often a client stopped using the host because it had failed, until it could be reached again."""
+
+
 def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     """Yields the reasons why no measurement may be used."""
     wrong = driver.get("contradictions")
@@ -70,6 +93,7 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
         if isinstance(thread, Mapping):
             yield from _busy(thread, number)
             yield from _delayed(thread, number)
+    yield from map(_set_aside, (use for use in host_uses(driver) if use.set_aside))
     yield from _slow_clock(_part(driver, "clock"))
     stolen = _number(_part(driver, "machine"), "stolen_share")
     if stolen > STOLEN_SHARE:
@@ -88,6 +112,33 @@ def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
         ClockStep(_number(step, "at_s"), _number(step, "by_s"))
         for step in (steps if isinstance(steps, list | tuple) else ())
         if isinstance(step, Mapping)
+    )
+
+
+def host_uses(driver: Mapping[str, object]) -> tuple[HostUse, ...]:
+    """Returns how the driver used the hosts of every cluster that has more than one."""
+    hosts = driver.get("hosts")
+    uses = [
+        HostUse(
+            cluster=str(host.get("cluster", "")),
+            host=str(host.get("host", "")),
+            requests=int(_number(host, "requests")),
+            connection_failures=int(_number(host, "connection_failures")),
+            set_aside=int(_number(host, "set_aside")),
+        )
+        for host in (hosts if isinstance(hosts, list | tuple) else ())
+        if isinstance(host, Mapping)
+    ]
+    hosts_of = Counter(use.cluster for use in uses)
+    return tuple(use for use in uses if hosts_of[use.cluster] > 1)
+
+
+def _set_aside(use: HostUse) -> str:
+    """Reports a host that had failed: the others had to do its work."""
+    times, failures = format_count(use.set_aside, "time"), format_count(use.connection_failures, "connection")
+    return (
+        f"host {use.host} failed: it was set aside {times}, {failures} to it could not be opened, and the "
+        "other hosts received its requests"
     )
 
 

@@ -73,7 +73,7 @@ class Target:
     """A cluster, and how to connect to it."""
 
     hosts: tuple[TargetHost, ...]
-    """The hosts, to which clients are assigned round-robin; never empty."""
+    """The hosts, to which each client sends its requests in turn; never empty."""
     headers: Headers
     """Headers of every request; values may be secret."""
     timeout_ms: int

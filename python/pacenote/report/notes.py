@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pacenote.model.driver_health import ClockStep, clock_steps
+from pacenote.model.driver_health import ClockStep, HostUse, clock_steps, host_uses
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord, RecordedClient, RecordedCorpus
 from pacenote.model.result import FailureGroup, TaskResult
@@ -46,6 +46,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
     lines = [
         *(note for task in record.tasks for note in _task_notes(task, record)),
         *(Note("Client", text) for text in _client_texts(record.client)),
+        *(Note("Host", _host_text(use)) for use in host_uses(record.driver)),
         *(_corpus_note(corpus) for corpus in record.corpora),
         *(
             Note("Documents", f"index '{check.index}' may differ: {check.difference_expected}")
@@ -171,6 +172,13 @@ def _error_text(error: FailureGroup) -> str:
     status = f" (HTTP {error.status})" if error.status is not None else ""
     when = f"first at {error.first_s:.1f} s, last at {error.last_s:.1f} s"
     return f"{error.count:,} × {error.error_class}{status}, {when}, for example: {error.reason}"
+
+
+def _host_text(use: HostUse) -> str:
+    text = f"{use.host} received {format_count(use.requests, 'request')}"
+    if use.connection_failures:
+        text += f"; {format_count(use.connection_failures, 'connection')} could not be opened"
+    return text
 
 
 def _clock_note(step: ClockStep) -> Note:

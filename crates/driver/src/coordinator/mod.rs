@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
+use pacenote_plan::Plan;
 use pacenote_record::{Collector, Delivery};
 
 use crate::coordinator::collector_thread::{CollectorSummary, collect};
@@ -27,7 +28,8 @@ use crate::health::cpu::{PeakLoad, process_cpu_ns};
 use crate::operation::data_files::DataFiles;
 use crate::race_state::StopLevel;
 use crate::step_state::StepState;
-use crate::summary::{RaceSummary, ThreadSummary};
+use crate::summary::{HostSummary, RaceSummary, ThreadSummary};
+use crate::transport::Endpoints;
 use crate::worker::thread::{WorkerCommand, WorkerContext};
 
 /// Runs the steps of a race. Its states are described in the module documentation.
@@ -37,6 +39,8 @@ pub struct Coordinator {
     pub pool: WorkerPool,
     /// The state it shares with the workers.
     pub context: WorkerContext,
+    /// The endpoints of all clusters, those of the cluster under test first.
+    pub clusters: Vec<Endpoints>,
 }
 
 impl Coordinator {
@@ -58,6 +62,7 @@ impl Coordinator {
             race_state.abort(error.to_string());
             race_state.stop(StopLevel::Abandon);
         }
+        let (plan, clusters) = (Arc::clone(&self.context.plan), self.clusters.clone());
         let PoolSummary { mut threads, first_error } = self.shutdown();
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
             // A thread that panicked could not reply, so its panic is reported instead of the missing reply.
@@ -78,6 +83,7 @@ impl Coordinator {
             process_cpu_s: process_cpu_ns().saturating_sub(cpu_before_ns) as f64 / 1e9,
             machine: collected.host,
             clock: collected.clock,
+            hosts: host_summaries(&plan, &clusters),
             contradictions: collected.contradictions,
             samples: collected.sample_count,
             wall_s: race_state.race_time_ns(Instant::now()) as f64 / 1e9,
@@ -142,6 +148,13 @@ impl Coordinator {
         }
         Ok(())
     }
+}
+
+/// Returns the summaries of all hosts, after all connections have been dropped.
+fn host_summaries(plan: &Plan, clusters: &[Endpoints]) -> Vec<HostSummary> {
+    let names = std::iter::once("default").chain(plan.others.iter().map(|other| other.name.as_str()));
+    let with_name = names.zip(clusters).flat_map(|(name, hosts)| hosts.iter().map(move |host| (name, host)));
+    with_name.map(|(name, host)| HostSummary::new(name, host)).collect()
 }
 
 #[cfg(test)]
@@ -224,7 +237,8 @@ mod tests {
         pool.threads.push(spawn("drive-1", body).unwrap());
         let collector = Collector::new(folder.path(), task_infos(&plan)).unwrap();
 
-        let summary = Coordinator { pool, context }.run(collector, deliveries);
+        let clusters = vec![Arc::clone(&context.endpoints)];
+        let summary = Coordinator { pool, context, clusters }.run(collector, deliveries);
 
         join(forwarding.unwrap()).unwrap();
         let reason = "a driver thread ended unexpectedly: drive-1 panicked: a bug in step 1";

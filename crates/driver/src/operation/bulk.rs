@@ -16,7 +16,7 @@ use super::outcome::OperationOutcome;
 use super::prepared::{PreparedRequest, RequestSpec};
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
-use crate::transport::pool::PooledConnection;
+use crate::transport::pool::ConnectionPool;
 
 /// Returns the total number of bulks that the clients of a task send, or `None` if it is unlimited.
 pub fn planned_bulks(task: &PlannedTask, bulk: &BulkWork) -> Option<u64> {
@@ -176,9 +176,9 @@ impl BulkSource {
     /// Sends the body; see [`BulkRequest::execute`].
     pub async fn execute(
         &mut self,
-        connection: &mut PooledConnection,
+        connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
     ) -> OperationOutcome {
-        self.request.execute(connection, cancellation).await
+        self.request.execute(connections, cancellation).await
     }
 }

@@ -8,7 +8,8 @@ use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
 use crate::response::bulk::check_bulk_response;
 use crate::response::outcome::WorkOutcome;
-use crate::transport::pool::{PooledConnection, ResponseView};
+use crate::transport::exchange::ResponseView;
+use crate::transport::pool::ConnectionPool;
 
 /// A bulk request and the number of its documents.
 #[derive(Debug)]
@@ -62,10 +63,10 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
     /// as planned, unless the race or the step ends first.
     pub async fn execute(
         &mut self,
-        connection: &mut PooledConnection,
+        connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
     ) -> OperationOutcome {
-        let BulkSending { mut outcome, mut resendable_positions } = self.send(connection).await;
+        let BulkSending { mut outcome, mut resendable_positions } = self.send(connections).await;
         let mut selected: Option<Vec<u8>> = None;
         for _ in 0..self.retries_on_429 {
             if resendable_positions.is_empty() || cancellation.stop_reason().is_some() {
@@ -74,7 +75,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
             let body = selected.as_deref().unwrap_or(self.request.body().as_ref());
             let (body, document_count) =
                 (select_documents(body, &resendable_positions), resendable_positions.len() as u64);
-            let next = self.send_again(connection, &body, document_count).await;
+            let next = self.send_again(connections, &body, document_count).await;
             outcome = add_resend(subtract_resent(outcome, document_count), next.outcome);
             (selected, resendable_positions) = (Some(body), next.resendable_positions);
         }
@@ -87,25 +88,26 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
     }
 
     /// Sends all documents.
-    async fn send(&mut self, connection: &mut PooledConnection) -> BulkSending {
+    async fn send(&mut self, connections: &ConnectionPool) -> BulkSending {
         if let Some(error) = &self.compression_error {
             return BulkSending::unsendable(error.clone(), self.document_count);
         }
         let mut check = self.check_of(self.document_count);
-        let outcome = self.request.send(connection, |response: ResponseView<'_>| check.check(response)).await;
+        let outcome =
+            self.request.send(connections, |response: ResponseView<'_>| check.check(response)).await;
         check.into_sending(outcome)
     }
 
     /// Sends some of the documents again.
     async fn send_again(
         &mut self,
-        connection: &mut PooledConnection,
+        connections: &ConnectionPool,
         body: &[u8],
         document_count: u64,
     ) -> BulkSending {
         let mut check = self.check_of(document_count);
         let check_response = |response: ResponseView<'_>| check.check(response);
-        match self.request.send_other_body(body, connection, check_response).await {
+        match self.request.send_other_body(body, connections, check_response).await {
             Ok(outcome) => check.into_sending(outcome),
             Err(error) => BulkSending::unsendable(error.to_string(), document_count),
         }
@@ -114,7 +116,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 
 impl BulkCheck {
     fn check(&mut self, response: ResponseView<'_>) -> WorkOutcome {
-        let ResponseView { status, body } = response;
+        let ResponseView { status, body, .. } = response;
         let rejected = self.may_resend.then_some(&mut self.resendable_positions);
         check_bulk_response(status, body, self.document_count, rejected)
     }
@@ -149,7 +151,7 @@ mod tests {
     use super::super::context::Destination;
     use super::super::prepared::RequestSpec;
     use super::*;
-    use crate::transport::pool::ConnectionPool;
+    use crate::transport::pool::ClientPlace;
     use crate::transport::{Endpoint, Endpoints};
 
     #[test]
@@ -161,16 +163,16 @@ mod tests {
                     "verify_host": true, "server_name": null}
         }))
         .unwrap();
-        let to = Destination { target: &target, host_index: 0, task_name: "index" };
+        let to = Destination { target: &target, task_name: "index" };
         let spec =
             RequestSpec { method: "POST", path: "/_bulk", headers: [].iter(), has_body: true, timeout: None };
         let request = PreparedRequest::new(spec, Vec::new(), to).unwrap();
         let mut bulk = BulkRequest::new(request, 7, 0);
         bulk.compression_error = Some("out of memory".into());
         let endpoints: Endpoints = Arc::from([Arc::new(Endpoint::plain(Vec::new()))]);
-        let mut connection = ConnectionPool::for_client(&endpoints, 0).acquire();
+        let connections = ConnectionPool::for_client(&endpoints, ClientPlace { race_client: 0, threads: 1 });
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let outcome = runtime.block_on(bulk.send(&mut connection)).outcome;
+        let outcome = runtime.block_on(bulk.send(&connections)).outcome;
         let result = outcome.result;
         assert_eq!((result.weight, result.failed_weight, outcome.traffic.requests), (0, 7, 0));
         assert_eq!((result.error_class, result.failures.len()), (ErrorClass::Protocol, 1));

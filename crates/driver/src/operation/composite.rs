@@ -41,7 +41,7 @@ enum SingleCall {
     Wait { duration: Duration, weight: u64 },
 }
 
-/// A composite, prepared for one host.
+/// A composite, prepared.
 #[derive(Debug)]
 struct PreparedComposite {
     elements: Vec<Element>,
@@ -74,7 +74,7 @@ enum EarlyEnd {
 type StreamFuture<'a> = Pin<Box<dyn Future<Output = Result<(), EarlyEnd>> + 'a>>;
 
 impl PreparedCallList {
-    /// Prepares the calls for one host.
+    /// Prepares the calls.
     ///
     /// # Errors
     ///
@@ -167,23 +167,11 @@ impl PreparedCall {
             None => None,
         };
         let outcome = match single {
-            // A pause takes no connection from the pool; otherwise, a concurrent request would have to open another
-            // one.
             SingleCall::Wait { duration, weight } => {
                 execute_sleep(*duration, *weight, execution.cancellation).await
             }
-            SingleCall::Request(request) => {
-                let mut connection = execution.connections.acquire();
-                let outcome = request.send(&mut connection, execution).await;
-                execution.connections.release(connection);
-                outcome
-            }
-            SingleCall::Pages(paginator) => {
-                let mut connection = execution.connections.acquire();
-                let outcome = Box::pin(paginator.send(&mut connection, execution)).await;
-                execution.connections.release(connection);
-                outcome
-            }
+            SingleCall::Request(request) => request.send(execution).await,
+            SingleCall::Pages(paginator) => Box::pin(paginator.send(execution)).await,
         };
         drop(permit);
         outcome

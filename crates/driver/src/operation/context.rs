@@ -13,13 +13,11 @@ use crate::error::DriveError;
 use crate::transport::http::RequestHeadError;
 use crate::transport::pool::ConnectionPool;
 
-/// The host for which the requests of an operation are prepared.
+/// The cluster for which the requests of an operation are prepared.
 #[derive(Debug, Clone, Copy)]
 pub struct Destination<'a> {
-    /// The cluster.
+    /// The cluster. The operation must be executed on connections to its hosts.
     pub target: &'a Target,
-    /// Position of the host in the cluster. The operation must be executed on connections to this host.
-    pub host_index: usize,
     /// Name of the task, for messages.
     pub task_name: &'a str,
 }

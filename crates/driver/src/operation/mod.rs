@@ -50,7 +50,7 @@ use context::{Destination, Execution, TrafficCounter};
 use outcome::{OperationOutcome, SubOperation};
 use request::CheckedRequest;
 
-/// A call sequence, prepared for one host, that can be executed any number of times.
+/// A call sequence, prepared for one cluster, that can be executed any number of times.
 #[derive(Debug)]
 pub struct PreparedCalls {
     kind: PreparedCallsKind,
@@ -73,7 +73,7 @@ struct PreparedSequence {
 }
 
 impl PreparedCalls {
-    /// Prepares a sequence of calls for one host.
+    /// Prepares a sequence of calls.
     ///
     /// # Errors
     ///
@@ -104,12 +104,7 @@ impl PreparedCalls {
         cancellation: &Cancellation<'_>,
     ) -> Option<OperationOutcome> {
         match &mut self.kind {
-            PreparedCallsKind::Plain(request) => {
-                let mut connection = connections.acquire();
-                let outcome = request.send_plain(&mut connection).await;
-                connections.release(connection);
-                Some(outcome)
-            }
+            PreparedCallsKind::Plain(request) => Some(request.send_plain(connections).await),
             PreparedCallsKind::Sequence(sequence) => sequence.execute(connections, cancellation).await,
         }
     }

@@ -9,8 +9,8 @@ use rustls::AlertDescription;
 
 use crate::response::outcome::WorkOutcome;
 use crate::transport::ConnectError;
+use crate::transport::exchange::{Exchange, RequestError};
 use crate::transport::http::ExchangeError;
-use crate::transport::pool::{Exchange, RequestError};
 use crate::transport::tls_error;
 
 /// The outcome of one operation, from its first request to its last response.

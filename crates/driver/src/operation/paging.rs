@@ -13,9 +13,8 @@ use super::template::{BodyTemplate, Values};
 use crate::error::DriveError;
 use crate::response::json_scan::{Elements, Fields, field, first_value};
 use crate::response::outcome::WorkOutcome;
-use crate::transport::pool::PooledConnection;
 
-/// A paged request, prepared for one host.
+/// A paged request, prepared.
 #[derive(Debug)]
 pub struct Paginator {
     first: CheckedRequest,
@@ -105,17 +104,12 @@ impl Paginator {
 
     /// Fetches the result page by page; the work is the number of pages. Returns `None` if the race or the step ends
     /// while it waits.
-    pub async fn send(
-        &mut self,
-        connection: &mut PooledConnection,
-        execution: &Execution<'_>,
-    ) -> Option<OperationOutcome> {
+    pub async fn send(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
         self.page_key.clear();
         self.point_in_time.clear();
-        let FetchedPage { outcome: mut whole, mut has_more } =
-            self.fetch(true, connection, execution).await?;
+        let FetchedPage { outcome: mut whole, mut has_more } = self.fetch(true, execution).await?;
         while has_more && self.max_pages.is_none_or(|most| whole.result.weight < u64::from(most)) {
-            let page = self.fetch(false, connection, execution).await?;
+            let page = self.fetch(false, execution).await?;
             let took_ms = whole.result.took_ms.unwrap_or(0) + page.outcome.result.took_ms.unwrap_or(0);
             whole = whole.followed_by(page.outcome);
             whole.result.took_ms = Some(took_ms);
@@ -129,17 +123,12 @@ impl Paginator {
             let failure = WorkOutcome::failure(ErrorClass::Condition, reason).with_status(whole.status);
             whole.result = failure.with_took(whole.result.took_ms);
         }
-        self.close(&mut whole, connection, execution).await;
+        self.close(&mut whole, execution).await;
         Some(whole)
     }
 
     /// Fetches a page.
-    async fn fetch(
-        &mut self,
-        is_first: bool,
-        connection: &mut PooledConnection,
-        execution: &Execution<'_>,
-    ) -> Option<FetchedPage> {
+    async fn fetch(&mut self, is_first: bool, execution: &Execution<'_>) -> Option<FetchedPage> {
         let Self { first: CheckedRequest { template, policy }, next, reader, .. } = self;
         let (template, placeholder) = match next {
             Some(next) if !is_first => (next, None),
@@ -161,7 +150,7 @@ impl Paginator {
             full = page.entries.is_none_or(|entries| entries > 0 && entries >= page_size.unwrap_or(0));
             seen = true;
         };
-        let mut outcome = template.send_and_poll(connection, policy, execution, inspect).await?;
+        let mut outcome = template.send_and_poll(policy, execution, inspect).await?;
         if let Some(placeholder) = placeholder.filter(|_| !point_in_time.is_empty()) {
             let renewed = serde_json::from_slice(point_in_time).ok();
             execution.captures.borrow_mut().set(&placeholder.name, renewed);
@@ -175,12 +164,7 @@ impl Paginator {
 
     /// Frees the state that the engine keeps for further pages, after the operation has been timed. If that fails, the
     /// engine frees it when its keep-alive expires.
-    async fn close(
-        &mut self,
-        whole: &mut OperationOutcome,
-        connection: &mut PooledConnection,
-        execution: &Execution<'_>,
-    ) {
+    async fn close(&mut self, whole: &mut OperationOutcome, execution: &Execution<'_>) {
         let Some(close) = self.close.as_mut().filter(|_| !self.page_key.is_empty() && whole.status != 0)
         else {
             return;
@@ -189,7 +173,7 @@ impl Paginator {
         if close.fill(None, &execution.captures.borrow(), values).is_err() {
             return;
         }
-        let outcome = close.send_unchecked(connection, execution).await;
+        let outcome = close.send_unchecked(execution).await;
         whole.traffic += outcome.traffic;
         whole.freed = outcome.done;
     }

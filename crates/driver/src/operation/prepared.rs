@@ -7,10 +7,11 @@ use super::compression::{CONTENT_ENCODING, compress, compress_in_slices, will_co
 use super::context::Destination;
 use super::outcome::OperationOutcome;
 use crate::response::outcome::WorkOutcome;
+use crate::transport::exchange::{RequestBody, ResponseView};
 use crate::transport::http::{RequestHead, RequestHeadError};
-use crate::transport::pool::{PooledConnection, RequestBody, ResponseView};
+use crate::transport::pool::ConnectionPool;
 
-/// The properties in which requests to the same host differ.
+/// The properties in which requests to the same cluster differ.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestSpec<'a, H> {
     /// HTTP method, such as `GET`.
@@ -28,7 +29,8 @@ pub struct RequestSpec<'a, H> {
 /// A request that can be sent any number of times: head, body, content encoding and timeout.
 #[derive(Debug)]
 pub struct PreparedRequest<B> {
-    head: RequestHead,
+    /// The head for each host of the cluster.
+    heads: Box<[RequestHead]>,
     body: B,
     /// The compressed body, or `None` if the body is sent uncompressed.
     compressed: Option<Vec<u8>>,
@@ -36,7 +38,7 @@ pub struct PreparedRequest<B> {
 }
 
 impl<B: AsRef<[u8]>> PreparedRequest<B> {
-    /// Prepares a request for one host. Does not compress the body: see [`Self::compress`].
+    /// Prepares a request. Does not compress the body: see [`Self::compress`].
     ///
     /// # Errors
     ///
@@ -50,9 +52,10 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         let headers = to.target.headers.iter().chain(headers);
         let compressed = will_compress(to.target, has_body, headers.clone());
         let headers = headers.chain(compressed.then(|| &*CONTENT_ENCODING));
-        let head = RequestHead::new(&to.target.hosts[to.host_index], method, path, headers)?;
+        let head = |host| RequestHead::new(host, method, path, headers.clone());
+        let heads = to.target.hosts.iter().map(head).collect::<Result<_, _>>()?;
         let timeout = timeout.unwrap_or(Duration::from_millis(to.target.timeout_ms));
-        Ok(Self { head, body, compressed: compressed.then(Vec::new), timeout })
+        Ok(Self { heads, body, compressed: compressed.then(Vec::new), timeout })
     }
 
     /// Returns the body before compression.
@@ -65,14 +68,16 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &mut self.body
     }
 
-    /// Returns the head of the request.
-    pub fn head(&self) -> &RequestHead {
-        &self.head
+    /// Returns the head of the request for each host of the cluster.
+    pub fn heads(&self) -> &[RequestHead] {
+        &self.heads
     }
 
-    /// Replaces the head with a copy of `template` in which `marker` is replaced by `value`.
-    pub fn fill_head(&mut self, template: &RequestHead, marker: &str, value: &str) {
-        self.head.fill(template, marker, value);
+    /// Replaces each head with a copy of its template in which `marker` is replaced by `value`.
+    pub fn fill_heads(&mut self, templates: &[RequestHead], marker: &str, value: &str) {
+        for (head, template) in self.heads.iter_mut().zip(templates) {
+            head.fill(template, marker, value);
+        }
     }
 
     /// Compresses the body if it is sent compressed.
@@ -102,11 +107,11 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     /// Sends the request; `check` determines whether the response is a success.
     pub async fn send(
         &mut self,
-        connection: &mut PooledConnection,
+        connections: &ConnectionPool,
         check: impl FnOnce(ResponseView<'_>) -> WorkOutcome,
     ) -> OperationOutcome {
         let body = request_body(self.body.as_ref(), self.compressed.as_deref());
-        OperationOutcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
+        OperationOutcome::from(connections.exchange(&mut self.heads, body, self.timeout, check).await)
     }
 
     /// Sends `content` in place of the request's body, compressed if the request's body is.
@@ -117,14 +122,14 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     pub async fn send_other_body(
         &mut self,
         content: &[u8],
-        connection: &mut PooledConnection,
+        connections: &ConnectionPool,
         check: impl FnOnce(ResponseView<'_>) -> WorkOutcome,
     ) -> io::Result<OperationOutcome> {
         if let Some(compressed) = &mut self.compressed {
             compress_in_slices(content, compressed).await?;
         }
         let body = request_body(content, self.compressed.as_deref());
-        Ok(OperationOutcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await))
+        Ok(OperationOutcome::from(connections.exchange(&mut self.heads, body, self.timeout, check).await))
     }
 }
 

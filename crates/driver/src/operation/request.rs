@@ -16,10 +16,11 @@ use crate::error::DriveError;
 use crate::response::check::{check_response, failed_assertion, is_2xx};
 use crate::response::json_scan::{first_value, value_at_path};
 use crate::response::outcome::WorkOutcome;
+use crate::transport::exchange::ResponseView;
 use crate::transport::http::RequestHead;
-use crate::transport::pool::{PooledConnection, ResponseView};
+use crate::transport::pool::ConnectionPool;
 
-/// A request with the policy for its response, prepared for one host.
+/// A request with the policy for its response.
 #[derive(Debug)]
 pub struct CheckedRequest {
     /// The request to send.
@@ -32,8 +33,8 @@ pub struct CheckedRequest {
 #[derive(Debug)]
 pub struct RequestTemplate {
     request: PreparedRequest<BodyTemplate>,
-    /// The head with the placeholder in its path, if there is one.
-    head_template: Option<RequestHead>,
+    /// The head for each host, with the placeholder in its path, if there is one.
+    head_templates: Option<Box<[RequestHead]>>,
 }
 
 /// Determines how a response is checked, and when the request is sent again.
@@ -73,7 +74,7 @@ impl CheckedRequest {
         if let Some(placeholder) = &request.placeholder {
             template.body_mut().add_captured(&placeholder.marker);
             if request.path.contains(&placeholder.marker) {
-                template.head_template = Some(template.request.head().clone());
+                template.head_templates = Some(template.request.heads().into());
             }
         }
         let inspects_body = !request.assertions.is_empty() || request.capture.is_some();
@@ -87,19 +88,15 @@ impl CheckedRequest {
     }
 
     /// Sends a plain request.
-    pub async fn send_plain(&mut self, connection: &mut PooledConnection) -> OperationOutcome {
+    pub async fn send_plain(&mut self, connections: &ConnectionPool) -> OperationOutcome {
         let Self { template, policy } = self;
         let check =
             |response: ResponseView<'_>| check_response(&policy.request, response.status, response.body);
-        template.request.send(connection, check).await
+        template.request.send(connections, check).await
     }
 
     /// Sends the request, repeatedly if it polls. Returns `None` if the race or the step ends while it waits.
-    pub async fn send(
-        &mut self,
-        connection: &mut PooledConnection,
-        execution: &Execution<'_>,
-    ) -> Option<OperationOutcome> {
+    pub async fn send(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
         let Self { template, policy } = self;
         if let Some(placeholder) = &policy.request.placeholder
             && let Err(error) =
@@ -107,12 +104,12 @@ impl CheckedRequest {
         {
             return Some(error.outcome());
         }
-        template.send_and_poll(connection, policy, execution, |_| ()).await
+        template.send_and_poll(policy, execution, |_| ()).await
     }
 }
 
 impl RequestTemplate {
-    /// Prepares head and body of a request for one host.
+    /// Prepares heads and body of a request.
     ///
     /// # Errors
     ///
@@ -124,7 +121,7 @@ impl RequestTemplate {
     ) -> Result<Self, DriveError> {
         let mut request = PreparedRequest::new(spec, body, to).map_err(|error| to.head_error(error))?;
         request.compress().map_err(|error| to.calls_error(error.to_string()))?;
-        Ok(Self { request, head_template: None })
+        Ok(Self { request, head_templates: None })
     }
 
     /// Returns the body, to which gaps can be added.
@@ -147,8 +144,8 @@ impl RequestTemplate {
             None => "",
             Some(placeholder) => self.captured(placeholder, captures)?,
         };
-        if let Some((template, placeholder)) = self.head_template.as_ref().zip(placeholder) {
-            self.request.fill_head(template, &placeholder.marker, value);
+        if let Some((templates, placeholder)) = self.head_templates.as_ref().zip(placeholder) {
+            self.request.fill_heads(templates, &placeholder.marker, value);
         }
         let body = self.request.body_mut();
         body.fill(Values { captured: value, ..values });
@@ -167,7 +164,7 @@ impl RequestTemplate {
             Captured::Missing if placeholder.optional => Ok(""),
             Captured::Unknown if placeholder.optional => Err(FillError::NothingToDo),
             // If a search completed without returning an id, there is no result to get or delete.
-            Captured::Missing if self.head_template.is_some() => Err(FillError::NothingToDo),
+            Captured::Missing if self.head_templates.is_some() => Err(FillError::NothingToDo),
             Captured::Missing => Err(FillError::Missing(format!("the response of {name} had no id"))),
             Captured::Unknown => {
                 Err(FillError::Missing(format!("no earlier request of this operation captures {name}")))
@@ -179,14 +176,13 @@ impl RequestTemplate {
     /// `None` if the race or the step ends while it waits.
     pub async fn send_and_poll(
         &mut self,
-        connection: &mut PooledConnection,
         policy: &ResponsePolicy,
         execution: &Execution<'_>,
         mut inspect: impl FnMut(&[u8]),
     ) -> Option<OperationOutcome> {
         let mut so_far: Option<OperationOutcome> = None;
         loop {
-            let check = |ResponseView { status, body }: ResponseView<'_>| {
+            let check = |ResponseView { status, body, .. }: ResponseView<'_>| {
                 let result = check_response(&policy.request, status, body);
                 if !(result.is_success() && is_2xx(status)) {
                     return result;
@@ -196,7 +192,7 @@ impl RequestTemplate {
                 failed.map_or(result, |failure| failure.with_status(status))
             };
             execution.traffic.request_started();
-            let outcome = self.request.send(connection, check).await;
+            let outcome = self.request.send(execution.connections, check).await;
             execution.traffic.request_ended(&outcome);
             let unmet = outcome.result.error_class == ErrorClass::Condition;
             let outcome = match so_far.take() {
@@ -210,13 +206,9 @@ impl RequestTemplate {
     }
 
     /// Sends the request once; any response is a success.
-    pub async fn send_unchecked(
-        &mut self,
-        connection: &mut PooledConnection,
-        execution: &Execution<'_>,
-    ) -> OperationOutcome {
+    pub async fn send_unchecked(&mut self, execution: &Execution<'_>) -> OperationOutcome {
         execution.traffic.request_started();
-        let outcome = self.request.send(connection, |_| WorkOutcome::success(0)).await;
+        let outcome = self.request.send(execution.connections, |_| WorkOutcome::success(0)).await;
         execution.traffic.request_ended(&outcome);
         outcome
     }

@@ -13,7 +13,7 @@ use crate::error::DriveError;
 use crate::operation::context::Destination;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
 use crate::python::channel::{Answer, ClientChannel, QueryNumber};
-use crate::python::clusters::{ClusterHost, Clusters};
+use crate::python::clusters::Clusters;
 use crate::python::events::{EventQueue, PythonEvent};
 use crate::python::handle::ClientHandle;
 use crate::python::preparation::Preparation;
@@ -126,8 +126,7 @@ impl PythonBridge {
         if channel.free_slots() == 0 {
             return Ok(false);
         }
-        let to = self.clusters.host_of(channel.race_client, 0);
-        let operation = self.prepare(Some(client), to, OperationInput { document, body })?;
+        let operation = self.prepare(Some(client), 0, OperationInput { document, body })?;
         Ok(channel.push(operation))
     }
 
@@ -183,8 +182,8 @@ impl PythonBridge {
         cluster: &str,
         request: RunnerRequest,
     ) -> Result<u64, DriveError> {
-        let to = self.destination(owner, cluster)?;
-        let target = self.clusters.target(to.cluster);
+        let cluster = self.clusters.position(cluster)?;
+        let target = self.clusters.target(cluster);
         let own = request.headers.iter().filter(|(name, _)| {
             let name = name.to_ascii_lowercase();
             !IGNORED_HEADERS.contains(&name.as_str())
@@ -198,13 +197,9 @@ impl PythonBridge {
             has_body: !body.is_empty(),
             timeout: Some(timeout),
         };
-        let prepared = PreparedRequest::new(
-            spec,
-            body,
-            Destination { target, host_index: to.host_index, task_name: "" },
-        )
-        .map_err(|error| DriveError::Python(error.to_string()))?;
-        self.send(owner, to, JobPayload::Request(Box::new(prepared)))
+        let prepared = PreparedRequest::new(spec, body, Destination { target, task_name: "" })
+            .map_err(|error| DriveError::Python(error.to_string()))?;
+        self.send(owner, cluster, JobPayload::Request(Box::new(prepared)))
     }
 
     /// Starts executing a `SuppliedOperation` document in the driver and returns an id. The result follows as
@@ -221,27 +216,27 @@ impl PythonBridge {
         document: &str,
         body: Option<Vec<u8>>,
     ) -> Result<u64, DriveError> {
-        let to = self.destination(owner, cluster)?;
-        let operation = self.prepare(owner, to, OperationInput { document, body })?;
-        self.send(owner, to, JobPayload::Operation(operation))
+        let cluster = self.clusters.position(cluster)?;
+        let operation = self.prepare(owner, cluster, OperationInput { document, body })?;
+        self.send(owner, cluster, JobPayload::Operation(operation))
     }
 
     fn prepare(
         &self,
         owner: Option<TaskClientId>,
-        to: ClusterHost,
+        cluster: usize,
         input: OperationInput<'_>,
     ) -> Result<QueuedOperation, DriveError> {
         let task = owner.and_then(|client| self.clusters.plan().tasks.get(client.task_index as usize));
         let task_name = task.map_or("without owner", |task| &task.name);
-        let target = self.clusters.target(to.cluster);
-        QueuedOperation::new(Destination { target, host_index: to.host_index, task_name }, input)
+        let target = self.clusters.target(cluster);
+        QueuedOperation::new(Destination { target, task_name }, input)
     }
 
     fn send(
         &self,
         owner: Option<TaskClientId>,
-        to: ClusterHost,
+        cluster: usize,
         payload: JobPayload,
     ) -> Result<u64, DriveError> {
         let channel = owner.map(|client| self.channel(client)).transpose()?;
@@ -253,17 +248,9 @@ impl PythonBridge {
         if self.closed.load(Ordering::Acquire) {
             return Err(over());
         }
-        let job = RequestJob { request_id, owner, to, payload };
+        let job = RequestJob { request_id, owner, cluster, payload };
         self.commands.send(RequestCommand::Send(Box::new(job))).map_err(|_| over())?;
         Ok(request_id)
-    }
-
-    /// Returns the host of a cluster that an owner uses.
-    fn destination(&self, owner: Option<TaskClientId>, cluster: &str) -> Result<ClusterHost, DriveError> {
-        let cluster = self.clusters.position(cluster)?;
-        let race_client =
-            owner.map_or(Ok(0), |client| self.channel(client).map(|channel| channel.race_client))?;
-        Ok(self.clusters.host_of(race_client, cluster))
     }
 
     fn answer(&self, query_id: u64, answer: Answer) -> Result<(), DriveError> {

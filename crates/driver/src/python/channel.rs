@@ -84,7 +84,7 @@ pub struct OperationConsumer {
 pub struct ClientChannel {
     /// The client.
     pub id: TaskClientId,
-    /// Number of the client in the race; determines which hosts the client uses.
+    /// Number of the client in the race; determines with which hosts the client begins.
     pub race_client: u32,
     /// Position among all channels; part of the ids of its queries.
     index: u32,
@@ -98,6 +98,8 @@ pub struct ClientChannel {
     finished: OnceLock<Option<String>>,
     /// Whether the driver accepts no more operations.
     closed: AtomicBool,
+    /// Whether, when a request of its runner last failed to connect, a host was left for the next one.
+    has_host_left: AtomicBool,
     /// Counts queries, so that late answers can be recognized.
     queries: AtomicU32,
     query: Mutex<QueryState>,
@@ -126,6 +128,7 @@ impl ClientChannel {
             consumer: Mutex::default(),
             finished: OnceLock::new(),
             closed: AtomicBool::new(false),
+            has_host_left: AtomicBool::new(false),
             queries: AtomicU32::new(0),
             query: Mutex::default(),
             totals: Mutex::default(),
@@ -141,6 +144,16 @@ impl ClientChannel {
     /// Returns whether a runner in Python executes its operations.
     pub fn has_runner(&self) -> bool {
         self.runs
+    }
+
+    /// Records, when a request failed to connect, whether a host is left for the next one.
+    pub fn set_has_host_left(&self, has_host_left: bool) {
+        self.has_host_left.store(has_host_left, Ordering::Relaxed);
+    }
+
+    /// Returns whether a host was left when a request last failed to connect.
+    pub fn has_host_left(&self) -> bool {
+        self.has_host_left.load(Ordering::Relaxed)
     }
 
     /// Creates the queue, if the client has one.

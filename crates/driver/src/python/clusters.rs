@@ -7,7 +7,7 @@ use pacenote_plan::{Plan, Target};
 
 use crate::error::DriveError;
 use crate::transport::Endpoints;
-use crate::transport::pool::{ConnectionPool, HostAssignment};
+use crate::transport::pool::{ClientPlace, ConnectionPool};
 
 /// The cluster under test and the other clusters of a plan.
 #[derive(Debug)]
@@ -15,15 +15,6 @@ pub struct Clusters {
     plan: Arc<Plan>,
     /// The cluster under test, then the others in the order of the plan.
     endpoints: Vec<Endpoints>,
-}
-
-/// One host of one cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClusterHost {
-    /// Position of the cluster; 0 is the one under test.
-    pub cluster: usize,
-    /// Position of the host in the cluster.
-    pub host_index: usize,
 }
 
 impl Clusters {
@@ -40,6 +31,11 @@ impl Clusters {
     /// Returns the number of clusters.
     pub fn count(&self) -> usize {
         self.endpoints.len()
+    }
+
+    /// Returns whether a cluster has more than one host.
+    pub fn have_several_hosts(&self) -> bool {
+        self.endpoints.iter().any(|hosts| hosts.len() > 1)
     }
 
     /// Returns the position of the cluster with this name in tracks.
@@ -63,15 +59,10 @@ impl Clusters {
         }
     }
 
-    /// Returns the host of a cluster that a client of the race uses.
-    pub fn host_of(&self, race_client: u32, cluster: usize) -> ClusterHost {
-        let hosts = self.endpoints[cluster].len();
-        ClusterHost { cluster, host_index: HostAssignment::new(race_client, hosts).host_index }
-    }
-
-    /// Creates the connection pool of a client of the race for its host in a cluster. Does not open a connection.
+    /// Creates the connection pool of a client of the race for a cluster. Does not open a connection.
     pub fn connections(&self, race_client: u32, cluster: usize) -> ConnectionPool {
-        ConnectionPool::for_client(&self.endpoints[cluster], race_client)
+        // One thread sends the requests of all runners.
+        ConnectionPool::for_client(&self.endpoints[cluster], ClientPlace { race_client, threads: 1 })
     }
 
     /// Returns the timeout of requests to the cluster under test.

@@ -76,12 +76,7 @@ impl QueuedOperation {
     ) -> Option<OperationOutcome> {
         match self {
             Self::Calls(calls) => calls.execute(connections, cancellation).await,
-            Self::Bulk(bulk) => {
-                let mut connection = connections.acquire();
-                let outcome = bulk.execute(&mut connection, cancellation).await;
-                connections.release(connection);
-                Some(outcome)
-            }
+            Self::Bulk(bulk) => Some(bulk.execute(connections, cancellation).await),
         }
     }
 }

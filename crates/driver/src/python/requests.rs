@@ -1,4 +1,4 @@
-//! The thread that sends the requests of runners, with separate connections for each client and host.
+//! The thread that sends the requests of runners, with separate connections for each client and cluster.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::PreparedRequest;
 use crate::python::channel::{ClientChannel, QueryNumber};
-use crate::python::clusters::{ClusterHost, Clusters};
+use crate::python::clusters::Clusters;
 use crate::python::events::{EventQueue, PythonEvent, RunnerResponse};
 use crate::python::preparation::Preparation;
 use crate::python::protocol::ExecutionResult;
@@ -25,7 +25,8 @@ use crate::race_state::RaceState;
 use crate::response::outcome::WorkOutcome;
 use crate::step_state::StepState;
 use crate::task_client_id::TaskClientId;
-use crate::transport::pool::{ConnectionPool, ResponseView};
+use crate::transport::exchange::ResponseView;
+use crate::transport::pool::{ConnectionPool, IDLE_CHECK};
 
 /// A command for the thread.
 #[derive(Debug)]
@@ -49,8 +50,8 @@ pub struct RequestJob {
     pub request_id: u64,
     /// The operation that it belongs to.
     pub owner: Option<RequestOwner>,
-    /// The cluster to which it is sent.
-    pub to: ClusterHost,
+    /// Position of the cluster to which it is sent.
+    pub cluster: usize,
     /// The request or operation to send.
     pub payload: JobPayload,
 }
@@ -73,12 +74,13 @@ pub enum JobPayload {
     Operation(QueuedOperation),
 }
 
-/// Key of a connection pool: a client and a host.
+/// Key of a connection pool: a client and a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ConnectionKey {
     /// `None` for requests outside an operation.
     client: Option<TaskClientId>,
-    to: ClusterHost,
+    /// Position of the cluster.
+    cluster: usize,
 }
 
 /// The state of the thread before it runs.
@@ -107,8 +109,17 @@ impl RequestThread {
             connections: RefCell::default(),
         });
         let (mut meter, mut peak) = (None::<CpuMeter>, PeakLoad::default());
-        while let Some(command) = self.commands.recv().await {
-            match command {
+        let mut trials = tokio::time::interval(IDLE_CHECK);
+        loop {
+            let command = tokio::select! {
+                biased;
+                command = self.commands.recv() => command,
+                _ = trials.tick(), if sender.clusters.have_several_hosts() => {
+                    sender.try_hosts_again();
+                    continue;
+                }
+            };
+            match command.unwrap_or(RequestCommand::Shutdown) {
                 RequestCommand::OpenStep(step, channels) => {
                     sender.open_step(step);
                     let sender = Rc::clone(&sender);
@@ -150,25 +161,36 @@ impl RequestSender {
         self.connections.borrow_mut().retain(|key, _| key.client.is_none());
     }
 
-    /// Opens one connection for each client and cluster before any clock starts. If a host cannot be reached, the first
+    /// Opens one connection for each client and host before any clock starts. If a host cannot be reached, the first
     /// request reports it.
     async fn connect(&self, channels: Vec<Arc<ClientChannel>>) {
         let deadline = Instant::now() + self.clusters.timeout();
         let mut opening = JoinSet::new();
         for channel in channels {
             for cluster in 0..self.clusters.count() {
-                let to = self.clusters.host_of(channel.race_client, cluster);
-                let pool = self.connections(Some(&channel), to);
-                opening.spawn_local(async move { pool.ensure_connected(deadline).await });
+                let pool = self.connections(Some(&channel), cluster);
+                for connecting in pool.connect_hosts(deadline) {
+                    opening.spawn_local(connecting);
+                }
             }
         }
         while opening.join_next().await.is_some() {}
         self.preparation.connected();
     }
 
+    /// Opens connections to hosts that were set aside and are to be tried again.
+    fn try_hosts_again(&self) {
+        let deadline = Instant::now() + self.clusters.timeout();
+        for pool in self.connections.borrow().values() {
+            for reopening in pool.start_reopening(deadline, false) {
+                drop(tokio::task::spawn_local(async move { reopening.finish(deadline).await }));
+            }
+        }
+    }
+
     async fn execute(&self, job: RequestJob) {
-        let RequestJob { request_id, owner, to, payload } = job;
-        let connections = self.connections(owner.as_ref().map(|owner| &owner.channel), to);
+        let RequestJob { request_id, owner, cluster, payload } = job;
+        let connections = self.connections(owner.as_ref().map(|owner| &owner.channel), cluster);
         let (outcome, event) = match payload {
             JobPayload::Request(prepared) => request(&connections, request_id, *prepared).await,
             JobPayload::Operation(operation) => {
@@ -178,6 +200,9 @@ impl RequestSender {
             }
         };
         if let Some(RequestOwner { channel, query }) = owner {
+            if outcome.as_ref().is_some_and(|outcome| outcome.result.error_class.is_unreachable()) {
+                channel.set_has_host_left(connections.unreachable_hosts().is_none());
+            }
             channel.end_request(query, outcome);
         }
         self.events.push(event);
@@ -194,13 +219,13 @@ impl RequestSender {
         operation.execute(connections, &cancellation).await
     }
 
-    fn connections(&self, owner: Option<&Arc<ClientChannel>>, to: ClusterHost) -> Rc<ConnectionPool> {
-        let key = ConnectionKey { client: owner.map(|channel| channel.id), to };
+    fn connections(&self, owner: Option<&Arc<ClientChannel>>, cluster: usize) -> Rc<ConnectionPool> {
+        let key = ConnectionKey { client: owner.map(|channel| channel.id), cluster };
         let race_client = owner.map_or(0, |channel| channel.race_client);
         let mut connections = self.connections.borrow_mut();
         let pool = connections
             .entry(key)
-            .or_insert_with(|| Rc::new(self.clusters.connections(race_client, to.cluster)));
+            .or_insert_with(|| Rc::new(self.clusters.connections(race_client, cluster)));
         Rc::clone(pool)
     }
 }
@@ -216,24 +241,19 @@ async fn request(
         return (None, PythonEvent::RequestFailed { request_id, kind, reason: error.to_string() });
     }
     let mut response = None;
-    let keep_response = |ResponseView { status, body }: ResponseView<'_>| {
-        response = Some((status, body.to_vec()));
+    let keep_response = |received: ResponseView<'_>| {
+        let ResponseView { status, body, .. } = received;
+        let (headers, body) = (received.headers(), body.to_vec());
+        response = Some(RunnerResponse { request_id, status, headers, body });
         WorkOutcome::success(0)
     };
-    let mut connection = connections.acquire();
-    let outcome = prepared.send(&mut connection, keep_response).await;
-    let event = if let Some((status, body)) = response {
-        PythonEvent::ResponseReceived(RunnerResponse {
-            request_id,
-            status,
-            headers: connection.headers(),
-            body,
-        })
+    let outcome = prepared.send(connections, keep_response).await;
+    let event = if let Some(response) = response {
+        PythonEvent::ResponseReceived(response)
     } else {
         let first = outcome.result.failures.first();
         let reason = first.map_or_else(String::new, |failure| failure.reason.clone());
         PythonEvent::RequestFailed { request_id, kind: outcome.result.error_class.name(), reason }
     };
-    connections.release(connection);
     (Some(outcome), event)
 }

@@ -92,6 +92,11 @@ impl RunnerSource {
         self.completed
     }
 
+    /// Returns whether a host was left when a request of the runner last failed to connect.
+    pub fn has_host_left(&self) -> bool {
+        self.handle.channel().has_host_left()
+    }
+
     /// Returns whether the last operation was the client's last.
     pub fn was_last(&self) -> bool {
         self.last

@@ -12,6 +12,7 @@ use pacenote_plan::{Scheme, Target, TargetHost};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::host_counts::HostCounts;
 use super::stream::{CountingStream, MaybeTlsStream};
 use super::tls::{SystemRoots, TlsConnector, TlsSettings, TlsSettingsError, tls_error};
 use crate::transport::http::authority;
@@ -76,6 +77,7 @@ pub struct Endpoint {
     proxy: Option<Proxy>,
     /// TLS with the host.
     tls: Option<TlsConnector>,
+    counts: HostCounts,
 }
 
 /// The proxy in front of a host.
@@ -135,14 +137,14 @@ impl Endpoint {
             Some(proxy) => resolve(&proxy.host, proxy.port)?,
             None => resolve(&host.host, host.port)?,
         };
-        Ok(Self { authority: authority_of_host, addresses, proxy, tls })
+        Ok(Self { authority: authority_of_host, addresses, proxy, tls, counts: HostCounts::default() })
     }
 
     /// Creates an endpoint with known addresses, without a proxy or TLS.
     #[must_use]
     pub fn plain(addresses: Vec<SocketAddr>) -> Self {
         let authority = addresses.first().map_or_else(String::new, SocketAddr::to_string);
-        Self { authority, addresses, proxy: None, tls: None }
+        Self { authority, addresses, proxy: None, tls: None, counts: HostCounts::default() }
     }
 
     /// Returns the host and port.
@@ -151,14 +153,30 @@ impl Endpoint {
         &self.authority
     }
 
-    /// Opens a connection before `deadline`. `client` is the number of the client among those of the host: if a host
-    /// has several addresses, clients start with different ones and then try the others in turn.
+    /// Returns the number of addresses of the host or, if there is one, of its proxy.
+    #[must_use]
+    pub fn address_count(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Returns what happened on the connections to the host.
+    #[must_use]
+    pub fn counts(&self) -> &HostCounts {
+        &self.counts
+    }
+
+    /// Opens a connection before `deadline`. `first_address` is the position of the address to try first; the others
+    /// are then tried in turn.
     ///
     /// # Errors
     ///
     /// [`ConnectError`].
-    pub async fn connect(&self, client: usize, deadline: Instant) -> Result<MaybeTlsStream, ConnectError> {
-        let connected = self.connect_tcp(client, deadline).await;
+    pub async fn connect(
+        &self,
+        first_address: usize,
+        deadline: Instant,
+    ) -> Result<MaybeTlsStream, ConnectError> {
+        let connected = self.connect_tcp(first_address, deadline).await;
         let socket = connected.map_err(|error| match &self.proxy {
             None => ConnectError::Io(error),
             Some(proxy) => proxy.error(&error.to_string()),
@@ -187,9 +205,9 @@ impl Endpoint {
         Ok(stream)
     }
 
-    async fn connect_tcp(&self, client: usize, deadline: Instant) -> io::Result<CountingStream> {
+    async fn connect_tcp(&self, first_address: usize, deadline: Instant) -> io::Result<CountingStream> {
         let mut first_error = None;
-        let (last, first) = self.addresses.split_at(client % self.addresses.len().max(1));
+        let (last, first) = self.addresses.split_at(first_address % self.addresses.len().max(1));
         for (address, left) in first.iter().chain(last).zip((1..=self.addresses.len()).rev()) {
             // An address that does not respond must not use up the time for the others.
             let share = deadline.saturating_duration_since(Instant::now()).div_f64(left as f64);

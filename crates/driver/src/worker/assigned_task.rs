@@ -1,6 +1,6 @@
 //! Runs the tasks of one client in a step, one after another.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use pacenote_record::{ClientEnd, Recorder};
 
@@ -27,17 +27,19 @@ pub struct AssignedTask<O> {
     pub handle: Option<ClientHandle>,
 }
 
-/// Runs the tasks of a client, one after another. Once the client has been stopped, its remaining tasks end
-/// immediately.
+/// Runs the tasks of a client, one after another, and keeps the index of the one that runs in `current_task`. Once the
+/// client has been stopped, its remaining tasks end immediately.
 pub async fn run_tasks<C: Clock, O: ClientOperations>(
     clock: &mut C,
     tasks: &mut [AssignedTask<O>],
     recorder: &RefCell<Recorder>,
     cancellation: Cancellation<'_>,
+    current_task: &Cell<u32>,
 ) {
     let mut stop_reason = None;
     for (position, assigned_task) in tasks.iter_mut().enumerate() {
         let AssignedTask { id, start_ns, schedule, operations, handle } = assigned_task;
+        current_task.set(id.task_index);
         let Some((task_state, task)) = cancellation.step.task(id.task_index) else { continue };
         let ended_by = if let Some(reason) = stop_reason {
             reason

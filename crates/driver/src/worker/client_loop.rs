@@ -110,13 +110,17 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
             free_since_ns = self.task_time_ns(outcome.freed);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
-            let error_class = outcome.result.error_class;
-            self.apply_failure_policy(&outcome.result);
+            let unreachable = if outcome.result.error_class.is_unreachable() {
+                self.operations.unreachable_hosts()
+            } else {
+                None
+            };
+            self.apply_failure_policy(&outcome.result, unreachable.as_deref());
             self.record(sample_type, &times, outcome);
             if was_last {
                 return EndedBy::Source;
             }
-            if error_class.is_unreachable() && due_ns.is_none() {
+            if unreachable.is_some() && due_ns.is_none() {
                 self.cancellation.run_until_cancelled(self.clock.sleep_coarse(DELAY_AFTER_UNREACHABLE)).await;
             }
         }
@@ -295,7 +299,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             processing_start: now,
             processing_end: Some(now),
         };
-        self.apply_failure_policy(&outcome.result);
+        self.apply_failure_policy(&outcome.result, None);
         self.record(SampleType::Measured, &times, outcome);
         EndedBy::Source
     }
@@ -380,8 +384,9 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Aborts the race after a failure if the plan requires it.
-    fn apply_failure_policy(&self, result: &WorkOutcome) {
+    /// Aborts the race after a failure if the plan requires it. `unreachable` contains the hosts and ports of the cluster
+    /// if the operation could not connect and no host is left for the next one.
+    fn apply_failure_policy(&self, result: &WorkOutcome, unreachable: Option<&str>) {
         let RunningClient { task, .. } = self.client;
         let (error_class, race_state) = (result.error_class, self.cancellation.race_state);
         match self.cancellation.step.plan().driver.on_error {
@@ -391,10 +396,9 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
                 race_state.abort(format!("task {}: {reason}", task.name));
             }
-            OnError::Continue if error_class.is_unreachable() => {
+            OnError::Continue if let Some(hosts) = unreachable => {
                 let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
-                let host = self.operations.authority();
-                race_state.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
+                race_state.abort(format!("{hosts} cannot be reached in task {}: {reason}", task.name));
             }
             OnError::Abort if !task.tolerates_errors => {
                 race_state.abort(format!("task {} failed ({})", task.name, error_class.name()));

@@ -45,8 +45,9 @@ pub trait ClientOperations {
     /// Returns whether a Python runner has declared that the last operation was the client's final one.
     fn was_last(&self) -> bool;
 
-    /// Returns the host and port of the server, for messages.
-    fn authority(&self) -> &str;
+    /// After an operation that could not connect, returns the hosts and ports of the cluster if none of them is left for
+    /// the next operation, for messages.
+    fn unreachable_hosts(&self) -> Option<String>;
 }
 
 /// The operations of a source, sent over the connections of a client.
@@ -105,7 +106,12 @@ impl ClientOperations for ConnectedSource {
         matches!(&self.source, OperationSource::Runner(runner) if runner.was_last())
     }
 
-    fn authority(&self) -> &str {
-        self.pool.authority()
+    fn unreachable_hosts(&self) -> Option<String> {
+        match &self.source {
+            // Its requests are sent on other connections than those of the pool.
+            OperationSource::Runner(runner) if runner.has_host_left() => None,
+            OperationSource::Runner(_) => Some(self.pool.hosts()),
+            _ => self.pool.unreachable_hosts(),
+        }
     }
 }

@@ -34,8 +34,6 @@ pub enum OperationSource {
 /// The context in which a source is used.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceContext<'a> {
-    /// Position of the client's host among the hosts of the target.
-    pub host_index: usize,
     /// The data files of the step.
     pub files: &'a DataFiles,
     /// The client's handle to Python, if its task needs Python.
@@ -54,7 +52,7 @@ impl OperationSource {
         client_number: u32,
         context: SourceContext<'_>,
     ) -> Result<Self, DriveError> {
-        let to = Destination { target: &plan.target, host_index: context.host_index, task_name: &task.name };
+        let to = Destination { target: &plan.target, task_name: &task.name };
         Ok(match &task.work {
             TaskWork::Bulk(bulk) => {
                 let partition = ClientPartition { task, bulk, client_number };
@@ -114,12 +112,7 @@ impl OperationSource {
         sample_type: SampleType,
     ) -> Option<OperationOutcome> {
         match self {
-            Self::Bulk(bulk) => {
-                let mut connection = connections.acquire();
-                let outcome = bulk.execute(&mut connection, cancellation).await;
-                connections.release(connection);
-                Some(outcome)
-            }
+            Self::Bulk(bulk) => Some(bulk.execute(connections, cancellation).await),
             Self::Calls(operation) => operation.execute(connections, cancellation).await,
             Self::Sleep(duration) => execute_sleep(*duration, 1, cancellation).await,
             Self::Queued(queued) => queued.execute(connections, cancellation).await,

@@ -1,6 +1,6 @@
 //! One worker: its thread, its clients with their connections, and its recorder.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,14 +24,11 @@ use crate::schedule::step_schedules::StepSchedules;
 use crate::schedule::timer::{SpinWait, Timer};
 use crate::step_state::{StepState, TaskState, WorkerShare};
 use crate::task_client_id::TaskClientId;
-use crate::transport::pool::ConnectionPool;
+use crate::transport::pool::{ClientPlace, ConnectionPool, IDLE_CHECK, Reopening};
 use crate::transport::{ConnectError, Endpoints};
 use crate::worker::assigned_task::{AssignedTask, run_tasks};
 use crate::worker::operations::ConnectedSource;
 use crate::worker::source::{OperationSource, SourceContext};
-
-/// Interval at which idle connections are checked.
-const IDLE_CHECK: Duration = Duration::from_millis(500);
 
 /// A command from the coordinator to a worker.
 #[derive(Debug)]
@@ -105,6 +102,14 @@ struct ClientState {
     tasks: Vec<AssignedTask<ConnectedSource>>,
 }
 
+/// What the worker knows of a client while it runs.
+#[derive(Debug, Clone)]
+struct RunningConnections {
+    pool: Rc<ConnectionPool>,
+    /// Position in the plan of the task that the client runs.
+    current_task: Rc<Cell<u32>>,
+}
+
 /// An event for a worker while its clients run.
 enum StepEvent {
     /// A client has ended or, if `None`, all of them have.
@@ -162,14 +167,13 @@ impl Worker {
         let mut clients = Vec::new();
         for allocation in step.clients_of(self.share) {
             let race_client = allocation.race_client;
-            let pool = pools
-                .remove(&race_client)
-                .unwrap_or_else(|| Rc::new(ConnectionPool::for_client(&self.context.endpoints, race_client)));
+            let pool = pools.remove(&race_client).unwrap_or_else(|| Rc::new(self.new_pool(race_client)));
             let timer = Timer::new(Rc::clone(resources.spin_wait));
             let tasks = self.assigned_tasks(allocation, &pool, resources)?;
             clients.push(ClientState { race_client, pool, timer, tasks });
         }
-        self.connect_clients(clients).await
+        self.connect_clients(&clients).await?;
+        Ok(clients)
     }
 
     /// Returns the tasks of a client in a step.
@@ -185,11 +189,7 @@ impl Worker {
             let task = &plan.tasks[id.task_index as usize];
             add_client(resources.recorder, id, task)?;
             let handle = bridge.as_ref().and_then(|bridge| bridge.handle(id));
-            let context = SourceContext {
-                host_index: pool.host_index(),
-                files: resources.files,
-                handle: handle.as_ref(),
-            };
+            let context = SourceContext { files: resources.files, handle: handle.as_ref() };
             let source = OperationSource::new(plan, task, id.client_number, context)?;
             let operations = ConnectedSource { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client_number);
@@ -204,19 +204,21 @@ impl Worker {
         allocation.allocations.iter().copied().map(assigned_task).collect()
     }
 
-    /// Opens the connections of all clients concurrently, before the clock of the step starts.
-    async fn connect_clients(&self, clients: Vec<ClientState>) -> Result<Vec<ClientState>, DriveError> {
+    /// Creates the connections of a client.
+    fn new_pool(&self, race_client: u32) -> ConnectionPool {
+        let place = ClientPlace { race_client, threads: self.share.worker_count };
+        ConnectionPool::for_client(&self.context.endpoints, place)
+    }
+
+    /// Opens the connections of all clients to all hosts concurrently, before the clock of the step starts.
+    async fn connect_clients(&self, clients: &[ClientState]) -> Result<(), DriveError> {
         let WorkerContext { plan, race_state, .. } = &self.context;
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
         let required = plan.driver.on_error != OnError::ContinueOnNetwork;
         let mut connecting = JoinSet::new();
-        for client in clients {
-            connecting.spawn_local(async move {
-                let result = client.pool.ensure_connected(deadline).await;
-                (client, result)
-            });
+        for connection in clients.iter().flat_map(|client| client.pool.connect_hosts(deadline)) {
+            connecting.spawn_local(connection);
         }
-        let mut ready = Vec::new();
         let stop_notify = race_state.stop_notify(self.share.worker_index);
         loop {
             let mut next = None;
@@ -227,16 +229,15 @@ impl Worker {
                 break;
             }
             let Some(joined) = next else { break };
-            let (client, result) = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
-            match result {
-                Err(source) if required => {
-                    return Err(DriveError::Connect { host: client.pool.authority().to_owned(), source });
-                }
-                _ => ready.push(client),
+            let connected = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
+            if let Err((pool, source)) = connected
+                && required
+                && let Some(host) = pool.unreachable_hosts()
+            {
+                return Err(DriveError::Connect { host, source });
             }
         }
-        ready.sort_by_key(|client| client.race_client);
-        Ok(ready)
+        Ok(())
     }
 
     /// Starts the clients of a step. Each returns its number and its connections.
@@ -245,17 +246,19 @@ impl Worker {
         step: &Arc<StepState>,
         recorder: &Rc<RefCell<Recorder>>,
         clients: Vec<ClientState>,
+        connections: &[RunningConnections],
     ) -> JoinSet<(u32, Rc<ConnectionPool>)> {
         let race_state = &self.context.race_state;
         let stop_notify = race_state.stop_notify(self.share.worker_index);
         let mut running = JoinSet::new();
-        for mut client in clients {
+        for (mut client, RunningConnections { current_task, .. }) in clients.into_iter().zip(connections) {
+            let current_task = Rc::clone(current_task);
             let (step, race_state) = (Arc::clone(step), Arc::clone(race_state));
             let (recorder, stop_notify) = (Rc::clone(recorder), Arc::clone(&stop_notify));
             running.spawn_local(async move {
                 let cancellation =
                     Cancellation { step: &step, race_state: &race_state, stop_notify: &stop_notify };
-                run_tasks(&mut client.timer, &mut client.tasks, &recorder, cancellation).await;
+                run_tasks(&mut client.timer, &mut client.tasks, &recorder, cancellation, &current_task).await;
                 (client.race_client, client.pool)
             });
         }
@@ -274,9 +277,8 @@ impl Worker {
         let stop_notify = race_state.stop_notify(self.share.worker_index);
         let abandoned = || race_state.stop_level() == StopLevel::Abandon;
         let mut reconnecting = JoinSet::new();
-        let client_pools: Vec<Rc<ConnectionPool>> =
-            clients.iter().map(|client| Rc::clone(&client.pool)).collect();
-        let mut running = self.spawn_clients(step, &recorder, clients);
+        let connections: Vec<RunningConnections> = clients.iter().map(RunningConnections::of).collect();
+        let mut running = self.spawn_clients(step, &recorder, clients, &connections);
         let mut flush_ticks = tokio::time::interval(Duration::from_secs(1));
         let mut idle_checks = tokio::time::interval(IDLE_CHECK);
         loop {
@@ -298,7 +300,7 @@ impl Worker {
                 }
                 Some(StepEvent::FlushDue) => recorder.borrow_mut().flush(),
                 Some(StepEvent::IdleCheckDue) => {
-                    self.reconnect_idle(&client_pools, step, &mut reconnecting);
+                    self.reopen_connections(&connections, step, &mut reconnecting);
                 }
             }
         }
@@ -312,33 +314,60 @@ impl Worker {
         recorder.borrow().service_time_totals().to_vec()
     }
 
-    /// Reopens idle connections that have broken, as the next request would, but without sending a request.
-    /// If an engine is killed while no request is in flight, its connections are closed and new ones refused: this
-    /// aborts the race.
-    fn reconnect_idle(
+    /// Opens connections to hosts that are to be tried again, and reopens idle connections that have broken, as the next
+    /// request would, but without sending a request. If an engine is killed while no request is in flight, its
+    /// connections are closed and new ones refused: this aborts the race, unless another host is left.
+    fn reopen_connections(
         &self,
-        pools: &[Rc<ConnectionPool>],
+        clients: &[RunningConnections],
         step: &Arc<StepState>,
-        reconnecting: &mut JoinSet<()>,
+        reopening: &mut JoinSet<()>,
     ) {
-        while reconnecting.try_join_next().is_some() {}
+        while reopening.try_join_next().is_some() {}
         let WorkerContext { plan, race_state, .. } = &self.context;
-        if plan.driver.on_error == OnError::ContinueOnNetwork {
-            return;
-        }
+        let on_error = plan.driver.on_error;
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
-        for pool in pools.iter().filter(|pool| pool.broke_while_idle()) {
-            let (pool, step, race_state) = (Rc::clone(pool), Arc::clone(step), Arc::clone(race_state));
-            reconnecting.spawn_local(async move {
-                let Err(error) = pool.reconnect(deadline).await else { return };
-                if matches!(&error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
-                    // The host did not refuse the connection. A request would also wait until its timeout and then
-                    // report it.
-                    return;
-                }
-                let (host, name) = (pool.authority(), &step.planned().name);
-                race_state.abort(format!("{host} has closed its connections in step {name}: {error}"));
-            });
+        for client in clients {
+            for connection in client.pool.start_reopening(deadline, on_error != OnError::ContinueOnNetwork) {
+                let (step, race_state) = (Arc::clone(step), Arc::clone(race_state));
+                reopening.spawn_local(client.clone().reopen(connection, deadline, step, race_state));
+            }
+        }
+    }
+}
+
+impl RunningConnections {
+    fn of(client: &ClientState) -> Self {
+        let first_task = client.tasks.first().map_or(0, |task| task.id.task_index);
+        Self { pool: Rc::clone(&client.pool), current_task: Rc::new(Cell::new(first_task)) }
+    }
+
+    /// Opens a connection before `deadline`.
+    async fn reopen(
+        self,
+        connection: Reopening,
+        deadline: Instant,
+        step: Arc<StepState>,
+        race_state: Arc<RaceState>,
+    ) {
+        if let Err(error) = connection.finish(deadline).await {
+            self.apply_failure_policy(&error, &step, &race_state);
+        }
+    }
+
+    /// Aborts the race if the plan requires it after no connection could be opened and no host is left.
+    fn apply_failure_policy(&self, error: &ConnectError, step: &StepState, race_state: &RaceState) {
+        let plan = step.plan();
+        let is_tolerated = match plan.driver.on_error {
+            OnError::Continue => false,
+            OnError::ContinueOnNetwork => true,
+            OnError::Abort => plan.tasks[self.current_task.get() as usize].tolerates_errors,
+        };
+        // If the host did not refuse the connection, a request would also wait until its timeout and then report it.
+        let timed_out = matches!(error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut);
+        if !(is_tolerated || timed_out) {
+            let (hosts, name) = (self.pool.hosts(), &step.planned().name);
+            race_state.abort(format!("{hosts} closed all connections in step {name}: {error}"));
         }
     }
 }

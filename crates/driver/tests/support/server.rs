@@ -147,6 +147,8 @@ type Script = dyn Fn(&LoggedRequest, usize) -> Answer + Send + Sync;
 pub struct Options {
     /// Address to listen on.
     pub address: IpAddr,
+    /// Port to listen on, or 0 for any free one.
+    pub port: u16,
     /// Backlog of the listening socket. The kernel establishes one connection more than this; the next one waits until
     /// the client's kernel tries again, after a second.
     pub backlog: i32,
@@ -158,7 +160,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { address: Ipv4Addr::LOCALHOST.into(), backlog: 1024, stalls: Vec::new(), tls: None }
+        Self { address: Ipv4Addr::LOCALHOST.into(), port: 0, backlog: 1024, stalls: Vec::new(), tls: None }
     }
 }
 
@@ -237,8 +239,9 @@ impl Server {
         options: Options,
         script: impl Fn(&LoggedRequest, usize) -> A + Send + Sync + 'static,
     ) -> Self {
-        let address = SocketAddr::from((options.address, 0));
+        let address = SocketAddr::from((options.address, options.port));
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
+        socket.set_reuse_address(true).unwrap();
         socket.bind(&address.into()).unwrap();
         socket.listen(options.backlog).unwrap();
         let listener = TcpListener::from(socket);

@@ -35,3 +35,11 @@ pub enum ExchangeError {
     #[error("the response's gzip stream is invalid: {0}")]
     Gzip(&'static str),
 }
+
+impl ExchangeError {
+    /// Returns whether the connection broke or no response arrived in time, as opposed to a response that is not valid.
+    #[must_use]
+    pub fn is_network_failure(&self) -> bool {
+        matches!(self, Self::Io(_) | Self::Closed | Self::Timeout(_))
+    }
+}

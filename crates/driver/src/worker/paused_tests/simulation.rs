@@ -1,6 +1,6 @@
 //! Runs a step on a paused clock.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -150,8 +150,8 @@ impl ClientOperations for ScriptedOperations {
         false
     }
 
-    fn authority(&self) -> &'static str {
-        "engine:9200"
+    fn unreachable_hosts(&self) -> Option<String> {
+        Some("engine:9200".into())
     }
 }
 
@@ -306,7 +306,7 @@ impl Simulation {
                 row.allocations.iter().copied().map(task_client_id).map(assigned_task).collect();
             let (mut clock, recorder) = (self.clock.clone(), &self.recorder);
             futures.push(Box::pin(async move {
-                run_tasks(&mut clock, &mut tasks, recorder, cancellation).await;
+                run_tasks(&mut clock, &mut tasks, recorder, cancellation, &Cell::new(0)).await;
             }));
         }
         futures.push(Box::pin(companion));
