@@ -98,8 +98,9 @@ def found(home: Path) -> SaturationResult:
     return SaturationResult.from_document(json.loads(file.read_text()))
 
 
+@pytest.mark.parametrize("threads", [1, 4])
 def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
-    tmp_path: Path, server: OneAtATime
+    tmp_path: Path, server: OneAtATime, threads: int
 ) -> None:
     track = tmp_path / "track.json"
     search = {
@@ -116,6 +117,7 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
         f"--track-path={track}",
         f"--target-hosts=127.0.0.1:{server.port}",
         *("--task=search", "--start-rate=50", "--precision=15", "--max-connections=16"),
+        f"--driver-threads={threads}",
         *("--probe-time=0.8", "--probe-warmup=0.2", "--sweep-clients=32", "--sweep-time=0.2", "--quiet"),
     )
     assert ran.returncode == 0, ran.stderr

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use pacenote_plan::{ClientAllocation, CompletedBy, Plan, PlannedTask, Step};
+use pacenote_plan::{ClientAllocation, CompletedBy, Plan, PlannedTask, Step, TaskPacing};
 
 use crate::race_state::RaceState;
+use crate::schedule::shared_schedule::SharedSchedule;
 
 /// A step and the state that its clients share.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct TaskState {
     clients_left: AtomicU32,
     /// The unit of the first success; only Python runners return one.
     unit: OnceLock<String>,
+    /// The schedule that the clients share, if the task runs in an open loop.
+    shared_schedule: Option<Arc<SharedSchedule>>,
 }
 
 /// Determines which of a race's clients a worker runs.
@@ -55,6 +58,18 @@ impl TaskState {
         *self.origin.get_or_init(|| now)
     }
 
+    /// Returns the schedule that the clients of all workers share, if the task runs in an open loop.
+    pub fn shared_schedule(&self) -> Option<&Arc<SharedSchedule>> {
+        self.shared_schedule.as_ref()
+    }
+
+    /// Returns the number of queues from which the clients of `task`, which this is the state of, take their operations,
+    /// or `None` if it has no schedule.
+    pub fn queue_count(&self, task: &PlannedTask) -> Option<u32> {
+        let queues = if self.shared_schedule.is_some() { 1 } else { task.clients };
+        (!matches!(task.pacing, TaskPacing::Unpaced {})).then_some(queues)
+    }
+
     /// Records the unit of a success. Returns `true` for the first one.
     pub fn set_unit(&self, unit: &str) -> bool {
         self.unit.get().is_none() && self.unit.set(unit.to_owned()).is_ok()
@@ -73,6 +88,7 @@ impl StepState {
                     origin: OnceLock::new(),
                     clients_left: AtomicU32::new(1),
                     unit: OnceLock::new(),
+                    shared_schedule: SharedSchedule::of_task(plan, allocation.task_index).map(Arc::new),
                 }),
             }
         }

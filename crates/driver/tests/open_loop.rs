@@ -33,10 +33,13 @@ fn open(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     task
 }
 
-/// Builds a plan whose clients all run on one worker.
-fn on_one_thread(server: &Server, task: Value) -> Value {
+/// Numbers of driver threads with which every promise of an open loop is tested.
+const THREADS: [u32; 3] = [1, 4, 8];
+
+/// Builds a plan whose clients run on this number of driver threads.
+fn on_threads(threads: u32, server: &Server, task: Value) -> Value {
     let mut plan = plan(server.port, &[task]);
-    plan["driver"]["threads"] = 1.into();
+    plan["driver"]["threads"] = threads.into();
     plan
 }
 
@@ -55,38 +58,40 @@ fn waited(samples: &[Sample]) -> u64 {
 
 #[test]
 fn a_slow_client_does_not_delay_other_clients() {
-    let slow: Arc<Mutex<Option<usize>>> = Arc::default();
-    let of_server = Arc::clone(&slow);
-    let server = Server::start(move |seen, _| {
-        let is_slow = *of_server.lock().unwrap().get_or_insert(seen.connection) == seen.connection;
-        Answer::from(success_response()).after(Duration::from_millis(if is_slow { 400 } else { 0 }))
-    });
-    let finished = run(&on_one_thread(&server, open("search", 4, 250.0, 50)));
-    let slow = slow.lock().unwrap().unwrap();
-    let by_slow = server.requests().iter().filter(|seen| seen.connection == slow).count();
-    // The slow client has time for two requests in 0.8 s; if it had its own schedule, it would have to send 50.
-    assert!((1..=10).contains(&by_slow), "{by_slow}");
-    assert_eq!((server.requests().len(), finished.task("search").operation_totals.succeeded), (200, 200));
-    let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
-    due.sort_unstable();
-    assert_eq!(due, (0..200).map(|number| number * 4 * MS).collect::<Vec<_>>());
-    assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
+    for threads in THREADS {
+        let slow: Arc<Mutex<Option<usize>>> = Arc::default();
+        let of_server = Arc::clone(&slow);
+        let server = Server::start(move |seen, _| {
+            let is_slow = *of_server.lock().unwrap().get_or_insert(seen.connection) == seen.connection;
+            Answer::from(success_response()).after(Duration::from_millis(if is_slow { 400 } else { 0 }))
+        });
+        let finished = run(&on_threads(threads, &server, open("search", 4, 250.0, 50)));
+        let slow = slow.lock().unwrap().unwrap();
+        let by_slow = server.requests().iter().filter(|seen| seen.connection == slow).count();
+        // The slow client has time for two requests in 0.8 s; if it had its own schedule, it would have to send 50.
+        assert!((1..=10).contains(&by_slow), "{by_slow}");
+        assert_eq!((server.requests().len(), finished.task("search").operation_totals.succeeded), (200, 200));
+        let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
+        due.sort_unstable();
+        assert_eq!(due, (0..200).map(|number| number * 4 * MS).collect::<Vec<_>>());
+        assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
+    }
 }
 
 /// Runs a race at 100/s with two clients and no response for 0.3 s: each client has one operation in flight, and the
 /// other 28 operations wait.
-fn stalled(open_loop: bool) -> Finished {
+fn stalled(open_loop: bool, threads: u32) -> Finished {
     let stall = Duration::ZERO..Duration::from_millis(300);
     let server = Server::stalling(&[stall], |_, _| success_response());
     let mut task = open("search", 2, 100.0, 20);
     task["open_loop"] = open_loop.into();
-    run(&on_one_thread(&server, task))
+    run(&on_threads(threads, &server, task))
 }
 
 #[test]
 fn operations_that_wait_for_a_free_client_are_counted_and_are_not_late() {
-    for open_loop in [true, false] {
-        let finished = stalled(open_loop);
+    for (open_loop, threads) in [(true, 1), (true, 4), (true, 8), (false, 1)] {
+        let finished = stalled(open_loop, threads);
         let result = finished.task("search");
         let accounting = result.operation_totals;
         assert_eq!((accounting.succeeded, accounting.unsent), (40, 0));
@@ -113,12 +118,10 @@ fn in_a_task_without_a_schedule_no_operation_waits() {
 #[test]
 fn operations_that_exceed_the_capacity_of_the_clients_are_counted_as_unsent() {
     let server = Server::start(|_, _| Answer::from(success_response()).after(Duration::from_millis(100)));
-    for threads in [1, 2] {
+    for threads in THREADS {
         let mut task = open("search", 4, 100.0, 1);
         task["bound"] = json!({"kind": "time", "warmup_s": 0.1, "measured_s": 0.4});
-        let mut plan = plan(server.port, &[task]);
-        plan["driver"]["threads"] = threads.into();
-        let result = run(&plan).task("search").clone();
+        let result = run(&on_threads(threads, &server, task)).task("search").clone();
         let accounting = result.operation_totals;
         assert_eq!(accounting.begun + accounting.unsent, 50, "{accounting:?}");
         assert!((4..=20).contains(&accounting.begun), "{accounting:?}");
@@ -129,12 +132,10 @@ fn operations_that_exceed_the_capacity_of_the_clients_are_counted_as_unsent() {
 #[test]
 fn clients_share_their_iterations_and_warm_up_is_what_is_due_first() {
     let server = Server::start(|_, _| success_response());
-    for threads in [1, 2] {
+    for threads in THREADS {
         let mut task = open("search", 4, 1000.0, 1);
         task["bound"] = json!({"kind": "iterations", "warmup": 5, "measured": 10});
-        let mut plan = plan(server.port, &[task]);
-        plan["driver"]["threads"] = threads.into();
-        let finished = run(&plan);
+        let finished = run(&on_threads(threads, &server, task));
         let accounting = finished.task("search").operation_totals;
         assert_eq!((accounting.warmup, accounting.measured), (20, 40));
         let (warmup, measured): (Vec<&Sample>, Vec<&Sample>) =
@@ -206,17 +207,23 @@ fn clients_that_share_a_schedule_post_every_document_once() {
     let mut task = bulk_task("index", 3, &file, 700);
     task["pace"] = json!({"kind": "uniform", "interval_s": 0.002});
     task["open_loop"] = true.into();
-    let finished = run(&on_one_thread(&server, task));
-    let bodies: Vec<u8> = server.requests().into_iter().flat_map(|seen| seen.body).collect();
-    let posted: Vec<String> =
-        String::from_utf8(bodies).unwrap().lines().skip(1).step_by(2).map(str::to_owned).collect();
-    assert_eq!(posted.len(), 700);
-    assert_eq!(posted.into_iter().collect::<BTreeSet<_>>(), lines.into_iter().collect());
-    let result = finished.task("index");
-    assert_eq!(
-        (result.work.weight, result.ended_by, result.operation_totals.unsent),
-        (700, EndedBy::Source, 0)
-    );
+    for threads in THREADS {
+        let before = server.requests().len();
+        let finished = run(&on_threads(threads, &server, task.clone()));
+        let bodies: Vec<u8> = server.requests().into_iter().skip(before).flat_map(|seen| seen.body).collect();
+        let posted: Vec<String> =
+            String::from_utf8(bodies).unwrap().lines().skip(1).step_by(2).map(str::to_owned).collect();
+        assert_eq!(posted.len(), 700);
+        assert_eq!(
+            posted.into_iter().collect::<BTreeSet<_>>(),
+            lines.iter().cloned().collect::<BTreeSet<_>>()
+        );
+        let result = finished.task("index");
+        assert_eq!(
+            (result.work.weight, result.ended_by, result.operation_totals.unsent),
+            (700, EndedBy::Source, 0)
+        );
+    }
 }
 
 #[test]
@@ -226,27 +233,27 @@ fn a_client_that_waits_for_its_source_takes_no_operation_from_other_clients() {
     task["clients"] = 2.into();
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
     task["open_loop"] = true.into();
-    let mut plan = plan(server.port, &[task]);
-    plan["driver"]["threads"] = 1.into();
-    let finished = race(&plan, |bridge, event| match event {
-        PythonEvent::PrepareStep { .. } => {
-            for number in 0..20 {
-                bridge.enqueue(CLIENT, &search(&format!("/{number}")), None).unwrap();
+    for threads in THREADS {
+        let finished = race(&on_threads(threads, &server, task.clone()), |bridge, event| match event {
+            PythonEvent::PrepareStep { .. } => {
+                for number in 0..20 {
+                    bridge.enqueue(CLIENT, &search(&format!("/{number}")), None).unwrap();
+                }
+                bridge.finish(CLIENT, None).unwrap();
+                prepared(bridge, event);
             }
-            bridge.finish(CLIENT, None).unwrap();
-            prepared(bridge, event);
-        }
-        PythonEvent::ClientEnded { client: CLIENT } => {
-            bridge.enqueue(SECOND, &search("/last"), None).unwrap();
-            bridge.finish(SECOND, None).unwrap();
-        }
-        _ => {}
-    });
-    let result = finished.task("search");
-    assert_eq!((result.operation_totals.succeeded, result.operation_totals.begun), (21, 21));
-    let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
-    due.sort_unstable();
-    assert_eq!(due, (0..21).map(|number| number * 5 * MS).collect::<Vec<_>>());
+            PythonEvent::ClientEnded { client: CLIENT } => {
+                bridge.enqueue(SECOND, &search("/last"), None).unwrap();
+                bridge.finish(SECOND, None).unwrap();
+            }
+            _ => {}
+        });
+        let result = finished.task("search");
+        assert_eq!((result.operation_totals.succeeded, result.operation_totals.begun), (21, 21));
+        let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
+        due.sort_unstable();
+        assert_eq!(due, (0..21).map(|number| number * 5 * MS).collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -257,41 +264,67 @@ fn operations_of_ended_runners_are_executed_by_another_runner_and_counted_once()
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
     task["open_loop"] = true.into();
     task["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": 5});
-    let mut plan = plan(server.port, &[task]);
-    plan["driver"]["threads"] = 1.into();
-    let finished = race(&plan, |bridge, event| match event {
-        // Two runners end without having executed an operation.
-        PythonEvent::RunOperation { client: CLIENT | SECOND, .. } => {
-            bridge.finish(CLIENT, None).unwrap();
-            bridge.finish(SECOND, None).unwrap();
-        }
-        PythonEvent::RunOperation { query_id, .. } => bridge.complete(*query_id, success(1, false)).unwrap(),
-        _ => prepared(bridge, event),
-    });
-    let accounting = finished.task("own").operation_totals;
-    assert_eq!((accounting.begun, accounting.succeeded, accounting.unsent), (15, 15, 0));
+    for threads in THREADS {
+        let finished = race(&on_threads(threads, &server, task.clone()), |bridge, event| match event {
+            // Two runners end without having executed an operation.
+            PythonEvent::RunOperation { client: CLIENT | SECOND, .. } => {
+                bridge.finish(CLIENT, None).unwrap();
+                bridge.finish(SECOND, None).unwrap();
+            }
+            PythonEvent::RunOperation { query_id, .. } => {
+                bridge.complete(*query_id, success(1, false)).unwrap();
+            }
+            _ => prepared(bridge, event),
+        });
+        let accounting = finished.task("own").operation_totals;
+        assert_eq!((accounting.begun, accounting.succeeded, accounting.unsent), (15, 15, 0));
+    }
+}
+
+/// Two clients share two operations. The first runner executes one and finds no further operation; the second one ends
+/// without its operation after the first has left, so that no client can take it: it is unsent.
+#[test]
+fn an_operation_that_its_runner_returns_after_the_others_have_left_is_unsent() {
+    let server = Server::start(|_, _| success_response());
+    let mut task = runner_task("own");
+    task["clients"] = 2.into();
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
+    task["open_loop"] = true.into();
+    task["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": 1});
+    for threads in THREADS {
+        let finished = race(&on_threads(threads, &server, task.clone()), |bridge, event| match event {
+            PythonEvent::RunOperation { client: CLIENT, query_id, .. } => {
+                bridge.complete(*query_id, success(1, false)).unwrap();
+            }
+            PythonEvent::RunOperation { client: SECOND, .. } => {}
+            PythonEvent::ClientEnded { client: CLIENT } => bridge.finish(SECOND, None).unwrap(),
+            _ => prepared(bridge, event),
+        });
+        let accounting = finished.task("own").operation_totals;
+        assert_eq!((accounting.begun, accounting.succeeded, accounting.unsent), (1, 1, 1), "{threads}");
+    }
 }
 
 #[test]
-fn a_worker_whose_clients_all_enter_a_task_late_does_not_catch_up() {
+fn a_client_that_enters_a_task_late_serves_the_same_schedule() {
     let server = Server::start(|_, _| success_response());
     let mut first = request_task("first", 1, 1);
-    first["work"] = json!({"kind": "sleep", "seconds": 0.3});
-    let tasks = [first, open("second", 2, 100.0, 10)];
-    let mut plan = plan(server.port, &tasks);
-    // Each client has its own worker: the schedule of the second starts when it enters the task.
-    plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
-        {"client": 0, "allocations": [{"task": 1, "client": 0}]},
-        {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
-    let finished = run(&plan);
-    let second: Vec<Sample> =
-        finished.samples.iter().filter(|sample| sample.task == "second").cloned().collect();
-    let late: Vec<&Sample> = second.iter().filter(|sample| sample.client == 1).collect();
-    assert_eq!((second.len(), late.len()), (20, 10));
-    // Each client sleeps and enters the task on its own thread, and the host may start either thread late. A client
-    // that caught up would have operations that were due before it entered.
-    assert!(late.iter().all(|sample| sample.due >= 150 * MS), "the late client sent a backlog: {late:?}");
-    assert_eq!(finished.task("second").operation_totals.waited, waited(&second));
+    first["work"] = json!({"kind": "sleep", "seconds": 0.1});
+    let tasks = [first, open("second", 2, 100.0, 30)];
+    for threads in THREADS {
+        let mut plan = plan(server.port, &tasks);
+        plan["driver"]["threads"] = threads.into();
+        plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
+            {"client": 0, "allocations": [{"task": 1, "client": 0}]},
+            {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
+        let finished = run(&plan);
+        let second: Vec<Sample> =
+            finished.samples.iter().filter(|sample| sample.task == "second").cloned().collect();
+        let mut due: Vec<i64> = second.iter().map(|sample| sample.due).collect();
+        due.sort_unstable();
+        assert_eq!(due, (0..60).map(|number| number * 10 * MS).collect::<Vec<_>>());
+        assert!(second.iter().any(|sample| sample.client == 1), "the late client took no operation");
+    }
 }
 
 #[test]
@@ -300,7 +333,7 @@ fn a_spin_wait_sends_nothing_early_and_lets_other_clients_run() {
     for open_loop in [true, false] {
         let mut task = open("search", 3, 300.0, 20);
         task["open_loop"] = open_loop.into();
-        let mut plan = on_one_thread(&server, task);
+        let mut plan = on_threads(1, &server, task);
         plan["driver"]["spin_us"] = 3000.into();
         let finished = run(&plan);
         assert_eq!(finished.task("search").operation_totals.succeeded, 60);

@@ -17,6 +17,8 @@ pub enum Delivery {
         task_index: u32,
         /// Number of workers with clients of the task.
         worker_count: u32,
+        /// Number of queues from which the task's clients take operations; `None` if the task has no schedule.
+        queue_count: Option<u32>,
         /// When the step of the task began, in nanoseconds since the race's first step.
         step_began_ns: u64,
     },

@@ -36,6 +36,10 @@ pub struct TaskResult {
     pub paced: bool,
     /// Whether its clients share their schedule; `clients` is then the maximum number of connections in use.
     pub open_loop: bool,
+    /// Number of queues from which its clients took operations: 1 if they share their schedule, the number of clients if
+    /// each has its own; `null` without a schedule.
+    #[serde(rename = "queues")]
+    pub queue_count: Option<u32>,
     /// Work per second; `null` if no work was done in the window.
     pub throughput: Option<Throughput>,
     /// Service time of successful operations.

@@ -163,6 +163,34 @@ fn progress_shows_the_last_whole_second() {
 }
 
 #[test]
+fn progress_shows_no_rate_before_a_second_is_over() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    for number in 0..500_u64 {
+        record(&mut recorder, weighing(1, sample(number * MS, number * MS)));
+    }
+    recorder.flush();
+    race.collect();
+    let progress = race.collector.progress(500 * MS);
+    assert_eq!((progress[0].rate, progress[0].p50_ms, progress[0].ended), (0.0, None, 500));
+}
+
+#[test]
+fn progress_includes_the_last_whole_second_of_a_slow_worker() {
+    let mut race = Race::new(info(), 2);
+    let (mut fast, mut slow) = (race.recorder(false), race.recorder(false));
+    for done in [0, 2100 * MS] {
+        record(&mut fast, weighing(1, sample(done, done)));
+    }
+    fast.flush();
+    record(&mut slow, weighing(5, sample(1500 * MS, 1600 * MS)));
+    slow.flush();
+    race.collect();
+    let progress = race.collector.progress(2200 * MS);
+    assert!((progress[0].rate - 5.0).abs() < f64::EPSILON, "{progress:?}");
+}
+
+#[test]
 fn a_deterministic_schedule_that_is_met_has_its_rate_as_throughput() {
     let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
     let mut recorder = race.recorder(true);
@@ -469,7 +497,7 @@ fn a_full_disk_stops_writing_and_keeps_what_was_written() {
         let mut collector = Collector::new(folder.path(), vec![info()]).unwrap();
         let (channel, inbox) = channel();
         let sender = RecordSender::new(channel, RetentionPolicy::All);
-        sender.send(Delivery::Begin { task_index: 0, worker_count: 1, step_began_ns: 0 });
+        sender.send(Delivery::Begin { task_index: 0, worker_count: 1, queue_count: None, step_began_ns: 0 });
         let mut recorder = Recorder::new(sender.clone());
         recorder
             .add_client(RecordingSettings {

@@ -280,6 +280,10 @@ class TaskResult:
     """The reason why the task ended."""
     open_loop: bool = False
     """Whether its clients shared one schedule; `clients` is then the maximum number of busy connections."""
+    queues: int | None = None
+    """Number of queues from which its clients took operations: 1 if they shared a schedule, the number of
+    clients if each had its own; None without a schedule, or if an older version did not record it.
+    """
     underruns: int = 0
     """Operations that waited for a parameter source in Python before they were sent, warm-up included."""
     underrun_s: float = 0.0

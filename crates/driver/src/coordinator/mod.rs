@@ -136,7 +136,8 @@ impl Coordinator {
         for task_state in step.tasks() {
             let task_index = task_state.task_index;
             let worker_count = self.pool.worker_count_of(step, task_index);
-            record_sender.send(Delivery::Begin { task_index, worker_count, step_began_ns });
+            let queue_count = task_state.queue_count(&step.plan().tasks[task_index as usize]);
+            record_sender.send(Delivery::Begin { task_index, worker_count, queue_count, step_began_ns });
         }
         if let Some(bridge) = bridge {
             bridge.start_step();

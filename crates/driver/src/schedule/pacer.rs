@@ -1,22 +1,60 @@
 //! The schedule of one client: when its operations are due.
 
-use pacenote_plan::{PlannedTask, TaskPacing};
+use pacenote_plan::{Plan, PlannedTask, TaskPacing};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use crate::task_client_id::TaskClientId;
 
 /// The schedule of one client of a task, in nanoseconds since the task started.
 ///
 /// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals.
-/// Without random arrivals and ramp-up, the union of their operations is therefore evenly spaced, and no two are due at
-/// the same time. Each client draws random arrivals from its own seed. During ramp-up, the schedule of a client starts
-/// when the client does, so it never has to catch up.
+/// Without random arrivals, the operations of all clients are therefore evenly spaced, and no two are due at the same
+/// time. Each client draws random arrivals from its own seed. During ramp-up, the schedule of a client starts when the
+/// client does, so it never has to catch up; its even schedule remains shifted by i intervals.
 #[derive(Debug, Clone)]
 pub struct Pacer {
-    /// When the schedule starts: after the ramp-up delay of the client, and shifted relative to the schedules of the
-    /// other clients.
-    offset_ns: f64,
-    period_ns: f64,
+    times: EvenTimes,
     arrivals: Arrivals,
+}
+
+/// Instants at even distances, in nanoseconds since a task started.
+#[derive(Debug, Clone, Copy)]
+pub struct EvenTimes {
+    /// The first instant.
+    offset_ns: f64,
+    /// The distance between two instants.
+    period_ns: f64,
+}
+
+impl EvenTimes {
+    /// Creates the instants at 0 and at every multiple of `interval_s` seconds.
+    pub fn every(interval_s: f64) -> Self {
+        Self { offset_ns: 0.0, period_ns: interval_s * 1e9 }
+    }
+
+    /// Returns the instant at position `index`, from 0.
+    pub fn at(self, index: u64) -> u64 {
+        // The product, not a running sum, so that rounding errors do not accumulate.
+        truncate_to_u64(self.offset_ns + self.period_ns * index as f64)
+    }
+
+    /// Returns the number of instants before `end_ns`.
+    pub fn count_before(self, end_ns: u64) -> u64 {
+        let count = truncate_to_u64(((end_ns as f64 - self.offset_ns) / self.period_ns).ceil().max(0.0));
+        // The quotient may be rounded over the next whole number.
+        if count > 0 && self.at(count - 1) >= end_ns {
+            count - 1
+        } else {
+            count + u64::from(count < u64::MAX && self.at(count) < end_ns)
+        }
+    }
+
+    /// Removes the instants before `start_ns`.
+    fn starting_at(self, start_ns: f64) -> Self {
+        let skipped = ((start_ns - self.offset_ns) / self.period_ns).ceil().max(0.0);
+        Self { offset_ns: self.offset_ns + self.period_ns * skipped, ..self }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -38,24 +76,37 @@ enum Arrivals {
 }
 
 impl Pacer {
+    /// Creates the schedule of a client of a task. Random arrivals differ between tasks and between clients.
+    pub fn for_client(plan: &Plan, client: TaskClientId) -> Self {
+        let seed = plan.seed.wrapping_add(u64::from(client.task_index).wrapping_mul(0x9e37_79b9));
+        Self::new(&plan.tasks[client.task_index as usize], client.client_number, seed)
+    }
+
     /// Creates the schedule of client `client_number` of `task`; `seed` determines random arrivals.
     pub fn new(task: &PlannedTask, client_number: u32, seed: u64) -> Self {
         let (position, clients) = (f64::from(client_number), f64::from(task.clients));
         let ramp_ns = ramp_ns(task, client_number);
         let random = || SplitMix64::seed_from_u64(seed ^ u64::from(client_number) << 32);
-        let (phase_s, interval_s, arrivals) = match task.pacing {
-            TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => (0.0, 0.0, Arrivals::Undetermined),
+        let times = |interval_s: f64, phase_s: f64| EvenTimes {
+            offset_ns: phase_s * 1e9,
+            period_ns: interval_s * 1e9 * clients,
+        };
+        let shifted = |interval_s: f64| times(interval_s, interval_s * position).starting_at(ramp_ns);
+        let (times, arrivals) = match task.pacing {
+            TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => {
+                (times(0.0, 0.0), Arrivals::Undetermined)
+            }
             TaskPacing::Deterministic { interval_s } => {
-                (interval_s * position, interval_s, Arrivals::Even { next_index: 0 })
+                (shifted(interval_s), Arrivals::Even { next_index: 0 })
             }
             TaskPacing::Uniform { interval_s } => {
-                (interval_s * position, interval_s, Arrivals::Uniform { next_index: 0, random: random() })
+                (shifted(interval_s), Arrivals::Uniform { next_index: 0, random: random() })
             }
             TaskPacing::Poisson { interval_s } => {
-                (0.0, interval_s, Arrivals::Poisson { at_ns: 0.0, random: random() })
+                (times(interval_s, ramp_ns / 1e9), Arrivals::Poisson { at_ns: 0.0, random: random() })
             }
         };
-        Self { offset_ns: ramp_ns + phase_s * 1e9, period_ns: interval_s * 1e9 * clients, arrivals }
+        Self { times, arrivals }
     }
 
     /// Returns when client `client_number` of a task starts, in nanoseconds since the task started. This is later than
@@ -67,35 +118,33 @@ impl Pacer {
     /// Advances to the next operation. Returns its due time in nanoseconds since the task started, or `None` if it is
     /// due as soon as the previous one has ended.
     pub fn next_due_ns(&mut self) -> Option<u64> {
+        let EvenTimes { offset_ns, period_ns } = self.times;
         match &mut self.arrivals {
             Arrivals::Undetermined => None,
             Arrivals::Even { next_index } => {
-                // The product, not a running sum, so that rounding errors do not accumulate.
-                let due = self.offset_ns + self.period_ns * *next_index as f64;
+                let due = self.times.at(*next_index);
                 *next_index += 1;
-                Some(truncate_to_u64(due))
+                Some(due)
             }
             Arrivals::Uniform { next_index, random } => {
-                let due = self.offset_ns + self.period_ns * (*next_index as f64 + uniform(random));
+                let due = offset_ns + period_ns * (*next_index as f64 + uniform(random));
                 *next_index += 1;
                 Some(truncate_to_u64(due))
             }
             Arrivals::Poisson { at_ns, random } => {
-                *at_ns += self.period_ns * exponential(random);
-                Some(truncate_to_u64(self.offset_ns + *at_ns))
+                *at_ns += period_ns * exponential(random);
+                Some(truncate_to_u64(offset_ns + *at_ns))
             }
         }
     }
 
     /// Skips the operations that were due before `now_ns`, for a client that enters its task late.
     pub fn skip_to(&mut self, now_ns: u64) {
-        let since_offset = now_ns as f64 - self.offset_ns;
         match &mut self.arrivals {
             Arrivals::Even { next_index } | Arrivals::Uniform { next_index, .. } => {
-                *next_index =
-                    (*next_index).max(truncate_to_u64((since_offset / self.period_ns).ceil().max(0.0)));
+                *next_index = (*next_index).max(self.times.count_before(now_ns));
             }
-            Arrivals::Poisson { at_ns, .. } => *at_ns = at_ns.max(since_offset),
+            Arrivals::Poisson { at_ns, .. } => *at_ns = at_ns.max(now_ns as f64 - self.times.offset_ns),
             Arrivals::Undetermined => {}
         }
     }
@@ -103,17 +152,16 @@ impl Pacer {
     /// Returns the number of remaining operations that are due before `end_ns`. For random arrivals, this is the
     /// expected number.
     pub fn remaining_before(&self, end_ns: u64) -> u64 {
-        let since_offset = end_ns as f64 - self.offset_ns;
+        let EvenTimes { offset_ns, period_ns } = self.times;
+        let since_offset = end_ns as f64 - offset_ns;
         match &self.arrivals {
             Arrivals::Undetermined => 0,
-            Arrivals::Even { next_index } => {
-                truncate_to_u64((since_offset / self.period_ns).ceil().max(0.0)).saturating_sub(*next_index)
-            }
+            Arrivals::Even { next_index } => self.times.count_before(end_ns).saturating_sub(*next_index),
             Arrivals::Uniform { next_index, .. } => {
-                truncate_to_u64((since_offset / self.period_ns - *next_index as f64).max(0.0).round())
+                truncate_to_u64((since_offset / period_ns - *next_index as f64).max(0.0).round())
             }
             Arrivals::Poisson { at_ns, .. } => {
-                truncate_to_u64(((since_offset - at_ns) / self.period_ns).max(0.0).round())
+                truncate_to_u64(((since_offset - at_ns) / period_ns).max(0.0).round())
             }
         }
     }
@@ -188,6 +236,28 @@ pub mod tests {
         let mut last = Pacer::new(&task(TaskPacing::Deterministic { interval_s: 0.1 }, 2, 10.0), 1, 1);
         assert_eq!(last.next_due_ns(), Some(5_100_000_000));
         assert_eq!(Pacer::client_start_ns(&task(TaskPacing::Unpaced {}, 2, 10.0), 1), 5_000_000_000);
+    }
+
+    #[test]
+    fn no_two_clients_collide_after_a_ramp_up_that_is_no_multiple_of_their_period() {
+        let task = task(TaskPacing::Deterministic { interval_s: 0.1 }, 2, 0.2);
+        let dues = |client| {
+            let mut pacer = Pacer::new(&task, client, 1);
+            (0..4).map(|_| pacer.next_due_ns().unwrap() / 1_000_000).collect::<Vec<_>>()
+        };
+        assert_eq!((dues(0), dues(1)), (vec![0, 200, 400, 600], vec![100, 300, 500, 700]));
+    }
+
+    #[test]
+    fn even_times_are_counted_as_they_are_due() {
+        for interval_s in [0.01, 1.0 / 3.0, 0.1, 1e-9, 0.7e-6, 1.0 / 133.0] {
+            let times = EvenTimes::every(interval_s);
+            assert_eq!(times.count_before(0), 0);
+            for end_ns in [1, 2, 1_000_000, 333_333_333, 1_000_000_000, 3_000_000_000, 77_777_777_777] {
+                let count = times.count_before(end_ns);
+                assert!(times.at(count - 1) < end_ns && times.at(count) >= end_ns, "{interval_s} {end_ns}");
+            }
+        }
     }
 
     #[test]

@@ -1,57 +1,77 @@
-//! The schedule shared by the clients of an open-loop task on one worker.
+//! The schedule shared by all clients of an open-loop task, on all workers.
 //!
 //! A free client takes the operation that is due next, prepares it and sleeps until it is due. Operations are therefore
-//! taken in the order of their due times, by clients in the order in which they become free. Each operation begins when
-//! it is due or when a client is free, whichever is later, as in a queue with several servers. A slow client does not
-//! delay the others, and each sleeping client waits for its own operation, so no client is woken unnecessarily.
+//! taken in the order of their due times, by clients in the order in which they become free, whatever their threads.
+//! Each operation begins when it is due or when a client is free, whichever is later, as in a queue with several
+//! servers. A slow client does not delay the others, and each sleeping client waits for its own operation, so no client
+//! is woken unnecessarily.
+//!
+//! To take an operation of an even schedule is one atomic addition. Random arrivals and ramp-up need a lock, for the
+//! time that it takes to draw the next arrival. The schedule starts with its task, when the first client enters it.
 
-use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use pacenote_plan::TaskBound;
+use pacenote_plan::{Plan, PlannedTask, TaskPacing};
 use pacenote_record::{EndedBy, SampleType};
 
-use crate::schedule::budget::{AdmissionTimes, OperationBudget};
-use crate::schedule::pacer::Pacer;
+use crate::race_state::lock;
+use crate::schedule::budget::{AdmissionTimes, OperationBudget, TaskLimit};
+use crate::schedule::pacer::{EvenTimes, Pacer};
+use crate::task_client_id::TaskClientId;
 
-/// The schedule shared by the clients of an open-loop task on one worker. Only one thread uses it, so access is cheap.
+/// The schedule shared by all clients of an open-loop task.
 #[derive(Debug)]
 pub struct SharedSchedule {
-    state: RefCell<SharedScheduleState>,
+    limit: TaskLimit,
+    arrivals: SharedArrivals,
+    returned: ReturnedOperations,
+    /// Number of clients that have not left.
+    clients_left: AtomicU32,
+    /// The latest instant of all clients before which operations should have begun; see [`SharedSchedule::leave`].
+    cutoff_ns: AtomicU64,
 }
 
 #[derive(Debug)]
-struct SharedScheduleState {
-    /// The schedules of the clients; the schedule of the task is their union.
+enum SharedArrivals {
+    /// Operation n is due n intervals after the task started.
+    Even {
+        times: EvenTimes,
+        /// Number of operations of the task.
+        count: u64,
+        /// Position of the operation that is due next; it may exceed `count`.
+        next_index: AtomicU64,
+    },
+    /// The union of the schedules of all clients.
+    Merged(Mutex<MergedArrivals>),
+}
+
+#[derive(Debug)]
+struct MergedArrivals {
     pacers: Vec<Pacer>,
     budget: OperationBudget,
-    /// Number of operations taken since the last [`SharedSchedule::drain_taken_count`]. An operation that was put
-    /// back and taken again is counted twice, and the recorder subtracts one of the two.
-    taken_count: u64,
-    /// The next operation of each pacer, and operations that were put back. Empty before the task starts and after it
-    /// has ended.
+    /// The next operation of each pacer.
     due_operations: BinaryHeap<Reverse<DueOperation>>,
-    started: bool,
 }
 
-/// The result if a schedule has no more operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScheduleEnd {
-    /// The reason why the task has ended.
-    pub ended_by: EndedBy,
-    /// Number of operations that were due within the task's time but not sent. It is reported to one client only.
-    pub unsent: u64,
-}
-
-/// An operation that no client has taken.
+/// The next operation of a pacer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct DueOperation {
     /// When it is due, in nanoseconds since the task started.
     due_ns: u64,
-    /// Position of the pacer that scheduled it, or `None` for an operation that was put back.
-    pacer_index: Option<u32>,
+    /// Position of the pacer that scheduled it.
+    pacer_index: u32,
+}
+
+/// Operations that were put back. There are hardly ever any, so their number is read before they are locked.
+#[derive(Debug, Default)]
+struct ReturnedOperations {
+    count: AtomicU32,
+    /// The operations by their due times, each with its sample type.
+    operations: Mutex<BinaryHeap<Reverse<(u64, usize)>>>,
 }
 
 /// An operation that a client has taken.
@@ -64,63 +84,67 @@ pub struct AdmittedOperation {
 }
 
 impl SharedSchedule {
-    /// Creates the union of the schedules of the task's clients on this worker.
-    pub fn new(bound: TaskBound, pacers: Vec<Pacer>) -> Self {
-        let budget = OperationBudget::new(bound, pacers.len() as u64);
-        let due_operations = BinaryHeap::with_capacity(pacers.len());
-        Self {
-            state: RefCell::new(SharedScheduleState {
-                pacers,
-                budget,
-                taken_count: 0,
-                due_operations,
-                started: false,
-            }),
-        }
+    /// Creates the schedule of a task of the plan, or returns `None` if its clients do not share one.
+    pub fn of_task(plan: &Plan, task_index: u32) -> Option<Self> {
+        let task = &plan.tasks[task_index as usize];
+        let pacer = |client_number| Pacer::for_client(plan, TaskClientId { task_index, client_number });
+        task.open_loop.then(|| Self::new(task, pacer))
     }
 
-    /// Starts the schedule when the first client enters the task. If the first client comes from another task of the
-    /// step, it enters at `joined_late_ns`, and operations that were due earlier are skipped.
-    pub fn ensure_started(&self, joined_late_ns: Option<u64>) {
-        let state = &mut *self.state.borrow_mut();
-        if std::mem::replace(&mut state.started, true) {
-            return;
-        }
-        for (position, pacer) in (0..).zip(&mut state.pacers) {
-            if let Some(joined_late_ns) = joined_late_ns {
-                pacer.skip_to(joined_late_ns);
+    /// Creates the schedule of a task; `pacer` creates the schedule of a client, from its number.
+    fn new(task: &PlannedTask, pacer: impl Fn(u32) -> Pacer) -> Self {
+        let limit = TaskLimit::new(task.bound, task.clients.into());
+        let arrivals = match task.pacing {
+            TaskPacing::Deterministic { interval_s } if task.ramp_up_s == 0.0 => {
+                let times = EvenTimes::every(interval_s);
+                let within_time = limit.end_ns().map(|end_ns| times.count_before(end_ns));
+                let count = within_time.or(limit.iterations()).unwrap_or(u64::MAX);
+                SharedArrivals::Even { times, count, next_index: AtomicU64::new(0) }
             }
-            let next = pacer.next_due_ns().map(|due_ns| DueOperation { due_ns, pacer_index: Some(position) });
-            state.due_operations.extend(next.map(Reverse));
+            _ => SharedArrivals::Merged(Mutex::new(MergedArrivals::new(
+                (0..task.clients).map(pacer).collect(),
+                OperationBudget::new(limit),
+            ))),
+        };
+        Self {
+            limit,
+            arrivals,
+            returned: ReturnedOperations::default(),
+            clients_left: AtomicU32::new(task.clients),
+            cutoff_ns: AtomicU64::new(0),
         }
-    }
-
-    /// Returns the number of operations taken by all clients since the last call.
-    pub fn drain_taken_count(&self) -> u64 {
-        std::mem::take(&mut self.state.borrow_mut().taken_count)
     }
 
     /// Returns when the task's time ends, in nanoseconds since the task started, or `None` if it is not limited by
     /// time.
     pub fn end_ns(&self) -> Option<u64> {
-        self.state.borrow().budget.end_ns()
+        self.limit.end_ns()
     }
 
-    /// Returns the due time of the next operation, in nanoseconds since the task started.
+    /// Returns the due time of the next operation, in nanoseconds since the task started, or `None` if there is none.
     pub fn peek_due_ns(&self) -> Option<u64> {
-        self.state.borrow().due_operations.peek().map(|Reverse(next)| next.due_ns)
+        self.returned.peek_due_ns().or_else(|| match &self.arrivals {
+            SharedArrivals::Even { times, count, next_index } => {
+                let index = next_index.load(Ordering::Relaxed);
+                (index < *count).then(|| times.at(index))
+            }
+            SharedArrivals::Merged(merged) => lock(merged).peek_due_ns(),
+        })
     }
 
-    /// Returns the reason why no operation can be taken at `now_ns` or later. Returns `None` while the task continues.
+    /// Returns the reason why no operation can be taken at `now_ns` or later. Returns `None` while the task continues;
+    /// even then, another client may take the last operation.
     pub fn end_reason(&self, now_ns: u64) -> Option<EndedBy> {
-        self.state.borrow().budget.end_reason(now_ns)
-    }
-
-    /// Ends the schedule for the reason that [`SharedSchedule::end_reason`] has returned. The first call returns the
-    /// number of unsent operations, which the caller must record.
-    #[must_use]
-    pub fn finish(&self, ended_by: EndedBy) -> ScheduleEnd {
-        self.state.borrow_mut().end(ended_by)
+        if let Some(end_ns) = self.limit.end_ns()
+            && now_ns >= end_ns
+        {
+            return Some(EndedBy::Time);
+        }
+        let is_exhausted = match &self.arrivals {
+            SharedArrivals::Even { count, next_index, .. } => next_index.load(Ordering::Relaxed) >= *count,
+            SharedArrivals::Merged(merged) => lock(merged).budget.remaining_count() == Some(0),
+        };
+        (is_exhausted && self.returned.is_empty()).then(|| self.exhausted())
     }
 
     /// Takes the operation that is due next.
@@ -128,58 +152,131 @@ impl SharedSchedule {
     /// # Errors
     ///
     /// The reason why the schedule has ended.
-    pub fn take(&self, now_ns: u64) -> Result<AdmittedOperation, ScheduleEnd> {
-        let state = &mut *self.state.borrow_mut();
-        let Some(mut next) = state.due_operations.peek_mut() else {
-            // Another client has already ended the schedule.
-            return Err(ScheduleEnd {
-                ended_by: state.budget.end_reason(u64::MAX).unwrap_or(EndedBy::Time),
-                unsent: 0,
-            });
-        };
-        let Reverse(DueOperation { due_ns, pacer_index }) = *next;
-        match state.budget.admit(AdmissionTimes { due_ns, now_ns }) {
-            Ok(sample_type) => {
-                state.taken_count += 1;
-                let following =
-                    pacer_index.and_then(|position| state.pacers[position as usize].next_due_ns());
-                match following {
-                    Some(due_ns) => *next = Reverse(DueOperation { due_ns, pacer_index }),
-                    None => drop(PeekMut::pop(next)),
+    pub fn take(&self, now_ns: u64) -> Result<AdmittedOperation, EndedBy> {
+        if self.limit.end_ns().is_some_and(|end_ns| now_ns >= end_ns) {
+            return Err(EndedBy::Time);
+        }
+        // Operations that were put back had been taken before all others, so they are due first.
+        if let Some(returned) = self.returned.take() {
+            return Ok(returned);
+        }
+        match &self.arrivals {
+            SharedArrivals::Even { times, count, next_index } => {
+                let index = next_index.fetch_add(1, Ordering::Relaxed);
+                if index >= *count {
+                    return Err(self.exhausted());
                 }
-                Ok(AdmittedOperation { due_ns, sample_type })
+                let due_ns = times.at(index);
+                Ok(AdmittedOperation { due_ns, sample_type: self.limit.sample_type(index, due_ns) })
             }
-            Err(ended_by) => {
-                drop(next);
-                Err(state.end(ended_by))
-            }
+            SharedArrivals::Merged(merged) => lock(merged).take(now_ns),
         }
     }
 
     /// Puts back an operation that a client has taken but cannot execute, so that the next free client takes it.
-    pub fn put_back(&self, due_ns: u64) {
-        let mut state = self.state.borrow_mut();
-        state.budget.unadmit();
-        state.due_operations.push(Reverse(DueOperation { due_ns, pacer_index: None }));
+    pub fn put_back(&self, operation: AdmittedOperation) {
+        self.returned.push(operation);
+    }
+
+    /// Ends the schedule for one of its clients, which takes no more operations. Operations that are due before
+    /// `cutoff_ns`, in nanoseconds since the task started, should have begun by then; the latest cutoff of all clients
+    /// decides. Returns the number of these operations that no client has taken to the client that leaves last, and 0
+    /// to all others: each is counted once, and an operation that is put back late is counted as well.
+    #[must_use]
+    pub fn leave(&self, cutoff_ns: u64) -> u64 {
+        self.cutoff_ns.fetch_max(cutoff_ns, Ordering::Relaxed);
+        // What all other clients have taken and put back happened before the last one reads it.
+        if self.clients_left.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return 0;
+        }
+        let cutoff_ns = self.cutoff_ns.load(Ordering::Relaxed);
+        let not_taken = match &self.arrivals {
+            SharedArrivals::Even { times, count, next_index } => {
+                times.count_before(cutoff_ns).min(*count).saturating_sub(next_index.load(Ordering::Relaxed))
+            }
+            SharedArrivals::Merged(merged) => lock(merged).remaining_before(cutoff_ns),
+        };
+        not_taken.saturating_add(self.returned.count_before(cutoff_ns))
+    }
+
+    /// Returns the reason why a schedule without further operations has ended.
+    fn exhausted(&self) -> EndedBy {
+        if self.limit.iterations().is_some() { EndedBy::Iterations } else { EndedBy::Time }
     }
 }
 
-impl SharedScheduleState {
-    /// Removes all operations and counts those that were not sent.
-    fn end(&mut self, ended_by: EndedBy) -> ScheduleEnd {
-        let end_ns = self.budget.end_ns().unwrap_or(0);
-        let not_sent = self.due_operations.drain().filter(|Reverse(operation)| operation.due_ns < end_ns);
-        let after = |pacer_index: Option<u32>| {
-            pacer_index.map_or(0, |position| self.pacers[position as usize].remaining_before(end_ns))
+impl MergedArrivals {
+    fn new(mut pacers: Vec<Pacer>, budget: OperationBudget) -> Self {
+        let first = |(pacer_index, pacer): (u32, &mut Pacer)| {
+            pacer.next_due_ns().map(|due_ns| Reverse(DueOperation { due_ns, pacer_index }))
         };
-        let unsent = not_sent.map(|Reverse(operation)| 1 + after(operation.pacer_index)).sum();
-        ScheduleEnd { ended_by, unsent }
+        let due_operations = (0..).zip(&mut pacers).filter_map(first).collect();
+        Self { pacers, budget, due_operations }
+    }
+
+    fn peek_due_ns(&self) -> Option<u64> {
+        self.due_operations.peek().map(|Reverse(next)| next.due_ns)
+    }
+
+    fn take(&mut self, now_ns: u64) -> Result<AdmittedOperation, EndedBy> {
+        let Some(mut next) = self.due_operations.peek_mut() else { return Err(EndedBy::Time) };
+        let Reverse(DueOperation { due_ns, pacer_index }) = *next;
+        let sample_type = self.budget.admit(AdmissionTimes { due_ns, now_ns })?;
+        match self.pacers[pacer_index as usize].next_due_ns() {
+            Some(due_ns) => *next = Reverse(DueOperation { due_ns, pacer_index }),
+            None => drop(PeekMut::pop(next)),
+        }
+        Ok(AdmittedOperation { due_ns, sample_type })
+    }
+
+    /// Returns the number of operations that are due before `cutoff_ns` and were not taken. For random arrivals, the
+    /// operations after the next one of each client are estimated.
+    fn remaining_before(&self, cutoff_ns: u64) -> u64 {
+        let due = self.due_operations.iter().filter(|Reverse(next)| next.due_ns < cutoff_ns);
+        let of_pacer = |Reverse(next): &Reverse<DueOperation>| {
+            self.pacers[next.pacer_index as usize].remaining_before(cutoff_ns).saturating_add(1)
+        };
+        let remaining = due.map(of_pacer).fold(0, u64::saturating_add);
+        remaining.min(self.budget.remaining_count().unwrap_or(u64::MAX))
+    }
+}
+
+impl ReturnedOperations {
+    fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
+    fn push(&self, AdmittedOperation { due_ns, sample_type }: AdmittedOperation) {
+        lock(&self.operations).push(Reverse((due_ns, sample_type.index())));
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    fn take(&self) -> Option<AdmittedOperation> {
+        if self.is_empty() {
+            return None;
+        }
+        let Reverse((due_ns, index)) = lock(&self.operations).pop()?;
+        self.count.fetch_sub(1, Ordering::Release);
+        Some(AdmittedOperation { due_ns, sample_type: SampleType::ALL[index] })
+    }
+
+    fn peek_due_ns(&self) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        lock(&self.operations).peek().map(|Reverse((due_ns, _))| *due_ns)
+    }
+
+    fn count_before(&self, cutoff_ns: u64) -> u64 {
+        lock(&self.operations).iter().filter(|Reverse((due_ns, _))| *due_ns < cutoff_ns).count() as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pacenote_plan::TaskPacing;
+    use std::thread;
+
+    use pacenote_plan::TaskBound;
 
     use super::*;
     use crate::schedule::pacer::tests::task;
@@ -187,94 +284,155 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn shared(pacing: TaskPacing, clients: u32, ramp_up_s: f64, bound: TaskBound) -> SharedSchedule {
-        let task = task(pacing, clients, ramp_up_s);
-        SharedSchedule::new(bound, (0..clients).map(|client| Pacer::new(&task, client, 1)).collect())
+        let task = PlannedTask { bound, ..task(pacing, clients, ramp_up_s) };
+        SharedSchedule::new(&task, |client_number| Pacer::new(&task, client_number, 1))
     }
 
     fn even(clients: u32, ramp_up_s: f64, bound: TaskBound) -> SharedSchedule {
         shared(TaskPacing::Deterministic { interval_s: 0.01 }, clients, ramp_up_s, bound)
     }
 
+    fn one_second() -> TaskBound {
+        TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) }
+    }
+
     fn taken(shared: &SharedSchedule) -> Vec<AdmittedOperation> {
         std::iter::from_fn(|| shared.take(0).ok()).collect()
     }
 
+    fn measured(due_ns: u64) -> AdmittedOperation {
+        AdmittedOperation { due_ns, sample_type: SampleType::Measured }
+    }
+
+    fn warmup(due_ns: u64) -> AdmittedOperation {
+        AdmittedOperation { due_ns, sample_type: SampleType::Warmup }
+    }
+
     #[test]
-    fn the_union_of_all_schedules_is_taken_in_order_with_warm_up_first() {
+    fn operations_are_taken_in_order_with_warm_up_first() {
         let shared = even(4, 0.0, TaskBound::Iterations { warmup: 2, measured: 3 });
-        shared.ensure_started(None);
-        shared.ensure_started(Some(1000 * MS));
         let all = taken(&shared);
+        let expected: Vec<_> = (0..20)
+            .map(|number| if number < 8 { warmup(number * 10 * MS) } else { measured(number * 10 * MS) })
+            .collect();
+        assert_eq!(all, expected);
         assert_eq!(
-            all.iter().map(|one| one.due_ns).collect::<Vec<_>>(),
-            (0..20).map(|n| n * 10 * MS).collect::<Vec<_>>()
+            (shared.take(0), shared.end_reason(0)),
+            (Err(EndedBy::Iterations), Some(EndedBy::Iterations))
         );
-        let warmup = |one: &&AdmittedOperation| one.sample_type == SampleType::Warmup;
-        assert_eq!((all.iter().take_while(warmup).count(), all.iter().filter(warmup).count()), (8, 8));
-        assert_eq!(shared.take(0), Err(ScheduleEnd { ended_by: EndedBy::Iterations, unsent: 0 }));
+        assert_eq!(shared.peek_due_ns(), None);
     }
 
     #[test]
     fn random_schedules_are_merged_in_order() {
         for pacing in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
             let shared = shared(pacing, 5, 0.0, TaskBound::Iterations { warmup: 0, measured: 200 });
-            shared.ensure_started(None);
+            assert_eq!(shared.end_reason(0), None);
+            let first = shared.peek_due_ns();
             let all: Vec<u64> = taken(&shared).into_iter().map(|one| one.due_ns).collect();
-            assert_eq!(all.len(), 1000);
+            assert_eq!((all.len(), all.first().copied()), (1000, first));
             assert!(all.is_sorted());
+            assert_eq!(shared.end_reason(0), Some(EndedBy::Iterations));
+        }
+    }
+
+    /// Several threads take all operations: none is taken twice, none is lost, and each thread takes them in order.
+    #[test]
+    fn threads_take_every_operation_once() {
+        for (pacing, ramp_up_s) in [
+            (TaskPacing::Deterministic { interval_s: 0.001 }, 0.0),
+            (TaskPacing::Deterministic { interval_s: 0.001 }, 0.5),
+            (TaskPacing::Poisson { interval_s: 0.001 }, 0.0),
+        ] {
+            let bound = TaskBound::Iterations { warmup: 0, measured: 5000 };
+            let shared = &shared(pacing, 8, ramp_up_s, bound);
+            let alone = taken(&self::shared(pacing, 8, ramp_up_s, bound));
+            let mut all: Vec<AdmittedOperation> = thread::scope(|scope| {
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| taken(shared))).collect();
+                threads
+                    .into_iter()
+                    .flat_map(|thread| {
+                        let taken = thread.join().unwrap();
+                        assert!(taken.is_sorted_by_key(|operation| operation.due_ns));
+                        taken
+                    })
+                    .collect()
+            });
+            all.sort_by_key(|operation| operation.due_ns);
+            assert_eq!((all.len(), all), (40_000, alone));
         }
     }
 
     #[test]
-    fn unsent_operations_are_reported_once() {
-        let time = TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) };
-        let shared = even(3, 0.0, time);
-        shared.ensure_started(None);
-        for number in 0..10 {
-            assert_eq!(
-                shared.take(0),
-                Ok(AdmittedOperation { due_ns: number * 10 * MS, sample_type: SampleType::Measured })
-            );
+    fn unsent_operations_are_counted_for_the_last_client_only() {
+        for ramp_up_s in [0.0, 1e-9] {
+            let shared = even(3, ramp_up_s, one_second());
+            for number in 0..10 {
+                assert_eq!(shared.take(0), Ok(measured(number * 10 * MS)));
+            }
+            assert_eq!((shared.end_reason(999 * MS), shared.take(1000 * MS)), (None, Err(EndedBy::Time)));
+            assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time));
+            assert_eq!((shared.leave(1000 * MS), shared.leave(0), shared.leave(500 * MS)), (0, 0, 90));
+            let whole = even(1, ramp_up_s, one_second());
+            assert_eq!((taken(&whole).len(), whole.take(0)), (100, Err(EndedBy::Time)));
+            assert_eq!(whole.leave(1000 * MS), 0);
         }
-        assert_eq!(shared.end_reason(999 * MS), None);
-        assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time));
-        assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time), "a query changes nothing");
-        assert_eq!(shared.finish(EndedBy::Time), ScheduleEnd { ended_by: EndedBy::Time, unsent: 90 });
-        assert_eq!(shared.finish(EndedBy::Time), ScheduleEnd { ended_by: EndedBy::Time, unsent: 0 });
-        assert_eq!(shared.take(1000 * MS), Err(ScheduleEnd { ended_by: EndedBy::Time, unsent: 0 }));
-        let whole = even(3, 0.0, time);
-        whole.ensure_started(None);
-        assert_eq!(
-            (taken(&whole).len(), whole.take(0)),
-            (100, Err(ScheduleEnd { ended_by: EndedBy::Time, unsent: 0 }))
-        );
+    }
+
+    #[test]
+    fn a_task_whose_sources_have_ended_leaves_nothing_unsent() {
+        for ramp_up_s in [0.0, 1e-9] {
+            let shared = even(2, ramp_up_s, one_second());
+            assert_eq!(shared.take(0), Ok(measured(0)));
+            assert_eq!((shared.leave(0), shared.leave(0)), (0, 0));
+        }
+    }
+
+    #[test]
+    fn the_rest_of_the_iterations_is_unsent_as_far_as_it_was_due() {
+        for ramp_up_s in [0.0, 1e-9] {
+            let iterations = || even(2, ramp_up_s, TaskBound::Iterations { warmup: 0, measured: 10 });
+            for (cutoff, unsent) in [(55 * MS, 4), (60 * MS, 4), (61 * MS, 5), (3_600_000 * MS, 18)] {
+                let shared = iterations();
+                assert_eq!((shared.take(0), shared.take(0)), (Ok(measured(0)), Ok(measured(10 * MS))));
+                assert_eq!((shared.leave(cutoff), shared.leave(0)), (0, unsent), "{cutoff}");
+            }
+        }
     }
 
     #[test]
     fn an_operation_that_was_put_back_is_taken_next() {
-        let shared = even(2, 0.0, TaskBound::Iterations { warmup: 1, measured: 2 });
-        shared.ensure_started(None);
-        assert_eq!(shared.take(0), Ok(AdmittedOperation { due_ns: 0, sample_type: SampleType::Warmup }));
-        assert_eq!(
-            shared.take(0),
-            Ok(AdmittedOperation { due_ns: 10 * MS, sample_type: SampleType::Warmup })
-        );
-        shared.put_back(0);
-        assert_eq!(shared.take(0), Ok(AdmittedOperation { due_ns: 0, sample_type: SampleType::Warmup }));
-        let rest: Vec<u64> = taken(&shared).into_iter().map(|one| one.due_ns).collect();
-        assert_eq!(rest, [20 * MS, 30 * MS, 40 * MS, 50 * MS]);
-        let timed = even(1, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(0.02) });
-        timed.ensure_started(None);
-        assert_eq!(timed.take(0), Ok(AdmittedOperation { due_ns: 0, sample_type: SampleType::Measured }));
-        timed.put_back(0);
-        assert_eq!(timed.finish(EndedBy::Time), ScheduleEnd { ended_by: EndedBy::Time, unsent: 2 });
+        for ramp_up_s in [0.0, 1e-9] {
+            let shared = even(2, ramp_up_s, TaskBound::Iterations { warmup: 1, measured: 2 });
+            assert_eq!((shared.take(0), shared.take(0)), (Ok(warmup(0)), Ok(warmup(10 * MS))));
+            shared.put_back(warmup(10 * MS));
+            shared.put_back(warmup(0));
+            assert_eq!(shared.peek_due_ns(), Some(0));
+            assert_eq!((shared.take(0), shared.take(0)), (Ok(warmup(0)), Ok(warmup(10 * MS))));
+            let rest: Vec<u64> = taken(&shared).into_iter().map(|one| one.due_ns).collect();
+            assert_eq!(rest, [20 * MS, 30 * MS, 40 * MS, 50 * MS]);
+        }
+    }
+
+    /// The other clients have left when the last one puts its operation back, so that no client can take it.
+    #[test]
+    fn an_operation_that_is_put_back_after_the_schedule_has_ended_is_unsent() {
+        let limits = [one_second(), TaskBound::Iterations { warmup: 0, measured: 50 }];
+        for (bound, cutoff_ns) in limits.into_iter().zip([1000 * MS, u64::MAX]) {
+            let shared = even(2, 0.0, bound);
+            let last = *taken(&shared).last().unwrap();
+            assert!(shared.end_reason(0).is_some());
+            assert_eq!(shared.leave(cutoff_ns), 0);
+            shared.put_back(last);
+            assert_eq!(shared.end_reason(0), None, "another client may still take it");
+            assert_eq!(shared.leave(0), 1);
+        }
     }
 
     #[test]
     fn ramp_up_adds_the_rate_of_one_client_after_another() {
         // 100/s by 4 clients, one of which starts every second.
         let shared = even(4, 4.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(6.0) });
-        shared.ensure_started(None);
         let all = taken(&shared);
         let within = |second: u64| {
             all.iter()
@@ -285,11 +443,14 @@ mod tests {
         assert!(all.windows(2).all(|pair| pair[1].due_ns - pair[0].due_ns >= 10 * MS), "a burst");
     }
 
+    /// With a ramp-up of 0.3 s, the second of three clients starts after 0.1 s, which is no multiple of its period.
     #[test]
-    fn a_task_that_all_clients_enter_late_does_not_catch_up() {
-        let shared = even(2, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) });
-        shared.ensure_started(Some(503 * MS));
-        assert_eq!(shared.peek_due_ns(), Some(510 * MS));
-        assert_eq!(taken(&shared).len(), 49);
+    fn after_any_ramp_up_the_schedule_is_even() {
+        for ramp_up_s in [0.2, 0.3, 0.77, 1.0] {
+            let shared = even(3, ramp_up_s, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(3.0) });
+            let dues: Vec<u64> = taken(&shared).into_iter().map(|one| one.due_ns).collect();
+            let after: Vec<u64> = dues.into_iter().filter(|due| *due >= 1100 * MS).collect();
+            assert_eq!(after, (110..300).map(|number| number * 10 * MS).collect::<Vec<_>>(), "{ramp_up_s}");
+        }
     }
 }

@@ -6,8 +6,8 @@ use pacenote_record::{ClientEnd, Recorder};
 
 use crate::cancel::Cancellation;
 use crate::python::ClientHandle;
+use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
-use crate::schedule::step_schedules::Schedule;
 use crate::task_client_id::TaskClientId;
 use crate::worker::client_loop::{ClientLoop, Entry, RunningClient};
 use crate::worker::operations::ClientOperations;
@@ -42,6 +42,9 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         current_task.set(id.task_index);
         let Some((task_state, task)) = cancellation.step.task(id.task_index) else { continue };
         let ended_by = if let Some(reason) = stop_reason {
+            if let Schedule::Shared { .. } = schedule {
+                let _ = schedule.end(ScheduleEnd { cutoff_ns: 0, not_begun_due_ns: None });
+            }
             reason
         } else {
             let origin = task_state.origin_or_begin(clock.now());
@@ -57,7 +60,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         recorder.borrow_mut().end_client(ClientEnd {
             task_index: id.task_index,
             ended_by,
-            admitted_since_previous_end: schedule.drain_admitted_count(),
+            admitted: schedule.admitted_count(),
             task_began_ns: cancellation.race_state.race_time_ns(task_state.origin_or_begin(clock.now())),
         });
     }

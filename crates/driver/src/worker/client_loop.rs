@@ -13,10 +13,10 @@ use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
 use crate::response::outcome::WorkOutcome;
 use crate::schedule::budget::{AdmissionTimes, OperationBudget};
+use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
-use crate::schedule::shared_schedule::{AdmittedOperation, ScheduleEnd, SharedSchedule};
-use crate::schedule::step_schedules::Schedule;
+use crate::schedule::shared_schedule::{AdmittedOperation, SharedSchedule};
 use crate::step_state::TaskState;
 use crate::task_client_id::TaskClientId;
 use crate::units::{nanos, nanos_since};
@@ -67,43 +67,57 @@ pub struct ClientLoop<'a, C, O> {
 }
 
 impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
-    /// Executes operations until the client ends. Returns the reason why it has ended.
+    /// Executes operations until the client ends, and counts those that should have begun, but did not. Returns the
+    /// reason why the client has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
+        let LoopEnd { ended_by, not_begun_due_ns } = self.run_operations(schedule, entry).await;
+        let end_ns = schedule.end_ns();
+        let cutoff_ns = match ended_by {
+            EndedBy::Iterations => u64::MAX,
+            EndedBy::Time => end_ns.unwrap_or(0),
+            EndedBy::Source | EndedBy::CompletedBy | EndedBy::Stopped | EndedBy::Aborted => 0,
+        };
+        let unsent = schedule.end(ScheduleEnd { cutoff_ns, not_begun_due_ns });
+        self.recorder.borrow_mut().leave_unsent(self.client.id.task_index, unsent);
+        ended_by
+    }
+
+    async fn run_operations(&mut self, schedule: &mut Schedule, entry: Entry) -> LoopEnd {
         // A client that joins late does not catch up on the schedule it missed.
         let joined_late_ns = entry.joins_late.then(|| self.task_time_ns(self.clock.now()));
-        match (&mut *schedule, joined_late_ns) {
-            (Schedule::PerClient { pacer, .. }, Some(joined_late_ns)) => pacer.skip_to(joined_late_ns),
-            (Schedule::PerClient { .. }, None) => {}
-            (Schedule::Shared(shared), _) => shared.ensure_started(joined_late_ns),
+        if let (Schedule::PerClient { pacer, .. }, Some(joined_late_ns)) = (&mut *schedule, joined_late_ns) {
+            pacer.skip_to(joined_late_ns);
         }
         let mut free_since_ns = entry.start_ns.max(joined_late_ns.unwrap_or(0));
         if !self.wait_until(entry.start_ns).await {
-            return self.stop_reason();
+            return self.stop_reason().into();
         }
         loop {
             if let Some(reason) = self.cancellation.stop_reason() {
-                return reason;
+                return reason.into();
             }
             let next = match schedule {
                 Schedule::PerClient { pacer, budget } => self.next_of_own_schedule(pacer, budget).await,
-                Schedule::Shared(shared) => self.next_of_shared_schedule(shared).await,
+                Schedule::Shared { shared, taken_count } => {
+                    self.next_of_shared_schedule(shared, taken_count).await
+                }
             };
             let NextOperation { due_ns, preparing_since, sample_type } = match next {
                 Ok(next) => next,
-                Err(ended_by) => return ended_by,
+                Err(end) => return end,
             };
             self.operations.compress().await;
             if let Some(due_ns) = due_ns
                 && !self.wait_until(due_ns).await
             {
-                self.recorder.borrow_mut().withdraw_admitted(self.client.id.task_index);
-                return self.stop_reason();
+                schedule.withdraw();
+                return LoopEnd { ended_by: self.stop_reason(), not_begun_due_ns: Some(due_ns) };
             }
             self.recorder.borrow_mut().begin_operation(self.client.id.task_index);
             self.clock.mark_active();
             let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
-                return self.end_without_outcome(schedule, due_ns);
+                return self.end_without_outcome(schedule, due_ns, sample_type).into();
             };
             self.clock.mark_active();
             let processing_end = self.operations.processing_end();
@@ -118,7 +132,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             self.apply_failure_policy(&outcome.result, unreachable.as_deref());
             self.record(sample_type, &times, outcome);
             if was_last {
-                return EndedBy::Source;
+                return EndedBy::Source.into();
             }
             if unreachable.is_some() && due_ns.is_none() {
                 self.cancellation.run_until_cancelled(self.clock.sleep_coarse(DELAY_AFTER_UNREACHABLE)).await;
@@ -131,46 +145,43 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         &mut self,
         pacer: &mut Pacer,
         budget: &mut OperationBudget,
-    ) -> Result<NextOperation, EndedBy> {
+    ) -> Result<NextOperation, LoopEnd> {
         let scheduler = self.client.handle.filter(|handle| handle.channel().has_scheduler());
         let due_ns = match scheduler {
             None => pacer.next_due_ns(),
             Some(handle) => match self.request_due_time(handle, budget).await? {
                 Some(due_ns) => Some(due_ns),
-                None => return Err(self.end_for_source()),
+                None => return Err(self.end_for_source().into()),
             },
         };
+        let not_begun = |ended_by| LoopEnd { ended_by, not_begun_due_ns: due_ns };
         let (preparing_since, sample_type) = loop {
             let preparing_since = self.clock.now();
             let now_ns = self.task_time_ns(preparing_since);
             match budget.admit(AdmissionTimes { due_ns: due_ns.unwrap_or(now_ns), now_ns }) {
                 Ok(sample_type) if !self.operations.is_starved() => break (preparing_since, sample_type),
                 Ok(_) => budget.unadmit(),
-                Err(ended_by) => {
-                    let end_ns = budget.end_ns().unwrap_or(0);
-                    if due_ns.is_some_and(|due_ns| due_ns < end_ns) {
-                        self.recorder
-                            .borrow_mut()
-                            .leave_unsent(self.client.id.task_index, 1 + pacer.remaining_before(end_ns));
-                    }
-                    return Err(ended_by);
-                }
+                Err(ended_by) => return Err(not_begun(ended_by)),
             }
             let supplied = self.wait_for_supply(budget.end_ns()).await;
             self.record_underrun_since(self.instant_at(due_ns.unwrap_or(0)).max(preparing_since));
-            supplied?;
+            supplied.map_err(not_begun)?;
         };
         if self.operations.prepare_next() {
             Ok(NextOperation { due_ns, preparing_since, sample_type })
         } else {
             budget.unadmit();
-            Err(self.end_for_source())
+            Err(self.end_for_source().into())
         }
     }
 
     /// Prepares the next operation of the source, then takes the next due time from the shared schedule. The order
     /// matters: a client whose source is exhausted must not take a due time away from the other clients.
-    async fn next_of_shared_schedule(&mut self, shared: &SharedSchedule) -> Result<NextOperation, EndedBy> {
+    async fn next_of_shared_schedule(
+        &mut self,
+        shared: &SharedSchedule,
+        taken_count: &mut u64,
+    ) -> Result<NextOperation, LoopEnd> {
         let preparing_since = self.clock.now();
         let mut now_ns = self.task_time_ns(preparing_since);
         if self.operations.is_starved() && shared.end_reason(now_ns).is_none() {
@@ -182,20 +193,14 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             now_ns = self.task_time_ns(self.clock.now());
         }
         if let Some(ended_by) = shared.end_reason(now_ns) {
-            return Err(self.end_for_schedule(shared.finish(ended_by)));
+            return Err(ended_by.into());
         }
         if !self.operations.prepare_next() {
-            return Err(self.end_for_source());
+            return Err(self.end_for_source().into());
         }
-        let AdmittedOperation { due_ns, sample_type } =
-            shared.take(now_ns).map_err(|exhausted| self.end_for_schedule(exhausted))?;
+        let AdmittedOperation { due_ns, sample_type } = shared.take(now_ns)?;
+        *taken_count += 1;
         Ok(NextOperation { due_ns: Some(due_ns), preparing_since, sample_type })
-    }
-
-    /// Ends the client because the shared schedule has no more operations.
-    fn end_for_schedule(&self, end: ScheduleEnd) -> EndedBy {
-        self.recorder.borrow_mut().leave_unsent(self.client.id.task_index, end.unsent);
-        end.ended_by
     }
 
     /// Requests the next due time from a scheduler in Python. Returns `None` if the scheduler has no more operations.
@@ -267,14 +272,20 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 
     /// Ends the client because an operation was not executed: the race or the step has ended, or its Python runner had
     /// no more operations.
-    fn end_without_outcome(&self, schedule: &Schedule, due_ns: Option<u64>) -> EndedBy {
+    fn end_without_outcome(
+        &self,
+        schedule: &mut Schedule,
+        due_ns: Option<u64>,
+        sample_type: SampleType,
+    ) -> EndedBy {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
             return self.stop_reason();
         }
         self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index);
-        if let (Schedule::Shared(shared), Some(due_ns)) = (schedule, due_ns) {
-            shared.put_back(due_ns);
+        schedule.withdraw();
+        if let (Schedule::Shared { shared, .. }, Some(due_ns)) = (schedule, due_ns) {
+            shared.put_back(AdmittedOperation { due_ns, sample_type });
         }
         self.end_for_source()
     }
@@ -429,6 +440,19 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
         cancellation.race_state.abort(format!("the system refused a timer: {error}"));
     }
     matches!(slept, Some(Ok(())))
+}
+
+/// Why the loop of a client has ended.
+struct LoopEnd {
+    ended_by: EndedBy,
+    /// When an operation was due that the client had reached, but that did not begin.
+    not_begun_due_ns: Option<u64>,
+}
+
+impl From<EndedBy> for LoopEnd {
+    fn from(ended_by: EndedBy) -> Self {
+        Self { ended_by, not_begun_due_ns: None }
+    }
 }
 
 /// An operation that is about to begin.

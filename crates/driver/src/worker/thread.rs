@@ -19,8 +19,8 @@ use crate::operation::data_files::DataFiles;
 use crate::plan_to_record::measured_window;
 use crate::python::PythonBridge;
 use crate::race_state::{RaceState, StopLevel};
+use crate::schedule::client_schedule::Schedule;
 use crate::schedule::pacer::Pacer;
-use crate::schedule::step_schedules::StepSchedules;
 use crate::schedule::timer::{SpinWait, Timer};
 use crate::step_state::{StepState, TaskState, WorkerShare};
 use crate::task_client_id::TaskClientId;
@@ -88,7 +88,7 @@ struct StepResources<'a> {
     files: &'a DataFiles,
     recorder: &'a RefCell<Recorder>,
     spin_wait: &'a Rc<SpinWait>,
-    schedules: StepSchedules<'a>,
+    step: &'a StepState,
 }
 
 /// The state of one client during a step.
@@ -133,13 +133,9 @@ impl Worker {
             let plan = &self.context.plan;
             let recorder = RefCell::new(Recorder::new(self.context.record_sender.clone()));
             let spin_wait = Rc::new(SpinWait::new(Duration::from_micros(plan.driver.spin_us.into())));
-            let resources = StepResources {
-                files: &files,
-                recorder: &recorder,
-                spin_wait: &spin_wait,
-                schedules: StepSchedules::new(plan, client_ids(&step, self.share)),
-            };
-            let (clients, prepared) = match self.prepare(&step, &resources, &mut pools).await {
+            let resources =
+                StepResources { files: &files, recorder: &recorder, spin_wait: &spin_wait, step: &step };
+            let (clients, prepared) = match self.prepare(&resources, &mut pools).await {
                 Ok(clients) => (clients, Ok(())),
                 Err(error) => (Vec::new(), Err(error)),
             };
@@ -160,12 +156,11 @@ impl Worker {
 
     async fn prepare(
         &self,
-        step: &Arc<StepState>,
         resources: &StepResources<'_>,
         pools: &mut ClientPools,
     ) -> Result<Vec<ClientState>, DriveError> {
         let mut clients = Vec::new();
-        for allocation in step.clients_of(self.share) {
+        for allocation in resources.step.clients_of(self.share) {
             let race_client = allocation.race_client;
             let pool = pools.remove(&race_client).unwrap_or_else(|| Rc::new(self.new_pool(race_client)));
             let timer = Timer::new(Rc::clone(resources.spin_wait));
@@ -193,13 +188,9 @@ impl Worker {
             let source = OperationSource::new(plan, task, id.client_number, context)?;
             let operations = ConnectedSource { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client_number);
-            Ok(AssignedTask {
-                id,
-                start_ns,
-                schedule: resources.schedules.schedule_of(id),
-                operations,
-                handle,
-            })
+            let shared = resources.step.task(id.task_index).and_then(|(state, _)| state.shared_schedule());
+            let schedule = Schedule::new(plan, id, shared);
+            Ok(AssignedTask { id, start_ns, schedule, operations, handle })
         };
         allocation.allocations.iter().copied().map(assigned_task).collect()
     }
@@ -385,11 +376,6 @@ pub fn add_client(
     let paced = !matches!(task.pacing, TaskPacing::Unpaced {});
     let measured_window = measured_window(task.bound);
     recorder.borrow_mut().add_client(RecordingSettings { task_index: id.task_index, paced, measured_window })
-}
-
-/// Returns the ids of the clients that a worker runs in all tasks of a step.
-fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = TaskClientId> {
-    step.clients_of(share).flat_map(|client| &client.allocations).copied().map(task_client_id)
 }
 
 /// Returns the client id of an allocation.

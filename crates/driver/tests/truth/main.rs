@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `stalls.rs` | an engine that stalls: latency, lateness, service time |
 //! | `rates.rs` | throughput and schedules |
+//! | `threads.rs` | one open-loop schedule for all driver threads |
 //! | `failures.rs` | what counts as a failure, and that failures do not improve figures |
 //! | `wire.rs` | every request is recorded, with its bytes |
 //! | `accounts.rs` | no operation is lost when connections break or races end |
@@ -27,6 +28,7 @@ mod accounts;
 mod failures;
 mod rates;
 mod stalls;
+mod threads;
 mod wire;
 
 use serde_json::{Value, json};

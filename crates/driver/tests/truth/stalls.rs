@@ -16,6 +16,7 @@ struct Stall {
     from: i64,
     to: i64,
     open_loop: bool,
+    threads: u32,
 }
 
 impl Stall {
@@ -32,7 +33,9 @@ impl Stall {
         let server = Server::stalling(&[stall], |_, before| Some(response_with_took(before)));
         let mut task = counted("search", clients, rate as f64, self.each);
         task["open_loop"] = self.open_loop.into();
-        let race = run(&plan(server.port, &[task]));
+        let mut plan = plan(server.port, &[task]);
+        plan["driver"]["threads"] = self.threads.into();
+        let race = run(&plan);
         let (result, seen) = (race.task("search"), server.requests());
         let planned = self.each as usize * clients as usize;
         assert_eq!((race.samples.len(), seen.len()), (planned, planned));
@@ -71,19 +74,21 @@ impl Stall {
 /// 100/s and a stall of 2 s: 200 operations are due in it, of which 4 are in flight and 196 are sent late.
 #[test]
 fn a_stall_of_two_seconds_at_100_per_second_delays_200_requests_along_a_straight_line() {
-    Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: false }.prove();
+    Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: false, threads: 2 }.prove();
 }
 
 /// 500/s and a stall of 0.4 s: again, 200 operations are due in it.
 #[test]
 fn a_stall_of_400_ms_at_500_per_second_delays_as_many_requests() {
-    Stall { clients: 10, rate: 500, each: 30, from: 100, to: 500, open_loop: false }.prove();
+    Stall { clients: 10, rate: 500, each: 30, from: 100, to: 500, open_loop: false, threads: 2 }.prove();
 }
 
 /// An open loop with few connections queues in the same way.
 #[test]
 fn in_an_open_loop_with_few_connections_a_stall_delays_requests_along_the_same_line() {
-    Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: true }.prove();
+    for threads in [1, 4, 8] {
+        Stall { clients: 8, rate: 500, each: 40, from: 100, to: 500, open_loop: true, threads }.prove();
+    }
 }
 
 /// 500/s, a stall of 0.2 s, and a connection for each of the 300 operations, so that the 100 due in the stall can be in

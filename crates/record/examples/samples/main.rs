@@ -110,7 +110,7 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let mut collector = Collector::new(folder, vec![info])?;
     let (channel, inbox) = channel();
     let sender = RecordSender::new(channel, RetentionPolicy::All);
-    sender.send(Delivery::Begin { task_index: 0, worker_count: 1, step_began_ns: 0 });
+    sender.send(Delivery::Begin { task_index: 0, worker_count: 1, queue_count: None, step_began_ns: 0 });
     let mut recorder = Recorder::new(sender.clone());
     let measured_window = MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX };
     recorder.add_client(RecordingSettings { task_index: 0, paced: false, measured_window })?;
@@ -133,7 +133,7 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     recorder.end_client(ClientEnd {
         task_index: 0,
         ended_by: EndedBy::Source,
-        admitted_since_previous_end: count / CHUNK * CHUNK,
+        admitted: count / CHUNK * CHUNK,
         task_began_ns: 0,
     });
     while let Ok(delivery) = inbox.try_recv() {

@@ -132,8 +132,9 @@ impl Collector {
         buffers: &BufferPool,
     ) -> Result<Option<FinishedTask>, RecordError> {
         match delivery {
-            Delivery::Begin { task_index, worker_count, step_began_ns } => {
-                let totals = TaskTotals::new(task_index, self.catalog.tasks[task_index as usize].clone())?;
+            Delivery::Begin { task_index, worker_count, queue_count, step_began_ns } => {
+                let info = self.catalog.tasks[task_index as usize].clone();
+                let totals = TaskTotals::new(task_index, info, queue_count)?;
                 let (sub_operations, pending) = (BTreeMap::new(), BTreeMap::new());
                 let running = RunningTask {
                     totals,

@@ -23,6 +23,7 @@ use crate::units::{SECOND_NS, ms, seconds};
 pub struct TaskTotals {
     task_index: u32,
     info: TaskInfo,
+    queue_count: Option<u32>,
     /// The statistics for each sample type, indexed by [`SampleType::index`].
     stats: [OperationStats; 2],
     /// The values of each second since the task began.
@@ -46,28 +47,35 @@ pub struct TaskTotals {
 /// Statistics of one second of a task for its progress, over warm-up and measured operations.
 #[derive(Debug)]
 struct RecentSecond {
-    /// Index of the second, from the start of the task.
-    second_index: u64,
+    /// Index of the second, from the start of the task; `None` before any statistics were added.
+    second_index: Option<u64>,
     stats: OperationStats,
 }
 
 impl RecentSecond {
     fn new() -> Result<Self, RecordError> {
-        Ok(Self { second_index: 0, stats: OperationStats::service_time_only()? })
+        Ok(Self { second_index: None, stats: OperationStats::service_time_only()? })
+    }
+
+    /// Removes the statistics and begins another second.
+    fn restart(&mut self, second_index: u64) {
+        self.second_index = Some(second_index);
+        self.stats.clear();
     }
 }
 
 impl TaskTotals {
-    /// Creates empty totals for a task.
+    /// Creates empty totals for a task whose clients take their operations from `queue_count` queues.
     ///
     /// # Errors
     ///
     /// The errors from [`DurationHistogram::new`].
-    pub fn new(task_index: u32, info: TaskInfo) -> Result<Self, RecordError> {
+    pub fn new(task_index: u32, info: TaskInfo, queue_count: Option<u32>) -> Result<Self, RecordError> {
         let [warmup, measured] = SampleType::ALL.map(|_| OperationStats::for_task(info.paced));
         Ok(Self {
             task_index,
             info,
+            queue_count,
             stats: [warmup?, measured?],
             seconds: Vec::new(),
             failures: FailureGroups::default(),
@@ -93,13 +101,21 @@ impl TaskTotals {
         task_second.operations += stats.counts.ended;
         task_second.weight += stats.counts.weight;
         task_second.window_weight += stats.counts.window_weight;
-        if second_index > self.current_second.second_index || self.current_second.stats.is_empty() {
+        self.add_to_recent_seconds(second_index, stats);
+    }
+
+    /// Adds statistics to the latest second or to the one before it. A slow worker may deliver the second before the
+    /// latest one last.
+    fn add_to_recent_seconds(&mut self, second_index: u64, stats: &OperationStats) {
+        let added = Some(second_index);
+        if added > self.current_second.second_index {
             std::mem::swap(&mut self.current_second, &mut self.previous_second);
-            self.current_second.stats.clear();
-            self.current_second.second_index = second_index;
+            self.current_second.restart(second_index);
+        } else if added < self.current_second.second_index && added > self.previous_second.second_index {
+            self.previous_second.restart(second_index);
         }
         for recent in [&mut self.current_second, &mut self.previous_second] {
-            if recent.second_index == second_index {
+            if recent.second_index == added {
                 recent.stats.merge(stats);
             }
         }
@@ -271,6 +287,7 @@ impl TaskTotals {
             window_s: seconds(end - begin),
             paced: self.info.paced,
             open_loop: self.info.open_loop,
+            queue_count: self.queue_count,
             throughput: self.throughput(),
             service_time: DurationSummary::of(&measured.service_time),
             latency: measured.latency.as_ref().and_then(DurationSummary::of),
@@ -313,7 +330,8 @@ impl TaskTotals {
         let by_count = self.info.planned_operations.map(|all| counts.ended as f64 / all.max(1) as f64);
         let done_share = by_count.or(by_time).map(|share| share.min(1.0));
         let RecentSecond { second_index, stats } = &self.previous_second;
-        let recent = second_index + 3 > elapsed_ns / SECOND_NS && !stats.is_empty();
+        let recent =
+            second_index.is_some_and(|index| index + 3 > elapsed_ns / SECOND_NS) && !stats.is_empty();
         let service = &stats.service_time;
         let at = |q| (recent && service.count() > 0).then(|| ms(service.at_rank(rank(service.count(), q))));
         TaskProgress {

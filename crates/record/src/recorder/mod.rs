@@ -39,9 +39,8 @@ pub struct ClientEnd {
     pub task_index: u32,
     /// Why it ended.
     pub ended_by: EndedBy,
-    /// Operations that its schedule has admitted since the previous client of this schedule ended, by all its
-    /// clients.
-    pub admitted_since_previous_end: u64,
+    /// Operations that its schedule has admitted to it, except those that were withdrawn.
+    pub admitted: u64,
     /// When the task began, in nanoseconds since the race's first step.
     pub task_began_ns: u64,
 }
@@ -77,20 +76,10 @@ impl Recorder {
         }
     }
 
-    /// Reverses [`Recorder::begin_operation`] because the runner is exhausted, and withdraws the operation like
-    /// [`Recorder::withdraw_admitted`].
+    /// Reverses [`Recorder::begin_operation`] because the runner is exhausted.
     pub fn withdraw_begun(&mut self, task_index: u32) {
         if let Some(open) = self.find_open(task_index) {
             open.begun = open.begun.saturating_sub(1);
-            open.withdrawn += 1;
-        }
-    }
-
-    /// Withdraws an operation that the schedule has admitted but that will not begin, because the race or the step has
-    /// ended. It counts neither as scheduled nor as unsent.
-    pub fn withdraw_admitted(&mut self, task_index: u32) {
-        if let Some(open) = self.find_open(task_index) {
-            open.withdrawn += 1;
         }
     }
 
@@ -187,7 +176,7 @@ impl Recorder {
         };
         let open = &mut self.open_tasks[position];
         open.ended_by = open.ended_by.max(end.ended_by);
-        open.admitted += end.admitted_since_previous_end;
+        open.admitted += end.admitted;
         open.clients_left -= 1;
         if open.clients_left == 0 {
             self.deliver_samples();

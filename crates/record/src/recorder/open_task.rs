@@ -55,10 +55,8 @@ pub struct OpenTask {
     pub kept_since_decision: u64,
     /// Samples since the last delivery that were not put into a buffer.
     pub missing: MissingSamples,
-    /// Operations that the schedules of its clients admitted, not including those left unsent.
+    /// Operations that the schedules of its clients admitted and that were not withdrawn, except those left unsent.
     pub admitted: u64,
-    /// Admitted operations that were withdrawn: they neither begin nor count as unsent.
-    pub withdrawn: u64,
     /// Operations that began.
     pub begun: u64,
     /// Operations that have ended.
@@ -99,7 +97,6 @@ impl OpenTask {
             kept_since_decision: 0,
             missing: MissingSamples::default(),
             admitted: 0,
-            withdrawn: 0,
             begun: 0,
             ended_operations: 0,
             unsent: 0,
@@ -146,7 +143,7 @@ impl OpenTask {
     /// Returns the number of operations that the schedules of its clients admitted and that were not withdrawn, plus
     /// unsent ones.
     pub fn scheduled(&self) -> u64 {
-        (self.admitted + self.unsent).saturating_sub(self.withdrawn)
+        self.admitted + self.unsent
     }
 
     /// Converts the record to a description of how the worker's clients ended the task, which began at `task_began_ns`;

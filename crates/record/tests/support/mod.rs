@@ -81,9 +81,9 @@ pub fn record(recorder: &mut Recorder, sample: Sample) {
     recorder.record(sample, []);
 }
 
-/// Ends the task for the recorder's only client, whose schedule admitted `admitted_since_previous_end` operations.
-pub fn end(recorder: &mut Recorder, ended_by: EndedBy, admitted_since_previous_end: u64) {
-    recorder.end_client(ClientEnd { task_index: 0, ended_by, admitted_since_previous_end, task_began_ns: 0 });
+/// Ends the task for the recorder's only client, whose schedule admitted `admitted` operations.
+pub fn end(recorder: &mut Recorder, ended_by: EndedBy, admitted: u64) {
+    recorder.end_client(ClientEnd { task_index: 0, ended_by, admitted, task_began_ns: 0 });
 }
 
 pub struct Race {
@@ -103,7 +103,7 @@ impl Race {
         let collector = Collector::new(folder.path(), vec![info]).unwrap();
         let (channel, inbox) = channel();
         let sender = RecordSender::new(channel, policy);
-        sender.send(Delivery::Begin { task_index: 0, worker_count, step_began_ns: 0 });
+        sender.send(Delivery::Begin { task_index: 0, worker_count, queue_count: None, step_began_ns: 0 });
         Self { sender, inbox, collector, folder }
     }
 

@@ -170,7 +170,10 @@ fn a_minute_at_125_per_second_is_reported_as_125_in_every_second() {
     let mut collector = Collector::new(folder.path(), infos).unwrap();
     let buffers = simulation.buffers();
     collector
-        .receive(Delivery::Begin { task_index: 0, worker_count: 1, step_began_ns: 0 }, &buffers)
+        .receive(
+            Delivery::Begin { task_index: 0, worker_count: 1, queue_count: Some(4), step_began_ns: 0 },
+            &buffers,
+        )
         .unwrap();
     let mut finished = None;
     for delivery in simulation.run_to_deliveries() {

@@ -19,10 +19,10 @@ use crate::cancel::Cancellation;
 use crate::operation::outcome::OperationOutcome;
 use crate::race_state::RaceState;
 use crate::response::outcome::WorkOutcome;
+use crate::schedule::client_schedule::Schedule;
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::paused_clock::PausedClock;
-use crate::schedule::step_schedules::StepSchedules;
 use crate::step_state::{StepState, WorkerShare};
 use crate::task_client_id::TaskClientId;
 use crate::worker::assigned_task::{AssignedTask, run_tasks};
@@ -37,9 +37,6 @@ pub const SECOND: u64 = 1_000 * MS;
 
 /// Time after which a scripted operation times out, in nanoseconds.
 pub const TIMEOUT: u64 = 200 * MS;
-
-/// One worker that runs all clients.
-const ONLY_WORKER: WorkerShare = WorkerShare { worker_index: 0, worker_count: 1 };
 
 /// An operation that is about to be executed.
 #[derive(Debug, Clone, Copy)]
@@ -73,9 +70,9 @@ impl Response {
 
 type Script = Rc<dyn Fn(Attempt) -> Response>;
 
-/// When the source supplies an operation, given its number, in nanoseconds on the clock, or `None` if the source has
-/// ended.
-type Supply = Rc<dyn Fn(u64) -> Option<u64>>;
+/// When the source of a client supplies an operation, given its number, in nanoseconds on the clock, or `None` if the
+/// source has ended.
+type Supply = Rc<dyn Fn(TaskClientId, u64) -> Option<u64>>;
 
 pub struct ScriptedOperations {
     id: TaskClientId,
@@ -87,7 +84,8 @@ pub struct ScriptedOperations {
 
 impl ClientOperations for ScriptedOperations {
     fn prepare_next(&mut self) -> bool {
-        let is_delivered = (self.supply)(self.prepared).is_some_and(|at| at <= self.clock.elapsed_ns());
+        let is_delivered =
+            (self.supply)(self.id, self.prepared).is_some_and(|at| at <= self.clock.elapsed_ns());
         self.prepared += u64::from(is_delivered);
         is_delivered
     }
@@ -129,17 +127,17 @@ impl ClientOperations for ScriptedOperations {
     }
 
     fn is_starved(&self) -> bool {
-        (self.supply)(self.prepared).is_some_and(|at| at > self.clock.elapsed_ns())
+        (self.supply)(self.id, self.prepared).is_some_and(|at| at > self.clock.elapsed_ns())
     }
 
     async fn until_supplied(&self) {
-        if let Some(at) = (self.supply)(self.prepared) {
+        if let Some(at) = (self.supply)(self.id, self.prepared) {
             self.clock.sleep(self.clock.at(at)).await;
         }
     }
 
     fn supply_has_ended(&self) -> bool {
-        (self.supply)(self.prepared).is_none()
+        (self.supply)(self.id, self.prepared).is_none()
     }
 
     fn take_unit(&mut self) -> Option<String> {
@@ -201,7 +199,7 @@ pub fn plan(tasks: &[Value]) -> Value {
 /// Everything that the recorder has delivered.
 pub struct Recorded {
     pub samples: Vec<Sample>,
-    /// How each task ended, by the task's position.
+    /// How each task ended on all workers, by the task's position.
     pub ended: BTreeMap<u32, WorkerTaskEnd>,
     pub aborted: Option<String>,
     /// Time on the clock at the end, in nanoseconds.
@@ -231,7 +229,7 @@ impl Recorded {
     }
 }
 
-/// A step on a paused clock.
+/// A step on a paused clock, with one worker unless [`Simulation::on_workers`] changes it.
 pub struct Simulation {
     pub clock: PausedClock,
     pub race_state: Arc<RaceState>,
@@ -239,8 +237,9 @@ pub struct Simulation {
     step: Arc<StepState>,
     script: Script,
     supply: Supply,
-    recorder: RefCell<Recorder>,
-    buffers: BufferPool,
+    /// The recorder of each worker.
+    recorders: Vec<RefCell<Recorder>>,
+    sender: RecordSender,
     deliveries: Receiver<Delivery>,
 }
 
@@ -251,21 +250,34 @@ impl Simulation {
         let step = Arc::new(StepState::new(&plan, 0, &race_state));
         let (sender, deliveries) = channel();
         let sender = RecordSender::new(sender, RetentionPolicy::All);
-        let buffers = sender.buffers().clone();
-        let recorder = RefCell::new(Recorder::new(sender));
-        let supply: Supply = Rc::new(|_| Some(0));
+        let recorders = vec![RefCell::new(Recorder::new(sender.clone()))];
+        let supply: Supply = Rc::new(|_, _| Some(0));
         let (clock, script) = (PausedClock::new(), Rc::new(script));
-        Self { clock, race_state, plan, step, script, supply, recorder, buffers, deliveries }
+        Self { clock, race_state, plan, step, script, supply, recorders, sender, deliveries }
     }
 
     /// Makes the sources supply operation n at `supply(n)` nanoseconds. `None` ends the source.
     pub fn supplied(self, supply: impl Fn(u64) -> Option<u64> + 'static) -> Self {
+        self.supplied_to(move |_, number| supply(number))
+    }
+
+    /// Makes the source of each client supply its operation n at `supply(client, n)` nanoseconds.
+    pub fn supplied_to(self, supply: impl Fn(TaskClientId, u64) -> Option<u64> + 'static) -> Self {
         Self { supply: Rc::new(supply), ..self }
+    }
+
+    /// Distributes the clients over this number of workers. All of them run on one thread and one clock.
+    pub fn on_workers(self, worker_count: usize) -> Self {
+        let race_state = Arc::new(RaceState::new(worker_count, 1));
+        let step = Arc::new(StepState::new(&self.plan, 0, &race_state));
+        let recorder = |_| RefCell::new(Recorder::new(self.sender.clone()));
+        let recorders = (0..worker_count).map(recorder).collect();
+        Self { race_state, step, recorders, ..self }
     }
 
     /// Returns the pool of sample buffers.
     pub fn buffers(&self) -> BufferPool {
-        self.buffers.clone()
+        self.sender.buffers().clone()
     }
 
     /// Runs the step to completion.
@@ -292,35 +304,40 @@ impl Simulation {
     }
 
     fn execute(&self, end_ns: u64, companion: impl Future<Output = ()>) {
-        let stop_notify = self.race_state.stop_notify(0);
         self.race_state.start_clock(self.clock.now());
-        let cancellation =
-            Cancellation { step: &self.step, race_state: &self.race_state, stop_notify: &stop_notify };
-        let ids =
-            self.step.clients_of(ONLY_WORKER).flat_map(|row| &row.allocations).copied().map(task_client_id);
-        let schedules = StepSchedules::new(&self.plan, ids);
+        let worker_count = self.recorders.len();
+        let stop_notifies: Vec<_> =
+            (0..worker_count).map(|worker_index| self.race_state.stop_notify(worker_index)).collect();
         let mut futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
-        for row in self.step.clients_of(ONLY_WORKER) {
-            let assigned_task = |id| self.assigned_task(id, &schedules);
+        for row in &self.step.planned().client_allocations {
+            let runs_row = |worker_index: &usize| {
+                WorkerShare { worker_index: *worker_index, worker_count }.runs(row.race_client)
+            };
+            let worker_index = (0..worker_count).find(runs_row).unwrap();
+            let (recorder, stop_notify) = (&self.recorders[worker_index], &stop_notifies[worker_index]);
+            let cancellation = Cancellation { step: &self.step, race_state: &self.race_state, stop_notify };
+            let assigned_task = |id| self.assigned_task(id, recorder);
             let mut tasks: Vec<_> =
                 row.allocations.iter().copied().map(task_client_id).map(assigned_task).collect();
-            let (mut clock, recorder) = (self.clock.clone(), &self.recorder);
+            let mut clock = self.clock.clone();
             futures.push(Box::pin(async move {
                 run_tasks(&mut clock, &mut tasks, recorder, cancellation, &Cell::new(0)).await;
             }));
         }
         futures.push(Box::pin(companion));
         self.clock.run_until(end_ns, futures);
-        self.recorder.borrow_mut().close_dropped_tasks(EndedBy::Stopped, |_| 0);
+        for recorder in &self.recorders {
+            recorder.borrow_mut().close_dropped_tasks(EndedBy::Stopped, |_| 0);
+        }
     }
 
     fn assigned_task(
         &self,
         id: TaskClientId,
-        schedules: &StepSchedules<'_>,
+        recorder: &RefCell<Recorder>,
     ) -> AssignedTask<ScriptedOperations> {
-        let task = &self.plan.tasks[id.task_index as usize];
-        add_client(&self.recorder, id, task).unwrap();
+        let (state, task) = self.step.task(id.task_index).unwrap();
+        add_client(recorder, id, task).unwrap();
         let operations = ScriptedOperations {
             id,
             clock: self.clock.clone(),
@@ -329,7 +346,8 @@ impl Simulation {
             prepared: 0,
         };
         let start_ns = Pacer::client_start_ns(task, id.client_number);
-        AssignedTask { id, start_ns, schedule: schedules.schedule_of(id), operations, handle: None }
+        let schedule = Schedule::new(&self.plan, id, state.shared_schedule());
+        AssignedTask { id, start_ns, schedule, operations, handle: None }
     }
 
     fn recorded(self) -> Recorded {
@@ -342,10 +360,30 @@ impl Simulation {
         for delivery in self.deliveries.try_iter() {
             match delivery {
                 Delivery::Samples(samples) => recorded.samples.extend(samples),
-                Delivery::WorkerTaskEnd(end) => drop(recorded.ended.insert(end.task_index, end)),
+                Delivery::WorkerTaskEnd(end) => {
+                    let merged = recorded.ended.get(&end.task_index).map_or(end, |other| merge(other, &end));
+                    recorded.ended.insert(end.task_index, merged);
+                }
                 _ => {}
             }
         }
+        if self.recorders.len() > 1 {
+            recorded.samples.sort_by_key(|sample| sample.times.done_ns);
+        }
         recorded
+    }
+}
+
+/// Adds up how the clients of two workers ended a task.
+fn merge(one: &WorkerTaskEnd, other: &WorkerTaskEnd) -> WorkerTaskEnd {
+    WorkerTaskEnd {
+        ended_by: one.ended_by.max(other.ended_by),
+        scheduled: one.scheduled.zip(other.scheduled).map(|(one, other)| one + other),
+        begun: one.begun + other.begun,
+        unanswered: one.unanswered + other.unanswered,
+        unsent: one.unsent + other.unsent,
+        underruns: one.underruns + other.underruns,
+        underrun_ns: one.underrun_ns + other.underrun_ns,
+        ..*one
     }
 }

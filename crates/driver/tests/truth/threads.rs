@@ -1,0 +1,68 @@
+//! One schedule for all driver threads: in an open loop, no operation waits for a thread while a client of another
+//! thread is free.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use pacenote_record::EndedBy;
+use serde_json::Value;
+
+use crate::counted;
+use crate::support::server::response_with_took;
+use crate::support::{Finished, Server, plan, request_task, run};
+
+/// Numbers of driver threads with which every promise of an open loop is tested.
+const THREADS: [u32; 3] = [1, 4, 8];
+
+/// Runs an open-loop task on this number of threads.
+fn run_open(server: &Server, mut task: Value, threads: u32) -> Finished {
+    task["open_loop"] = true.into();
+    let mut plan = plan(server.port, &[task]);
+    plan["driver"]["threads"] = threads.into();
+    run(&plan)
+}
+
+/// One connection of eight hangs: the server answers its request only after all other requests of the race have
+/// arrived. If any of them waited for the hung connection, both would wait for each other, and the request would time
+/// out.
+#[test]
+fn a_hung_connection_of_eight_delays_no_other_operation() {
+    for threads in THREADS {
+        for arrivals in ["deterministic", "poisson"] {
+            let arrived = AtomicUsize::new(0);
+            let server = Server::start(move |_, before| {
+                arrived.fetch_add(1, Ordering::SeqCst);
+                while before == 10 && arrived.load(Ordering::SeqCst) < 80 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                response_with_took(before)
+            });
+            let mut task = counted("search", 8, 200.0, 10);
+            task["pace"]["kind"] = arrivals.into();
+            let race = run_open(&server, task, threads);
+            let result = race.task("search");
+            let totals = result.operation_totals;
+            assert_eq!((totals.succeeded, totals.failed, totals.unsent), (80, 0, 0), "{threads} {arrivals}");
+            assert_eq!((result.ended_by, result.queue_count), (EndedBy::Iterations, Some(1)));
+            let held = race.samples.iter().find(|sample| sample.took == 10).unwrap();
+            let after_it = race.samples.iter().filter(|sample| sample.sent > held.done).count();
+            assert_eq!(after_it, 0, "{threads} {arrivals}: operations waited for the hung connection");
+        }
+    }
+}
+
+/// The result of a task contains the number of its queues, whatever the number of threads.
+#[test]
+fn a_result_states_the_number_of_queues() {
+    let server = Server::start(|_, before| response_with_took(before));
+    for threads in THREADS {
+        let of_clients = counted("search", 3, 1000.0, 1);
+        let unpaced = request_task("unpaced", 3, 1);
+        let mut plan = plan(server.port, &[of_clients.clone(), unpaced]);
+        plan["driver"]["threads"] = threads.into();
+        let race = run(&plan);
+        assert_eq!((race.task("search").queue_count, race.task("unpaced").queue_count), (Some(3), None));
+        assert_eq!(run_open(&server, of_clients, threads).task("search").queue_count, Some(1));
+    }
+}
