@@ -53,8 +53,8 @@ pub use histogram::DurationHistogram;
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
 pub use recorder::{ClientEnd, Recorder, RecordingSettings, ServiceTimeTotals};
 pub use result::{
-    DurationSummary, EndedBy, OperationTotals, Percentile, SampleCounts, SubOperationResult, TaskProgress,
-    TaskResult, Throughput, WorkTotals,
+    CensoredPercentile, DurationSummary, EndedBy, OperationTotals, Percentile, SampleCounts,
+    SubOperationResult, TaskProgress, TaskResult, Throughput, WorkTotals,
 };
 pub use sample::{ErrorClass, OperationTimes, Sample, SampleResult, SampleType, Traffic};
 pub use sender::RecordSender;

@@ -46,6 +46,9 @@ pub struct TaskResult {
     pub service_time: Option<DurationSummary>,
     /// Latency of successful operations; `null` without a schedule, where it equals service time.
     pub latency: Option<DurationSummary>,
+    /// Percentiles of latency in which operations that did not succeed rank as infinitely long; empty without a
+    /// schedule.
+    pub latency_with_failures: Vec<CensoredPercentile>,
     /// Processing time of successful operations.
     pub processing_time: Option<DurationSummary>,
     /// Lateness of all operations; `null` without a schedule.
@@ -169,6 +172,21 @@ pub struct Percentile {
     pub supported: bool,
 }
 
+/// A percentile of durations of which some never ended (they are *censored*), with the upper bound of its 95 %
+/// order-statistic interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CensoredPercentile {
+    /// The percentile, above 0 and below 100.
+    pub q: f64,
+    /// Its value, in milliseconds; `null` if it is a duration that never ended.
+    pub ms: Option<f64>,
+    /// Upper bound of the interval, in milliseconds; `null` if it is a duration that never ended, or if there are too few
+    /// durations.
+    pub high_ms: Option<f64>,
+    /// Whether there are enough durations for this percentile; see [`pacenote_stats::is_supported`].
+    pub supported: bool,
+}
+
 /// The outcomes of operations: `begun = succeeded + failed + unanswered`. `begun + unsent` operations were scheduled.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct OperationTotals {
@@ -267,6 +285,24 @@ impl DurationSummary {
             max_ms: ms(histogram.max_ns()),
             percentiles: QUANTILES.iter().map(|q| Percentile::of(histogram, *q)).collect(),
         })
+    }
+}
+
+impl CensoredPercentile {
+    /// Returns the percentiles below 100 of a histogram's durations and of `endless` more, which rank above all others.
+    /// Empty without any duration.
+    #[must_use]
+    pub fn all(histogram: &DurationHistogram, endless: u64) -> Vec<Self> {
+        let count = histogram.count() + endless;
+        let at = |rank| (rank <= histogram.count()).then(|| ms(histogram.at_rank(rank)));
+        let percentile = |q: f64| Self {
+            q: q * 100.0,
+            ms: at(rank(count, q)),
+            high_ms: rank_interval(count, q).high.and_then(at),
+            supported: is_supported(count, q),
+        };
+        let wanted = QUANTILES.iter().filter(|q| count > 0 && **q < 1.0);
+        wanted.map(|q| percentile(*q)).collect()
     }
 }
 

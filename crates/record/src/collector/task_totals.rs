@@ -13,7 +13,8 @@ use crate::failure::FailureGroups;
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationCounts, OperationStats, SecondStats};
 use crate::result::{
-    DurationSummary, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult, Throughput, WorkTotals,
+    CensoredPercentile, DurationSummary, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult,
+    Throughput, WorkTotals,
 };
 use crate::sample::SampleType;
 use crate::units::{SECOND_NS, ms, seconds};
@@ -291,6 +292,7 @@ impl TaskTotals {
             throughput: self.throughput(),
             service_time: DurationSummary::of(&measured.service_time),
             latency: measured.latency.as_ref().and_then(DurationSummary::of),
+            latency_with_failures: self.latency_with_failures(),
             processing_time: measured.processing_time.as_ref().and_then(DurationSummary::of),
             lateness: measured.lateness.as_ref().and_then(DurationSummary::of),
             failed_service_time: measured.failed_service_time.as_ref().and_then(DurationSummary::of),
@@ -321,6 +323,15 @@ impl TaskTotals {
             steady: self.steadiness(begin..end),
             samples: self.sample_counts(),
         }
+    }
+
+    /// Returns the percentiles of latency, with every operation that failed, or was not answered or not sent, above all
+    /// others.
+    fn latency_with_failures(&self) -> Vec<CensoredPercentile> {
+        let measured = &self.stats[SampleType::Measured.index()];
+        let endless = measured.counts.failed + self.unanswered + self.unsent;
+        let latency = measured.latency.as_ref();
+        latency.map_or_else(Vec::new, |latency| CensoredPercentile::all(latency, endless))
     }
 
     /// Returns the progress of the task at `elapsed_ns` after its start.
