@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from pacenote.errors import UsageError
-from pacenote.lab.probe import evaluate_probe, lowest_rate, window_s
-from pacenote.model.result import OperationTotals, Throughput, WorkTotals
+from pacenote.lab.probe import evaluate_probe, level_left_out, lowest_rate, window_s
+from pacenote.model.result import OperationTotals, SampleCounts, Throughput, WorkTotals
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
-from support.records import paced, times
+from support.records import paced, record, times
 
 OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
+
+QUIET = {"threads": [{"name": "drive-0", "busiest": {"step": "term", "share": 0.1}}]}
 
 
 def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
@@ -31,12 +33,12 @@ def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
         accounting=accounting,
         work=WorkTotals(done, failed),
         error_rate=failed / (done + failed),
-        **{"window_s": 20.0} | changes,
+        **{"window_s": 20.0, "latency": times(count=done)} | changes,
     )
 
 
-def probe(found, rate=100.0, objective=OBJECTIVE, busiest=0.1) -> Probe:
-    return evaluate_probe(7, rate, found, objective, busiest)
+def probe(found, rate=100.0, objective=OBJECTIVE, driver=QUIET) -> Probe:
+    return evaluate_probe(7, rate, found, objective, driver)
 
 
 def test_a_sustained_rate_within_the_objective_passes():
@@ -52,7 +54,10 @@ def test_a_sustained_rate_within_the_objective_passes():
         ({"unsent": 30}, "30 operations could not be sent in time"),
         ({"done": 1960, "failed": 40}, "error rate 2 %"),
         ({"latency": times(p99=10.5)}, "p99 of latency is 10.5 ms"),
-        ({"latency": times(count=300)}, "p99 of latency has too few samples"),
+        (
+            {"done": 1979, "failed": 21},
+            "p99 of latency is endless, because too many operations failed or were not sent",
+        ),
         ({"latency": None}, "p99 of latency is missing"),
     ],
 )
@@ -81,24 +86,80 @@ def test_a_probe_without_measured_operations_fails():
 
 
 @pytest.mark.parametrize(
-    ("driver", "busiest", "reason"),
+    ("changes", "reason"),
     [
-        ({}, 0.95, "a driver thread was busy 95 % of the time"),
-        ({"lateness": times(p50=0.05, p99=3.0)}, 0.1, "p99 lateness of the driver is 3 ms"),
+        ({"latency": times(p99=8.5)}, "p99 of latency is 8.5 ms, but its interval reaches 10.62 ms"),
+        ({"latency": times(count=300)}, "p99 of latency has too few samples"),
+        (
+            {"done": 1985, "failed": 15},
+            "p99 of latency is 8 ms, but failures leave its interval without upper bound",
+        ),
     ],
 )
-def test_a_failure_with_an_overloaded_driver_is_void(driver, busiest, reason):
-    failed = probe(result(latency=times(p99=10.5), **driver), busiest=busiest)
+def test_a_percentile_whose_interval_contains_the_limit_does_not_decide(changes, reason):
+    found = probe(result(**changes))
+    assert (found.outcome, found.reasons) == ("undecided", (reason,))
+
+
+def test_failures_rank_above_every_latency():
+    """Of 2,000 operations, 2 % fail at once, and 99 % of the others take 1 ms."""
+    fast = replace(OBJECTIVE, error_rate=0.05)
+    found = result(done=1960, failed=40, latency=times(count=1960, p50=1.0, p99=1.0))
+    assert probe(found, objective=fast).outcome == "failed"
+    assert probe(found, objective=replace(fast, latency=(LatencyLimit(90.0, 5.0),))).outcome == "passed"
+    assert probe(found, objective=fast).at(99.0).ms is None
+    assert probe(found, objective=fast).latency == found.latency.percentiles
+
+
+SLOW_CLOCK = {"clock": {"sources": ["hpet"], "read_ns": 1400.0, "resolution_ns": 1}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "driver", "reason"),
+    [
+        ({}, {"threads": [{"busiest": {"step": "s", "share": 0.95}}]}, "was busy 95 % of step 's'"),
+        ({"lateness": times(p50=0.05, p99=3.0)}, QUIET, "p99 lateness 3 ms is more than 10 %"),
+        ({}, {"machine": {"stolen_share": 0.2}}, "20 % of this machine's time was used for other machines"),
+        (
+            {},
+            {"threads": [{"delayed": {"task": "term", "wait_ms": 0.4, "service_ms": 2.0}}]},
+            "waited 0.4 ms for a core",
+        ),
+        ({"samples": SampleCounts(kept=10, lost=1)}, QUIET, "samples were lost"),
+    ],
+)
+def test_what_makes_a_race_suspect_voids_a_probe_that_does_not_pass(changes, driver, reason):
+    race = record(tasks=(result(**changes),), driver=driver)
+    assert race.verdict.state == "suspect"
+    failed = probe(result(latency=times(p99=10.5), **changes), driver=driver)
     assert failed.outcome == "void"
-    assert failed.reasons == ("p99 of latency is 10.5 ms", reason)
-    # Latency is measured from the due time, so a late driver can only make it longer.
-    passed = probe(result(**driver), busiest=busiest)
-    assert (passed.outcome, passed.reasons) == ("passed", (reason,))
+    assert failed.reasons == ("p99 of latency is 10.5 ms", *race.verdict.reasons)
+    assert reason in failed.reasons[-1]
+    undecided = probe(result(latency=times(p99=9.0), **changes), driver=driver)
+    assert undecided.outcome == "void"
+    # Latency is measured from the due time, so a late driver or a slow machine can only make it longer.
+    passed = probe(result(**changes), driver=driver)
+    assert (passed.outcome, passed.reasons) == ("passed", race.verdict.reasons)
+
+
+def test_a_clock_that_cannot_be_trusted_voids_every_probe():
+    race = record(tasks=(result(),), driver=SLOW_CLOCK)
+    passed = probe(result(), driver=SLOW_CLOCK)
+    assert (passed.outcome, passed.reasons) == ("void", race.verdict.reasons)
+    assert probe(result(latency=times(p99=10.5)), driver=SLOW_CLOCK).outcome == "void"
+
+
+def test_a_level_that_fails_or_was_disturbed_is_left_out_of_the_law():
+    assert level_left_out(result(), OBJECTIVE, QUIET) == ()
+    assert level_left_out(result(done=1960, failed=40), OBJECTIVE, QUIET) == ("error rate 2 %",)
+    stolen = {"machine": {"stolen_share": 0.2}}
+    (reason,) = level_left_out(result(), OBJECTIVE, stolen)
+    assert reason.startswith("20 % of this machine's time")
 
 
 def test_failures_within_the_objective_do_not_lower_the_rate():
     found = result(done=1000, failed=1000, rate=50.0)
-    assert probe(found, objective=replace(OBJECTIVE, error_rate=0.6)).outcome == "passed"
+    assert probe(found, objective=Objective((), error_rate=0.6)).outcome == "passed"
 
 
 def test_work_in_documents_is_converted_to_operations():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,9 @@ from pacenote.lab.saturate import SaturationRequest, saturate
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
-from support.http_server import HttpServer
+from pacenote.stats.usl import fit_usl
+from support.engine import engine_document
+from support.http_server import HttpRequest, HttpResponse, HttpServer, http_server, json_response
 from support.secure import engine
 
 SECRET = "hunter2hunter2"
@@ -104,6 +108,48 @@ def test_ctrl_c_between_two_probes_keeps_the_results(request_: SaturationRequest
     assert saturation.record.interrupted
     assert (stored_record["interrupted"], stored_record["complete"]) == (True, False)
     assert (len(found.probes), found.complete, found) == (1, False, stored)
+
+
+def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: SaturationRequest) -> None:
+    connection, numbers = threading.local(), itertools.count(1)
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.path == "/x" and not hasattr(connection, "number"):
+            # The server has one thread for each connection.
+            connection.number = next(numbers)
+        # At most three probes with 4 connections and the levels up to 32 clients need 75.
+        refused = request.path == "/x" and connection.number > 75
+        return json_response(engine_document(request.target), 503 if refused else 200)
+
+    with http_server(respond) as server:
+        race = replace(request_.race, target_hosts=(server.address,))
+        found = saturate(replace(request_, race=race, clients=64, repeats=1), Listener()).result
+    assert [level.clients for level in found.levels] == [1, 2, 4, 8, 16, 32, 64]
+    failing = [level.clients for level in found.levels if "error rate" in "".join(level.left_out)]
+    assert failing == [64]
+    used = {level.clients: [level.work] for level in found.levels if not level.left_out}
+    assert 64 not in used
+    assert found.fit == fit_usl(used)
+
+
+def test_failures_are_part_of_the_percentiles_of_a_probe(request_: SaturationRequest) -> None:
+    """Two requests in three fail at once; the others succeed within the limit."""
+    numbers = itertools.count()
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        failed = request.path == "/x" and next(numbers) % 3 > 0
+        return json_response(engine_document(request.target), 503 if failed else 200)
+
+    with http_server(respond) as server:
+        race = replace(request_.race, target_hosts=(server.address,))
+        objective = Objective(parse_latency_limits("p50:10s"), error_rate=0.9)
+        found = saturate(replace(request_, race=race, objective=objective), Listener()).result
+    for probe in found.probes:
+        assert "p50 of latency is endless, because too many operations failed" in " ".join(probe.reasons)
+        assert probe.outcome in ("failed", "void")
+        percentile = probe.at(50.0)
+        assert percentile is not None
+        assert percentile.ms is None
 
 
 def test_rates_with_too_few_samples_for_the_objective_are_rejected(request_: SaturationRequest) -> None:

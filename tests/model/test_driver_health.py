@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pacenote.model.driver_health import (
-    busiest_share,
     clock_steps,
     host_uses,
     suspect_reasons,
@@ -135,12 +134,6 @@ def test_wall_clock_steps_are_reported_but_do_not_change_the_verdict() -> None:
 )
 def test_missing_or_invalid_values_do_not_change_the_verdict(facts: dict[str, Any]) -> None:
     assert (*void_reasons(facts), *suspect_reasons(facts), *clock_steps(facts)) == ()
-
-
-def test_the_share_of_the_busiest_thread_is_reported() -> None:
-    threads = [{"busiest": {"share": 0.2}}, {"busiest": None}, {"busiest": {"share": 0.7}}]
-    assert busiest_share({"threads": threads}) == 0.7
-    assert busiest_share({}) == 0
 
 
 def host(name: str, cluster: str = "default", **counts: int) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pacenote.model.result import Percentile
+from pacenote.model.result import CensoredPercentile, Percentile
 from pacenote.model.saturation import (
     ConcurrencyLevel,
     Estimate,
@@ -25,6 +25,7 @@ PROBE = Probe(
     unsent=0,
     outcome="failed",
     reasons=("error rate | 2 %\x1b",),
+    latency_with_failures=(CensoredPercentile(99.0, None, None, supported=False),),
 )
 
 FOUND = SaturationResult(
@@ -42,7 +43,7 @@ FOUND = SaturationResult(
     stable=80.0,
     unstable=82.0,
     limited_by="engine",
-    levels=(ConcurrencyLevel(2, 1, 50.0, 0.0), ConcurrencyLevel(3, 1, 60.0, 0.0)),
+    levels=(ConcurrencyLevel(2, 1, 50.0, 0.0), ConcurrencyLevel(3, 1, 60.0, 0.2, ("error rate 20 %",))),
     complete=True,
 )
 
@@ -56,14 +57,28 @@ def test_the_answer_is_an_interval_in_both_units():
 
 def test_the_text_shows_the_objective_every_probe_and_the_levels():
     text = render_saturation(FOUND)
-    assert "objective: p99 of latency at most 50 ms, error rate at most 1 %, all operations sent" in text
+    assert "objective: p99 of latency at most 50 ms (upper bound of its 95 % interval), error rate" in text
     assert "open loop, at most 8 connections" in text
     row = next(line for line in text.splitlines() if line.startswith("| 1 | 100 "))
-    assert row == "| 1 | 100 | 99.5 |  | 12.5 * | 2 | 3 | failed: error rate / 2 % |"
-    assert "| 1 | 55 | 50 | 60 |" in text
-    assert "Too few levels" in text
+    assert row == "| 1 | 100 | 99.5 |  | endless * | 2 | 3 | failed: error rate / 2 % |"
+    assert "| 1 | 55 | 50 | 60 | 1 of 2: error rate 20 % |" in text
+    assert "too few, or too scattered" in text
     assert "ended early" not in text
     assert "ended early" in render_saturation(replace(FOUND, complete=False))
+
+
+def test_a_probe_shows_the_bound_that_decided_it():
+    decided = replace(PROBE, latency_with_failures=(CensoredPercentile(99.0, 12.5, 14.0, supported=True),))
+    assert "| 12.5 (to 14) |" in render_saturation(replace(FOUND, probes=(decided,)))
+    few = replace(decided, latency_with_failures=(CensoredPercentile(99.0, 12.5, None, supported=True),))
+    assert "| 12.5 (to endless) |" in render_saturation(replace(FOUND, probes=(few,)))
+
+
+def test_a_document_of_format_1_is_still_shown():
+    document = replace(FOUND, format=1).to_document()
+    del document["probes"][0]["latency_with_failures"], document["levels"][1]["left_out"]
+    text = render_saturation(SaturationResult.from_document(document))
+    assert "| 1 | 100 | 99.5 |  | 12.5 * |" in text
 
 
 def test_a_peak_is_shown_only_if_there_is_one():

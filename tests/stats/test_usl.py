@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ MEASURED = {
 
 
 def test_the_law_is_recovered_from_exact_throughput() -> None:
-    fit = fit_usl(measured(1000, 0.05, 0.001, 0), seed=1)
+    fit = fit_usl(measured(1000, 0.05, 0.001, 0))
     assert fit is not None
     found = (fit.rate_alone.value, fit.contention.value, fit.coherency.value)
     assert found == pytest.approx((1000, 0.05, 0.001), rel=1e-6)
@@ -42,62 +43,126 @@ def test_the_law_is_recovered_from_exact_throughput() -> None:
     assert fit.residual < 1e-6
 
 
-def test_intervals_become_wider_with_noise_and_contain_the_true_values() -> None:
-    fit = fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1)
-    assert fit is not None
-    assert fit.contention.low < 0.05 < fit.contention.high
-    assert fit.coherency.low < 0.002 < fit.coherency.high
-    assert fit.coherency.high > fit.coherency.low
-    assert fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1) == fit, "the same seed gives a different result"
+def test_intervals_become_wider_with_noise() -> None:
+    exact, noisy = fit_usl(measured(1000, 0.05, 0.002, 0)), fit_usl(measured(1000, 0.05, 0.002, 0.02))
+    assert exact is not None
+    assert noisy is not None
+    for one, other in (
+        (exact.rate_alone, noisy.rate_alone),
+        (exact.contention, noisy.contention),
+        (exact.coherency, noisy.coherency),
+    ):
+        assert one.high - one.low < 1e-6 * one.value
+        assert other.high - other.low > 0.01 * other.value
 
 
-def test_the_fit_agrees_with_the_normal_equations_solved_by_gaussian_elimination() -> None:
-    fit = fit_usl(MEASURED, seed=7)
+def test_the_fit_agrees_with_the_normal_equations() -> None:
+    fit = fit_usl(MEASURED)
     assert fit is not None
+    clients = np.array(list(MEASURED), float)
+    means = np.array([np.mean(rates) for rates in MEASURED.values()])
+    terms = np.stack([np.ones(6), clients - 1, clients * (clients - 1)], axis=1)
+    weights = (means / clients) ** 2
+    base, slope, bend = np.linalg.inv((terms.T * weights) @ terms) @ (terms.T * weights) @ (clients / means)
     assert fit.peak_clients is not None
     assert fit.peak_rate is not None
     found = [
-        (interval.value, interval.low, interval.high)
-        for interval in (fit.rate_alone, fit.contention, fit.coherency, fit.peak_clients, fit.peak_rate)
+        fit.rate_alone.value,
+        fit.contention.value,
+        fit.coherency.value,
+        fit.peak_clients.value,
+        fit.peak_rate.value,
     ]
-    assert np.array(found) == pytest.approx(
-        np.array([
-            (993.9278452753899, 983.045017564116, 1004.3904738933609),
-            (0.03900525469397593, 0.03404214955198117, 0.04368522546352225),
-            (0.004431105442017842, 0.004250801477643651, 0.004646830178087007),
-            (14.726666916956495, 14.420325937466812, 15.009442028408202),
-            (6020.704383898474, 5960.352802850085, 6082.35537609414),
-        ]),
-        rel=1e-9,
-    )
+    peak = np.sqrt((base - slope) / bend)
+    rate = peak / (base + slope * (peak - 1) + bend * peak * (peak - 1))
+    assert found == pytest.approx([1 / base, slope / base, bend / base, peak, rate], rel=1e-9)
     assert fit.residual == pytest.approx(0.005068124715452095, rel=1e-9)
 
 
-def test_the_throughput_of_one_client_is_never_infinite() -> None:
-    """An infinite throughput for one client would fit more closely, but is meaningless."""
-    rates = {1: 5.0, 2: 900.0, 4: 1700.0, 8: 3000.0, 16: 2500.0, 32: 2000.0}
-    fit = fit_usl({clients: [rate] for clients, rate in rates.items()}, seed=7)
+SHAPES = {
+    "linear": (0.0, 0.0),
+    "contention": (0.3, 0.0),
+    "peak at 15 clients": (0.05, 0.95 / 15**2),
+    "peak at 64 clients": (0.02, 0.98 / 64**2),
+}
+
+SERIES = 400
+
+
+def sweeps(contention: float, coherency: float, noise: float) -> Iterator[dict[int, list[float]]]:
+    """Yields sweeps of 1, 2, … 32 clients, each level measured three times."""
+    rng = np.random.default_rng(20)
+    clients = np.array(powers_of_two(32), float)
+    true = clients * 1000 / (1 + contention * (clients - 1) + coherency * clients * (clients - 1))
+    for _ in range(SERIES):
+        rates = true[:, None] * (1 + noise * rng.standard_normal((len(clients), 3)))
+        yield {int(count): row.tolist() for count, row in zip(clients, rates, strict=True)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_intervals_contain_the_true_values_as_often_as_they_claim(shape: str) -> None:
+    """With 400 series, a coverage of 95 % is measured to 1.1 %; the bootstrap covered about 80 %."""
+    contention, coherency = SHAPES[shape]
+    covered = {"lambda": 0, "sigma": 0, "kappa": 0, "peak": 0}
+    peaks = 0
+    for sweep in sweeps(contention, coherency, noise=0.03):
+        fit = fit_usl(sweep)
+        assert fit is not None
+        for name, true, found in (
+            ("lambda", 1000, fit.rate_alone),
+            ("sigma", contention, fit.contention),
+            ("kappa", coherency, fit.coherency),
+        ):
+            covered[name] += found.low <= true <= found.high
+        peaks += fit.peak_clients is not None
+        if coherency and fit.peak_clients is not None:
+            true = ((1 - contention) / coherency) ** 0.5
+            covered["peak"] += fit.peak_clients.low <= true <= fit.peak_clients.high
+    shares = {name: count / SERIES for name, count in covered.items()}
+    # A parameter that is 0 is only missed on one side, so its coverage is 97.5 %.
+    assert 0.92 <= shares["lambda"] <= 0.98
+    assert 0.92 <= shares["sigma"] <= (0.98 if contention else 1)
+    assert 0.92 <= shares["kappa"] <= (0.98 if coherency else 1)
+    if coherency == 0:
+        assert peaks / SERIES <= 0.025
+    if shape == "peak at 15 clients":
+        assert (peaks, shares["peak"] >= 0.92) == (SERIES, True)
+
+
+def test_levels_that_scatter_more_than_their_repeats_widen_the_intervals() -> None:
+    """Each level repeats exactly, but deviates from the law by 5 %: the repeats do not show the error."""
+    rng = random.Random(2)
+    scattered = {}
+    for clients in powers_of_two(32):
+        rate = throughput(clients, 1000, 0.05, 0.002) * rng.gauss(1, 0.05)
+        scattered[clients] = [rate * 0.999, rate, rate * 1.001]
+    fit = fit_usl(scattered)
     assert fit is not None
-    found = (fit.rate_alone.value, fit.contention.value, fit.coherency.value)
-    assert found == pytest.approx((468.0987876884408, 0.0, 0.006826188144354259), rel=1e-9)
+    assert fit.rate_alone.high / fit.rate_alone.low > 1.1
+
+
+def test_nothing_is_fitted_to_measurements_that_do_not_determine_the_law() -> None:
+    """An infinite throughput for one client would fit most closely, but is meaningless."""
+    rates = {1: 5.0, 2: 900.0, 4: 1700.0, 8: 3000.0, 16: 2500.0, 32: 2000.0}
+    assert fit_usl({clients: [rate] for clients, rate in rates.items()}) is None
 
 
 def test_a_fit_without_coherency_has_no_peak() -> None:
-    fit = fit_usl(measured(1000, 0.1, 0.0, 0.01), seed=1)
+    fit = fit_usl(measured(1000, 0.1, 0.0, 0.01))
     assert fit is not None
     assert fit.peak_clients is None
     assert fit.coherency.value >= 0
 
 
 def test_superlinear_throughput_does_not_give_negative_contention() -> None:
-    fit = fit_usl({clients: [clients**1.1 * 100] for clients in powers_of_two(64)}, seed=1)
+    fit = fit_usl({clients: [clients**1.1 * 100] for clients in powers_of_two(64)})
     assert fit is not None
     assert (fit.contention.value, fit.coherency.value) == (0, 0)
 
 
 def test_nothing_is_fitted_to_too_few_levels_or_zero_throughput() -> None:
-    assert fit_usl({clients: [100.0] for clients in (1, 2, 4, 8, 16)}, seed=1) is None
-    assert fit_usl({**measured(1000, 0.1, 0, 0), 2: [0.0]}, seed=1) is None
+    assert fit_usl({clients: [100.0] for clients in (1, 2, 4, 8, 16)}) is None
+    assert fit_usl({**measured(1000, 0.1, 0, 0), 2: [0.0]}) is None
 
 
 def test_the_number_of_clients_doubles_up_to_the_maximum() -> None:

@@ -15,6 +15,7 @@ from pacenote.model.race_record import (
     RecordedTrack,
 )
 from pacenote.model.result import (
+    CensoredPercentile,
     DurationSummary,
     FailureGroup,
     OperationTotals,
@@ -36,6 +37,24 @@ def times(count: int = 50_000, p50: float = 2.0, p99: float = 8.0) -> DurationSu
     percentiles = tuple(_percentile(q, ms, count) for q, ms in values.items())
     return DurationSummary(
         count=count, min_ms=p50 / 2, mean_ms=p50 * 1.25, max_ms=p99 * 3, percentiles=percentiles
+    )
+
+
+def with_failures(successes: DurationSummary, failed: int = 0) -> tuple[CensoredPercentile, ...]:
+    """Returns the percentiles of successes and failures; every failure ranks above all successes.
+
+    The value and the bound of a percentile are those of the successes, unless there are too many failures.
+    """
+    count = successes.count + failed
+    return tuple(
+        CensoredPercentile(
+            found.q,
+            found.ms if failed <= (1 - found.q / 100) * count else None,
+            found.high_ms if failed <= (1 - found.q / 100) * count / 2 else None,
+            found.supported,
+        )
+        for found in successes.percentiles
+        if found.q < 100
     )
 
 
@@ -104,7 +123,10 @@ def bulk(name: str = "index-append", **changes: Any) -> TaskResult:
 def paced(name: str = "term", late_p99: float = 0.15, **changes: Any) -> TaskResult:
     """A finished task with a target rate."""
     own = {"paced": True, "latency": times(p50=2.5), "lateness": times(p50=0.05, p99=late_p99)}
-    return task(name, **own | changes)
+    found = task(name, **own | changes)
+    if "latency_with_failures" in changes or found.latency is None:
+        return found
+    return replace(found, latency_with_failures=with_failures(found.latency, found.accounting.failed))
 
 
 def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:

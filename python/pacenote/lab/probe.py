@@ -1,13 +1,13 @@
-"""One probe of a rate: its duration, and the decision whether the engine kept up."""
+"""One probe of a rate: its duration, and the decision whether the engine met the objective."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from pacenote.model.driver_health import THREAD_CPU_SHARE
-from pacenote.model.result import Percentile, TaskResult
+from pacenote.model.driver_health import clock_reasons
+from pacenote.model.result import TaskResult, find_percentile
 from pacenote.model.saturation import Objective, Probe, ProbeOutcome
-from pacenote.model.verdict import excessive_lateness
+from pacenote.model.verdict import disturbances
 
 MIN_COMPLETED_SHARE = 0.99
 """A rate passes only if at least this share of the operations that were due was done in the window."""
@@ -43,20 +43,21 @@ def work_per_operation(result: TaskResult) -> float:
 
 
 def evaluate_probe(
-    number: int, rate: float, result: TaskResult, objective: Objective, busiest: float
+    number: int, rate: float, result: TaskResult, objective: Objective, driver: Mapping[str, object]
 ) -> Probe:
-    """Returns the probe of `rate` operations per second; `busiest` is the CPU share of the busiest driver
-    thread.
+    """Returns the probe of `rate` operations per second; `driver` is the driver's report about itself
+    (`driver` in `race.json`).
 
-    A driver that cannot keep up increases latency and decreases throughput but never improves them, so that
-    it voids only a failed probe.
+    A slow driver or machine increases latency and decreases throughput but never improves them, so it voids
+    only a probe that does not pass. A clock that cannot be trusted voids every probe.
     """
     achieved = _achieved(result)
-    driver = tuple(_driver_limits(result, busiest))
-    engine = tuple(_engine_limits(achieved, result, objective))
-    outcome: ProbeOutcome = "passed"
-    if engine:
-        outcome = "void" if driver else "failed"
+    failures = tuple(_failures(achieved, result, objective))
+    undecided = tuple(_undecided(result, objective))
+    disturbed = tuple(disturbances((result,), driver))
+    outcome: ProbeOutcome = "failed" if failures else "undecided" if undecided else "passed"
+    if any(clock_reasons(driver)) or (disturbed and outcome != "passed"):
+        outcome = "void"
     times = result.latency or result.service_time
     return Probe(
         number=number,
@@ -65,11 +66,19 @@ def evaluate_probe(
         work=result.throughput.mean if result.throughput else 0.0,
         error_rate=result.error_rate,
         latency=times.percentiles if times else (),
+        latency_with_failures=result.latency_with_failures,
         waited=result.accounting.waited,
         unsent=result.accounting.unsent,
         outcome=outcome,
-        reasons=(*engine, *driver),
+        reasons=(*failures, *undecided, *disturbed),
     )
+
+
+def level_left_out(result: TaskResult, objective: Objective, driver: Mapping[str, object]) -> tuple[str, ...]:
+    """Returns the reasons why a measurement of the closed loop does not describe how the engine scales."""
+    failing = result.error_rate > objective.error_rate
+    errors = (_error_rate(result),) if failing else ()
+    return (*errors, *disturbances((result,), driver))
 
 
 def _achieved(result: TaskResult) -> float:
@@ -83,10 +92,10 @@ def _achieved(result: TaskResult) -> float:
     return result.throughput.mean * (1 + failed) / work_per_operation(result)
 
 
-def _engine_limits(achieved: float, result: TaskResult, objective: Objective) -> Iterator[str]:
+def _failures(achieved: float, result: TaskResult, objective: Objective) -> Iterator[str]:
     """Yields a message for each limit that the engine has exceeded."""
     if result.error_rate > objective.error_rate:
-        yield f"error rate {result.error_rate * 100:.3g} %"
+        yield _error_rate(result)
     # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
     # do not fill a window exactly.
     due, done = result.accounting.normal + result.accounting.unsent, achieved * result.window_s
@@ -99,22 +108,31 @@ def _engine_limits(achieved: float, result: TaskResult, objective: Objective) ->
     if result.accounting.unsent > (1 - MIN_COMPLETED_SHARE) * planned:
         yield f"{result.accounting.unsent:,} operations could not be sent in time"
     for limit in objective.latency:
-        percentile = result.latency.at(limit.q) if result.latency else None
-        yield from _exceeded(percentile, limit.q, limit.ms)
+        percentile = find_percentile(result.latency_with_failures, limit.q)
+        if percentile is None:
+            yield f"p{limit.q:g} of latency is missing"
+        elif percentile.ms is None:
+            yield f"p{limit.q:g} of latency is endless, because too many operations failed or were not sent"
+        elif percentile.ms > limit.ms:
+            yield f"p{limit.q:g} of latency is {percentile.ms:.4g} ms"
 
 
-def _exceeded(percentile: Percentile | None, q: float, limit_ms: float) -> Iterator[str]:
-    if percentile is None:
-        yield f"p{q:g} of latency is missing"
-    elif percentile.ms > limit_ms:
-        yield f"p{q:g} of latency is {percentile.ms:.4g} ms"
-    elif not percentile.supported:
-        yield f"p{q:g} of latency has too few samples"
+def _undecided(result: TaskResult, objective: Objective) -> Iterator[str]:
+    """Yields a message for each percentile that is within its limit, while the upper bound of its interval is
+    not.
+    """
+    for limit in objective.latency:
+        percentile = find_percentile(result.latency_with_failures, limit.q)
+        if percentile is None or percentile.ms is None or percentile.ms > limit.ms:
+            continue
+        name = f"p{limit.q:g} of latency"
+        if not percentile.supported:
+            yield f"{name} has too few samples"
+        elif percentile.high_ms is None:
+            yield f"{name} is {percentile.ms:.4g} ms, but failures leave its interval without upper bound"
+        elif percentile.high_ms > limit.ms:
+            yield f"{name} is {percentile.ms:.4g} ms, but its interval reaches {percentile.high_ms:.4g} ms"
 
 
-def _driver_limits(result: TaskResult, busiest: float) -> Iterator[str]:
-    """Yields a message for each sign that the driver could not keep up."""
-    if busiest > THREAD_CPU_SHARE:
-        yield f"a driver thread was busy {busiest * 100:.0f} % of the time"
-    for late, _ in excessive_lateness(result):
-        yield f"p{late.q:g} lateness of the driver is {late.ms:.4g} ms"
+def _error_rate(result: TaskResult) -> str:
+    return f"error rate {result.error_rate * 100:.3g} %"

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pacenote.errors import StoreError, UsageError
-from pacenote.lab.probe import evaluate_probe, lowest_rate, window_s, work_per_operation
+from pacenote.lab.probe import evaluate_probe, level_left_out, lowest_rate, window_s, work_per_operation
 from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, next_rate
-from pacenote.model.driver_health import busiest_share, void_reasons
+from pacenote.model.driver_health import clock_reasons, void_reasons
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -31,7 +32,7 @@ from pacenote.model.work import BulkWork
 from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
-from pacenote.stats.usl import MIN_LEVELS, fit_usl, powers_of_two
+from pacenote.stats.usl import fit_usl, powers_of_two
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, Rate
@@ -40,7 +41,7 @@ FILE = "saturation.json"
 """Name of the document in the race folder."""
 
 MAX_VOID_TRIALS = 3
-"""Maximum number of trials of a rate for which the driver, not the engine, is too slow.
+"""Maximum number of trials of a rate that something other than the engine affects, such as the driver.
 
 A short disturbance of the host voids only one trial.
 """
@@ -113,8 +114,8 @@ class _SoloRun:
     """One run of the task alone."""
 
     result: TaskResult
-    busiest: float
-    """CPU share of the busiest driver thread."""
+    driver: Mapping[str, object]
+    """The driver's report about itself."""
 
 
 def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
@@ -160,6 +161,7 @@ class _Search:
         self._task = _looped(task) if self._sends_files else task
         self._within = within
         self._runs = 0
+        self._wrong_clocks = 0
         self.result = SaturationResult(
             race_id=request.race.race_id,
             task=self._task.name,
@@ -239,7 +241,7 @@ class _Search:
         objective = self._request.objective
         timing = _Timing(self._request.warmup_s, window_s(objective, rate, self._request.window_s))
         run = self._drive(_paced(self._task, rate, self._request.connections, timing), open_loop=True)
-        probe = evaluate_probe(self._runs, rate, run.result, objective, run.busiest)
+        probe = evaluate_probe(self._runs, rate, run.result, objective, run.driver)
         self.result = dataclasses.replace(
             self.result,
             probes=(*self.result.probes, probe),
@@ -256,7 +258,7 @@ class _Search:
         limited: LimitedBy = "search"
         if bracket.unstable is not None:
             outcomes = {probe.outcome for probe in self.result.probes if probe.rate == bracket.unstable}
-            limited = "engine" if "failed" in outcomes else "driver"
+            limited = "engine" if "failed" in outcomes else "samples" if "undecided" in outcomes else "driver"
         elif any(trial.rate >= self._within.highest for trial in trials):
             limited = "range"
         if bracket.stable is None and limited == "engine":
@@ -274,14 +276,19 @@ class _Search:
         for _ in range(request.repeats):
             # The levels are measured in turn, so that a drift over time does not affect only one of them.
             for clients in levels:
-                result = self._drive(_unpaced(self._task, clients, timing), open_loop=False).result
-                work = result.throughput.mean if result.throughput else 0.0
-                level = ConcurrencyLevel(self._runs, clients, work, result.error_rate)
+                run = self._drive(_unpaced(self._task, clients, timing), open_loop=False)
+                level = self._level(run, clients)
                 self.result = dataclasses.replace(self.result, levels=(*self.result.levels, level))
                 self._store(complete=False)
-        if len(levels) >= MIN_LEVELS:
-            fit = fit_usl(_work_by_clients(self.result.levels), request.race.seed)
-            self.result = dataclasses.replace(self.result, fit=fit)
+        self.result = dataclasses.replace(self.result, fit=fit_usl(_work_by_clients(self.result.levels)))
+
+    def _level(self, run: _SoloRun, clients: int) -> ConcurrencyLevel:
+        work = run.result.throughput.mean if run.result.throughput else 0.0
+        left_out = level_left_out(run.result, self._request.objective, run.driver)
+        if left_out:
+            text = f"{clients} clients: left out of the scalability law ({'; '.join(left_out)})"
+            self._context.listener.info(text)
+        return ConcurrencyLevel(self._runs, clients, work, run.result.error_rate, left_out)
 
     def _drive(self, task: Task, *, open_loop: bool) -> _SoloRun:
         """Runs the task alone. Raises _StoppedSearch if it was stopped."""
@@ -300,10 +307,15 @@ class _Search:
         # With a wrong clock or wrong counts of the driver, later probes would be void as well.
         if reasons := tuple(void_reasons(driven.summary)):
             raise _StoppedSearch("; ".join(reasons))
+        # A clock that changes affects one run, but a slow one affects all.
+        clock = tuple(clock_reasons(driven.summary))
+        self._wrong_clocks = self._wrong_clocks + 1 if clock else 0
+        if self._wrong_clocks == MAX_VOID_TRIALS:
+            raise _StoppedSearch("; ".join(clock))
         result = next((result for result in driven.tasks if result.task == task.name), None)
         if result is None:
             raise StoreError(f"task {quoted(task.name)} has no result")
-        return _SoloRun(result, busiest_share(driven.summary))
+        return _SoloRun(result, driven.summary)
 
     def _store(self, *, complete: bool) -> None:
         self.result = dataclasses.replace(self.result, complete=complete)
@@ -409,7 +421,8 @@ def _task_alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
 
 
 def _work_by_clients(levels: tuple[ConcurrencyLevel, ...]) -> dict[int, list[float]]:
+    """Returns the work per second, by number of clients, of the levels to which the law is fitted."""
     work: dict[int, list[float]] = {}
-    for level in levels:
+    for level in (level for level in levels if not level.left_out):
         work.setdefault(level.clients, []).append(level.work)
     return work

@@ -75,17 +75,6 @@ def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
         yield f"the monotonic clock went back {backward:.0f} times in a thousand readings"
 
 
-def busiest_share(driver: Mapping[str, object]) -> float:
-    """Returns the largest share of a step that a driver thread was busy, 0 if none reports it."""
-    threads = driver.get("threads")
-    shares = (
-        _number(_part(thread, "busiest"), "share")
-        for thread in (threads if isinstance(threads, list | tuple) else ())
-        if isinstance(thread, Mapping)
-    )
-    return max(shares, default=0.0)
-
-
 def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     """Yields the reasons why the driver or its host may have distorted measurements."""
     threads = driver.get("threads")
@@ -94,12 +83,30 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
             yield from _busy(thread, number)
             yield from _delayed(thread, number)
     yield from map(_set_aside, (use for use in host_uses(driver) if use.set_aside))
-    yield from _slow_clock(_part(driver, "clock"))
+    yield from clock_reasons(driver)
     stolen = _number(_part(driver, "machine"), "stolen_share")
     if stolen > STOLEN_SHARE:
         yield (
             f"{stolen * 100:.0f} % of this machine's time was used for other machines "
             f"(limit {STOLEN_SHARE * 100:.0f} %)"
+        )
+
+
+def clock_reasons(driver: Mapping[str, object]) -> Iterator[str]:
+    """Yields the reasons why measured times may be wrong in either direction; `suspect_reasons` includes
+    them.
+    """
+    clock = _part(driver, "clock")
+    sources = clock.get("sources")
+    names = [str(name) for name in (sources if isinstance(sources, list | tuple) else ())]
+    if len(names) > 1:
+        yield f"the system switched its clock from {' to '.join(names)} during the race"
+    read_ns, resolution_ns = _number(clock, "read_ns"), _number(clock, "resolution_ns")
+    slow = [name for name in names if name in SLOW_CLOCKS]
+    if slow or read_ns > CLOCK_READ_NS or resolution_ns > CLOCK_RESOLUTION_NS:
+        yield (
+            f"the system clock {'/'.join(slow or names) or 'of unknown kind'} is slow or coarse: a reading "
+            f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns"
         )
 
 
@@ -162,20 +169,6 @@ def _delayed(thread: Mapping[str, object], number: int) -> Iterator[str]:
             f"task '{delayed.get('task')}': driver thread {thread.get('name', number)} waited "
             f"{wait_ms:.3g} ms for a core whenever it had work, more than {RUN_QUEUE_SHARE * 100:.0f} % "
             f"of the mean service time {service_ms:.3g} ms: replies were read late"
-        )
-
-
-def _slow_clock(clock: Mapping[str, object]) -> Iterator[str]:
-    sources = clock.get("sources")
-    names = [str(name) for name in (sources if isinstance(sources, list | tuple) else ())]
-    if len(names) > 1:
-        yield f"the system switched its clock from {' to '.join(names)} during the race"
-    read_ns, resolution_ns = _number(clock, "read_ns"), _number(clock, "resolution_ns")
-    slow = [name for name in names if name in SLOW_CLOCKS]
-    if slow or read_ns > CLOCK_READ_NS or resolution_ns > CLOCK_RESOLUTION_NS:
-        yield (
-            f"the system clock {'/'.join(slow or names) or 'of unknown kind'} is slow or coarse: a reading "
-            f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns"
         )
 
 

@@ -8,9 +8,9 @@ docs/measuring.md defines all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pacenote.model.codec import decode, encode
 
@@ -51,6 +51,24 @@ class Percentile:
 
 
 @dataclass(frozen=True, slots=True)
+class CensoredPercentile:
+    """One percentile of durations of which some never ended, with the upper bound of its 95 % order-statistic
+    interval.
+    """
+
+    q: float
+    """The percentile, above 0 and below 100."""
+    ms: float | None
+    """Value of the percentile in milliseconds, or None if it is a duration that never ended."""
+    high_ms: float | None
+    """Upper bound of the interval in milliseconds, or None if it is a duration that never ended, or if there
+    are too few durations.
+    """
+    supported: bool
+    """Whether there are enough durations for a confidence interval."""
+
+
+@dataclass(frozen=True, slots=True)
 class DurationSummary:
     """The distribution of one kind of duration over the measured operations of a task."""
 
@@ -67,8 +85,7 @@ class DurationSummary:
 
     def at(self, q: float) -> Percentile | None:
         """Returns the percentile `q` (0 to 100), or None if the driver did not compute it."""
-        # The driver computes `q` from a share, so 99.9 may have a rounding error.
-        return next((found for found in self.percentiles if math.isclose(found.q, q, rel_tol=1e-9)), None)
+        return find_percentile(self.percentiles, q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +317,10 @@ class TaskResult:
     """Its sub-operations in the order of their first execution; no other field includes them."""
     values: Mapping[str, ValueSummary] = field(default_factory=dict)
     """Numbers that a runner in Python returned with measured operations, by name."""
+    latency_with_failures: tuple[CensoredPercentile, ...] = ()
+    """Percentiles of latency in which operations that failed, or were not answered or not sent, rank above
+    all others; empty if there is no schedule.
+    """
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> TaskResult:
@@ -361,6 +382,15 @@ class RaceProgress:
         """Returns the JSON-ready document with all fields."""
         document: dict[str, Any] = encode(self)
         return document
+
+
+_AnyPercentile = TypeVar("_AnyPercentile", Percentile, CensoredPercentile)
+
+
+def find_percentile(percentiles: Iterable[_AnyPercentile], q: float) -> _AnyPercentile | None:
+    """Returns the percentile `q` (0 to 100), or None if the driver did not compute it."""
+    # The driver computes `q` from a share, so 99.9 may have a rounding error.
+    return next((found for found in percentiles if math.isclose(found.q, q, rel_tol=1e-9)), None)
 
 
 def percentiles_for(count: int) -> tuple[float, ...]:

@@ -10,20 +10,22 @@ from typing import Any, Literal
 
 from pacenote.errors import UsageError
 from pacenote.model.codec import decode, encode
-from pacenote.model.result import Percentile
+from pacenote.model.result import CensoredPercentile, Percentile, find_percentile
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of `saturation.json`."""
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 """Percentiles that the driver computes and an objective may limit."""
 
-ProbeOutcome = Literal["passed", "failed", "void"]
-"""Result of a probe: the engine kept up, it did not, or the driver could not generate the load."""
+ProbeOutcome = Literal["passed", "failed", "undecided", "void"]
+"""Result of a probe: the engine met the objective, it did not, the probe has too few samples to decide this,
+or something other than the engine affected it.
+"""
 
-LimitedBy = Literal["engine", "driver", "range", "search", "nothing"]
-"""The reason why the result is not higher: the engine, the driver, the highest allowed rate, a search that
-ended early, or that no rate passed.
+LimitedBy = Literal["engine", "samples", "driver", "range", "search", "nothing"]
+"""The reason why the result is not higher: the engine, probes with too few samples to decide, the driver or
+its machine, the highest allowed rate, a search that ended early, or that no rate passed.
 """
 
 
@@ -82,7 +84,7 @@ class Probe:
     """Failed operations, as a fraction from 0 to 1."""
 
     latency: tuple[Percentile, ...]
-    """Percentiles of latency."""
+    """Percentiles of the latency of successes."""
 
     waited: int
     """Operations that began late because all connections were in use."""
@@ -94,11 +96,21 @@ class Probe:
     """Whether the rate passed."""
 
     reasons: tuple[str, ...]
-    """The reasons why it did not pass, one message each."""
+    """The reasons why it did not pass, and what affected it besides the engine, one message each."""
 
-    def at(self, q: float) -> Percentile | None:
-        """Returns the latency at percentile `q` (0 to 100), or None if it was not computed."""
-        return next((found for found in self.latency if math.isclose(found.q, q, rel_tol=1e-9)), None)
+    latency_with_failures: tuple[CensoredPercentile, ...] = ()
+    """Percentiles of latency in which operations without success rank above all others; the objective limits
+    these. Empty in documents of format 1.
+    """
+
+    def at(self, q: float) -> CensoredPercentile | None:
+        """Returns the latency, with failures, at percentile `q` (0 to 100), or None if it was not computed;
+        that of successes for documents of format 1.
+        """
+        if self.latency_with_failures:
+            return find_percentile(self.latency_with_failures, q)
+        found: Percentile | None = find_percentile(self.latency, q)
+        return CensoredPercentile(found.q, found.ms, found.high_ms, found.supported) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +129,13 @@ class ConcurrencyLevel:
     error_rate: float
     """Failed operations, as a fraction from 0 to 1."""
 
+    left_out: tuple[str, ...] = ()
+    """The reasons why the scalability law is not fitted to it, one message each; empty if it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimated value with its 95 % bootstrap interval."""
+    """An estimated value with its 95 % confidence interval."""
 
     value: float
     """The estimate."""
@@ -146,7 +161,7 @@ class UslFit:
     """Kappa of the law: the cost of coherency."""
 
     peak_clients: Estimate | None
-    """Clients at the peak, or None if kappa is not clearly above 0, because no peak was observed then."""
+    """Clients at the peak, or None if the 99 % interval of kappa contains 0: no peak was observed then."""
 
     peak_rate: Estimate | None
     """Work per second at the peak, or None if `peak_clients` is None."""
@@ -196,7 +211,9 @@ class SaturationResult:
     """The highest rate at which all probes passed, in operations per second."""
 
     unstable: float | None = None
-    """The lowest rate at which no probe passed, in operations per second."""
+    """The lowest rate at which no probe passed, in operations per second; whether the engine failed there
+    is stated by `limited_by`.
+    """
 
     limited_by: LimitedBy = "search"
     """The reason why the result is not higher."""
@@ -205,7 +222,7 @@ class SaturationResult:
     """Measurements of the closed loop."""
 
     fit: UslFit | None = None
-    """The fitted scalability law, or None if there are not enough levels."""
+    """The fitted scalability law, or None if the measurements do not determine it."""
 
     notes: tuple[str, ...] = ()
     """Notes about the search, one sentence each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from pacenote.model import driver_health
 from pacenote.model.race_record import RaceRecord, Verdict
@@ -66,13 +66,8 @@ def _void_reasons(record: RaceRecord) -> Iterator[str]:
 
 def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
     for task in record.tasks:
-        yield from _late(task)
-        if _failed_in_plugins(task) and _is_tolerable(task):
-            yield _plugin_failures(task)
         yield from _unsent(task)
-        yield from _underrun(task)
-        yield from _lost_samples(task)
-    yield from driver_health.suspect_reasons(record.driver)
+    yield from disturbances(record.tasks, record.driver)
     for check in record.documents:
         if check.difference_expected or check.acknowledged is None:
             continue
@@ -83,6 +78,21 @@ def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
                 f"index '{check.index}': the engine acknowledged {check.acknowledged} documents "
                 f"but counts {check.counted}"
             )
+
+
+def disturbances(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[str]:
+    """Yields the reasons why something other than the engine may have affected the measurements of `tasks`:
+    the driver (`driver` in `race.json`), Python code, a slow disk, or the machine.
+
+    Each makes a race suspect, and a measurement of `saturate` void.
+    """
+    for task in tasks:
+        yield from _late(task)
+        if _failed_in_plugins(task) and _is_tolerable(task):
+            yield _plugin_failures(task)
+        yield from _underrun(task)
+        yield from _lost_samples(task)
+    yield from driver_health.suspect_reasons(driver)
 
 
 def _planned(task: TaskResult) -> int:
@@ -143,7 +153,7 @@ def _lost_samples(task: TaskResult) -> Iterator[str]:
         )
 
 
-def excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percentile]]:
+def _excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percentile]]:
     """Yields the percentiles of lateness above the limit, each with that of the service time."""
     if task.lateness is None or task.service_time is None:
         return
@@ -156,7 +166,7 @@ def excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percentil
 
 
 def _late(task: TaskResult) -> Iterator[str]:
-    for late, service in excessive_lateness(task) if task.paced else ():
+    for late, service in _excessive_lateness(task) if task.paced else ():
         yield (
             f"task '{task.task}': p{late.q:g} lateness {late.ms:.4g} ms is more than "
             f"{LATENESS_SHARE * 100:.0f} % of the p{late.q:g} service time {service.ms:.4g} ms: "

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pacenote.model.printable import single_line
+from pacenote.model.result import CensoredPercentile
 from pacenote.model.saturation import ConcurrencyLevel, Estimate, LimitedBy, Probe, SaturationResult, UslFit
 from pacenote.report.formatting import format_value
 from pacenote.units import format_count, format_number
 
 _WHY: dict[LimitedBy, str] = {
     "engine": "the engine",
-    "driver": "the driver, not the engine: it was late or busy in each trial of the rate above (see the "
-    "reasons); a quieter machine, more threads or `--spin` may help",
+    "driver": "the driver or its machine, not the engine: they affected each trial of the rate above (see "
+    "the reasons); a quieter machine, more threads or `--spin` may help",
+    "samples": "the number of samples: at the rate above, no probe failed, but none had enough samples to be "
+    "sure that it met the objective; longer probes (`--probe-time`) may help",
     "range": "the highest allowed rate (`--max-rate`)",
     "search": "the search, which ended before a rate failed",
     "nothing": "no rate met the objective",
@@ -36,7 +39,7 @@ def answer(found: SaturationResult) -> str:
 
 
 def _answer(found: SaturationResult) -> Iterator[str]:
-    limits = [str(limit) for limit in found.objective.latency]
+    limits = [f"{limit} (upper bound of its 95 % interval)" for limit in found.objective.latency]
     limits += [
         f"error rate at most {found.objective.error_rate * 100:g} %",
         "all operations sent and answered",
@@ -81,11 +84,21 @@ def _probe_cells(probe: Probe, shown: Sequence[float]) -> list[str]:
         str(probe.number),
         format_number(probe.rate),
         format_number(probe.achieved),
-        *(f"{format_value(time.ms)}{'' if time.supported else ' *'}" if time else "" for time in times),
+        *(_latency_cell(time) for time in times),
         f"{probe.error_rate * 100:.3g}",
         f"{probe.waited:,}",
         f"{probe.outcome}{why}",
     ]
+
+
+def _latency_cell(percentile: CensoredPercentile | None) -> str:
+    if percentile is None:
+        return ""
+    text = "endless" if percentile.ms is None else format_value(percentile.ms)
+    if not percentile.supported:
+        return f"{text} *"
+    high = percentile.high_ms
+    return f"{text} (to {'endless' if high is None else format_value(high)})"
 
 
 def _levels(found: SaturationResult) -> Iterator[str]:
@@ -96,7 +109,8 @@ def _levels(found: SaturationResult) -> Iterator[str]:
     yield ""
     clients = sorted({level.clients for level in found.levels})
     rows = [_level_cells(one, [level for level in found.levels if level.clients == one]) for one in clients]
-    yield from _table(["clients", f"{single_line(found.unit) or 'ops'}/s", "lowest", "highest"], rows)
+    heads = ["clients", f"{single_line(found.unit) or 'ops'}/s", "lowest", "highest", "left out of the law"]
+    yield from _table(heads, rows)
     yield ""
     yield from _law(found.fit, found)
 
@@ -104,21 +118,24 @@ def _levels(found: SaturationResult) -> Iterator[str]:
 def _level_cells(clients: int, levels: Sequence[ConcurrencyLevel]) -> list[str]:
     rates = [level.work for level in levels]
     figures = (sum(rates) / len(rates), min(rates), max(rates))
-    return [str(clients), *(format_number(rate) for rate in figures)]
+    reasons = sorted({single_line(reason) for level in levels for reason in level.left_out})
+    count = sum(bool(level.left_out) for level in levels)
+    left_out = f"{count} of {len(levels)}: {'; '.join(reasons)}" if count else ""
+    return [str(clients), *(format_number(rate) for rate in figures), left_out]
 
 
 def _law(fit: UslFit | None, found: SaturationResult) -> Iterator[str]:
     if fit is None:
-        yield "Too few levels for the Universal Scalability Law."
+        yield "The levels are too few, or too scattered, for the Universal Scalability Law."
         return
     unit = f"{single_line(found.unit) or 'ops'}/s"
-    yield "Universal Scalability Law, with 95 % bootstrap intervals:"
+    yield "Universal Scalability Law, with 95 % confidence intervals:"
     yield ""
     yield f"- throughput of one client (lambda): {_interval(fit.rate_alone)} {unit}"
     yield f"- contention (sigma): {_interval(fit.contention)}"
     yield f"- coherency (kappa): {_interval(fit.coherency)}"
     if fit.peak_clients is None or fit.peak_rate is None:
-        yield "- no peak: kappa is not significantly above 0, so more clients may increase throughput"
+        yield "- no peak: the 99 % interval of kappa contains 0, so more clients may increase throughput"
     else:
         yield f"- peak: {_interval(fit.peak_clients)} clients, {_interval(fit.peak_rate)} {unit}"
     yield f"- the law deviates from the means by {fit.residual * 100:.2g} % (root mean square)"

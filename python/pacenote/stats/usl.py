@@ -8,27 +8,37 @@ throughput peaks at N = sqrt((1 - sigma) / kappa). Source: N. J. Gunther, "Guerr
 Springer 2007, chapters 4 to 6.
 
 N / X is a linear function of 1/lambda, sigma/lambda and kappa/lambda. None of them is negative, so the fit is
-a non-negative least squares problem. The errors of throughput are assumed to be relative. The 95 % intervals
-come from bootstrapping: the measurements of each level are resampled with replacement.
+a non-negative least squares problem. The errors of throughput are assumed to be relative, and equal for all
+levels. Without the limit at 0, the errors of the three coefficients follow Student's distribution. The 95 %
+intervals follow from it: directly for lambda, by Fieller's method for ratios of coefficients. Their coverage
+is simulated in `benchmarks/scalability_intervals.py`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pacenote.model.saturation import Estimate, UslFit
 
 MIN_LEVELS = 6
 """Minimum number of concurrency levels that can distinguish contention from coherency."""
 
-RESAMPLES = 1_000
-"""Number of bootstrap samples."""
-
 _CONFIDENCE = 0.95
+
+_PEAK_CONFIDENCE = 0.99
+"""Confidence of the interval of kappa that excludes 0 if a peak is reported. It is higher than that of the
+other intervals, because a peak that is hardly visible is usually estimated too low.
+"""
+
+_MISFIT_LEVEL = 0.05
+"""Significance level of the test whether the means deviate from the law more than their scatter explains."""
+
+_Weights = tuple[float, float, float]
+"""Weights of the three coefficients in a sum."""
 
 _TERMS = ([0, 1, 2], [0, 1], [0, 2], [0])
 """Sets of terms that may be positive; all contain the constant term, as lambda must be finite."""
@@ -58,37 +68,160 @@ class _Curve:
         return math.sqrt(max(0.0, 1 - self.contention) / self.coherency) if self.coherency > 0 else math.inf
 
 
-def fit_usl(measured: Mapping[int, Sequence[float]], seed: int) -> UslFit | None:
+def fit_usl(measured: Mapping[int, Sequence[float]]) -> UslFit | None:
     """Fits the law to measurements of throughput, in work per second, by number of clients.
 
-    Returns None with fewer than `MIN_LEVELS` levels, or if a throughput is not above 0. `seed` fixes the
-    bootstrap samples.
+    Returns None with fewer than `MIN_LEVELS` levels, if a throughput is not above 0, or if the measurements
+    are so scattered that they do not show that the throughput of one client is finite.
     """
     if len(measured) < MIN_LEVELS or any(not rates or min(rates) <= 0 for rates in measured.values()):
         return None
-    best = _fit({clients: _mean(rates) for clients, rates in measured.items()})
-    rng = random.Random(seed)
-    resampled = [
-        _fit({clients: _mean(rng.choices(rates, k=len(rates))) for clients, rates in measured.items()})
-        for _ in range(RESAMPLES)
-    ]
-    coherency = _interval(best.coherency, [curve.coherency for curve in resampled])
-    peak_clients = peak_rate = None
-    if coherency.low > 0:
-        peak_clients = _interval(best.peak_clients, [curve.peak_clients for curve in resampled])
-        peak_rate = _interval(
-            best.throughput(best.peak_clients),
-            [curve.throughput(curve.peak_clients) for curve in resampled],
-        )
-    deviations = [best.throughput(clients) / _mean(rates) - 1 for clients, rates in measured.items()]
+    means = {clients: _mean(rates) for clients, rates in measured.items()}
+    best, line = _fit(means), _line(measured)
+    base = line.interval(0)
+    contention, coherency = line.ratio_interval((0, 1, 0)), line.ratio_interval((0, 0, 1))
+    if base.low <= 0 or contention is None or coherency is None:
+        return None
+    peak = _peak(best, line)
+    deviations = [best.throughput(clients) / mean - 1 for clients, mean in means.items()]
     return UslFit(
-        rate_alone=_interval(best.alone, [curve.alone for curve in resampled]),
-        contention=_interval(best.contention, [curve.contention for curve in resampled]),
-        coherency=coherency,
-        peak_clients=peak_clients,
-        peak_rate=peak_rate,
+        rate_alone=_estimate(best.alone, _Interval(1 / base.high, 1 / base.low)),
+        contention=_estimate(best.contention, contention),
+        coherency=_estimate(best.coherency, coherency),
+        peak_clients=peak.clients if peak else None,
+        peak_rate=peak.rate if peak else None,
         residual=math.sqrt(_mean([deviation**2 for deviation in deviations])),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    """A range of values."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Peak:
+    """The highest throughput."""
+
+    clients: Estimate
+    rate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """N / X as a linear function of 1, N - 1 and N (N - 1), without limits for the coefficients.
+
+    The coefficients are 1/lambda, sigma/lambda and kappa/lambda. Their errors follow Student's distribution.
+    """
+
+    coefficients: tuple[float, float, float]
+    covariance: tuple[tuple[float, ...], ...]
+    degrees: int
+    """Degrees of freedom of the variance."""
+
+    def t(self, confidence: float) -> float:
+        """Returns the quantile of Student's distribution that bounds a two-sided interval."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.degrees, (1 + confidence) / 2))
+
+    def interval(self, index: int, confidence: float = _CONFIDENCE) -> _Interval:
+        """Returns the interval of one coefficient."""
+        half = self.t(confidence) * math.sqrt(self.covariance[index][index])
+        return _Interval(self.coefficients[index] - half, self.coefficients[index] + half)
+
+    def ratio_interval(self, above: _Weights, below: _Weights = (1, 0, 0)) -> _Interval | None:
+        """Returns the interval of the ratio of two sums of coefficients, or None if it has no bounds.
+
+        It contains the ratios r for which above - r below does not differ from 0. Source: E. C. Fieller,
+        "Some problems in interval estimation", Journal of the Royal Statistical Society B 16, 1954.
+        """
+        square = self.t(_CONFIDENCE) ** 2
+        over, under = self.weighted(above), self.weighted(below)
+        a = under**2 - square * self.shared_variance(below, below)
+        b = over * under - square * self.shared_variance(above, below)
+        c = over**2 - square * self.shared_variance(above, above)
+        if a <= 0:
+            return None
+        root = math.sqrt(max(0.0, b**2 - a * c))
+        return _Interval((b - root) / a, (b + root) / a)
+
+    def weighted(self, weights: _Weights) -> float:
+        """Returns a weighted sum of the coefficients."""
+        return math.fsum(weight * value for weight, value in zip(weights, self.coefficients, strict=True))
+
+    def shared_variance(self, one: _Weights, other: _Weights) -> float:
+        """Returns the covariance of two weighted sums."""
+        return math.fsum(
+            one[row] * other[column] * self.covariance[row][column] for row in range(3) for column in range(3)
+        )
+
+
+def _line(measured: Mapping[int, Sequence[float]]) -> _Line:
+    """Returns the line with the least squared relative deviations, and the errors of its coefficients."""
+    import numpy as np
+
+    counts = np.array([len(rates) for rates in measured.values()])
+    means = {clients: _mean(rates) for clients, rates in measured.items()}
+    # A mean of n measurements has n times the weight of one.
+    scale = np.sqrt(counts)
+    rows = _rows(means) * scale[:, None]
+    solution = np.linalg.lstsq(rows, scale, rcond=None)[0]
+    misfit = float(np.sum((scale - rows @ solution) ** 2))
+    scatter = math.fsum(
+        (rate / means[clients] - 1) ** 2 for clients, rates in measured.items() for rate in rates
+    )
+    variance, degrees = _variance(misfit, len(measured) - len(solution), scatter, int(sum(counts - 1)))
+    covariance = np.linalg.inv(rows.T @ rows) * variance
+    base, slope, bend = map(float, solution)
+    return _Line((base, slope, bend), tuple(tuple(map(float, row)) for row in covariance), degrees)
+
+
+def _variance(misfit: float, misfit_degrees: int, scatter: float, scatter_degrees: int) -> tuple[float, int]:
+    """Returns the relative variance of a measurement, and its degrees of freedom, from the sum of squares of
+    the means around the line and that of the measurements around their means.
+
+    If the means deviate from the line more than their scatter explains, only these deviations count: the
+    levels differ for another reason, or do not follow the law.
+    """
+    from scipy.special import fdtrc
+
+    if scatter_degrees and scatter > 0:
+        ratio = misfit / misfit_degrees / (scatter / scatter_degrees)
+        if fdtrc(misfit_degrees, scatter_degrees, ratio) < _MISFIT_LEVEL:
+            return misfit / misfit_degrees, misfit_degrees
+    degrees = misfit_degrees + scatter_degrees
+    return (misfit + scatter) / degrees, degrees
+
+
+def _peak(best: _Curve, line: _Line) -> _Peak | None:
+    """Returns the peak, or None if the measurements do not show that there is one."""
+    if best.coherency <= 0 or line.interval(2, _PEAK_CONFIDENCE).low <= 0:
+        return None
+    squared = line.ratio_interval((1, -1, 0), (0, 0, 1))
+    if squared is None:
+        return None
+    # With a contention of 1 or more, throughput falls from the first client on.
+    bounds = _Interval(*(math.sqrt(max(1.0, bound)) for bound in (squared.low, squared.high)))
+    clients = _estimate(max(1.0, best.peak_clients), bounds)
+    return _Peak(clients, _estimate(best.throughput(clients.value), _peak_rate(line)))
+
+
+def _peak_rate(line: _Line) -> _Interval:
+    """Returns the interval of the highest throughput, from the first derivatives of its logarithm."""
+    base, slope, bend = line.coefficients
+    rest = base - slope
+    if rest <= bend:
+        return _Interval(0.0, 1 / base)
+    # N / X at N = sqrt(rest / bend), divided by N.
+    inverse = 2 * math.sqrt(rest * bend) + slope - bend
+    ratio = math.sqrt(bend / rest)
+    gradient = (ratio, 1 - ratio, 1 / ratio - 1)
+    half = line.t(_CONFIDENCE) * math.sqrt(line.shared_variance(gradient, gradient)) / inverse
+    return _Interval(math.exp(-half) / inverse, math.exp(half) / inverse)
 
 
 def _fit(rates: Mapping[int, float]) -> _Curve:
@@ -98,11 +231,7 @@ def _fit(rates: Mapping[int, float]) -> _Curve:
     import numpy as np
     from scipy.optimize import nnls
 
-    # Each equation is divided by its right-hand side, N / X, so the deviations are relative.
-    rows = np.array([
-        (rate / clients, (clients - 1) * rate / clients, (clients - 1) * rate)
-        for clients, rate in rates.items()
-    ])
+    rows = _rows(rates)
     smallest = math.inf
     base, slope, bend = math.inf, 0.0, 0.0
     for terms in _TERMS:
@@ -115,10 +244,24 @@ def _fit(rates: Mapping[int, float]) -> _Curve:
     return _Curve(1 / base, slope / base, bend / base)
 
 
-def _interval(value: float, resampled: Sequence[float]) -> Estimate:
-    ordered = sorted(resampled)
-    excluded = round((1 - _CONFIDENCE) / 2 * (len(ordered) - 1))
-    return Estimate(value, ordered[excluded], ordered[-1 - excluded])
+def _rows(rates: Mapping[int, float]) -> Any:
+    """Returns the terms of the equations, each divided by its right-hand side, N / X, so that deviations are
+    relative.
+    """
+    import numpy as np
+
+    return np.array([
+        (rate / clients, (clients - 1) * rate / clients, (clients - 1) * rate)
+        for clients, rate in rates.items()
+    ])
+
+
+def _estimate(value: float, bounds: _Interval) -> Estimate:
+    """Returns a parameter, which cannot be negative, with its interval.
+
+    The value lies outside of the bounds if it would be negative without this limit.
+    """
+    return Estimate(value, min(value, max(0.0, bounds.low)), max(value, bounds.high))
 
 
 def _mean(values: Sequence[float]) -> float:
