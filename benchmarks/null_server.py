@@ -71,13 +71,14 @@ _NODE = {
     "plugins": [],
     "modules": [],
 }
+_BULK = {"took": 30, "errors": False, "items": [{"index": {"status": 201}}]}
 # nginx locations: the longest matching prefix is used; `=` matches the exact path.
 _REPLIES: Mapping[str, Any] = {
     "= /": _ROOT,
     "/": {"acknowledged": True},
     "/logs/_search": _SEARCHED,
-    "/_bulk": {"took": 30, "errors": False, "items": []},
-    "/logs/_bulk": {"took": 30, "errors": False, "items": []},
+    "/_bulk": _BULK,
+    "/logs/_bulk": _BULK,
     "/_nodes": {"cluster_name": "null", "nodes": {"one": _NODE}},
     "/_all/_stats": {"_shards": _SHARDS, "_all": {"primaries": {}, "total": {}}, "indices": {}},
     "/_stats": {"_shards": _SHARDS, "_all": {"primaries": {}, "total": {}}, "indices": {}},

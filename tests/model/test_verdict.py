@@ -97,10 +97,13 @@ def test_a_slow_parameter_source_makes_a_race_suspect():
     assert reason.startswith("task 'fed': its clients waited 0.41 s for a parameter source written in Python")
 
 
-def test_missing_documents_make_a_race_suspect_unless_expected():
+def test_missing_documents_void_a_race_and_additional_ones_make_it_suspect_unless_expected():
     lost = DocumentCheck("logs", 10, 9)
     assert determine_verdict(record(documents=(lost,))) == Verdict(
-        "suspect", ("index 'logs': the engine acknowledged 10 documents but counts 9",)
+        "void", ("index 'logs': the engine acknowledged 10 documents but counts 9",)
+    )
+    assert determine_verdict(record(documents=(replace(lost, counted=11),))) == Verdict(
+        "suspect", ("index 'logs': the engine acknowledged 10 documents but counts 11",)
     )
     assert (
         determine_verdict(record(documents=(replace(lost, difference_expected="updates"),))).state == "valid"

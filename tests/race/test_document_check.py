@@ -115,14 +115,20 @@ def test_lost_documents_are_reported_if_the_target_was_deleted_first(deletion):
 def test_deleting_templates_empties_the_indices_only_if_matching_indices_are_deleted(path, deletes):
     deletion = CallSequence((Request("DELETE", "/_index_template/x"), Request("DELETE", path)))
     tasks = plan(("delete-composable-template", deletion), ("bulk", bulk(file("a", 10))))
-    (check,) = check_documents(tasks, [result(1, 10)], engine({"a": 9})).checks
+    (check,) = check_documents(tasks, [result(1, 10)], engine({"a": 11})).checks
     assert bool(check.difference_expected) is not deletes
 
 
 def test_a_difference_is_expected_if_the_index_is_deleted_only_after_indexing():
     tasks = plan(("bulk", bulk(file("a", 10))), ("delete-data-stream", Sleep(0)))
-    (check,) = check_documents(tasks, [result(0, 10)], engine({"a": 9})).checks
+    (check,) = check_documents(tasks, [result(0, 10)], engine({"a": 11})).checks
     assert check.difference_expected
+
+
+def test_an_index_that_is_not_deleted_first_must_contain_what_was_acknowledged():
+    tasks = plan(("bulk", bulk(file("a", 3))))
+    (check,) = check_documents(tasks, [result(0, 3)], engine({"a": 0})).checks
+    assert (check.acknowledged, check.counted, check.difference_expected) == (3, 0, "")
 
 
 def test_an_index_that_is_not_deleted_first_may_contain_more_documents():
@@ -159,6 +165,7 @@ def test_documents_with_repeated_ids_may_be_missing():
     assert reason(with_ids(0.5), counted=7) == "task 'task1' sends documents under ids that were used before"
     assert reason(with_ids(0.0, looped=True), counted=10)
     assert reason(with_ids(0.0), counted=10) == "", "every id is new"
+    assert reason(with_ids(0.5), counted=0) == "", "one document has every id"
     both = reason(with_ids(0.0), with_ids(0.0), counted=10)
     assert both == "tasks 'task1' and 'task2' use the same ids"
 

@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 
 /// The response to a search.
 const SEARCH_RESPONSE: &str = r#"{"took":3,"timed_out":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{"total":{"value":10000,"relation":"gte"},"max_score":1.0,"hits":[{"_index":"logs-211998","_id":"kE0","_score":1.0},{"_index":"logs-211998","_id":"kE1","_score":1.0}]}}"#;
-/// The response to a bulk.
-const BULK_RESPONSE: &str = r#"{"took":30,"errors":false,"items":[]}"#;
+/// The response to a bulk. A driver reads a response without errors up to its first item.
+const BULK_RESPONSE: &str = r#"{"took":30,"errors":false,"items":[{"index":{"status":201}}]}"#;
 
 /// Prints the server's port and serves one race after another, each with `clients` clients, until the process is
 /// killed.

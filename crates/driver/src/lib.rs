@@ -31,6 +31,7 @@
 //! | `race_state.rs`, `step_state.rs` | the state shared by threads during a race, and during a step |
 //! | `plan_to_record.rs` | conversion of a plan to the values that recorders and the collector need |
 //! | `cancel.rs` | cancellation of clients |
+//! | `slices.rs` | division of long work into slices, between which a thread serves its other clients |
 //! | `task_client_id.rs`, `units.rs`, `error.rs` | [`TaskClientId`], nanoseconds, [`DriveError`] |
 //!
 //! Dependencies run from `race` through `coordinator` and `worker` to `schedule` and `python`, then `operation`, then
@@ -48,6 +49,7 @@ mod race;
 mod race_state;
 mod response;
 mod schedule;
+mod slices;
 mod step_state;
 mod summary;
 mod task_client_id;
@@ -63,5 +65,6 @@ pub use python::{
 };
 pub use race::{Race, RaceProgress};
 pub use race_state::{RaceEvent, StopLevel};
+pub use response::json_scan;
 pub use summary::{HostSummary, RaceSummary, ThreadSummary};
 pub use task_client_id::TaskClientId;

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use support::server::response_with;
 use support::{LoggedRequest, Server, bulk_task, json_response, plan, run, success_response};
 
 /// Gives the task one file per element of `files`, which contains the number of documents and the corpus of the file.
@@ -220,4 +221,44 @@ fn a_document_with_status_429_but_no_error_is_a_rejected_one() {
     let result = race.task("index");
     assert_eq!((result.operation_totals.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     assert_eq!((result.errors.len(), result.errors[0].status, result.errors[0].count), (1, Some(400), 1));
+}
+
+/// Runs a race that sends one bulk of five documents to this path; the response has this body. Returns the class of
+/// each error with its count, and the documents that count and those that do not.
+fn one_bulk(path: &str, body: &'static str) -> (Vec<(String, u64)>, u64, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(move |_, _| Some(response_with(200, "", body.as_bytes())));
+    let mut task = five_documents(folder.path(), 0);
+    task["work"]["path"] = path.into();
+    let race = run(&plan(server.port, &[task]));
+    let result = race.task("index");
+    let errors = result.errors.iter().map(|error| (error.error_class.clone(), error.count)).collect();
+    (errors, result.work.weight, result.work.failed_weight)
+}
+
+#[test]
+fn no_document_counts_whose_result_is_unknown() {
+    for body in [
+        // The engine reports errors, but no item has one.
+        r#"{"took":1,"errors":true,"items":[{"index":{}},{"index":{}},{"index":{}},{"index":{}},{"index":{}}]}"#,
+        // Items for two of five documents.
+        r#"{"took":1,"errors":true,"items":[{"index":{"status":201}},{"index":{"status":400}}]}"#,
+        r#"{"took":1,"errors":false,"items":[]}"#,
+        r#"{"took":1e400,"errors":false,"items":[{"index":{"status":201}}]}"#,
+        r#"{"took":NaN,"errors":false,"items":[{"index":{"status":201}}]}"#,
+        r#"{"took":1,"errors":true,"items":[1}"#,
+    ] {
+        assert_eq!(one_bulk("/_bulk", body), (vec![("protocol".into(), 1)], 0, 5), "{body}");
+    }
+}
+
+#[test]
+fn fields_that_the_request_filters_out_are_not_missed() {
+    let by_status = r#"{"errors":true,"items":[{"index":{"status":400}},{"index":{"status":201}},{"index":{"status":201}},{"index":{"status":201}},{"index":{"status":503}}]}"#;
+    let path = "/_bulk?filter_path=errors,items.*.status";
+    assert_eq!(one_bulk(path, by_status), (vec![("bulk-item".into(), 1), ("bulk-item".into(), 1)], 3, 2));
+    let only_errors = r#"{"errors":true,"items":[{"index":{"error":{"type":"t","reason":"r"}}}]}"#;
+    let path = "/_bulk?filter_path=errors,items.*.error";
+    assert_eq!(one_bulk(path, only_errors), (vec![("bulk-item".into(), 1)], 4, 1));
+    assert_eq!(one_bulk("/_bulk?filter_path=errors", r#"{"errors":false}"#), (vec![], 5, 0));
 }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use support::server::response_with;
 use support::{LoggedRequest, Server, json_response, plan, request, request_task, run, success_response};
 
 fn calls_task(name: &str, iterations: u64, calls: &[Value]) -> Value {
@@ -144,6 +145,28 @@ fn a_failed_page_fails_the_operation_and_ends_it() {
     let result = race.task("paged");
     assert_eq!((result.work.weight, result.operation_totals.failed, server.requests().len()), (0, 1, 2));
     assert_eq!(result.errors[0].error_class, "search-timeout");
+}
+
+#[test]
+fn a_damaged_page_fails_the_operation() {
+    for body in [
+        r#"{"took":1,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"_scroll_id":"a","hits":{"hits":[1}"#,
+        r#"{"_scroll_id":"a","took":1,"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[{},{}"#,
+        r#"{"_scroll_id":"a\x","took":1,"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[{},{}]}}"#,
+        r#"{"took":1,"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[{},{}]},"#,
+    ] {
+        let server = Server::start(move |_, _| Some(response_with(200, "", body.as_bytes())));
+        let first = request("GET", "/logs/_search?scroll=10s&size=2");
+        let call = paged(first, json!({"kind": "scroll", "keep_alive": "10s"}), 3, 2);
+        let race = run(&plan(server.port, &[calls_task("scroll", 1, &[call])]));
+        let errors: Vec<_> = race
+            .task("scroll")
+            .errors
+            .iter()
+            .map(|error| (error.error_class.as_str(), error.status))
+            .collect();
+        assert_eq!(errors, [("protocol", Some(200))], "{body}");
+    }
 }
 
 #[test]

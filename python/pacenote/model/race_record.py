@@ -192,9 +192,19 @@ class DocumentCheck:
     """Documents that the engine counted after the race, or None if they could not be counted."""
 
     difference_expected: str = ""
-    """Why the two may differ, for example because the track updates documents; if empty, a difference
-    makes the race suspect.
+    """Why the two may differ, for example because the track updates documents; if empty, missing documents
+    make the race void, and additional ones suspect.
     """
+
+    @property
+    def is_missing_documents(self) -> bool:
+        """Whether the engine counts fewer documents than it acknowledged, for no known reason."""
+        return (
+            not self.difference_expected
+            and self.acknowledged is not None
+            and self.counted is not None
+            and self.counted < self.acknowledged
+        )
 
 
 @dataclass(frozen=True, slots=True)

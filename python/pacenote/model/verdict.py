@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pacenote.model import driver_health
-from pacenote.model.race_record import RaceRecord, Verdict
+from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
 from pacenote.model.result import Percentile, TaskResult
 
 LATENESS_SHARE = 0.10
@@ -32,11 +32,11 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     """Returns the verdict on a race that has ended, successfully or not.
 
     A race is void if an error rate is above `max_error_rate`, if it was aborted, interrupted or did not
-    finish, if plug-ins failed to execute too many operations, if the driver's counts do not add up, or if the
-    machine was suspended.
+    finish, if plug-ins failed to execute too many operations, if the driver's counts do not add up, if
+    acknowledged documents are missing, or if the machine was suspended.
 
     It is suspect after late or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a
-    driver that was saturated or waited for a core, an unreliable clock or machine, or missing documents.
+    driver that was saturated or waited for a core, an unreliable clock or machine, or additional documents.
     Percentiles without enough samples are ignored.
     """
     void = tuple(_void_reasons(record))
@@ -62,6 +62,9 @@ def _void_reasons(record: RaceRecord) -> Iterator[str]:
     if not (record.complete or record.aborted or record.interrupted):
         yield "the race has not finished"
     yield from driver_health.void_reasons(record.driver)
+    for check in record.documents:
+        if check.is_missing_documents:
+            yield _document_difference(check)
 
 
 def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
@@ -73,11 +76,15 @@ def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
             continue
         if check.counted is None:
             yield f"index '{check.index}': its documents could not be counted after the race"
-        elif check.acknowledged != check.counted:
-            yield (
-                f"index '{check.index}': the engine acknowledged {check.acknowledged} documents "
-                f"but counts {check.counted}"
-            )
+        elif check.counted > check.acknowledged:
+            yield _document_difference(check)
+
+
+def _document_difference(check: DocumentCheck) -> str:
+    return (
+        f"index '{check.index}': the engine acknowledged {check.acknowledged} documents "
+        f"but counts {check.counted}"
+    )
 
 
 def disturbances(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[str]:

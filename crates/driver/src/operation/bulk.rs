@@ -16,6 +16,8 @@ use super::outcome::OperationOutcome;
 use super::prepared::{PreparedRequest, RequestSpec};
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
+use crate::response::bulk::SentBulk;
+use crate::response::check::filters_fields;
 use crate::transport::pool::ConnectionPool;
 
 /// Returns the total number of bulks that the clients of a task send, or `None` if it is unlimited.
@@ -149,9 +151,10 @@ impl BulkSource {
         };
         let request =
             PreparedRequest::new(spec, BulkBody::new(), to).map_err(|error| to.head_error(error))?;
+        let sent = SentBulk { documents: 0, filters_fields: filters_fields(&bulk.path) };
         Ok(Self {
             reader: BulkReader::new(ranges?, bulk.bulk_size)?,
-            request: BulkRequest::new(request, 0, bulk.retries_on_429),
+            request: BulkRequest::new(request, sent, bulk.retries_on_429),
             looped: bulk.looped,
         })
     }

@@ -6,7 +6,7 @@ use super::bulk_retry::{add_resend, select_documents, subtract_resent};
 use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
-use crate::response::bulk::check_bulk_response;
+use crate::response::bulk::{SentBulk, check_bulk_response};
 use crate::response::outcome::WorkOutcome;
 use crate::transport::exchange::ResponseView;
 use crate::transport::pool::ConnectionPool;
@@ -15,7 +15,7 @@ use crate::transport::pool::ConnectionPool;
 #[derive(Debug)]
 pub struct BulkRequest<B> {
     request: PreparedRequest<B>,
-    document_count: u64,
+    sent: SentBulk,
     /// Maximum number of times that documents rejected with status 429 are sent again.
     retries_on_429: u32,
     /// The error if the body could not be compressed.
@@ -31,7 +31,7 @@ struct BulkSending {
 
 /// Checks the response to a bulk request.
 struct BulkCheck {
-    document_count: u64,
+    sent: SentBulk,
     /// Whether rejected documents may be sent again.
     may_resend: bool,
     /// Positions of the documents that may be sent again.
@@ -39,9 +39,9 @@ struct BulkCheck {
 }
 
 impl<B: AsRef<[u8]>> BulkRequest<B> {
-    /// Creates a bulk request whose body has `document_count` documents.
-    pub fn new(request: PreparedRequest<B>, document_count: u64, retries_on_429: u32) -> Self {
-        Self { request, document_count, retries_on_429, compression_error: None }
+    /// Creates a bulk request; `sent` describes its body.
+    pub fn new(request: PreparedRequest<B>, sent: SentBulk, retries_on_429: u32) -> Self {
+        Self { request, sent, retries_on_429, compression_error: None }
     }
 
     /// Returns the body, to which the next documents are written; call [`Self::set_document_count`] afterwards.
@@ -51,7 +51,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 
     /// Sets the number of documents in the body.
     pub fn set_document_count(&mut self, document_count: u64) {
-        self.document_count = document_count;
+        self.sent.documents = document_count;
     }
 
     /// Compresses the body if it is sent compressed. If that fails, the request fails when it is executed.
@@ -84,17 +84,18 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 
     /// Creates the check for the response to this number of documents.
     fn check_of(&self, document_count: u64) -> BulkCheck {
-        BulkCheck { document_count, may_resend: self.retries_on_429 > 0, resendable_positions: Vec::new() }
+        let sent = SentBulk { documents: document_count, ..self.sent };
+        BulkCheck { sent, may_resend: self.retries_on_429 > 0, resendable_positions: Vec::new() }
     }
 
     /// Sends all documents.
     async fn send(&mut self, connections: &ConnectionPool) -> BulkSending {
         if let Some(error) = &self.compression_error {
-            return BulkSending::unsendable(error.clone(), self.document_count);
+            return BulkSending::unsendable(error.clone(), self.sent.documents);
         }
-        let mut check = self.check_of(self.document_count);
-        let outcome =
-            self.request.send(connections, |response: ResponseView<'_>| check.check(response)).await;
+        let mut check = self.check_of(self.sent.documents);
+        let check_response = async |response: ResponseView<'_>| check.check(response).await;
+        let outcome = self.request.send(connections, check_response).await;
         check.into_sending(outcome)
     }
 
@@ -106,7 +107,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         document_count: u64,
     ) -> BulkSending {
         let mut check = self.check_of(document_count);
-        let check_response = |response: ResponseView<'_>| check.check(response);
+        let check_response = async |response: ResponseView<'_>| check.check(response).await;
         match self.request.send_other_body(body, connections, check_response).await {
             Ok(outcome) => check.into_sending(outcome),
             Err(error) => BulkSending::unsendable(error.to_string(), document_count),
@@ -115,10 +116,10 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 }
 
 impl BulkCheck {
-    fn check(&mut self, response: ResponseView<'_>) -> WorkOutcome {
+    async fn check(&mut self, response: ResponseView<'_>) -> WorkOutcome {
         let ResponseView { status, body, .. } = response;
         let rejected = self.may_resend.then_some(&mut self.resendable_positions);
-        check_bulk_response(status, body, self.document_count, rejected)
+        check_bulk_response(status, body, self.sent, rejected).await
     }
 
     /// Returns the attempt whose response was checked.
@@ -126,7 +127,7 @@ impl BulkCheck {
         let result = &mut outcome.result;
         if !result.is_success() && result.error_class != ErrorClass::BulkItem {
             // Without a result for each document, it is unknown whether any of them was indexed.
-            (result.weight, result.failed_weight) = (0, self.document_count);
+            (result.weight, result.failed_weight) = (0, self.sent.documents);
         }
         BulkSending { outcome, resendable_positions: self.resendable_positions }
     }
@@ -167,7 +168,7 @@ mod tests {
         let spec =
             RequestSpec { method: "POST", path: "/_bulk", headers: [].iter(), has_body: true, timeout: None };
         let request = PreparedRequest::new(spec, Vec::new(), to).unwrap();
-        let mut bulk = BulkRequest::new(request, 7, 0);
+        let mut bulk = BulkRequest::new(request, SentBulk { documents: 7, filters_fields: false }, 0);
         bulk.compression_error = Some("out of memory".into());
         let endpoints: Endpoints = Arc::from([Arc::new(Endpoint::plain(Vec::new()))]);
         let connections = ConnectionPool::for_client(&endpoints, ClientPlace { race_client: 0, threads: 1 });

@@ -51,18 +51,17 @@ pub fn add_resend(earlier: OperationOutcome, resend: OperationOutcome) -> Operat
         took_ms,
         failures: before.failures.into_iter().chain(last.failures).collect(),
     };
-    let retries = earlier.retries + 1;
     if resend.traffic.requests == 0 {
-        // Nothing was sent, so the operation was done with the last byte of the previous response. The client was busy
-        // until the resend failed.
+        // Nothing was sent, so this is not a retry, and the operation was done with the last byte of the previous
+        // response. The client was busy until the resend failed.
         let traffic = earlier.traffic + resend.traffic;
-        return OperationOutcome { result, retries, traffic, freed: resend.freed, ..earlier };
+        return OperationOutcome { result, traffic, freed: resend.freed, ..earlier };
     }
     OperationOutcome {
         first_sent: earlier.first_sent,
         service_start: earlier.service_start,
         result,
-        retries,
+        retries: earlier.retries + 1,
         traffic: earlier.traffic + resend.traffic,
         ..resend
     }
@@ -128,6 +127,7 @@ mod tests {
         let both = add_resend(first, unsent);
         // The time until the resend failed is that of this operation, not lateness of the next one.
         assert_eq!((both.done, both.freed, both.status, both.traffic), (done, freed, 200, traffic));
+        assert_eq!(both.retries, 0, "what was not sent was not sent again");
         assert_eq!(both.result.error_class, ErrorClass::Protocol);
     }
 }

@@ -11,8 +11,12 @@ use super::prepared::RequestSpec;
 use super::request::{CheckedRequest, RequestTemplate};
 use super::template::{BodyTemplate, Values};
 use crate::error::DriveError;
-use crate::response::json_scan::{Elements, Fields, field, first_value};
+use crate::response::check::invalid_json;
+use crate::response::json_scan::{
+    Elements, Fields, InvalidJson, field, field_in_slices, scalar, valid_first_value, value_at_path_in_slices,
+};
 use crate::response::outcome::WorkOutcome;
+use crate::slices::Slices;
 
 /// A paged request, prepared.
 #[derive(Debug)]
@@ -141,14 +145,18 @@ impl Paginator {
         }
         let (mut seen, mut full) = (false, true);
         let (page_size, renews) = (self.page_size, self.renews_point_in_time);
-        let inspect = |body: &[u8]| {
-            let page = reader.read(body, page_size.is_some(), renews);
+        let inspect = async |body: &[u8]| {
+            let page = match reader.read(body, page_size.is_some(), renews).await {
+                Ok(page) => page,
+                Err(InvalidJson) => return Some(invalid_json(0, body)),
+            };
             // A scroll continues with its last id until it receives a new one; for other kinds of paging, a page
             // without a key is the last.
             renew(page_key, page.key, matches!(reader, PageReader::Scroll));
             renew(point_in_time, page.point_in_time, true);
             full = page.entries.is_none_or(|entries| entries > 0 && entries >= page_size.unwrap_or(0));
             seen = true;
+            None
         };
         let mut outcome = template.send_and_poll(policy, execution, inspect).await?;
         if let Some(placeholder) = placeholder.filter(|_| !point_in_time.is_empty()) {
@@ -221,33 +229,47 @@ fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
 
 impl PageReader {
     /// Reads the fields that determine the next page. Buckets and rows are counted only if `counts` is set. Reading
-    /// stops as soon as everything has been found; engines write ids first.
-    fn read<'a>(&self, response: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
-        let (mut page, mut body) = (Page::default(), false);
-        for (key, text) in Fields::new(response) {
+    /// stops as soon as everything has been found; engines write ids first. A long response is read in slices.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidJson`] if the response is not valid where it was read.
+    async fn read<'a>(
+        &self,
+        response: &'a [u8],
+        counts: bool,
+        renews: bool,
+    ) -> Result<Page<'a>, InvalidJson> {
+        let (mut page, mut body, mut slices) = (Page::default(), false, Slices::default());
+        let mut fields = Fields::new(response);
+        while let Some((key, text)) = fields.next_in_slices(&mut slices).await {
             match (self, key) {
-                (Self::SearchAfter | Self::AfterKey(_), b"pit_id") => page.point_in_time = present(text),
-                (Self::Scroll, b"_scroll_id") | (Self::Cursor, b"cursor") => page.key = present(text),
-                (Self::Scroll, b"hits") => {
-                    page.entries = field(text, "hits").map(|hits| Elements::new(hits).count());
+                (Self::SearchAfter | Self::AfterKey(_), b"pit_id") => page.point_in_time = present(text)?,
+                (Self::Scroll, b"_scroll_id") | (Self::Cursor, b"cursor") => page.key = present(text)?,
+                (Self::Scroll | Self::SearchAfter, b"hits") => {
+                    let hits = field_in_slices(text, "hits", &mut slices).await?;
                     body = true;
-                }
-                (Self::SearchAfter, b"hits") => {
-                    let hits = field(text, "hits").unwrap_or_default();
-                    let (entries, last) =
-                        Elements::new(hits).fold((0, None), |(number, _), hit| (number + 1, Some(hit)));
-                    page.entries = Some(entries);
-                    page.key = last.and_then(|hit| field(hit, "sort")).and_then(present);
-                    body = true;
+                    let Some(Entries { number, last }) = count(hits, &mut slices).await? else { continue };
+                    page.entries = Some(number);
+                    if let (Self::SearchAfter, Some(hit)) = (self, last) {
+                        let sort = field_in_slices(hit, "sort", &mut slices).await?;
+                        page.key = sort.map(present).transpose()?.flatten();
+                    }
                 }
                 (Self::AfterKey(path), b"aggregations") => {
-                    let found = path.iter().try_fold(text, |text, name| field(text, name));
-                    page.key = found.and_then(|found| field(found, "after_key")).and_then(present);
-                    let buckets = found.filter(|_| counts).and_then(|found| field(found, "buckets"));
-                    page.entries = buckets.map(|buckets| Elements::new(buckets).count());
+                    let path = path.iter().map(String::as_str);
+                    let found = value_at_path_in_slices(text, path, &mut slices).await?.unwrap_or(b"{}");
+                    let after = field_in_slices(found, "after_key", &mut slices).await?;
+                    page.key = after.map(present).transpose()?.flatten();
+                    if counts {
+                        let buckets = field_in_slices(found, "buckets", &mut slices).await?;
+                        page.entries = count(buckets, &mut slices).await?.map(|entries| entries.number);
+                    }
                     body = true;
                 }
-                (Self::Cursor, b"rows") if counts => page.entries = Some(Elements::new(text).count()),
+                (Self::Cursor, b"rows") if counts => {
+                    page.entries = count(Some(text), &mut slices).await?.map(|entries| entries.number);
+                }
                 _ => {}
             }
             let has_id = match self {
@@ -256,14 +278,35 @@ impl PageReader {
                 Self::Cursor => false,
             };
             if body && has_id {
-                break;
+                return Ok(page);
             }
         }
-        page
+        if fields.is_closed() { Ok(page) } else { Err(InvalidJson) }
     }
 }
 
+/// The elements of an array.
+struct Entries<'a> {
+    number: usize,
+    last: Option<&'a [u8]>,
+}
+
+/// Counts the elements of an array; any other value has none. Returns `None` if there is no value.
+async fn count<'a>(array: Option<&'a [u8]>, slices: &mut Slices) -> Result<Option<Entries<'a>>, InvalidJson> {
+    let Some(array) = array else { return Ok(None) };
+    let mut entries = Entries { number: 0, last: None };
+    if array.first() != Some(&b'[') {
+        return scalar(array).map(|_| Some(entries));
+    }
+    let mut elements = Elements::new(array);
+    while let Some(element) = elements.next_in_slices(slices).await {
+        entries = Entries { number: entries.number + 1, last: Some(element) };
+    }
+    if elements.is_closed() { Ok(Some(entries)) } else { Err(InvalidJson) }
+}
+
 /// Returns the value that a text starts with, unless it is empty or null.
-fn present(text: &[u8]) -> Option<&[u8]> {
-    Some(first_value(text)).filter(|value| !matches!(*value, b"null" | b"\"\"" | b"[]" | b"{}" | b""))
+fn present(text: &[u8]) -> Result<Option<&[u8]>, InvalidJson> {
+    let value = valid_first_value(text)?;
+    Ok(Some(value).filter(|value| !matches!(*value, b"null" | b"\"\"" | b"[]" | b"{}" | b"")))
 }

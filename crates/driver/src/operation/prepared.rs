@@ -108,7 +108,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     pub async fn send(
         &mut self,
         connections: &ConnectionPool,
-        check: impl FnOnce(ResponseView<'_>) -> WorkOutcome,
+        check: impl AsyncFnOnce(ResponseView<'_>) -> WorkOutcome,
     ) -> OperationOutcome {
         let body = request_body(self.body.as_ref(), self.compressed.as_deref());
         OperationOutcome::from(connections.exchange(&mut self.heads, body, self.timeout, check).await)
@@ -123,7 +123,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &mut self,
         content: &[u8],
         connections: &ConnectionPool,
-        check: impl FnOnce(ResponseView<'_>) -> WorkOutcome,
+        check: impl AsyncFnOnce(ResponseView<'_>) -> WorkOutcome,
     ) -> io::Result<OperationOutcome> {
         if let Some(compressed) = &mut self.compressed {
             compress_in_slices(content, compressed).await?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pacenote_plan::{Placeholder, Request};
 use pacenote_record::ErrorClass;
+use serde_json::Value;
 
 use super::captures::{Captured, Captures};
 use super::context::{Destination, Execution};
@@ -13,9 +14,10 @@ use super::prepared::{PreparedRequest, RequestSpec};
 use super::template::{BodyTemplate, Values};
 use super::wait::sleep_or_cancel;
 use crate::error::DriveError;
-use crate::response::check::{check_response, failed_assertion, is_2xx};
-use crate::response::json_scan::{first_value, value_at_path};
+use crate::response::check::{check_response, failed_assertion, invalid_json, is_2xx};
+use crate::response::json_scan::{InvalidJson, scalar, value_at_path_in_slices};
 use crate::response::outcome::WorkOutcome;
+use crate::slices::Slices;
 use crate::transport::exchange::ResponseView;
 use crate::transport::http::RequestHead;
 use crate::transport::pool::ConnectionPool;
@@ -90,8 +92,9 @@ impl CheckedRequest {
     /// Sends a plain request.
     pub async fn send_plain(&mut self, connections: &ConnectionPool) -> OperationOutcome {
         let Self { template, policy } = self;
-        let check =
-            |response: ResponseView<'_>| check_response(&policy.request, response.status, response.body);
+        let check = async |response: ResponseView<'_>| {
+            check_response(&policy.request, response.status, response.body).await
+        };
         template.request.send(connections, check).await
     }
 
@@ -104,7 +107,7 @@ impl CheckedRequest {
         {
             return Some(error.outcome());
         }
-        template.send_and_poll(policy, execution, |_| ()).await
+        template.send_and_poll(policy, execution, async |_| None).await
     }
 }
 
@@ -172,23 +175,25 @@ impl RequestTemplate {
         }
     }
 
-    /// Sends the request, repeatedly if `policy` polls. `inspect` is called with each successful response. Returns
-    /// `None` if the race or the step ends while it waits.
+    /// Sends the request, repeatedly if `policy` polls. `inspect` is called with each successful response, and may return
+    /// a failure. Returns `None` if the race or the step ends while it waits.
     pub async fn send_and_poll(
         &mut self,
         policy: &ResponsePolicy,
         execution: &Execution<'_>,
-        mut inspect: impl FnMut(&[u8]),
+        mut inspect: impl AsyncFnMut(&[u8]) -> Option<WorkOutcome>,
     ) -> Option<OperationOutcome> {
         let mut so_far: Option<OperationOutcome> = None;
         loop {
-            let check = |ResponseView { status, body, .. }: ResponseView<'_>| {
-                let result = check_response(&policy.request, status, body);
+            let check = async |ResponseView { status, body, .. }: ResponseView<'_>| {
+                let result = check_response(&policy.request, status, body).await;
                 if !(result.is_success() && is_2xx(status)) {
                     return result;
                 }
-                inspect(body);
-                let failed = policy.inspect(execution.captures, body);
+                let failed = match inspect(body).await {
+                    Some(failure) => Some(failure),
+                    None => policy.inspect(execution.captures, body).await,
+                };
                 failed.map_or(result, |failure| failure.with_status(status))
             };
             execution.traffic.request_started();
@@ -208,7 +213,7 @@ impl RequestTemplate {
     /// Sends the request once; any response is a success.
     pub async fn send_unchecked(&mut self, execution: &Execution<'_>) -> OperationOutcome {
         execution.traffic.request_started();
-        let outcome = self.request.send(execution.connections, |_| WorkOutcome::success(0)).await;
+        let outcome = self.request.send(execution.connections, async |_| WorkOutcome::success(0)).await;
         execution.traffic.request_ended(&outcome);
         outcome
     }
@@ -216,16 +221,26 @@ impl RequestTemplate {
 
 impl ResponsePolicy {
     /// Captures a value of a successful response, and returns the failure of the first assertion that does not hold.
-    fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<WorkOutcome> {
+    async fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<WorkOutcome> {
         if !self.inspects_body {
             return None;
         }
         if let Some(capture) = &self.request.capture {
-            let value = value_at_path(body, &capture.path)
-                .and_then(|text| serde_json::from_slice(first_value(text)).ok());
-            captures.borrow_mut().set(&capture.name, value);
+            match captured_value(body, &capture.path).await {
+                Ok(value) => captures.borrow_mut().set(&capture.name, value),
+                Err(InvalidJson) => return Some(invalid_json(0, body)),
+            }
         }
-        failed_assertion(&self.request.assertions, body)
+        failed_assertion(&self.request.assertions, body).await
+    }
+}
+
+/// Returns the text at a path of a response, or `None` if it has none or the value is not text.
+async fn captured_value(body: &[u8], path: &str) -> Result<Option<String>, InvalidJson> {
+    let found = value_at_path_in_slices(body, path.split('.'), &mut Slices::default()).await?;
+    match found.map(scalar).transpose()? {
+        Some(Value::String(text)) => Ok(Some(text)),
+        _ => Ok(None),
     }
 }
 

@@ -11,6 +11,8 @@ use crate::operation::bulk_request::BulkRequest;
 use crate::operation::context::Destination;
 use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
+use crate::response::bulk::SentBulk;
+use crate::response::check::filters_fields;
 use crate::transport::pool::ConnectionPool;
 
 /// An operation as supplied by Python: a document and, for a bulk, its body.
@@ -63,7 +65,8 @@ impl QueuedOperation {
                 let mut request =
                     PreparedRequest::new(spec, body, to).map_err(|error| to.head_error(error))?;
                 request.compress().map_err(|error| refused(error.to_string()))?;
-                Ok(Self::Bulk(Box::new(BulkRequest::new(request, documents, 0))))
+                let sent = SentBulk { documents, filters_fields: filters_fields(&path) };
+                Ok(Self::Bulk(Box::new(BulkRequest::new(request, sent, 0))))
             }
         }
     }

@@ -241,7 +241,7 @@ async fn request(
         return (None, PythonEvent::RequestFailed { request_id, kind, reason: error.to_string() });
     }
     let mut response = None;
-    let keep_response = |received: ResponseView<'_>| {
+    let keep_response = async |received: ResponseView<'_>| {
         let ResponseView { status, body, .. } = received;
         let (headers, body) = (received.headers(), body.to_vec());
         response = Some(RunnerResponse { request_id, status, headers, body });

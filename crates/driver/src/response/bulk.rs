@@ -1,14 +1,14 @@
 //! Checks the response to a bulk: which documents the engine rejected, and why.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use pacenote_record::{ErrorClass, Failure};
 use serde::Deserialize;
 
-use crate::response::check::{http_error, is_2xx, parse_took};
-use crate::response::json_scan::{Fields, parse_bool};
+use crate::response::check::{excerpt, http_error, invalid_json, is_2xx, parse_took};
+use crate::response::json_scan::{Elements, Fields, InvalidJson, parse_first, parse_scalar, split_integer};
 use crate::response::outcome::WorkOutcome;
+use crate::slices::Slices;
 
 /// Maximum number of failures per bulk that are told apart. Two more count all other documents: one those that were
 /// rejected with status 429, which may be sent again, and one those that failed for other reasons.
@@ -20,13 +20,19 @@ const OTHER: &str = "other";
 /// The status of a document that was rejected because the engine is overloaded.
 pub const TOO_MANY_REQUESTS: u16 = 429;
 
-#[derive(Deserialize)]
-struct BulkResponse<'a> {
-    /// One map for each document, from its action to the result.
-    #[serde(borrow)]
-    items: Vec<BTreeMap<Cow<'a, str>, BulkItem<'a>>>,
+/// The highest status of a document that was not rejected, as in Rally.
+const LAST_SUCCESSFUL_STATUS: u16 = 299;
+
+/// What is known about a bulk before its response arrives.
+#[derive(Debug, Clone, Copy)]
+pub struct SentBulk {
+    /// Number of documents.
+    pub documents: u64,
+    /// Whether the request selects the fields of its response (`filter_path`), so that items may be missing.
+    pub filters_fields: bool,
 }
 
+/// The result of one document.
 #[derive(Deserialize)]
 struct BulkItem<'a> {
     #[serde(default)]
@@ -43,52 +49,86 @@ struct BulkItemError<'a> {
     reason: Option<Cow<'a, str>>,
 }
 
-/// Checks the response to a bulk of `document_count` documents. Stores in `throttled` the positions, in the request, of the
-/// documents that were rejected with status 429. If the response does not have one item for each document, stores
-/// nothing, because it is unknown which document an item belongs to.
-pub fn check_bulk_response(
+/// The fields of a response that determine how its items are read.
+#[derive(Default)]
+struct BulkFields<'a> {
+    took_ms: Option<u64>,
+    errors: Option<bool>,
+    /// The items and what follows them.
+    items: Option<&'a [u8]>,
+}
+
+/// Checks the response to a bulk. Stores in `throttled` the positions, in the request, of the documents that were
+/// rejected with status 429. If the response does not have one item for each document, stores nothing, because it is
+/// unknown which document an item belongs to. Reads a long body in slices, between which the thread serves its other
+/// clients.
+pub async fn check_bulk_response(
     status: u16,
     body: &[u8],
-    document_count: u64,
+    sent: SentBulk,
     throttled: Option<&mut Vec<usize>>,
 ) -> WorkOutcome {
     if !is_2xx(status) {
-        return http_error(status, body);
+        return http_error(status, body).await;
     }
-    let (mut took_ms, mut errors) = (None, None);
-    for (key, value) in Fields::new(body) {
-        match key {
-            b"took" => took_ms = parse_took(value),
-            b"errors" => errors = parse_bool(value),
-            _ => {}
-        }
-        if took_ms.is_some() && errors.is_some() {
-            break;
-        }
+    if let Some(took_ms) = fast_path_bulk(body) {
+        return WorkOutcome::success(sent.documents).with_took(Some(took_ms));
     }
-    match errors {
-        Some(false) => WorkOutcome::success(document_count).with_took(took_ms),
-        Some(true) => {
-            let response = serde_json::from_slice::<BulkResponse>(body);
-            let outcome = response.map_or_else(
-                |_| {
-                    let reason =
-                        "the response to a bulk reports errors, but its items cannot be parsed".into();
-                    WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
-                },
-                |response| {
-                    if let Some(throttled) = throttled {
-                        *throttled = response.throttled_positions(document_count);
-                    }
-                    response.outcome(document_count)
-                },
-            );
-            outcome.with_took(took_ms)
+    let mut slices = Slices::default();
+    let fields = match BulkFields::read(body, &mut slices).await {
+        Ok(fields) => fields,
+        Err(InvalidJson) => return invalid_json(status, body),
+    };
+    let protocol = |reason: &str| {
+        let reason = format!("{reason}: {}", excerpt(body));
+        WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
+    };
+    let outcome = match (fields.errors, fields.items) {
+        (None, _) => protocol("the response to a bulk has no field `errors`"),
+        (Some(false), Some(items)) if sent.documents > 0 && Elements::new(items).next().is_none() => {
+            protocol("the response to a bulk has no items")
         }
-        None => {
-            let reason = "the response to a bulk has no field `errors`".into();
-            WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
+        (Some(false), _) => WorkOutcome::success(sent.documents),
+        (Some(true), items) => match BulkTally::read(items.unwrap_or_default(), &mut slices).await {
+            Ok(tally) => tally.outcome(sent, throttled).unwrap_or_else(|reason| protocol(&reason)),
+            Err(InvalidJson) => {
+                protocol("the response to a bulk reports errors, but its items cannot be parsed")
+            }
+        },
+    };
+    outcome.with_took(fields.took_ms)
+}
+
+/// Returns the duration, in milliseconds, of a bulk without failures whose response starts exactly as engines write it,
+/// up to its first item. `None` means that the response must be scanned.
+fn fast_path_bulk(body: &[u8]) -> Option<u64> {
+    let (took_ms, rest) = match body.strip_prefix(br#"{"took":"#) {
+        Some(rest) => {
+            let (took_ms, rest) = split_integer(rest)?;
+            (took_ms, rest.strip_prefix(br#","errors":false"#)?)
         }
+        None => split_integer(body.strip_prefix(br#"{"errors":false,"took":"#)?)?,
+    };
+    if rest.starts_with(br#","items":[{"#) { u64::try_from(took_ms).ok() } else { None }
+}
+
+impl<'a> BulkFields<'a> {
+    /// Reads the fields; reading stops as soon as all have been found.
+    async fn read(body: &'a [u8], slices: &mut Slices) -> Result<Self, InvalidJson> {
+        let mut found = Self::default();
+        let mut fields = Fields::new(body);
+        while let Some((key, value)) = fields.next_in_slices(slices).await {
+            match key {
+                b"took" => found.took_ms = parse_took(value)?,
+                b"errors" => found.errors = Some(parse_scalar(value)?),
+                b"items" => found.items = Some(value),
+                _ => {}
+            }
+            if found.took_ms.is_some() && found.errors.is_some() && found.items.is_some() {
+                return Ok(found);
+            }
+        }
+        if fields.is_closed() { Ok(found) } else { Err(InvalidJson) }
     }
 }
 
@@ -99,8 +139,9 @@ impl BulkItem<'_> {
         self.status == TOO_MANY_REQUESTS
     }
 
+    /// Returns whether the document failed. A request may select only the status or only the error.
     fn is_failed(&self) -> bool {
-        self.error.is_some() || self.is_throttled()
+        self.error.is_some() || self.status > LAST_SUCCESSFUL_STATUS
     }
 
     /// Returns whether this is one of the documents that `failure` counts.
@@ -125,52 +166,98 @@ impl BulkItem<'_> {
     }
 }
 
-impl BulkResponse<'_> {
-    /// Returns the positions of the documents that were rejected with status 429; see [`check_bulk_response`].
-    fn throttled_positions(&self, document_count: u64) -> Vec<usize> {
-        if self.items.len() as u64 != document_count {
-            return Vec::new();
+/// The items of a response, counted by status and error type.
+#[derive(Default)]
+struct BulkTally {
+    items: u64,
+    failed: u64,
+    failures: Vec<Failure>,
+    /// The failures beyond the limit: those with status 429, and all others.
+    others: [Option<Failure>; 2],
+    /// Positions of the items with status 429.
+    throttled: Vec<usize>,
+}
+
+impl BulkTally {
+    /// Counts all items. Each is an object with one field: the action, with the result of the document.
+    async fn read(items: &[u8], slices: &mut Slices) -> Result<Self, InvalidJson> {
+        let mut tally = Self::default();
+        let mut elements = Elements::new(items);
+        while let Some(element) = elements.next_in_slices(slices).await {
+            let mut actions = Fields::new(element);
+            let (_, result) = actions.next().ok_or(InvalidJson)?;
+            tally.add(&parse_first(result)?);
+            if actions.next().is_some() || !actions.is_closed() {
+                return Err(InvalidJson);
+            }
         }
-        let is_throttled =
-            |item: &BTreeMap<_, BulkItem>| item.values().next().is_some_and(BulkItem::is_throttled);
-        let items = self.items.iter().enumerate();
-        items.filter(|(_, item)| is_throttled(item)).map(|(position, _)| position).collect()
+        if elements.is_closed() { Ok(tally) } else { Err(InvalidJson) }
     }
 
-    /// Counts the failed documents by status and error type.
-    fn outcome(&self, document_count: u64) -> WorkOutcome {
-        let mut failures: Vec<Failure> = Vec::new();
-        let mut failed_weight = 0;
-        // The failures beyond the limit: those with status 429, and all others.
-        let mut others: [Option<Failure>; 2] = [None, None];
-        for item in self.items.iter().flat_map(BTreeMap::values).filter(|item| item.is_failed()) {
-            failed_weight += 1;
-            let failure = match failures.iter().position(|known| item.belongs_to(known)) {
-                Some(position) => &mut failures[position],
-                None if failures.len() < MAX_FAILURES => {
-                    failures.push_mut(item.failure(item.status, item.error_type()))
-                }
-                None if item.is_throttled() => {
-                    others[0].get_or_insert_with(|| item.failure(TOO_MANY_REQUESTS, OTHER))
-                }
-                None => others[1].get_or_insert_with(|| item.failure(0, OTHER)),
-            };
-            failure.count += 1;
+    fn add(&mut self, item: &BulkItem<'_>) {
+        if item.is_throttled() {
+            self.throttled.extend(usize::try_from(self.items));
+        }
+        self.items += 1;
+        if !item.is_failed() {
+            return;
+        }
+        self.failed += 1;
+        let failure = match self.failures.iter().position(|known| item.belongs_to(known)) {
+            Some(position) => &mut self.failures[position],
+            None if self.failures.len() < MAX_FAILURES => {
+                self.failures.push_mut(item.failure(item.status, item.error_type()))
+            }
+            None if item.is_throttled() => {
+                self.others[0].get_or_insert_with(|| item.failure(TOO_MANY_REQUESTS, OTHER))
+            }
+            None => self.others[1].get_or_insert_with(|| item.failure(0, OTHER)),
+        };
+        failure.count += 1;
+    }
+
+    /// Returns the outcome of a bulk whose response reports errors.
+    ///
+    /// # Errors
+    ///
+    /// A reason if the items contradict that, or are not those of the documents that were sent.
+    fn outcome(self, sent: SentBulk, throttled: Option<&mut Vec<usize>>) -> Result<WorkOutcome, String> {
+        let Self { items, failed, mut failures, others, throttled: positions } = self;
+        // A response whose fields are selected may contain only the items with an error.
+        if items > sent.documents || items < sent.documents && !sent.filters_fields {
+            return Err(format!("the response to a bulk of {} documents has {items} items", sent.documents));
+        }
+        if failed == 0 {
+            return Err("the response to a bulk reports errors, but none of its items has one".into());
+        }
+        if let Some(throttled) = throttled.filter(|_| items == sent.documents) {
+            *throttled = positions;
         }
         failures.extend(others.into_iter().flatten());
-        WorkOutcome {
+        Ok(WorkOutcome {
             error_class: ErrorClass::BulkItem,
-            weight: document_count.saturating_sub(failed_weight),
-            failed_weight,
+            weight: sent.documents - failed,
+            failed_weight: failed,
             took_ms: None,
             failures,
-        }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::response::poll_once;
+
+    fn check(body: &str, documents: u64) -> WorkOutcome {
+        let sent = SentBulk { documents, filters_fields: false };
+        poll_once(check_bulk_response(200, body.as_bytes(), sent, None))
+    }
+
+    fn check_filtered(body: &str, documents: u64) -> WorkOutcome {
+        let sent = SentBulk { documents, filters_fields: true };
+        poll_once(check_bulk_response(200, body.as_bytes(), sent, None))
+    }
 
     #[test]
     fn rejected_documents_are_counted_by_status_and_error_type() {
@@ -179,18 +266,88 @@ mod tests {
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "full"}}},
             {"create": {"status": 409, "error": {"type": "conflict", "reason": null}}},
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "very full"}}}]}"#;
-        let result = check_bulk_response(200, body.as_bytes(), 4, None);
+        let result = check(body, 4);
         assert_eq!((result.error_class, result.weight, result.failed_weight), (ErrorClass::BulkItem, 1, 3));
         assert_eq!(result.took_ms, Some(3));
         let counts: Vec<_> =
             result.failures.iter().map(|failure| (failure.error_type.as_str(), failure.count)).collect();
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
-        assert_eq!(
-            check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9, None),
-            WorkOutcome::success(9).with_took(Some(1))
-        );
-        assert_eq!(check_bulk_response(413, b"", 9, None).error_class, ErrorClass::HttpStatus);
-        assert_eq!(check_bulk_response(200, b"{}", 9, None).error_class, ErrorClass::Protocol);
+    }
+
+    #[test]
+    fn a_response_without_errors_is_read_up_to_its_first_item() {
+        for body in [
+            r#"{"took":1,"errors":false,"items":[{"#,
+            r#"{"errors":false,"took":1,"items":[{"#,
+            r#"{"took":1,"ingest_took":9,"errors":false,"items":[{"#,
+            r#"{ "errors" : false, "took" : 1, "items" : [ {} ] }"#,
+            // The request selected these fields.
+            r#"{"took":1,"errors":false}"#,
+        ] {
+            assert_eq!(check(body, 9), WorkOutcome::success(9).with_took(Some(1)), "{body}");
+        }
+        assert_eq!(check(r#"{"errors":false}"#, 9), WorkOutcome::success(9));
+    }
+
+    #[test]
+    fn no_document_counts_if_the_response_is_not_that_to_the_bulk() {
+        let status =
+            poll_once(check_bulk_response(413, b"", SentBulk { documents: 9, filters_fields: false }, None));
+        assert_eq!(status.error_class, ErrorClass::HttpStatus);
+        for body in [
+            "{}",
+            r#"{"took":1,"errors":false,"items":[]}"#,
+            r#"{"took":1,"errors":false,"items":[ ]}"#,
+            r#"{"errors":false,"took":1,"items":null}"#,
+            r#"{"took":1,"errors":true}"#,
+            r#"{"took":1,"errors":true,"items":[]}"#,
+            // None of the items failed, or there are too few or too many of them.
+            r#"{"took":1,"errors":true,"items":[{"index":{"status":201}},{"index":{"status":201}}]}"#,
+            r#"{"took":1,"errors":true,"items":[{"index":{"status":400}}]}"#,
+            r#"{"took":1,"errors":true,"items":[{"index":{"status":400}},{"index":{}},{"index":{}}]}"#,
+            // Items that are not those of one document each.
+            r#"{"took":1,"errors":true,"items":[{"index":{"status":400},"create":{}},{"index":{}}]}"#,
+            r#"{"took":1,"errors":true,"items":[{"index":{"status":400}},{}]}"#,
+            r#"{"took":1,"errors":true,"items":[{"index":{"status":400}},{"index":{}}}"#,
+        ] {
+            let result = check(body, 2);
+            assert_eq!((result.error_class, result.weight), (ErrorClass::Protocol, 0), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_of_a_response_must_be_valid_json() {
+        for body in [
+            r#"{"took":1e400,"errors":false,"items":[{}]}"#,
+            r#"{"took":NaN,"errors":false,"items":[{}]}"#,
+            r#"{"took":01,"errors":false,"items":[{}]}"#,
+            r#"{"took":1,"errors":falsehood,"items":[{}]}"#,
+            r#"{"took":1 "errors":false,"items":[{}]}"#,
+            r#"{"took":1,"errors":false"#,
+            r#"{"took":1,"errors":false,"#,
+            r#"{"took":1,"errors":false]"#,
+            r#"{"took":1,"errors":true,"items":[{"index":{"status":1e400}}]}"#,
+        ] {
+            assert_eq!(check(body, 1).error_class, ErrorClass::Protocol, "{body}");
+        }
+        let sent = SentBulk { documents: 1, filters_fields: false };
+        let reason = b"{\"took\":1,\"errors\":true,\"items\":[{\"index\":{\"status\":400,\"error\":{\"reason\":\"\xff\"}}}]}";
+        let result = poll_once(check_bulk_response(200, reason, sent, None));
+        assert_eq!(result.error_class, ErrorClass::Protocol);
+    }
+
+    #[test]
+    fn documents_are_counted_by_status_if_the_request_does_not_select_their_errors() {
+        let body = r#"{"errors":true,"items":[{"index":{"status":400}},{"index":{"status":201}},{"index":{"status":503}}]}"#;
+        let result = check_filtered(body, 3);
+        assert_eq!((result.error_class, result.weight, result.failed_weight), (ErrorClass::BulkItem, 1, 2));
+        let statuses: Vec<_> = result.failures.iter().map(|failure| failure.status).collect();
+        assert_eq!(statuses, [400, 503]);
+        // Items without a selected field are missing.
+        let body = r#"{"errors":true,"items":[{"index":{"error":{"type":"t","reason":"r"}}}]}"#;
+        let result = check_filtered(body, 3);
+        assert_eq!((result.error_class, result.weight, result.failed_weight), (ErrorClass::BulkItem, 2, 1));
+        assert_eq!(check_filtered(r#"{"errors":true}"#, 3).error_class, ErrorClass::Protocol);
     }
 
     #[test]
@@ -200,7 +357,7 @@ mod tests {
         };
         let items: Vec<_> = (0..50).map(item).collect();
         let body = format!(r#"{{"took": 1, "errors": true, "items": [{}]}}"#, items.join(","));
-        let result = check_bulk_response(200, body.as_bytes(), 50, None);
+        let result = check(&body, 50);
         assert_eq!(result.failures.len(), MAX_FAILURES + 1);
         assert_eq!(result.failures.iter().map(|failure| failure.count).sum::<u64>(), 50);
     }
@@ -213,7 +370,7 @@ mod tests {
         };
         let items: Vec<_> = (0..50).map(item).collect();
         let body = format!(r#"{{"took": 1, "errors": true, "items": [{}]}}"#, items.join(","));
-        let result = check_bulk_response(200, body.as_bytes(), 50, None);
+        let result = check(&body, 50);
         let counted = |status: u16| -> u64 {
             let of_status = result.failures.iter().filter(|failure| failure.status == status);
             of_status.map(|failure| failure.count).sum()
@@ -223,23 +380,24 @@ mod tests {
 
     fn throttled_positions(body: &[u8], document_count: u64) -> Vec<usize> {
         let mut rejected = Vec::new();
-        check_bulk_response(200, body, document_count, Some(&mut rejected));
+        let sent = SentBulk { documents: document_count, filters_fields: false };
+        poll_once(check_bulk_response(200, body, sent, Some(&mut rejected)));
         rejected
     }
 
     #[test]
     fn documents_with_status_429_are_found_only_if_the_response_is_complete() {
-        let response = br#"{"took": 1, "errors": true, "items": [
+        let response = r#"{"took": 1, "errors": true, "items": [
             {"index": {"status": 429, "error": {"type": "full", "reason": "x"}}}, {"update": {"status": 201}},
             {"index": {"status": 400, "error": {"type": "bad"}}}, {"create": {"status": 429}}]}"#;
-        assert_eq!(throttled_positions(response, 4), [0, 3]);
+        assert_eq!(throttled_positions(response.as_bytes(), 4), [0, 3]);
         // Exactly these documents are also counted as failed with status 429.
-        let result = check_bulk_response(200, response, 4, None);
+        let result = check(response, 4);
         assert_eq!((result.weight, result.failed_weight), (1, 3));
         let statuses: Vec<_> =
             result.failures.iter().map(|failure| (failure.status, failure.count)).collect();
         assert_eq!(statuses, [(429, 1), (400, 1), (429, 1)]);
-        assert!(throttled_positions(response, 5).is_empty());
+        assert!(throttled_positions(response.as_bytes(), 5).is_empty());
         assert!(throttled_positions(b"{}", 0).is_empty());
     }
 }

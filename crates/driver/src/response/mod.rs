@@ -5,7 +5,19 @@
 //! result, and [`json_scan`] reads single fields of a body. `operation` calls this module; `worker` and `python` use
 //! the result. This module works only on bytes: it uses no connection and sends nothing.
 
+#[cfg(test)]
+use std::task::{Context, Poll, Waker};
+
 pub mod bulk;
 pub mod check;
 pub mod json_scan;
 pub mod outcome;
+
+/// Returns the result of a check that is short enough not to yield.
+#[cfg(test)]
+fn poll_once<T>(check: impl Future<Output = T>) -> T {
+    match std::pin::pin!(check).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => panic!("the check yields"),
+    }
+}

@@ -213,7 +213,7 @@ impl PooledConnection {
         head: &mut RequestHead,
         body: RequestBody<'_>,
         timeout: Duration,
-        check: impl FnOnce(ResponseView<'_>) -> T,
+        check: impl AsyncFnOnce(ResponseView<'_>) -> T,
     ) -> Exchange<T> {
         let deadline = Instant::now() + timeout;
         let reconnects = self.ensure_open(deadline).await;
@@ -246,7 +246,7 @@ impl PooledConnection {
         };
         let content = connection.body(&response);
         let traffic = Traffic { content_in: content.len() as u64, ..traffic };
-        let result = Ok(check(ResponseView { status, body: content, connection }));
+        let result = Ok(check(ResponseView { status, body: content, connection }).await);
         Exchange { sent, done, traffic, status, result }
     }
 }

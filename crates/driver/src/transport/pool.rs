@@ -140,7 +140,7 @@ impl ConnectionPool {
         heads: &mut [RequestHead],
         body: RequestBody<'_>,
         timeout: Duration,
-        check: impl FnOnce(ResponseView<'_>) -> T,
+        check: impl AsyncFnOnce(ResponseView<'_>) -> T,
     ) -> Exchange<T> {
         let host = self.rotation.next();
         let connections = &self.hosts[host];

@@ -119,7 +119,6 @@ struct FramingHeaders<'a> {
     transfer_encoding: TransferEncoding<'a>,
     content_encoding: ContentEncoding,
     close: bool,
-    keep_alive: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -148,12 +147,15 @@ fn interpret(
     if status < 100 {
         return Err(ExchangeError::Malformed("the response's status is below 100"));
     }
+    // Engines send HTTP/1.1. A gateway that sends HTTP/1.0 opens a connection for every request, which would be measured.
+    if response.version != Some(1) {
+        return Err(ExchangeError::Malformed("the response is HTTP/1.0, not HTTP/1.1"));
+    }
     let mut headers = FramingHeaders::default();
     for header in response.headers.iter() {
         headers.add_line(header);
     }
-    let is_http_1_0 = response.version == Some(0);
-    let mut close = headers.close || is_http_1_0 && !headers.keep_alive;
+    let mut close = headers.close;
     // RFC 9112, section 6.3: these responses end after the head, regardless of their headers.
     let framing = if no_body || status < 200 || status == 204 || status == 304 {
         BodyFraming::Length(0)
@@ -164,7 +166,7 @@ fn interpret(
             (headers.transfer_encoding, headers.content_length),
             (TransferEncoding::Absent, _) | (_, ContentLength::Absent)
         );
-        headers.framing(is_http_1_0)?
+        headers.framing()?
     };
     close |= framing == BodyFraming::UntilClose;
     Ok(ResponseHead { status, head_len, framing, encoding: headers.content_encoding, close })
@@ -175,10 +177,7 @@ impl<'a> FramingHeaders<'a> {
     fn add_line(&mut self, header: &Header<'a>) {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
-            10 if is("connection") => {
-                self.close |= has_token(header.value, "close");
-                self.keep_alive |= has_token(header.value, "keep-alive");
-            }
+            10 if is("connection") => self.close |= has_token(header.value, "close"),
             14 if is("content-length") => {
                 members(header.value).for_each(|value| self.add_content_length(value));
             }
@@ -220,12 +219,8 @@ impl<'a> FramingHeaders<'a> {
         };
     }
 
-    fn framing(&self, is_http_1_0: bool) -> Result<BodyFraming, ExchangeError> {
+    fn framing(&self) -> Result<BodyFraming, ExchangeError> {
         match (self.transfer_encoding, self.content_length) {
-            // RFC 9112, section 6.1: HTTP/1.0 does not define this header.
-            (TransferEncoding::Chunked | TransferEncoding::Unsupported(_), _) if is_http_1_0 => {
-                Err(ExchangeError::Malformed("the response is HTTP/1.0 and has a transfer-encoding"))
-            }
             (TransferEncoding::Chunked, _) => Ok(BodyFraming::Chunked),
             (TransferEncoding::Unsupported(value), _) => {
                 let header = "transfer-encoding";
@@ -310,11 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_kept_alive_unless_a_header_or_the_version_closes_it() {
-        let closed = "HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\n";
-        assert_eq!(framing(closed), (BodyFraming::Length(1), true));
-        let kept = "HTTP/1.0 200 OK\r\ncontent-length: 1\r\nconnection: keep-alive\r\n\r\n";
-        assert_eq!(framing(kept), (BodyFraming::Length(1), false));
+    fn a_connection_is_kept_alive_unless_a_header_closes_it() {
         for connection in [
             "connection: x, Close",
             "connection: close\r\nconnection: keep-alive",
@@ -376,7 +367,9 @@ mod tests {
             "HTTP/1.1 20 OK\r\n\r\n",
             "HTTP/1.1 099 OK\r\n\r\n",
             "HTTP/1.1 2000 OK\r\n\r\n",
-            "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+            "HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\n",
+            "HTTP/1.0 200 OK\r\ncontent-length: 1\r\nconnection: keep-alive\r\n\r\n",
+            "HTTP/1.0 503 Service Unavailable\r\n\r\n",
         ] {
             assert!(parse(text.as_bytes(), false).is_err(), "{text}");
         }

@@ -192,14 +192,15 @@ pub fn responses() -> Vec<String> {
         responses.push(format!("{line}\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"));
         responses.push(format!("{line}\r\n\r\n"));
     }
-    for version in ["1.1", "1.0"] {
-        for headers in HEADERS {
-            responses.push(format!("HTTP/{version} 200 OK\r\n{headers}\r\n\r\nhello"));
-        }
-        for coding in TRANSFER_CODINGS {
-            let body = "5\r\nhello\r\n0\r\n\r\n";
-            responses.push(format!("HTTP/{version} 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n{body}"));
-        }
+    for headers in HEADERS {
+        responses.push(format!("HTTP/1.1 200 OK\r\n{headers}\r\n\r\nhello"));
+    }
+    for coding in TRANSFER_CODINGS {
+        let body = "5\r\nhello\r\n0\r\n\r\n";
+        responses.push(format!("HTTP/1.1 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n{body}"));
+    }
+    for connection in ["keep-alive", "close", "x"] {
+        responses.push(format!("HTTP/1.0 200 OK\r\nconnection: {connection}\r\n{WITH_LENGTH}"));
     }
     responses.extend(CHUNKED_BODIES.iter().map(|body| format!("{CHUNKED}{body}")));
     responses.extend(at_the_limits());
