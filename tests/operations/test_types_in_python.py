@@ -80,34 +80,71 @@ def test_problems_of_run_until_are_reported() -> None:
     )
 
 
-def shard(stage: str, recovered: int = 0) -> dict[str, Any]:
-    return {"stage": stage, "index": {"size": {"recovered_in_bytes": recovered}}}
+def shard(stage: str, recovered: int = 0, start: int = 0, stop: int = 0) -> dict[str, Any]:
+    times = {"start_time_in_millis": start, "stop_time_in_millis": stop} if stop else {}
+    return {"stage": stage, "index": {"size": {"recovered_in_bytes": recovered}}, **times}
 
 
 def test_wait_for_recovery_polls_until_all_shards_have_recovered() -> None:
     replies = (
         {},
-        {"a": {"shards": [shard("DONE", 5), shard("INDEX")]}},
-        {"a": {"shards": [shard("DONE", 5), shard("DONE", 7)]}, "b": {"shards": [shard("DONE", 1)]}},
+        {"a": {"shards": [shard("DONE", 5, 1_000, 2_000), shard("INDEX")]}},
+        {
+            "a": {"shards": [shard("DONE", 5, 1_000, 2_000), shard("DONE", 7, 1_500, 4_000)]},
+            # This primary was created empty, long before its copy was recovered.
+            "b": {"shards": [shard("DONE", 0, 1, 2), shard("DONE", 1, 1_200, 1_300)]},
+        },
     )
     with serving(in_turn(*replies)) as client:
         params = {"index": "a,b", "completion-recheck-wait-period": QUICK}
-        assert client.run("wait-for-recovery", params) == BuiltinResult(13, "byte")
+        assert client.run("wait-for-recovery", params) == BuiltinResult(
+            13, "byte", engine_ms=3_000, values={"start_time_millis": 1_000, "stop_time_millis": 4_000}
+        )
     assert client.request_lines == ["GET /a,b/_recovery"] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "reply", "missing"),
+    [
+        ("wait-for-recovery", {"index": "a"}, {"a": {"shards": [shard("DONE", 5)]}}, "start_time_in_millis"),
+        (
+            "wait-for-snapshot-create",
+            {"repository": "r", "snapshot": "s"},
+            {"snapshots": [{"state": "SUCCESS", "stats": {"total": {"size_in_bytes": 1}}}]},
+            "start_time_in_millis",
+        ),
+    ],
+)
+def test_a_reply_without_the_engines_time_fails_the_operation(
+    kind: str, params: dict[str, Any], reply: Any, missing: str
+) -> None:
+    with serving(lambda *_: reply) as client, pytest.raises(UnexpectedResponse, match=missing):
+        client.run(kind, params)
+
+
+def test_bytes_of_shards_that_were_all_empty_have_a_time() -> None:
+    with serving(in_turn({"a": {"shards": [shard("DONE", 0, 10, 30)]}})) as client:
+        ran = client.run("wait-for-recovery", {"index": "a"})
+    assert (ran.weight, ran.engine_ms) == (0, 20)
 
 
 SNAPSHOT = {"repository": "r", "snapshot": "s", "completion-recheck-wait-period": QUICK}
 
 
 def snapshot(state: str) -> dict[str, Any]:
-    return {"snapshots": [{"state": state, "stats": {"total": {"size_in_bytes": 42}}}]}
+    total = {"size_in_bytes": 42, "file_count": 3}
+    stats = {"total": total, "start_time_in_millis": 1_000, "time_in_millis": 250}
+    return {"snapshots": [{"state": state, "stats": stats}]}
 
 
 def test_wait_for_snapshot_create_polls_until_the_snapshot_exists() -> None:
     running = {"snapshots": [{"snapshot": "s"}, {"snapshot": "x"}]}
     replies = (running, {"snapshots": []}, {"snapshots": []}, {"snapshots": []}, snapshot("SUCCESS"))
     with serving(in_turn(*replies)) as client:
-        assert client.run("wait-for-snapshot-create", SNAPSHOT) == BuiltinResult(42, "byte")
+        ran = client.run("wait-for-snapshot-create", SNAPSHOT)
+    # The names and values of Rally's runner.
+    values = {"start_time_millis": 1_000, "stop_time_millis": 1_250, "duration": 250, "file_count": 3}
+    assert ran == BuiltinResult(42, "byte", engine_ms=250, values=values)
     current = "GET /_snapshot/r/_current?verbose=false"
     status = "GET /_snapshot/r/s/_status?ignore_unavailable=true"
     assert client.request_lines == [current, current, status, current, status]
@@ -155,9 +192,11 @@ def test_a_transform_reports_its_progress_and_counts_documents_once() -> None:
     )
     client_state: dict[str, Any] = {}
     with serving(in_turn(*replies)) as client:
-        assert client.run("wait-for-transform", TRANSFORM, client_state) == BuiltinResult(6_000, "docs")
         assert client.run("wait-for-transform", TRANSFORM, client_state) == BuiltinResult(
-            2_000, "docs", completes_task=True
+            6_000, "docs", engine_ms=901
+        )
+        assert client.run("wait-for-transform", TRANSFORM, client_state) == BuiltinResult(
+            2_000, "docs", completes_task=True, engine_ms=99
         )
     stop = "POST /_transform/t/_stop?force=false&wait_for_completion=false&wait_for_checkpoint=true"
     assert client.request_lines == [stop, *["GET /_transform/t/_stats"] * 4]

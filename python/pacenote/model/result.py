@@ -20,7 +20,9 @@ EndedBy = Literal["iterations", "time", "source", "completed-by", "stopped", "ab
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Work per second, in the task's unit, over the one-second windows of the measured window."""
+    """Work per second, in the task's unit, over the one-second windows of the measured window, or over the
+    operations of a task whose times the engine or a runner reports.
+    """
 
     min: float
     """Throughput of the slowest second."""
@@ -320,6 +322,10 @@ class TaskResult:
     latency_with_failures: tuple[CensoredPercentile, ...] = ()
     """Percentiles of latency in which operations that failed, or were not answered or not sent, rank above
     all others; empty if there is no schedule.
+    """
+    reported_s: float | None = None
+    """Seconds that the engine or a runner in Python reports for the measured work; `throughput` is then the
+    work divided by them. None if it refers to the measured window.
     """
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pacenote.errors import DriverError
@@ -107,6 +107,14 @@ class BuiltinResult:
 
     reason: str = ""
     """The reason why the operation did not succeed, or empty if it did."""
+
+    engine_ms: float | None = None
+    """Milliseconds that the engine itself reports for the work, or None. The throughput of the task is then
+    the work divided by this time, because the operation only waits for work that began before it.
+    """
+
+    values: Mapping[str, int | float] = field(default_factory=dict)
+    """Further numbers that the engine reports about the work, under Rally's names."""
 
 
 class Runner(Protocol):

@@ -94,12 +94,17 @@ class BuiltinOperations:
     ) -> dict[str, Any]:
         client = BuiltinClient(self._router, cluster)
         ran = await run_operation(operation_type, params, self._context, client, {})
-        result: dict[str, Any] = {"weight": ran.weight, "unit": ran.unit, "success": ran.success}
-        return (
-            result
-            if ran.success
-            else result | {"error-description": ran.reason or quoted(operation_type.name)}
-        )
+        result: dict[str, Any] = {
+            "weight": ran.weight,
+            "unit": ran.unit,
+            "success": ran.success,
+            **ran.values,
+        }
+        if ran.engine_ms:
+            result["throughput"] = ran.weight / ran.engine_ms * 1000
+        if not ran.success:
+            result["error-description"] = ran.reason or quoted(operation_type.name)
+        return result
 
 
 def _bulk_details(params: Mapping[str, Any], documents: int, executed: OperationExecuted) -> dict[str, Any]:

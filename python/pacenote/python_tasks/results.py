@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacenote._core import RunnerFailure, RunnerResult
 from pacenote.errors import TrackError
-from pacenote.model.result import ValueSummary
+from pacenote.model.result import TaskResult, ValueSummary
 from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
     BuiltinResult,
@@ -23,6 +23,7 @@ from pacenote.operations.runner import (
 )
 from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.errors import RallyTaskAssertionError
+from pacenote.python_tasks.reported_work import ReportedWork
 from pacenote.python_tasks.response_errors import ResponseError, parse_response_error
 from pacenote.units import OPS
 
@@ -58,6 +59,9 @@ class PythonOperationResult:
     values: Mapping[str, float] = field(default_factory=dict)
     """Numbers that its runner returned besides its work, by name."""
 
+    reported_s: float | None = None
+    """Seconds for its work as the engine or its runner reports them, or None if neither does."""
+
     meta: Mapping[str, Any] = field(default_factory=dict)
     """The values that its runner returned, for schedulers."""
 
@@ -84,13 +88,22 @@ def from_runner(returned: Any) -> PythonOperationResult:
     if not success:
         return PythonOperationResult(weight, unit, False, _returned_failure(returned), meta=meta)
     values = dict(_numbers("", returned))
-    return PythonOperationResult(weight, unit, values=values, meta={"success": True, **meta})
+    if (reported_s := _reported_seconds(weight, values.get("throughput"))) is not None:
+        del values["throughput"]
+    meta = {"success": True, **meta}
+    return PythonOperationResult(weight, unit, values=values, reported_s=reported_s, meta=meta)
 
 
 def from_builtin(result: BuiltinResult) -> PythonOperationResult:
     """Converts the result of a built-in operation."""
     if result.success:
-        return PythonOperationResult(result.weight, result.unit, completes_task=result.completes_task)
+        return PythonOperationResult(
+            result.weight,
+            result.unit,
+            values=result.values,
+            reported_s=None if result.engine_ms is None else result.engine_ms / 1000,
+            completes_task=result.completes_task,
+        )
     failure = RunnerFailure("condition", "", result.reason or "no success")
     return PythonOperationResult(
         result.weight, result.unit, False, failure, completes_task=result.completes_task
@@ -186,6 +199,13 @@ def _unit(value: Any) -> str:
     return value
 
 
+def _reported_seconds(weight: int, throughput: float | None) -> float | None:
+    """Returns the seconds that follow from the throughput that a runner returned, or None if it is not above
+    0.
+    """
+    return weight / throughput if throughput is not None and throughput > 0 else None
+
+
 def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
     """Yields the numbers of a result with their keys; keys of nested dictionaries are joined with dots."""
     for key, value in returned.items():
@@ -208,15 +228,17 @@ class _NumberSummary:
     maximum: float
 
 
-class ReturnedValues:
-    """Numbers that the measured operations of a task returned."""
+class ReturnedResults:
+    """What the measured operations of a task returned: numbers, and the times reported for their work."""
 
     def __init__(self) -> None:
         self._summaries: dict[str, _NumberSummary] = {}
+        self._work = ReportedWork()
 
-    def add(self, values: Mapping[str, float]) -> None:
-        """Adds the numbers of one operation."""
-        for name, value in values.items():
+    def add(self, result: PythonOperationResult) -> None:
+        """Adds the result of a successful operation."""
+        self._work.add(result.weight, result.reported_s)
+        for name, value in result.values.items():
             summary = self._summaries.get(name)
             if summary is None:
                 self._summaries[name] = _NumberSummary(1, value, value, value)
@@ -226,8 +248,12 @@ class ReturnedValues:
             summary.total += value
             summary.maximum = max(summary.maximum, value)
 
-    def summary(self) -> dict[str, ValueSummary]:
-        """Returns the summary of each number, by name."""
+    def add_to(self, result: TaskResult) -> TaskResult:
+        """Returns the result of the task with the numbers, and with the throughput by the reported times."""
+        result = replace(result, values=self._values()) if self._summaries else result
+        return self._work.replace_throughput(result)
+
+    def _values(self) -> dict[str, ValueSummary]:
         return {
             name: ValueSummary(count=one.count, min=one.minimum, mean=one.total / one.count, max=one.maximum)
             for name, one in self._summaries.items()

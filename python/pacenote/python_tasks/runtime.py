@@ -30,7 +30,7 @@ from pacenote._core import (
     ScheduleNext,
     StepEnded,
 )
-from pacenote.model.result import ValueSummary
+from pacenote.model.result import TaskResult
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
 from pacenote.python_tasks.messages import (
     BridgeEvent,
@@ -40,7 +40,7 @@ from pacenote.python_tasks.messages import (
     Shutdown,
 )
 from pacenote.python_tasks.request_router import OWNER, RequestRouter
-from pacenote.python_tasks.results import ReturnedValues
+from pacenote.python_tasks.results import ReturnedResults
 from pacenote.python_tasks.runner_executor import RunnerExecutor
 from pacenote.python_tasks.source_thread import SourceThread
 from pacenote.python_tasks.tasks import PythonTasks
@@ -104,7 +104,7 @@ class PythonRuntime:
         self._runners = RunnerExecutor(self._router, tasks)
         self._sources = SourceThread(bridge, tasks, self)
         self._clients: dict[ClientId, _RunnerState] = {}
-        self._values: dict[int, ReturnedValues] = {}
+        self._returned: dict[int, ReturnedResults] = {}
         self._race_ended = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="pacenote-python", daemon=True)
 
@@ -125,10 +125,10 @@ class PythonRuntime:
         if self._thread.is_alive() or not sources_ended:
             self._tasks.warn("Python code of the track is still running and was abandoned")
 
-    def values(self, task: int) -> dict[str, ValueSummary]:
-        """Returns the numbers that runners of a task returned; `task` is its position in the plan."""
-        values = self._values.get(task)
-        return {} if values is None else values.summary()
+    def complete_result(self, result: TaskResult) -> TaskResult:
+        """Returns the driver's result of a task with what the task's runners returned."""
+        returned = self._returned.get(result.index)
+        return result if returned is None else returned.add_to(result)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -243,8 +243,8 @@ class PythonRuntime:
             self._sources.send(RunnerStarted(client, time.perf_counter()))
         result = await self._runners.execute(client, params)
         ended_s = time.perf_counter()
-        if query.measured and result.values:
-            self._values.setdefault(client.task, ReturnedValues()).add(result.values)
+        if query.measured and result.success:
+            self._returned.setdefault(client.task, ReturnedResults()).add(result)
         state.task = None
         last = result.completes_task or (state.exhausted and not state.params)
         self._bridge.complete(query.query_id, result.for_driver(last=last))

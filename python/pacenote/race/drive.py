@@ -5,7 +5,6 @@ The core sends requests on its own threads; the loop of this module only receive
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import signal
 import time
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from pacenote import _core
 from pacenote.errors import DriverError
 from pacenote.model.race_listener import RaceListener
-from pacenote.model.result import RaceProgress, TaskResult, ValueSummary
+from pacenote.model.result import RaceProgress, TaskResult
 from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def drive(
     from pacenote.python_tasks.runtime import PythonRuntime
 
     with PythonRuntime(bridge, python_tasks) as runtime:
-        running.values = runtime.values
+        running.complete_result = runtime.complete_result
         return running.run()
 
 
@@ -117,7 +116,7 @@ class _RunningDriver:
         self._folder = folder
         self._exit_reason = exit_reason
         self._listener = listener
-        self.values: Callable[[int], Mapping[str, ValueSummary]] = lambda _: {}
+        self.complete_result: Callable[[TaskResult], TaskResult] = lambda result: result
         self._tasks: list[TaskResult] = []
         self._summary: dict[str, Any] | None = None
         self._interrupted_at: float | None = None
@@ -186,8 +185,7 @@ class _RunningDriver:
                 assert_never(event)
 
     def _finish_task(self, result: TaskResult) -> None:
-        if values := self.values(result.index):
-            result = dataclasses.replace(result, values=values)
+        result = self.complete_result(result)
         self._tasks.append(result)
         self._folder.append(result)
         self._listener.task_finished(result)

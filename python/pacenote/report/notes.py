@@ -107,8 +107,10 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if task.error_rate > 0:
         yield Note("Warning", f"{task.error_rate * 100:.3g} % of the measured operations failed", name)
     if task.throughput is None and name not in record.unreported:
-        why = "no operation succeeded" if task.error_rate >= 1 else "the task ended during its warm-up"
+        why = _why_no_throughput(task)
         yield Note("Warning", f"no throughput: {why}", name)
+    if task.reported_s and task.throughput is not None:
+        yield Note("Throughput", f"refers to {task.reported_s:.4g} s that the engine or runner reports", name)
     if task.accounting.unanswered:
         count = format_count(task.accounting.unanswered, "operation")
         yield Note("Warning", f"{count} had no response when the race ended", name)
@@ -131,6 +133,12 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if rest := by_count[_TOP_ERRORS:]:
         others = sum(error.count for error in rest)
         yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others:,} in total", name)
+
+
+def _why_no_throughput(task: TaskResult) -> str:
+    if task.error_rate >= 1:
+        return "no operation succeeded"
+    return "the task ended during its warm-up" if task.reported_s is None else "its reported time is 0 s"
 
 
 def _unsteady_text(task: TaskResult) -> str:

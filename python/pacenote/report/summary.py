@@ -30,6 +30,7 @@ from pacenote.report.rows import (
 )
 
 _MINUTE_MS = 60_000.0
+_POINT_IN_TIME = "_time_millis"
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
 _SHARD_TIMES = (
     ("indexing time", "total_time", ""),
@@ -106,7 +107,8 @@ def _minutes(milliseconds: float | None) -> float | None:
 def _task_rows(task: TaskResult) -> Iterator[Row]:
     for which in ("min", "mean", "median", "max"):
         value = round(getattr(task.throughput, which), 2) if task.throughput else None
-        mark = SHORT_WINDOW_MARK if task.throughput and task.window_s < 1 else ""
+        seconds = task.window_s if task.reported_s is None else task.reported_s
+        mark = SHORT_WINDOW_MARK if task.throughput and seconds < 1 else ""
         yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s", mark=mark)
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)
@@ -158,6 +160,8 @@ def _additional_task_rows(task: TaskResult) -> Iterator[Row]:
         yield from _percentile_rows(label, "service-time", part.service_time)
         yield Row("error rate", label, _percent(part.error_rate), "%")
     for name, value in task.values.items():
+        if name.endswith(_POINT_IN_TIME):
+            continue  # Its mean says nothing.
         yield Row(name if value.count == 1 else f"mean {name}", task.task, value.mean, "")
 
 

@@ -1,16 +1,20 @@
-"""`wait-for-recovery`: waits until every shard of an index is recovered; the work is the bytes copied."""
+"""`wait-for-recovery`: waits until every shard of an index is recovered; the work is the bytes copied.
+
+The throughput refers to the time that the engine reports: from the start of the first recovery that copied
+bytes to the end of the last one. A shard that was created empty, long before, copied nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, join_names, read_common, seconds_param
-from pacenote.operations.runner import BuiltinResult, DriverClient
+from pacenote.operations.runner import BuiltinResult, DriverClient, UnexpectedResponse
 from pacenote.units import BYTES
 
 _POLL_S = 1.0
@@ -34,13 +38,25 @@ async def _run(
         shards = list(_shards((await client.send(request)).json()))
         # Without shards, the recovery has not been scheduled yet.
         if shards and all(shard["stage"] == "DONE" for shard in shards):
-            return BuiltinResult(sum(shard["index"]["size"]["recovered_in_bytes"] for shard in shards), BYTES)
+            return _result(shards)
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
 
 
 def _shards(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for index in response.values():
         yield from index["shards"]
+
+
+def _result(shards: Sequence[Mapping[str, Any]]) -> BuiltinResult:
+    try:
+        recovered = sum(shard["index"]["size"]["recovered_in_bytes"] for shard in shards)
+        copied = [shard for shard in shards if shard["index"]["size"]["recovered_in_bytes"]] or shards
+        start_ms = min(shard["start_time_in_millis"] for shard in copied)
+        stop_ms = max(shard["stop_time_in_millis"] for shard in copied)
+    except (KeyError, TypeError) as missing:
+        raise UnexpectedResponse(f"the recovery of a shard lacks {missing}") from None
+    values = {"start_time_millis": start_ms, "stop_time_millis": stop_ms}
+    return BuiltinResult(recovered, BYTES, engine_ms=stop_ms - start_ms, values=values)
 
 
 OPERATION = OperationType(

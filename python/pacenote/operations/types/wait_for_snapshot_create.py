@@ -1,6 +1,7 @@
 """`wait-for-snapshot-create`: waits until a snapshot is complete; the work is its size in bytes.
 
-The operation fails if the snapshot fails, is partial or does not exist.
+The throughput refers to the time that the engine reports for the snapshot, not to the time of waiting. The
+operation fails if the snapshot fails, is partial or does not exist.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pacenote.model.messages import quoted
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
-from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed
+from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed, UnexpectedResponse
 from pacenote.units import BYTES
 
 _POLL_S = 1.0
@@ -53,8 +54,22 @@ async def _run(
             if state in _FAILED:
                 raise OperationFailed(f"snapshot {quoted(name)} has the state {state}")
             if state == "SUCCESS":
-                return BuiltinResult(found[0]["stats"]["total"]["size_in_bytes"], BYTES)
+                return _result(found[0]["stats"])
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
+
+
+def _result(stats: Mapping[str, Any]) -> BuiltinResult:
+    try:
+        total, start_ms, duration_ms = stats["total"], stats["start_time_in_millis"], stats["time_in_millis"]
+        values = {
+            "start_time_millis": start_ms,
+            "stop_time_millis": start_ms + duration_ms,
+            "duration": duration_ms,
+            "file_count": total["file_count"],
+        }
+        return BuiltinResult(total["size_in_bytes"], BYTES, engine_ms=duration_ms, values=values)
+    except (KeyError, TypeError) as missing:
+        raise UnexpectedResponse(f"the status of the snapshot lacks {missing}") from None
 
 
 OPERATION = OperationType(

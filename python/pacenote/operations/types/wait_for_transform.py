@@ -1,7 +1,8 @@
 """`wait-for-transform`: stops a transform and waits until it has stopped; the work is the number of documents
 it processed.
 
-By default, the transform stops at its next checkpoint.
+By default, the transform stops at its next checkpoint. The throughput refers to the time that the engine
+reports for searching, processing and indexing.
 
 A long transform reports progress: once it has processed more than 5,000 documents and more than half a second
 of work, one execution ends and the next begins. Each document counts once.
@@ -93,7 +94,7 @@ def _report(stats: Mapping[str, Any], ended: bool, client_state: dict[str, Any])
     if not ended and (added <= _REPORT_DOCUMENTS or added_ms <= _REPORT_MS):
         return None
     client_state.update(documents=documents, ms=ms)
-    return BuiltinResult(added, _DOCUMENTS, completes_task=ended)
+    return BuiltinResult(added, _DOCUMENTS, completes_task=ended, engine_ms=added_ms)
 
 
 OPERATION = OperationType(

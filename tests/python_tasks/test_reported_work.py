@@ -1,0 +1,103 @@
+"""Throughput refers to the time that the engine or a runner reports, not to the time of waiting for it."""
+
+import json
+
+import pytest
+
+from pacenote.model.result import Steadiness, Throughput
+from pacenote.python_tasks.reported_work import ReportedWork
+from pacenote.report.summary import build_report
+from python_tasks.racing import race_track, serving
+from support.records import task
+
+NOTHING = """
+    async def slow(es, params):
+        return {"weight": 30, "unit": "docs", "throughput": 15.0, "x": 1}
+
+    async def idle(es, params):
+        return {"weight": 0, "throughput": 0.0}
+
+    def register(registry):
+        registry.register_runner("slow", slow, async_runner=True)
+        registry.register_runner("idle", idle, async_runner=True)
+    """
+
+
+def snapshots(line, _body):
+    """A snapshot of 2 MB that took the engine half a second, long before the race."""
+    if "_status" not in line:
+        return {"snapshots": []} if "_snapshot" in line else None
+    total = {"size_in_bytes": 2_000_000, "file_count": 7}
+    stats = {"total": total, "start_time_in_millis": 1_000, "time_in_millis": 500}
+    return {"snapshots": [{"state": "SUCCESS", "stats": stats}]}
+
+
+def test_the_throughput_of_a_snapshot_is_that_of_the_engine(tmp_path):
+    waits = {"operation-type": "wait-for-snapshot-create", "repository": "r", "snapshot": "s"}
+    with serving(snapshots) as server:
+        raced = race_track(tmp_path, NOTHING, [{"name": "wait", "operation": waits}], server.address)
+    result = raced.task("wait")
+    rate = 4_000_000.0
+    assert result.throughput == Throughput(rate, rate, rate, rate)
+    assert (result.unit, result.work.done, result.reported_s) == ("byte", 2_000_000, 0.5)
+    assert {name: value.mean for name, value in result.values.items()} == {
+        "start_time_millis": 1_000,
+        "stop_time_millis": 1_500,
+        "duration": 500,
+        "file_count": 7,
+    }
+    report = build_report(raced.record)
+    rows = {(row.metric, row.task): row.value for row in report.rows}
+    assert rows["Mean Throughput", "wait"] == rate
+    assert rows["duration", "wait"] == 500
+    assert ("start_time_millis", "wait") not in rows
+    assert "refers to 0.5 s" in next(note.text for note in report.notes if note.label == "Throughput")
+    stored = json.loads((tmp_path / "home" / "races" / "r" / "race.json").read_text())
+    assert stored["tasks"][0]["reported_s"] == 0.5
+
+
+def test_the_throughput_that_a_runner_returns_is_used_as_in_rally(tmp_path):
+    schedule = [{"operation": "slow", "iterations": 3}, {"operation": "idle"}]
+    with serving() as server:
+        raced = race_track(tmp_path, NOTHING, schedule, server.address)
+    slow, idle = raced.task("slow"), raced.task("idle")
+    assert slow.throughput == Throughput(15.0, 15.0, 15.0, 15.0)
+    assert (slow.reported_s, set(slow.values)) == (6.0, {"x"})
+    assert (idle.reported_s, set(idle.values)) == (None, {"throughput"})
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        # The mean is all work divided by all time: 1,300 in 5 s.
+        ([(100, 1.0), (200, 1.0), (1_000, 3.0)], Throughput(100.0, 260.0, 200.0, 1_000 / 3)),
+        ([(100, 1.0), (0, 0.0)], Throughput(100.0, 100.0, 100.0, 100.0)),
+        ([(5, 0.0)], None),
+    ],
+)
+def test_throughput_is_the_work_divided_by_the_reported_time(work, expected):
+    reported = ReportedWork()
+    for weight, seconds in work:
+        reported.add(weight, seconds)
+    before = task("t")
+    after = reported.replace_throughput(before)
+    assert (after.throughput, after.reported_s) == (expected, sum(seconds for _, seconds in work))
+    assert after.steady == (Steadiness() if before.steady.by == "throughput" else before.steady)
+
+
+def test_the_measured_window_counts_if_the_time_of_an_operation_is_unknown():
+    reported = ReportedWork()
+    reported.add(100, 1.0)
+    reported.add(100, None)
+    before = task("t")
+    assert reported.replace_throughput(before) == before
+
+
+def test_the_median_of_many_rates_is_that_of_a_part_of_them():
+    reported = ReportedWork()
+    for number in range(300_000):
+        reported.add(number % 1_000 + 1, 1.0)
+    throughput = reported.replace_throughput(task("t")).throughput
+    assert throughput is not None
+    assert (throughput.min, throughput.mean, throughput.max) == (1.0, 500.5, 1_000.0)
+    assert throughput.median == pytest.approx(500.5, rel=0.02)
