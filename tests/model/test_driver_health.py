@@ -38,6 +38,9 @@ DRIVER: dict[str, Any] = {
     ],
     "clock": CLOCK,
     "machine": {"busy_share": 0.99, "stolen_share": 0.05},
+    "data_waits": [
+        {"step": "index", "file": "d.json", "waits": 7, "waited_s": 1.2, "longest_ms": 400.0, "share": 0.01}
+    ],
     "contradictions": [],
 }
 
@@ -70,6 +73,11 @@ def test_values_at_their_limits_are_accepted() -> None:
             thread(delayed={"step": "s", "task": "term", "wait_ms": 0.21, "service_ms": 2.0}),
             "task 'term': driver thread drive-0 waited 0.21 ms for a core whenever it had work, "
             "more than 10 % of the mean service time 2 ms: replies were read late",
+        ),
+        (
+            driver(data_waits=[DRIVER["data_waits"][0] | {"share": 0.034}]),
+            "step 'index': driver threads waited 1.2 s for the disk while they read d.json, 3.4 % of their time "
+            "(limit 1 %) and up to 400 ms at once: the disk of the data is too slow",
         ),
         (
             driver(machine={"busy_share": 0.5, "stolen_share": 0.07}),
@@ -129,7 +137,8 @@ def test_wall_clock_steps_are_reported_but_do_not_change_the_verdict() -> None:
         {},
         {"threads": None, "clock": None, "machine": None, "contradictions": None},
         {"threads": [{}, 3, {"busiest": None, "delayed": None}], "clock": {"steps": [1], "sources": 7}},
-        {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none"},
+        {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none", "data_waits": {}},
+        {"data_waits": [1, {}]},
     ],
 )
 def test_missing_or_invalid_values_do_not_change_the_verdict(facts: dict[str, Any]) -> None:

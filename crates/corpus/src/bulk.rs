@@ -1,12 +1,26 @@
 //! Builds the bulk bodies of one client. This is the hot path of indexing: it does not search for the start of a
 //! document, and it allocates only for a body that is longer than all earlier ones, or expected to be.
 
-use std::ops::Range;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::error::CorpusError;
 use crate::ids::IdActionLines;
-use crate::line_file::LineFile;
+use crate::line_file::{LineFile, to_usize};
+use crate::read_ahead::{FollowedRange, FollowedReader, ReadPosition};
+
+/// Largest number of bytes that are read at once, unless a line is longer: they stay in the processor's cache until they
+/// have been copied.
+const PIECE: usize = 64 << 10;
+
+/// Largest number of bytes that a new reader reads from the beginning of its documents, so that its first bulk does not
+/// wait for the disk.
+const WARMED_BYTES: u64 = 1 << 20;
+
+thread_local! {
+    /// The bytes that the thread's readers have read last.
+    static PIECE_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Where the action line of each document comes from.
 #[derive(Debug, Clone)]
@@ -42,7 +56,7 @@ impl DocumentRange {
     }
 
     /// Checks the action line and the range, and returns the byte offset of the first document.
-    fn validated_start_offset(&self) -> Result<usize, CorpusError> {
+    fn validated_start_offset(&self) -> Result<u64, CorpusError> {
         let path = || self.file.path().to_path_buf();
         if let ActionLines::Line(line) = &self.action_lines
             && memchr::memchr(b'\n', line).is_none_or(|newline| newline + 1 != line.len())
@@ -53,31 +67,24 @@ impl DocumentRange {
         let line = |document: u64| document.saturating_mul(self.lines_per_document());
         let (lines, needed) =
             (self.file.line_count(), line(self.first_document.saturating_add(self.documents)));
-        let start = self.file.line_start(line(self.first_document)).filter(|_| needed <= lines);
-        start.and_then(|start| usize::try_from(start).ok()).ok_or_else(|| CorpusError::TooFewLines {
-            path: path(),
-            lines,
-            needed,
-        })
+        let start = if needed <= lines { self.file.line_start(line(self.first_document))? } else { None };
+        start.ok_or_else(|| CorpusError::TooFewLines { path: path(), lines, needed })
+    }
+
+    /// Returns the expected number of bytes of `documents` documents in the file.
+    fn expected_bytes(&self, documents: u64) -> u64 {
+        let lines = documents.saturating_mul(self.lines_per_document());
+        lines.saturating_mul(self.file.mean_line() as u64)
     }
 }
 
 /// A bulk body, reused for every bulk.
-///
-/// A body whose action lines are in the file is a view of the memory-mapped file; any other body is assembled in a
-/// buffer.
 #[derive(Debug, Default)]
 pub struct BulkBody {
+    /// The body, and bytes after it that are left from reading further or from earlier bulks.
     buffer: Vec<u8>,
-    view: Option<FileView>,
-}
-
-/// A range of a memory-mapped file.
-#[derive(Debug)]
-struct FileView {
-    file: Arc<LineFile>,
-    /// Byte offsets in the file.
-    range: Range<usize>,
+    /// Length of the body in bytes.
+    length: usize,
 }
 
 impl BulkBody {
@@ -90,39 +97,27 @@ impl BulkBody {
     /// Returns the bytes to send, which end with a newline.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        match &self.view {
-            Some(view) => &view.file.bytes()[view.range.clone()],
-            None => &self.buffer,
-        }
+        &self.buffer[..self.length]
     }
 
     /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.as_slice().len()
+        self.length
     }
 
     /// Returns whether there is nothing to send.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.as_slice().is_empty()
+        self.length == 0
     }
 
     /// Clears the buffer and reserves room for a body of about `expected` bytes.
     fn clear_and_reserve(&mut self, expected: usize) -> &mut Vec<u8> {
-        self.view = None;
+        self.length = 0;
         self.buffer.clear();
         self.buffer.reserve(expected);
         &mut self.buffer
-    }
-
-    /// Makes the body a view of a range of `file`.
-    fn set_view(&mut self, file: &Arc<LineFile>, range: Range<usize>) {
-        match &mut self.view {
-            // Cloning and dropping the `Arc` would move a cache line between all the clients that read the file.
-            Some(view) if Arc::ptr_eq(&view.file, file) => view.range = range,
-            view => *view = Some(FileView { file: Arc::clone(file), range }),
-        }
     }
 }
 
@@ -133,35 +128,39 @@ impl AsRef<[u8]> for BulkBody {
 }
 
 /// Reads the bulks of one client in order.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct BulkReader {
     ranges: Vec<PositionedRange>,
     bulk_size: u32,
     /// Index of the current range.
     range_index: usize,
     /// Offset of the next document in its file, so that no bulk has to search for it.
-    cursor: usize,
+    cursor: u64,
     /// Documents left in the current range.
     documents_left: u64,
+    /// The position, for the read-ahead.
+    position: Arc<ReadPosition>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct PositionedRange {
     range: DocumentRange,
     /// Byte offset of the first document.
-    start_offset: usize,
+    start_offset: u64,
+    /// Expected length of a line in the file, in bytes: an eighth more than the mean.
+    expected_line: usize,
     /// Expected size of a full bulk in bytes, which is reserved so that the buffer does not have to grow repeatedly.
     expected_size: usize,
 }
 
 impl BulkReader {
     /// Creates a reader of `ranges`, in this order, with `bulk_size` documents per bulk. It searches for the start of
-    /// every range and must therefore be created before the time is measured.
+    /// every range and reads the first documents, and must therefore be created before the time is measured.
     ///
     /// # Errors
     ///
     /// [`CorpusError::TooFewLines`] if a range extends beyond the end of its file; [`CorpusError::BadBulk`] for a bulk
-    /// size of 0, or an action line that is not exactly one line.
+    /// size of 0, or an action line that is not exactly one line; the errors from [`LineFile::line_start`].
     pub fn new(ranges: Vec<DocumentRange>, bulk_size: u32) -> Result<Self, CorpusError> {
         let mut positioned = Vec::with_capacity(ranges.len());
         for range in ranges.into_iter().filter(|range| range.documents > 0) {
@@ -171,10 +170,19 @@ impl BulkReader {
             }
             let start_offset = range.validated_start_offset()?;
             let expected_size = expected_size(&range, bulk_size);
-            positioned.push(PositionedRange { range, start_offset, expected_size });
+            let expected_line = range.file.mean_line() * 9 / 8;
+            positioned.push(PositionedRange { range, start_offset, expected_line, expected_size });
         }
-        let mut reader = Self { ranges: positioned, bulk_size, range_index: 0, cursor: 0, documents_left: 0 };
+        let mut reader = Self {
+            ranges: positioned,
+            bulk_size,
+            range_index: 0,
+            cursor: 0,
+            documents_left: 0,
+            position: Arc::default(),
+        };
         reader.rewind();
+        reader.warm_up()?;
         Ok(reader)
     }
 
@@ -183,31 +191,63 @@ impl BulkReader {
         self.start_range(0);
     }
 
+    /// Returns the position and the ranges of this reader, for the read-ahead.
+    #[must_use]
+    pub fn followed(&self) -> FollowedReader {
+        let followed = |positioned: &PositionedRange| {
+            let PositionedRange { range, start_offset, .. } = positioned;
+            let end = start_offset + range.expected_bytes(range.documents);
+            FollowedRange { file: Arc::clone(&range.file), bytes: *start_offset..end }
+        };
+        FollowedReader::new(Arc::clone(&self.position), self.ranges.iter().map(followed).collect())
+    }
+
+    /// Reads the first bulk and discards it.
+    fn warm_up(&self) -> Result<(), CorpusError> {
+        let Some(PositionedRange { range, start_offset, .. }) = self.ranges.first() else { return Ok(()) };
+        let file = &range.file;
+        let bulk_bytes = range.expected_bytes(u64::from(self.bulk_size).min(range.documents));
+        let end = start_offset.saturating_add(bulk_bytes.min(WARMED_BYTES)).min(file.end_offset());
+        PIECE_BUFFER.with_borrow_mut(|buffer| {
+            buffer.resize(buffer.len().max(PIECE), 0);
+            let mut offset = *start_offset;
+            while offset < end {
+                let piece = &mut buffer[..to_usize((end - offset).min(PIECE as u64))];
+                file.read_exact_at(piece, offset)?;
+                offset += piece.len() as u64;
+            }
+            Ok(())
+        })
+    }
+
     /// Builds the next bulk in `body` and returns its number of documents, or returns `None` at the end and leaves
     /// `body` unchanged. A bulk never spans two ranges, so the last bulk of each range may be short.
-    pub fn next_into(&mut self, body: &mut BulkBody) -> Option<u32> {
-        let current = self.ranges.get_mut(self.range_index)?;
+    ///
+    /// # Errors
+    ///
+    /// [`CorpusError::Read`] or [`CorpusError::Changed`] if the file cannot be read; the body is then undefined.
+    pub fn next_into(&mut self, body: &mut BulkBody) -> Result<Option<u32>, CorpusError> {
+        let Some(current) = self.ranges.get_mut(self.range_index) else { return Ok(None) };
         let documents = u32::try_from(self.documents_left).unwrap_or(u32::MAX).min(self.bulk_size);
-        let file = &current.range.file;
-        let end = usize::try_from(file.end_offset()).unwrap_or(usize::MAX);
-        let rest = &file.bytes()[self.cursor..end];
+        let lines = FileLines {
+            file: &current.range.file,
+            expected_line: current.expected_line,
+            start: self.cursor,
+        };
         let consumed = match &mut current.range.action_lines {
+            ActionLines::InFile => lines.read_into(body, 2 * documents as usize)?,
             ActionLines::Line(line) => {
-                append_with_line(line, rest, documents, body.clear_and_reserve(current.expected_size))
+                let buffer = body.clear_and_reserve(current.expected_size);
+                let consumed =
+                    lines.visit(documents, |piece, lines| append_with_line(line, piece, lines, buffer))?;
+                body.length = buffer.len();
+                consumed
             }
             ActionLines::WithIds(action_lines) => {
-                append_with_ids(action_lines, rest, documents, body.clear_and_reserve(current.expected_size))
-            }
-            ActionLines::InFile => {
-                let consumed = length_of_lines(rest, 2 * documents as usize);
-                if rest[..consumed].ends_with(b"\n") {
-                    body.set_view(file, self.cursor..self.cursor + consumed);
-                } else {
-                    // The last line of the file has no newline: it is copied so that one can be appended.
-                    let copied = body.clear_and_reserve(consumed + 1);
-                    copied.extend_from_slice(&rest[..consumed]);
-                    copied.push(b'\n');
-                }
+                let buffer = body.clear_and_reserve(current.expected_size);
+                let consumed = lines
+                    .visit(documents, |piece, lines| append_with_ids(action_lines, piece, lines, buffer))?;
+                body.length = buffer.len();
                 consumed
             }
         };
@@ -215,8 +255,10 @@ impl BulkReader {
         self.documents_left -= u64::from(documents);
         if self.documents_left == 0 {
             self.start_range(self.range_index + 1);
+        } else {
+            self.position.advance(self.cursor);
         }
-        Some(documents)
+        Ok(Some(documents))
     }
 
     fn start_range(&mut self, index: usize) {
@@ -228,6 +270,106 @@ impl BulkReader {
             (current.start_offset, current.range.documents)
         });
         self.range_index = index;
+        self.position.start_range(index, self.cursor);
+    }
+}
+
+/// The lines of a file from an offset on.
+#[derive(Clone, Copy)]
+struct FileLines<'a> {
+    file: &'a LineFile,
+    /// Expected length of a line in bytes.
+    expected_line: usize,
+    /// Offset of the first line.
+    start: u64,
+}
+
+/// A piece of a file.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    bytes: &'a [u8],
+    /// Whether the last line of the file ends with this piece, possibly without a newline.
+    ends_file: bool,
+}
+
+/// The whole lines at the beginning of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct WholeLines {
+    /// Their number.
+    count: u32,
+    /// Their length in bytes.
+    bytes: usize,
+}
+
+impl FileLines<'_> {
+    /// Returns how many bytes to read at `offset` to get about this number of lines. Returns an error at the end of the
+    /// last line.
+    fn piece_length(&self, offset: u64, lines: usize) -> Result<usize, CorpusError> {
+        let expected = lines.saturating_mul(self.expected_line).saturating_add(512);
+        match self.file.end_offset().saturating_sub(offset) {
+            0 => Err(self.file.lines_are_missing()),
+            left => Ok(to_usize(left.min(expected.min(PIECE) as u64))),
+        }
+    }
+
+    /// Calls `append` with pieces of the file and the number of lines that are left, until it has consumed `lines`
+    /// lines. Returns the number of bytes consumed.
+    fn visit(
+        self,
+        lines: u32,
+        mut append: impl FnMut(Piece<'_>, u32) -> WholeLines,
+    ) -> Result<u64, CorpusError> {
+        let (mut offset, mut lines_left) = (self.start, lines);
+        PIECE_BUFFER.with_borrow_mut(|buffer| {
+            let mut min_length = 1;
+            while lines_left > 0 {
+                let length = self.piece_length(offset, lines_left as usize)?.max(min_length);
+                if buffer.len() < length {
+                    buffer.resize(length.max(PIECE), 0);
+                }
+                let bytes = &mut buffer[..length];
+                self.file.read_exact_at(bytes, offset)?;
+                let ends_file = offset + length as u64 == self.file.end_offset();
+                let whole = append(Piece { bytes, ends_file }, lines_left);
+                offset += whole.bytes as u64;
+                lines_left -= whole.count;
+                // A line that is longer than the piece is read again as a whole.
+                let longer = to_usize(self.file.end_offset() - offset).min(length.saturating_mul(2));
+                min_length = if whole.count == 0 { longer } else { 1 };
+            }
+            Ok(offset - self.start)
+        })
+    }
+
+    /// Reads `lines` lines into `body`. Adds a newline to a last line that has none. Returns the number of bytes
+    /// consumed.
+    fn read_into(self, body: &mut BulkBody, lines: usize) -> Result<u64, CorpusError> {
+        let (mut filled, mut lines_left) = (0, lines);
+        body.length = 0;
+        while lines_left > 0 {
+            let offset = self.start + filled as u64;
+            let length = self.piece_length(offset, lines_left)?;
+            if body.buffer.len() < filled + length {
+                body.buffer.resize(filled + length, 0);
+            }
+            let bytes = &mut body.buffer[filled..filled + length];
+            self.file.read_exact_at(bytes, offset)?;
+            let mut last = None;
+            for newline in memchr::memchr_iter(b'\n', bytes).take(lines_left) {
+                last = Some(newline);
+                lines_left -= 1;
+            }
+            filled += last.filter(|_| lines_left == 0).map_or(length, |newline| newline + 1);
+            let ends_file = self.start + filled as u64 == self.file.end_offset();
+            if lines_left == 1 && ends_file && body.buffer[filled - 1] != b'\n' {
+                body.buffer.truncate(filled);
+                body.buffer.push(b'\n');
+                body.length = filled + 1;
+                return Ok(filled as u64);
+            }
+        }
+        body.length = filled;
+        Ok(filled as u64)
     }
 }
 
@@ -239,54 +381,49 @@ fn expected_size(range: &DocumentRange, bulk_size: u32) -> usize {
         ActionLines::Line(line) => line.len(),
         ActionLines::WithIds(action_lines) => action_lines.max_overhead(),
     };
-    let mean_line = range.file.end_offset() / range.file.line_count().max(1) + 1;
-    let line = usize::try_from(mean_line + mean_line / 4).unwrap_or(0) + added;
+    let mean_line = range.file.mean_line();
+    let line = mean_line + mean_line / 4 + added;
     let documents = u64::from(bulk_size).min(range.documents);
     usize::try_from(documents).unwrap_or(0).saturating_mul(line)
 }
 
-/// Appends `lines` lines of `data`, each preceded by the action line, and returns how many bytes of `data` were
-/// consumed. Adds a newline to a last line that has none.
-fn append_with_line(action_line: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usize {
-    let (mut start, mut remaining) = (0, lines);
+/// Appends up to `lines` whole lines of `piece`, each preceded by the action line. Adds a newline to a last line that
+/// has none.
+fn append_with_line(action_line: &[u8], piece: Piece<'_>, lines: u32, body: &mut Vec<u8>) -> WholeLines {
+    let (data, mut start, mut count) = (piece.bytes, 0, 0);
     for newline in memchr::memchr_iter(b'\n', data).take(lines as usize) {
         body.extend_from_slice(action_line);
         body.extend_from_slice(&data[start..=newline]);
         start = newline + 1;
-        remaining -= 1;
+        count += 1;
     }
-    if remaining > 0 {
+    if count < lines && piece.ends_file && start < data.len() {
         body.extend_from_slice(action_line);
         body.extend_from_slice(&data[start..]);
         body.push(b'\n');
         start = data.len();
+        count += 1;
     }
-    start
+    WholeLines { count, bytes: start }
 }
 
-/// Appends `documents` lines of `data`, each preceded by an action line with an id, and returns how many bytes of
-/// `data` were consumed.
+/// Appends up to `documents` whole lines of `piece`, each preceded by an action line with an id.
 fn append_with_ids(
     action_lines: &mut IdActionLines,
-    data: &[u8],
+    piece: Piece<'_>,
     documents: u32,
     body: &mut Vec<u8>,
-) -> usize {
-    let (mut start, mut remaining) = (0, documents);
+) -> WholeLines {
+    let (data, mut start, mut count) = (piece.bytes, 0, 0);
     for newline in memchr::memchr_iter(b'\n', data).take(documents as usize) {
         action_lines.write_document(&data[start..newline], body);
         start = newline + 1;
-        remaining -= 1;
+        count += 1;
     }
-    if remaining > 0 {
+    if count < documents && piece.ends_file && start < data.len() {
         action_lines.write_document(&data[start..], body);
         start = data.len();
+        count += 1;
     }
-    start
-}
-
-/// Returns the length in bytes of the first `lines` lines of `data`; the last line may have no newline.
-fn length_of_lines(data: &[u8], lines: usize) -> usize {
-    let last = lines.checked_sub(1).and_then(|last| memchr::memchr_iter(b'\n', data).nth(last));
-    last.map_or(data.len(), |newline| newline + 1)
+    WholeLines { count, bytes: start }
 }

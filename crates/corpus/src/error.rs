@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorpusError {
-    /// A file cannot be opened, mapped or read.
+    /// A file cannot be opened or read.
     #[error("cannot read {}: {cause}; check that the file exists and that you may read it", path.display())]
     Read {
         /// The file that cannot be read.
@@ -16,6 +16,20 @@ pub enum CorpusError {
         /// The operating system's error.
         #[source]
         cause: io::Error,
+    },
+    /// A data file has become shorter since it was opened, or has fewer lines.
+    #[error(
+        "{} has changed since it was opened: of its {expected} bytes, none follows byte {end}, or they have fewer \
+         lines; restore it, and do not change data files during a race",
+        path.display()
+    )]
+    Changed {
+        /// The data file.
+        path: PathBuf,
+        /// Offset at which bytes or lines are missing.
+        end: u64,
+        /// Size of the file when it was opened, in bytes.
+        expected: u64,
     },
     /// A file or folder cannot be written.
     #[error(
@@ -162,6 +176,7 @@ impl CorpusError {
     pub fn path(&self) -> &Path {
         match self {
             Self::Read { path, .. }
+            | Self::Changed { path, .. }
             | Self::Write { path, .. }
             | Self::Corrupt { path, .. }
             | Self::Unsupported { path, .. }

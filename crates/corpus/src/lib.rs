@@ -8,7 +8,8 @@
 //! | --- | --- |
 //! | [`unpack`](mod@unpack) | unpacks archives and counts their lines |
 //! | `offsets` | the offset table of a data file, in Rally's format |
-//! | [`line_file`] | [`LineFile`]: a memory-mapped ndjson file with its offset table |
+//! | [`line_file`] | [`LineFile`]: an ndjson file with its offset table |
+//! | [`read_ahead`] | [`ReadAhead`]: reads data files into the page cache before they are needed |
 //! | [`partition`] | determines which documents each client reads, as in Rally |
 //! | [`bulk`] | [`BulkReader`]: builds the bulk bodies of one client, the hot path of indexing |
 //! | [`ids`] | [`IdActionLines`]: action lines with ids, some of which repeat |
@@ -26,6 +27,7 @@ pub mod ids;
 pub mod line_file;
 mod offsets;
 pub mod partition;
+pub mod read_ahead;
 mod temporary;
 pub mod unpack;
 mod writer;
@@ -37,6 +39,7 @@ pub use generate::{
     CorpusSpec, FileSpec, GenerateProgress, GeneratedCorpus, GeneratedFile, Generator, generate, generator,
 };
 pub use ids::{IdActionLines, IdConflicts, IdStreamKey};
-pub use line_file::LineFile;
+pub use line_file::{DiskWaits, LineFile};
 pub use partition::{client_range, documents_in_share, reading_order};
+pub use read_ahead::{FollowedReader, ReadAhead};
 pub use unpack::{ArchiveKind, Compression, UnpackProgress, Unpacked, unpack};

@@ -1,68 +1,136 @@
-//! A memory-mapped ndjson file with quick access to any line.
+//! An ndjson file with quick access to any line.
+//!
+//! The file is read with `pread` and never mapped into memory: if another process truncates it, a read returns an
+//! error, whereas access to a mapping would kill the driver.
 
 use std::fs::File;
-use std::ops::Range;
+use std::io::{self, IoSliceMut};
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use memmap2::{Advice, Mmap};
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::error::CorpusError;
 use crate::offsets::OffsetTable;
 
-/// A data file with the offset of every 50,000th line. It is memory-mapped, so the page cache holds the only copy.
+/// Shortest read that counts as a wait for the disk on a file system that does not report such waits.
+const MIN_WAIT: Duration = Duration::from_millis(1);
+
+/// A data file with the offset of every 50,000th line.
 ///
-/// The file is immutable; threads share it as an `Arc<LineFile>`.
+/// Its content must not change; threads share it as an `Arc<LineFile>`.
 #[derive(Debug)]
 pub struct LineFile {
-    path: PathBuf,
-    map: Mmap,
+    content: FileContent,
     table: OffsetTable,
 }
 
+/// Waits for the disk while a file was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskWaits {
+    /// Number of reads whose bytes were not in the page cache.
+    pub count: u64,
+    /// Their total duration in nanoseconds.
+    pub total_ns: u64,
+    /// Duration of the longest one in nanoseconds.
+    pub longest_ns: u64,
+}
+
+/// Bytes that can be read at any offset.
+pub(crate) trait ByteSource {
+    /// Returns the number of bytes.
+    fn size(&self) -> u64;
+
+    /// Fills `buffer` with the bytes at `offset`.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes cannot be read or the file has fewer bytes than when it was opened.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), CorpusError>;
+
+    /// Calls `visit` with the bytes from `offset` to `end`, in pieces, until it returns `false`.
+    ///
+    /// # Errors
+    ///
+    /// The errors from [`ByteSource::read_exact_at`].
+    fn visit(
+        &self,
+        mut offset: u64,
+        end: u64,
+        mut visit: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), CorpusError> {
+        /// Number of bytes per read.
+        const PIECE: u64 = 256 << 10;
+        let mut buffer = vec![0; to_usize(end.saturating_sub(offset).min(PIECE))];
+        while offset < end {
+            let piece = &mut buffer[..to_usize((end - offset).min(PIECE))];
+            self.read_exact_at(piece, offset)?;
+            if !visit(piece) {
+                break;
+            }
+            offset += piece.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of an open file.
+#[derive(Debug)]
+struct FileContent {
+    path: PathBuf,
+    file: File,
+    /// Size of the file when it was opened, in bytes.
+    size: u64,
+    /// Whether the kernel reports that a read would wait for the disk.
+    reports_waits: AtomicBool,
+    wait_count: AtomicU64,
+    wait_ns: AtomicU64,
+    longest_wait_ns: AtomicU64,
+}
+
 impl LineFile {
-    /// Maps a file and loads its offset table from `<path>.offset` if the table is not older than the data and matches
+    /// Opens a file and loads its offset table from `<path>.offset` if the table is not older than the data and matches
     /// it. Otherwise reads the file once to build the table, and stores the table if the folder is writable.
     ///
     /// # Errors
     ///
-    /// [`CorpusError::Read`] if the file cannot be opened or mapped.
+    /// [`CorpusError::Read`] if the file cannot be opened or read; [`CorpusError::Changed`] if it becomes shorter
+    /// meanwhile.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CorpusError> {
         let path = path.as_ref();
-        let map = map(path)?;
-        let table = if let Some(table) = OffsetTable::load(path, &map) {
+        let content = FileContent::open(path)?;
+        let table = if let Some(table) = OffsetTable::load(path, &content)? {
             table
         } else {
-            hint(&map, Advice::Sequential);
-            let table = OffsetTable::scan(&map);
-            hint(&map, Advice::Normal);
+            let table = OffsetTable::scan(&content)?;
             let _read_only_folders_are_fine = table.store(path);
             table
         };
-        Ok(Self { path: path.to_path_buf(), map, table })
+        let file = Self { content, table };
+        file.forget_disk_waits();
+        Ok(file)
     }
 
     /// Returns the path that was passed to [`LineFile::open`].
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.content.path
     }
 
     /// Returns the size of the file in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.map.len() as u64
+        self.content.size
     }
 
     /// Returns whether the file is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.map.is_empty()
-    }
-
-    /// Returns the content of the file.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.map
+        self.content.size == 0
     }
 
     /// Returns the number of lines. A last line without a newline counts; blank lines at the end of the file do not.
@@ -72,26 +140,50 @@ impl LineFile {
     }
 
     /// Returns the byte offset at which `line` (from 0) starts. For `line == line_count()`, this is the end of the last
-    /// line; for later lines, it is `None`. Scans at most 50,000 lines.
-    #[must_use]
-    pub fn line_start(&self, line: u64) -> Option<u64> {
+    /// line; for later lines, it is `None`. Reads at most 50,000 lines.
+    ///
+    /// # Errors
+    ///
+    /// The errors from [`LineFile::open`].
+    pub fn line_start(&self, line: u64) -> Result<Option<u64>, CorpusError> {
         if line > self.line_count() {
-            return None;
+            return Ok(None);
         }
         let nearest = self.table.nearest(line);
-        let Some(ahead) = (line - nearest.line).checked_sub(1) else { return Some(nearest.offset) };
-        let rest = self.map.get(usize::try_from(nearest.offset).ok()?..)?;
-        let newline = memchr::memchr_iter(b'\n', rest).nth(usize::try_from(ahead).ok()?)?;
-        Some(nearest.offset + newline as u64 + 1)
+        let (mut lines_left, mut start) = (line - nearest.line, nearest.offset);
+        if lines_left == 0 {
+            return Ok(Some(start));
+        }
+        self.content.visit(nearest.offset, self.content.size, |piece| {
+            for newline in memchr::memchr_iter(b'\n', piece) {
+                lines_left -= 1;
+                if lines_left == 0 {
+                    start += newline as u64 + 1;
+                    return false;
+                }
+            }
+            start += piece.len() as u64;
+            true
+        })?;
+        Ok((lines_left == 0).then_some(start))
     }
 
-    /// Returns `lines` lines from `first_line` (from 0) on, newlines included, or fewer at the end of the file.
+    /// Sets the waits for the disk to zero, for example when a race has prepared its readers.
+    pub fn forget_disk_waits(&self) {
+        let FileContent { wait_count, wait_ns, longest_wait_ns, .. } = &self.content;
+        for counter in [wait_count, wait_ns, longest_wait_ns] {
+            counter.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the waits for the disk of all threads since [`LineFile::forget_disk_waits`].
     #[must_use]
-    pub fn slice(&self, first_line: u64, lines: u64) -> &[u8] {
-        let last = first_line.saturating_add(lines).min(self.line_count());
-        let start = self.line_start(first_line.min(last)).unwrap_or_default();
-        let end = self.line_start(last).unwrap_or_default();
-        &self.map[Self::range(start, end)]
+    pub fn disk_waits(&self) -> DiskWaits {
+        DiskWaits {
+            count: self.content.wait_count.load(Ordering::Relaxed),
+            total_ns: self.content.wait_ns.load(Ordering::Relaxed),
+            longest_ns: self.content.longest_wait_ns.load(Ordering::Relaxed),
+        }
     }
 
     /// Returns the offset of the first byte after the last line.
@@ -99,30 +191,107 @@ impl LineFile {
         self.table.end_offset()
     }
 
-    /// Advises the kernel that the file will be read sequentially, which makes it read further ahead.
-    pub fn advise_sequential(&self) {
-        hint(&self.map, Advice::Sequential);
+    /// Returns the mean length of a line in bytes, newline included, rounded up.
+    pub(crate) fn mean_line(&self) -> usize {
+        to_usize(self.end_offset() / self.line_count().max(1) + 1)
     }
 
-    /// Converts file offsets to a range in the map, where they always fit the address space.
-    fn range(start: u64, end: u64) -> Range<usize> {
-        usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
+    /// Fills `buffer` with the bytes at `offset`.
+    ///
+    /// # Errors
+    ///
+    /// The errors from [`LineFile::open`].
+    pub(crate) fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), CorpusError> {
+        self.content.read_exact_at(buffer, offset)
+    }
+
+    /// Creates the error for a file that does not have enough lines.
+    pub(crate) fn lines_are_missing(&self) -> CorpusError {
+        self.content.changed(self.end_offset())
+    }
+
+    /// Has the kernel read `length` bytes from `offset` into the page cache.
+    pub(crate) fn read_ahead(&self, offset: u64, length: NonZeroU64) {
+        // The kernel may ignore the advice.
+        let _ = fadvise(&self.content.file, offset, Some(length), Advice::WillNeed);
     }
 }
 
-fn hint(map: &Mmap, advice: Advice) {
-    if !map.is_empty() {
-        // The kernel may ignore the hint.
-        let _hint = map.advise(advice);
+impl FileContent {
+    fn open(path: &Path) -> Result<Self, CorpusError> {
+        let file = File::open(path).map_err(|cause| CorpusError::read(path, cause))?;
+        let size = file.metadata().map_err(|cause| CorpusError::read(path, cause))?.len();
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            size,
+            reports_waits: AtomicBool::new(true),
+            wait_count: AtomicU64::new(0),
+            wait_ns: AtomicU64::new(0),
+            longest_wait_ns: AtomicU64::new(0),
+        })
+    }
+
+    /// Creates the error for a file that has no bytes, or not enough lines, at `end`.
+    fn changed(&self, end: u64) -> CorpusError {
+        CorpusError::Changed { path: self.path.clone(), end, expected: self.size }
+    }
+
+    /// Reads bytes into `buffer`, which must not be empty, and returns their number.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, CorpusError> {
+        if self.reports_waits.load(Ordering::Relaxed) {
+            let mut slices = [IoSliceMut::new(&mut *buffer)];
+            match preadv2(&self.file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
+                Ok(read @ 1..) => return Ok(read),
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    self.reports_waits.store(false, Ordering::Relaxed);
+                }
+                // The next read waits for the bytes, or returns the error.
+                Ok(0) | Err(_) => {}
+            }
+        }
+        self.read_and_wait(buffer, offset)
+    }
+
+    #[cold]
+    fn read_and_wait(&self, buffer: &mut [u8], offset: u64) -> Result<usize, CorpusError> {
+        let began = Instant::now();
+        let read = loop {
+            match self.file.read_at(buffer, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read.map_err(|cause| CorpusError::read(&self.path, cause))?,
+            }
+        };
+        let waited = began.elapsed();
+        if self.reports_waits.load(Ordering::Relaxed) || waited >= MIN_WAIT {
+            let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+            self.wait_count.fetch_add(1, Ordering::Relaxed);
+            self.wait_ns.fetch_add(waited_ns, Ordering::Relaxed);
+            self.longest_wait_ns.fetch_max(waited_ns, Ordering::Relaxed);
+        }
+        Ok(read)
     }
 }
 
-/// Maps a file into memory for reading.
-#[allow(unsafe_code)]
-pub(crate) fn map(path: &Path) -> Result<Mmap, CorpusError> {
-    let file = File::open(path).map_err(|cause| CorpusError::read(path, cause))?;
-    // SAFETY: the behaviour is undefined if another process changes the file while it is mapped. Pacenote writes a
-    // corpus under a temporary name and renames it (`writer`), so it may replace a mapped file but never changes one in
-    // place. The content is used only as opaque bytes, never as text or as structures with invariants.
-    unsafe { Mmap::map(&file) }.map_err(|cause| CorpusError::read(path, cause))
+impl ByteSource for FileContent {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), CorpusError> {
+        while !buffer.is_empty() {
+            let read = self.read_at(buffer, offset)?;
+            if read == 0 {
+                return Err(self.changed(offset));
+            }
+            buffer = &mut buffer[read..];
+            offset += read as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Converts an offset or length to an index; those of parts that fit into memory always fit.
+pub(crate) fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -10,6 +10,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::error::CorpusError;
+use crate::line_file::ByteSource;
+
 /// Number of lines between two rows, as in Rally.
 pub(crate) const STRIDE: u64 = 50_000;
 
@@ -43,10 +46,22 @@ pub(crate) struct LineStart {
 
 impl OffsetTable {
     /// Counts the lines of `data`.
-    pub(crate) fn scan(data: &[u8]) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If the data cannot be read.
+    pub(crate) fn scan(data: &impl ByteSource) -> Result<Self, CorpusError> {
+        Self::scan_from(0, data)
+    }
+
+    /// Counts the lines of `data` from `start` on; all offsets are relative to `start`.
+    fn scan_from(start: u64, data: &impl ByteSource) -> Result<Self, CorpusError> {
         let mut counter = LineCounter::default();
-        counter.update(data);
-        counter.finish()
+        data.visit(start, data.size(), |piece| {
+            counter.update(piece);
+            true
+        })?;
+        Ok(counter.finish())
     }
 
     pub(crate) fn line_count(&self) -> u64 {
@@ -76,13 +91,19 @@ impl OffsetTable {
 
     /// Loads the stored table of `data_file`, or returns `None` if it is older than the file or does not match its
     /// `data`.
-    pub(crate) fn load(data_file: &Path, data: &[u8]) -> Option<Self> {
+    ///
+    /// # Errors
+    ///
+    /// If the data cannot be read.
+    pub(crate) fn load(data_file: &Path, data: &impl ByteSource) -> Result<Option<Self>, CorpusError> {
         let side = Self::path_of(data_file);
         let written = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified());
-        if written(&side).ok()? < written(data_file).ok()? {
-            return None;
+        match (written(&side), written(data_file), fs::read_to_string(&side)) {
+            (Ok(side_written), Ok(data_written), Ok(text)) if side_written >= data_written => {
+                Self::parse(&text, data)
+            }
+            _ => Ok(None),
         }
-        Self::parse(&fs::read_to_string(&side).ok()?, data)
     }
 
     /// Stores the table next to `data_file`, atomically.
@@ -102,9 +123,66 @@ impl OffsetTable {
         })
     }
 
-    fn parse(text: &str, data: &[u8]) -> Option<Self> {
-        let mut table = Self::default();
+    fn parse(text: &str, data: &impl ByteSource) -> Result<Option<Self>, CorpusError> {
+        let Some(rows) = Rows::parse(text) else { return Ok(None) };
+        // The lines after the last full stride are counted, because the row for the total may belong to another file.
+        let last_start = rows.stride_ends.last().copied().unwrap_or(0);
+        if last_start > data.size() {
+            return Ok(None);
+        }
+        let tail = Self::scan_from(last_start, data)?;
+        let line_count = rows.stride_ends.len() as u64 * STRIDE + tail.line_count;
+        let end_offset = last_start + tail.end_offset;
+        let wrong_total = rows.total.is_some_and(|total| total != (line_count, end_offset));
+        // With too many lines after the last row, the table belongs to another, shorter file.
+        if tail.line_count >= STRIDE || wrong_total {
+            return Ok(None);
+        }
+        let table = Self { stride_ends: rows.stride_ends, line_count, end_offset };
+        Ok(table.matches(last_start, data)?.then_some(table))
+    }
+
+    /// Returns whether `tail_start` follows the end of a line, and whether the sampled strides between rows have the
+    /// expected number of lines. With wrong offsets, documents would be silently repeated or skipped.
+    fn matches(&self, tail_start: u64, data: &impl ByteSource) -> Result<bool, CorpusError> {
+        let reaches_end = tail_start == data.size(); // a last line may have no newline
+        if !reaches_end && tail_start > 0 {
+            let mut before = [0];
+            data.read_exact_at(&mut before, tail_start - 1)?;
+            if before != *b"\n" {
+                return Ok(false);
+            }
+        }
+        let step = self.stride_ends.len().div_ceil(CHECKED_ROWS).max(1);
+        for row in (0..self.stride_ends.len()).step_by(step) {
+            let begin = row.checked_sub(1).map_or(0, |before| self.stride_ends[before]);
+            let end = self.stride_ends[row];
+            let (mut lines, mut ended) = (0, false);
+            data.visit(begin, end, |piece| {
+                lines += memchr::memchr_iter(b'\n', piece).count() as u64;
+                ended = piece.ends_with(b"\n");
+                true
+            })?;
+            if lines + u64::from(!ended) != STRIDE || !(ended || end == data.size()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The rows of a stored table.
+struct Rows {
+    stride_ends: Vec<u64>,
+    /// The number of lines and the end of the last one, if the table has a row for them.
+    total: Option<(u64, u64)>,
+}
+
+impl Rows {
+    /// Parses the rows; returns `None` if they cannot be those of a table.
+    fn parse(text: &str) -> Option<Self> {
         let (mut line, mut start) = (0_u64, 0_u64);
+        let mut stride_ends = Vec::new();
         for row in text.lines() {
             let (next_line, next_start) = row.split_once(';')?;
             let (next_line, next_start): (u64, u64) = (next_line.parse().ok()?, next_start.parse().ok()?);
@@ -118,41 +196,10 @@ impl OffsetTable {
             }
             (line, start) = (next_line, next_start);
             if line.is_multiple_of(STRIDE) {
-                table.stride_ends.push(start);
+                stride_ends.push(start);
             }
         }
-        // The lines after the last full stride are counted, because the row for the total may belong to another file.
-        let last_start = table.stride_ends.last().copied().unwrap_or(0);
-        let tail = Self::scan(data.get(usize::try_from(last_start).ok()?..)?);
-        table.line_count = table.stride_ends.len() as u64 * STRIDE + tail.line_count;
-        table.end_offset = last_start + tail.end_offset;
-        let has_total = !line.is_multiple_of(STRIDE);
-        let wrong_total = has_total && (line, start) != (table.line_count, table.end_offset);
-        // With too many lines after the last row, the table belongs to another, shorter file.
-        (tail.line_count < STRIDE && !wrong_total && table.matches(last_start, data)).then_some(table)
-    }
-
-    /// Returns whether `tail_start` follows the end of a line, and whether the sampled strides between rows have the
-    /// expected number of lines. With wrong offsets, documents would be silently repeated or skipped.
-    fn matches(&self, tail_start: u64, data: &[u8]) -> bool {
-        let at = |start: u64| usize::try_from(start).ok();
-        let reaches_end = tail_start == data.len() as u64; // a last line may have no newline
-        let begins_line =
-            tail_start == 0 || at(tail_start).and_then(|start| data.get(start - 1)) == Some(&b'\n');
-        let step = self.stride_ends.len().div_ceil(CHECKED_ROWS).max(1);
-        let strides = (0..self.stride_ends.len()).step_by(step).map(|row| {
-            let begin = row.checked_sub(1).map_or(0, |before| self.stride_ends[before]);
-            (begin, self.stride_ends[row])
-        });
-        let holds = |(begin, end): (u64, u64)| {
-            let stride = at(begin).zip(at(end)).and_then(|(begin, end)| data.get(begin..end));
-            stride.is_some_and(|stride| {
-                let lines = memchr::memchr_iter(b'\n', stride).count() as u64;
-                let ended = stride.ends_with(b"\n");
-                lines + u64::from(!ended) == STRIDE && (ended || end == data.len() as u64)
-            })
-        };
-        (reaches_end || begins_line) && strides.into_iter().all(holds)
+        Some(Self { stride_ends, total: (!line.is_multiple_of(STRIDE)).then_some((line, start)) })
     }
 }
 
@@ -218,6 +265,26 @@ impl LineCounter {
 mod tests {
     use super::*;
 
+    impl ByteSource for Vec<u8> {
+        fn size(&self) -> u64 {
+            self.len() as u64
+        }
+
+        fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), CorpusError> {
+            let start = usize::try_from(offset).unwrap();
+            buffer.copy_from_slice(&self[start..start + buffer.len()]);
+            Ok(())
+        }
+    }
+
+    fn scan(data: &[u8]) -> OffsetTable {
+        OffsetTable::scan(&data.to_vec()).unwrap()
+    }
+
+    fn parse(text: &str, data: &Vec<u8>) -> Option<OffsetTable> {
+        OffsetTable::parse(text, data).unwrap()
+    }
+
     fn numbered(lines: u64) -> Vec<u8> {
         (0..lines).flat_map(|line| format!("{line}\n").into_bytes()).collect()
     }
@@ -225,7 +292,7 @@ mod tests {
     #[test]
     fn lines_are_counted_in_chunks_of_any_size() {
         let data = numbered(120_000);
-        let whole = OffsetTable::scan(&data);
+        let whole = scan(&data);
         assert_eq!(
             (whole.line_count, whole.end_offset, whole.stride_ends.len()),
             (120_000, data.len() as u64, 2)
@@ -252,7 +319,7 @@ mod tests {
             ("a\n\n\n", 1, 2),
             ("a\n\nb", 3, 4),
         ] {
-            let table = OffsetTable::scan(text.as_bytes());
+            let table = scan(text.as_bytes());
             assert_eq!((table.line_count, table.end_offset), (lines, end), "{text:?}");
         }
     }
@@ -263,10 +330,10 @@ mod tests {
             for cut in [0, 1] {
                 let mut data = numbered(lines);
                 data.truncate(data.len().saturating_sub(cut)); // without the last newline
-                let table = OffsetTable::scan(&data);
+                let table = scan(&data);
                 assert_eq!(table.line_count, lines);
                 assert_eq!(
-                    OffsetTable::parse(&table.to_text(), &data),
+                    parse(&table.to_text(), &data),
                     Some(table),
                     "{lines} lines, {cut} bytes cut off"
                 );
@@ -277,9 +344,9 @@ mod tests {
     #[test]
     fn a_table_written_by_rally_is_read_although_it_has_no_total() {
         let data = numbered(120_000);
-        let table = OffsetTable::scan(&data);
+        let table = scan(&data);
         let text = format!("50000;{}\n100000;{}\n", table.stride_ends[0], table.stride_ends[1]);
-        assert_eq!(OffsetTable::parse(&text, &data), Some(table));
+        assert_eq!(parse(&text, &data), Some(table));
     }
 
     fn nth_line(data: &[u8], line: usize) -> usize {
@@ -289,7 +356,7 @@ mod tests {
     #[test]
     fn tables_of_another_file_are_rejected() {
         let data = numbered(120_000);
-        let table = OffsetTable::scan(&data);
+        let table = scan(&data);
         let (one, two) = (table.stride_ends[0], table.stride_ends[1]);
         for text in [
             String::new(),                                                 // too few rows
@@ -305,7 +372,7 @@ mod tests {
             "50000\n".to_owned(),
             format!("50000;{}\n", data.len() * 2),
         ] {
-            assert_eq!(OffsetTable::parse(&text, &data), None, "{text:?}");
+            assert_eq!(parse(&text, &data), None, "{text:?}");
         }
     }
 
@@ -315,7 +382,7 @@ mod tests {
 
     #[test]
     fn the_nearest_line_start_is_at_or_before_the_line() {
-        let table = OffsetTable::scan(&numbered(120_000));
+        let table = scan(&numbered(120_000));
         assert_eq!(table.nearest(49_999), start(0, 0));
         assert_eq!(table.nearest(50_000), start(50_000, table.stride_ends[0]));
         assert_eq!(table.nearest(119_999), start(100_000, table.stride_ends[1]));

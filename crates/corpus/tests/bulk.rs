@@ -23,7 +23,7 @@ fn file(text: &str) -> Arc<LineFile> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data.json");
     fs::write(&path, text).unwrap();
-    Arc::new(LineFile::open(&path).unwrap()) // the mapping remains valid after the file is removed
+    Arc::new(LineFile::open(&path).unwrap()) // remains readable after it is removed from its folder
 }
 
 fn sources(documents: u64) -> Arc<LineFile> {
@@ -43,7 +43,7 @@ fn part(
 fn all(reader: &mut BulkReader) -> Vec<(u32, String)> {
     let mut body = BulkBody::new();
     let next = || {
-        let documents = reader.next_into(&mut body)?;
+        let documents = reader.next_into(&mut body).unwrap()?;
         Some((documents, String::from_utf8(body.as_slice().to_vec()).unwrap()))
     };
     std::iter::from_fn(next).collect()
@@ -61,21 +61,73 @@ fn the_action_line_precedes_every_document() {
 }
 
 #[test]
-fn a_body_with_action_lines_in_the_file_is_a_view_of_the_file() {
-    let text: String =
+fn a_body_with_action_lines_in_the_file_consists_of_its_lines() {
+    let lines: Vec<String> =
         (0..40).flat_map(|n| [format!("{{\"create\":{{\"_id\":\"{n}\"}}}}\n"), source(n) + "\n"]).collect();
-    let file = file(&text);
+    let file = file(&lines.concat());
     let mut reader = BulkReader::new(vec![part(&file, 5, 30, ActionLines::InFile)], 12).unwrap();
-    let mut body = BulkBody::new();
-    let (mut seen, mut sizes) = (String::new(), Vec::new());
-    while let Some(documents) = reader.next_into(&mut body) {
-        let bytes = body.as_slice();
-        assert!(file.bytes().as_ptr_range().contains(&bytes.as_ptr()), "the body is a copy");
-        seen += std::str::from_utf8(bytes).unwrap();
-        sizes.push(documents);
+    let bulks = all(&mut reader);
+    assert_eq!(bulks.iter().map(|(documents, _)| *documents).collect::<Vec<_>>(), [12, 12, 6]);
+    assert_eq!(bulks.into_iter().map(|(_, body)| body).collect::<String>(), lines[10..70].concat());
+}
+
+/// Returns lines of very different lengths, among them lines that are longer than what is read at once.
+fn uneven(lines: u64) -> Vec<String> {
+    let length = |n: u64| if n % 50 == 49 { 70_000 + n * 3_000 } else { n * 7 % 300 };
+    (0..lines)
+        .map(|n| format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(usize::try_from(length(n)).unwrap())))
+        .collect()
+}
+
+#[test]
+fn lines_of_any_length_are_read_whole() {
+    let lines = uneven(400);
+    for last_newline in ["\n", ""] {
+        let file = file(&(lines.join("\n") + last_newline));
+        for (action_lines, per_document, action) in [(one_line(), 1, ACTION), (ActionLines::InFile, 2, "")] {
+            for bulk_size in [1, 7, 150, 1000] {
+                let parts = vec![part(&file, 0, 400 / per_document, action_lines.clone())];
+                let bulks = all(&mut BulkReader::new(parts, bulk_size).unwrap());
+                let expected: String = lines.iter().flat_map(|line| [action, line, "\n"]).collect();
+                let bodies: String = bulks.iter().map(|(_, body)| body.as_str()).collect();
+                assert!(bodies == expected, "bulks of {bulk_size}");
+                assert!(bulks[..bulks.len() - 1].iter().all(|(documents, _)| *documents == bulk_size));
+            }
+        }
     }
-    assert_eq!(sizes, [12, 12, 6]);
-    assert_eq!(seen, String::from_utf8(file.slice(10, 60).to_vec()).unwrap());
+}
+
+#[test]
+fn a_file_that_becomes_shorter_is_an_error_and_not_a_signal() {
+    for (action_lines, documents) in [(one_line(), 50_000), (ActionLines::InFile, 25_000)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.json");
+        fs::write(&path, (0..50_000).map(|n| source(n) + "\n").collect::<String>()).unwrap();
+        let file = Arc::new(LineFile::open(&path).unwrap());
+        let mut reader = BulkReader::new(vec![part(&file, 0, documents, action_lines)], 100).unwrap();
+        let mut body = BulkBody::new();
+        assert_eq!(reader.next_into(&mut body).unwrap(), Some(100));
+        fs::File::options().write(true).open(&path).unwrap().set_len(300_000).unwrap();
+        let error = std::iter::repeat_with(|| reader.next_into(&mut body)).find_map(Result::err).unwrap();
+        assert!(matches!(&error, CorpusError::Changed { end: 300_000, .. }), "{error}");
+        let message = error.to_string();
+        assert!(message.starts_with(&format!("{} has changed since it was opened: ", path.display())), "{message}");
+        assert!(matches!(file.line_start(49_999).unwrap_err(), CorpusError::Changed { .. }));
+    }
+}
+
+#[test]
+fn a_file_that_loses_lines_is_an_error() {
+    for (action_lines, documents) in [(one_line(), 1000), (ActionLines::InFile, 500)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.json");
+        fs::write(&path, "{}\n".repeat(1000)).unwrap();
+        let file = Arc::new(LineFile::open(&path).unwrap());
+        let mut reader = BulkReader::new(vec![part(&file, 0, documents, action_lines)], 1000).unwrap();
+        fs::write(&path, "x".repeat(3000)).unwrap();
+        let error = reader.next_into(&mut BulkBody::new()).unwrap_err();
+        assert!(matches!(error, CorpusError::Changed { .. }), "{error}");
+    }
 }
 
 #[test]
@@ -92,7 +144,7 @@ fn bodies_end_with_a_newline_even_if_the_file_does_not() {
 }
 
 #[test]
-fn bulks_never_span_ranges_and_bodies_are_views_or_buffers_as_needed() {
+fn bulks_never_span_ranges_of_any_kind() {
     let (one, two) = (sources(7), file("{\"index\":{}}\n{\"b\":1}\n{\"index\":{}}\n{\"b\":2}\n"));
     let parts = vec![
         part(&one, 0, 7, one_line()),
@@ -103,7 +155,7 @@ fn bulks_never_span_ranges_and_bodies_are_views_or_buffers_as_needed() {
     let mut reader = BulkReader::new(parts, 5).unwrap();
     let first = all(&mut reader);
     assert_eq!(first.iter().map(|(documents, _)| *documents).collect::<Vec<_>>(), [5, 2, 2, 2]);
-    assert_eq!(first[2].1.as_bytes(), two.bytes());
+    assert_eq!(first[2].1, "{\"index\":{}}\n{\"b\":1}\n{\"index\":{}}\n{\"b\":2}\n");
     reader.rewind();
     assert_eq!(all(&mut reader), first, "the second pass differs from the first");
 }
@@ -129,9 +181,9 @@ fn the_buffer_of_a_body_is_reused() {
     let file = sources(1000);
     let mut reader = BulkReader::new(vec![part(&file, 0, 1000, one_line())], 90).unwrap();
     let mut body = BulkBody::new();
-    reader.next_into(&mut body).unwrap();
+    reader.next_into(&mut body).unwrap().unwrap();
     let place = body.as_slice().as_ptr();
-    while reader.next_into(&mut body).is_some() {
+    while reader.next_into(&mut body).unwrap().is_some() {
         assert_eq!(body.as_slice().as_ptr(), place);
     }
 }
@@ -142,12 +194,12 @@ fn at_the_end_the_body_is_left_unchanged() {
     let mut reader = BulkReader::new(vec![part(&file, 0, 2, one_line())], 2).unwrap();
     let mut body = BulkBody::new();
     assert!(body.is_empty());
-    assert_eq!(reader.next_into(&mut body), Some(2));
+    assert_eq!(reader.next_into(&mut body).unwrap(), Some(2));
     let before = body.as_slice().to_vec();
-    assert_eq!((reader.next_into(&mut body), reader.next_into(&mut body)), (None, None));
+    assert_eq!((reader.next_into(&mut body).unwrap(), reader.next_into(&mut body).unwrap()), (None, None));
     assert_eq!(body.as_slice(), before);
     let mut nothing = BulkReader::new(Vec::new(), 10).unwrap();
-    assert_eq!(nothing.next_into(&mut body), None);
+    assert_eq!(nothing.next_into(&mut body).unwrap(), None);
 }
 
 #[test]

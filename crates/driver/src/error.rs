@@ -46,14 +46,16 @@ pub enum DriveError {
     /// The data of a bulk cannot be read.
     #[error(transparent)]
     Corpus(#[from] pacenote_corpus::CorpusError),
-    /// A data file does not contain the number of documents that the plan declares.
-    #[error("{path} contains {found} documents, but the plan declares {expected}")]
-    Documents {
+    /// A data file does not contain the number of lines that the documents of the plan need.
+    #[error("{path} has {found} lines, but the {documents} documents of the plan need {expected}; correct the track or replace the file")]
+    Lines {
         /// The file.
         path: String,
         /// Number of documents according to the plan.
+        documents: u64,
+        /// Number of lines of these documents.
         expected: u64,
-        /// Number of documents in the file.
+        /// Number of lines in the file.
         found: u64,
     },
     /// The race folder cannot be written.

@@ -11,6 +11,7 @@
 //! | workers, one per core | each runs its clients on its own runtime; a client keeps its connection for the whole race |
 //! | coordinator | moves the workers from step to step; a step starts when all clients are ready and ends with its last client |
 //! | bridge, only if the plan needs Python | sends the requests of Python runners |
+//! | read-ahead, only while a step sends documents | reads data files before the workers need them |
 //! | collector | merges the recordings of the workers, publishes results and progress |
 //! | writer | writes the race folder |
 //!

@@ -5,7 +5,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::health::clocks::ClockHealth;
-use crate::health::cpu::{BusiestStep, DelayedTask, PeakLoad, RunQueueStats, thread_cpu_ns};
+use crate::health::cpu::{BusiestStep, DelayedTask, PeakLoad, RunQueueStats, major_faults, thread_cpu_ns};
+use crate::health::data_waits::DataWaits;
 use crate::health::host::HostUsage;
 use crate::transport::Endpoint;
 
@@ -22,6 +23,8 @@ pub struct RaceSummary {
     pub clock: ClockHealth,
     /// The hosts of the cluster under test, then those of the other clusters.
     pub hosts: Vec<HostSummary>,
+    /// Waits for the disk while data files were read, per step and file.
+    pub data_waits: Vec<DataWaits>,
     /// Counts of the driver that do not add up, one sentence each. Each is caused by a bug in the driver.
     pub contradictions: Vec<String>,
     /// Number of samples on disk.
@@ -76,6 +79,9 @@ pub struct ThreadSummary {
     /// Time in which the thread was ready to run but had no core, in seconds; `null` if the operating system does not
     /// report it.
     pub run_queue_s: Option<f64>,
+    /// Number of major page faults, each of which waited for the disk; `null` if the operating system does not report
+    /// it.
+    pub major_faults: Option<u64>,
     /// Lifetime in seconds.
     pub wall_s: f64,
     /// The step in which it was busiest; `null` if no step lasted a second.
@@ -92,6 +98,7 @@ impl ThreadSummary {
             name: name.to_owned(),
             cpu_s: thread_cpu_ns() as f64 / 1e9,
             run_queue_s: RunQueueStats::read().map(|queue| queue.wait_ns as f64 / 1e9),
+            major_faults: major_faults(),
             wall_s: started.elapsed().as_secs_f64(),
             busiest: peak_load.busiest,
             delayed: peak_load.delayed,

@@ -310,8 +310,7 @@ fn a_file_with_a_different_number_of_documents_is_rejected_before_anything_is_se
     fs::write(&file, "{}\n".repeat(10)).unwrap();
     let server = Server::start(|_, _| Some(success_response()));
     let race = run(&plan(server.port, &[bulk_task("index", 1, &file, 11)]));
-    assert!(
-        race.summary.error.unwrap().ends_with("docs.json contains 10 documents, but the plan declares 11")
-    );
+    let error = race.summary.error.unwrap();
+    assert!(error.contains("docs.json has 10 lines, but the 11 documents of the plan need 11; "), "{error}");
     assert!(server.requests().is_empty());
 }

@@ -19,6 +19,11 @@ RUN_QUEUE_SHARE = 0.10
 times include its own waiting.
 """
 
+DATA_WAIT_SHARE = 0.01
+"""If driver threads wait for the disk for more than this share of a step while they read documents, they send
+less load, and read the replies of their other clients late.
+"""
+
 STOLEN_SHARE = 0.05
 """Above this share of time used for other machines, the speed of this machine was not constant."""
 
@@ -83,6 +88,7 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
             yield from _busy(thread, number)
             yield from _delayed(thread, number)
     yield from map(_set_aside, (use for use in host_uses(driver) if use.set_aside))
+    yield from _data_waits(driver)
     yield from clock_reasons(driver)
     stolen = _number(_part(driver, "machine"), "stolen_share")
     if stolen > STOLEN_SHARE:
@@ -170,6 +176,18 @@ def _delayed(thread: Mapping[str, object], number: int) -> Iterator[str]:
             f"{wait_ms:.3g} ms for a core whenever it had work, more than {RUN_QUEUE_SHARE * 100:.0f} % "
             f"of the mean service time {service_ms:.3g} ms: replies were read late"
         )
+
+
+def _data_waits(driver: Mapping[str, object]) -> Iterator[str]:
+    waits = driver.get("data_waits")
+    for file in waits if isinstance(waits, list | tuple) else ():
+        if isinstance(file, Mapping) and _number(file, "share") > DATA_WAIT_SHARE:
+            yield (
+                f"step '{file.get('step')}': driver threads waited {_number(file, 'waited_s'):.3g} s for the disk "
+                f"while they read {file.get('file')}, {_number(file, 'share') * 100:.2g} % of their time "
+                f"(limit {DATA_WAIT_SHARE * 100:.0f} %) and up to {_number(file, 'longest_ms'):.3g} ms at once: "
+                "the disk of the data is too slow"
+            )
 
 
 def _part(values: Mapping[str, object], key: str) -> Mapping[str, object]:

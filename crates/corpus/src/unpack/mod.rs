@@ -3,6 +3,7 @@
 //! [`ArchiveKind`] determines the kind of a file from its name; `tar`, `zip` and `parallel_bzip2` read the file,
 //! `members` selects the data file in it, and `writer_thread` writes the data.
 
+mod archive_map;
 mod fill;
 mod members;
 mod parallel_bzip2;
@@ -16,6 +17,7 @@ use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use archive_map::map;
 use fill::fill;
 use members::{MemberSelector, RefusedMember};
 use parallel_bzip2::BlockReader;
@@ -23,7 +25,6 @@ use tar::TarReader;
 use writer_thread::WriterPipe;
 
 use crate::error::CorpusError;
-use crate::line_file::map;
 use crate::writer::{CorpusWriter, FreeSpace, REPORT_EVERY, free_space};
 
 /// Number of compressed bytes per read.

@@ -11,20 +11,24 @@
 
 pub mod collector_thread;
 pub mod pool;
+mod read_ahead_thread;
 pub mod threads;
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
+use pacenote_corpus::LineFile;
 use pacenote_plan::Plan;
 use pacenote_record::{Collector, Delivery};
 
 use crate::coordinator::collector_thread::{CollectorSummary, collect};
 use crate::coordinator::pool::{PoolSummary, WorkerPool};
+use crate::coordinator::read_ahead_thread::ReadAheadThread;
 use crate::coordinator::threads::{join, spawn};
 use crate::error::DriveError;
 use crate::health::cpu::{PeakLoad, process_cpu_ns};
+use crate::health::data_waits::DataWaits;
 use crate::operation::data_files::DataFiles;
 use crate::race_state::StopLevel;
 use crate::step_state::StepState;
@@ -56,7 +60,8 @@ impl Coordinator {
             let summary = collect(collector, &deliveries, &buffers, &shared);
             (summary, ThreadSummary::of_current_thread("collect", started, PeakLoad::default()))
         });
-        let mut error = if collecting.is_ok() { self.run_steps().err() } else { None };
+        let mut data_waits = Vec::new();
+        let mut error = if collecting.is_ok() { self.run_steps(&mut data_waits).err() } else { None };
         let stopped = race_state.stop_level() != StopLevel::Run && race_state.abort_reason().is_none();
         if let Some(error) = &error {
             race_state.abort(error.to_string());
@@ -84,6 +89,7 @@ impl Coordinator {
             machine: collected.host,
             clock: collected.clock,
             hosts: host_summaries(&plan, &clusters),
+            data_waits,
             contradictions: collected.contradictions,
             samples: collected.sample_count,
             wall_s: race_state.race_time_ns(Instant::now()) as f64 / 1e9,
@@ -102,19 +108,20 @@ impl Coordinator {
         self.pool.shutdown()
     }
 
-    fn run_steps(&self) -> Result<(), DriveError> {
+    /// Runs the steps, and adds the waits for data files to `data_waits`.
+    fn run_steps(&self, data_waits: &mut Vec<DataWaits>) -> Result<(), DriveError> {
         let WorkerContext { plan, race_state, .. } = &self.context;
         for index in 0..plan.steps.len() {
             if race_state.stop_level() != StopLevel::Run {
                 break;
             }
-            self.run_step(&Arc::new(StepState::new(plan, index, race_state)))?;
+            self.run_step(&Arc::new(StepState::new(plan, index, race_state)), data_waits)?;
             race_state.progress().completed_steps = index + 1;
         }
         Ok(())
     }
 
-    fn run_step(&self, step: &Arc<StepState>) -> Result<(), DriveError> {
+    fn run_step(&self, step: &Arc<StepState>, data_waits: &mut Vec<DataWaits>) -> Result<(), DriveError> {
         let WorkerContext { race_state, bridge, record_sender, .. } = &self.context;
         let mut files = DataFiles::default();
         for task_state in step.tasks() {
@@ -130,6 +137,8 @@ impl Coordinator {
         {
             return Ok(());
         }
+        let read_ahead = ReadAheadThread::start(&files)?;
+        files.files().for_each(LineFile::forget_disk_waits);
         let now = Instant::now();
         race_state.start_clock(now);
         let step_began_ns = race_state.race_time_ns(now);
@@ -143,7 +152,11 @@ impl Coordinator {
             bridge.start_step();
         }
         self.pool.broadcast(|| WorkerCommand::Start)?;
-        self.pool.wait_all()?;
+        let ended = self.pool.wait_all();
+        drop(read_ahead);
+        let (name, length, workers) = (&step.planned().name, now.elapsed(), self.pool.commands.len());
+        data_waits.extend(files.files().filter_map(|file| DataWaits::of(file, name, length, workers)));
+        ended?;
         if let Some(bridge) = bridge {
             bridge.close_step(step);
         }

@@ -157,6 +157,17 @@ impl PeakLoad {
     }
 }
 
+/// Returns the number of major page faults of the calling thread, or `None` if the operating system does not report it.
+pub fn major_faults() -> Option<u64> {
+    parse_major_faults(&fs::read_to_string("/proc/thread-self/stat").ok()?)
+}
+
+/// Parses `ID (NAME) STATE ...`, in which `NAME` may contain spaces and parentheses. Major faults are the tenth field
+/// after it.
+fn parse_major_faults(text: &str) -> Option<u64> {
+    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(9)?.parse().ok()
+}
+
 /// Returns the CPU time of the calling thread, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)
@@ -195,6 +206,13 @@ mod tests {
             (RunQueueStats::parse("0 0 0\n"), RunQueueStats::parse(""), RunQueueStats::parse("1 x 2")),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn major_faults_are_parsed_after_a_name_with_any_characters() {
+        let line = "17 (pacenote-) d 9) R 1 2 3 4 5 6 700 8 42 10 11 12";
+        assert_eq!((parse_major_faults(line), parse_major_faults("17 (x) R 1")), (Some(42), None));
+        assert!(major_faults().is_some());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdStreamKey, client_range,
+    ActionLines, BulkBody, BulkReader, CorpusError, DocumentRange, IdActionLines, IdConflicts, IdStreamKey, client_range,
     documents_in_share, reading_order,
 };
 use pacenote_plan::{BulkFile, BulkWork, IdOrder, IngestLimit, OnConflict, PlannedActionLines, PlannedTask};
@@ -118,6 +118,8 @@ pub struct BulkSource {
     reader: BulkReader,
     request: BulkRequest<BulkBody>,
     looped: bool,
+    /// The reason why a data file could not be read.
+    failure: Option<String>,
 }
 
 impl BulkSource {
@@ -152,23 +154,39 @@ impl BulkSource {
         let request =
             PreparedRequest::new(spec, BulkBody::new(), to).map_err(|error| to.head_error(error))?;
         let sent = SentBulk { documents: 0, filters_fields: filters_fields(&bulk.path) };
+        let reader = BulkReader::new(ranges?, bulk.bulk_size)?;
+        files.follow(reader.followed());
         Ok(Self {
-            reader: BulkReader::new(ranges?, bulk.bulk_size)?,
+            reader,
             request: BulkRequest::new(request, sent, bulk.retries_on_429),
             looped: bulk.looped,
+            failure: None,
         })
     }
 
-    /// Builds the next body. Returns `false` after the last document.
+    /// Builds the next body. Returns `false` after the last document, or if a file cannot be read.
     pub fn prepare_next(&mut self) -> bool {
-        let body = self.request.body_mut();
-        let mut documents = self.reader.next_into(body);
-        if documents.is_none() && self.looped {
-            self.reader.rewind();
-            documents = self.reader.next_into(body);
-        }
+        let documents = self.read_next().unwrap_or_else(|error| {
+            self.failure = Some(error.to_string());
+            None
+        });
         self.request.set_document_count(documents.unwrap_or(0).into());
         documents.is_some()
+    }
+
+    /// Returns the reason why a file could not be read.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    fn read_next(&mut self) -> Result<Option<u32>, CorpusError> {
+        let body = self.request.body_mut();
+        let documents = self.reader.next_into(body)?;
+        if documents.is_some() || !self.looped {
+            return Ok(documents);
+        }
+        self.reader.rewind();
+        self.reader.next_into(body)
     }
 
     /// Compresses the body if it is sent compressed.

@@ -1,22 +1,25 @@
-//! The data files of bulk tasks, mapped into memory.
+//! The data files of bulk tasks.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use pacenote_corpus::LineFile;
+use pacenote_corpus::{FollowedReader, LineFile, ReadAhead};
 use pacenote_plan::{BulkFile, PlannedActionLines, PlannedTask, TaskWork};
 
 use crate::error::DriveError;
+use crate::race_state::lock;
 
-/// The data files of a step, mapped once and shared by all clients.
-#[derive(Debug, Clone, Default)]
+/// The data files of a step, opened once and shared by all clients.
+#[derive(Debug, Default)]
 pub struct DataFiles {
-    mapped: HashMap<PathBuf, Arc<LineFile>>,
+    opened: HashMap<PathBuf, Arc<LineFile>>,
+    /// The readers of the step's clients, for the read-ahead.
+    readers: Mutex<Vec<FollowedReader>>,
 }
 
 impl DataFiles {
-    /// Maps the files of a task into memory and checks their numbers of documents.
+    /// Opens the files of a task and checks their numbers of documents.
     ///
     /// # Errors
     ///
@@ -24,15 +27,16 @@ impl DataFiles {
     pub fn open(&mut self, task: &PlannedTask) -> Result<(), DriveError> {
         let TaskWork::Bulk(bulk) = &task.work else { return Ok(()) };
         for planned in &bulk.files {
-            let file = match self.mapped.get(&planned.path) {
+            let file = match self.opened.get(&planned.path) {
                 Some(file) => Arc::clone(file),
-                None => self.map(&planned.path)?,
+                None => self.open_file(&planned.path)?,
             };
-            let lines = lines_per_document(planned);
-            let (found, remainder) = (file.line_count() / lines, file.line_count() % lines);
-            if found != planned.documents || remainder > 0 {
+            let (found, expected) =
+                (file.line_count(), planned.documents.saturating_mul(lines_per_document(planned)));
+            if found != expected {
                 let path = planned.path.display().to_string();
-                return Err(DriveError::Documents { path, expected: planned.documents, found });
+                let documents = planned.documents;
+                return Err(DriveError::Lines { path, documents, expected, found });
             }
         }
         Ok(())
@@ -45,15 +49,28 @@ impl DataFiles {
     /// If the file was not opened, which is a bug in the driver.
     pub fn get(&self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
         let missing = || DriveError::Internal(format!("{} was not opened before its task", path.display()));
-        self.mapped.get(path).cloned().ok_or_else(missing)
+        self.opened.get(path).cloned().ok_or_else(missing)
     }
 
-    fn map(&mut self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
+    /// Adds the reader of a client, for the read-ahead.
+    pub fn follow(&self, reader: FollowedReader) {
+        lock(&self.readers).push(reader);
+    }
+
+    /// Returns the read-ahead of the readers added so far, or `None` if there are none.
+    pub fn take_read_ahead(&self) -> Option<ReadAhead> {
+        let readers = std::mem::take(&mut *lock(&self.readers));
+        (!readers.is_empty()).then(|| ReadAhead::new(readers))
+    }
+
+    /// Returns the opened files.
+    pub fn files(&self) -> impl Iterator<Item = &LineFile> {
+        self.opened.values().map(Arc::as_ref)
+    }
+
+    fn open_file(&mut self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
         let file = Arc::new(LineFile::open(path)?);
-        // Every client reads its range sequentially, so the kernel should read ahead; few bulks then have to wait for a
-        // disk.
-        file.advise_sequential();
-        self.mapped.insert(path.to_owned(), Arc::clone(&file));
+        self.opened.insert(path.to_owned(), Arc::clone(&file));
         Ok(file)
     }
 }

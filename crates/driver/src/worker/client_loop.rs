@@ -291,8 +291,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Ends the client because its source has no more operations. An error in Python is recorded as the failure of one
-    /// operation.
+    /// operation; data that cannot be read aborts the race.
     fn end_for_source(&self) -> EndedBy {
+        if let Some(reason) = self.operations.failure() {
+            let task = &self.client.task.name;
+            self.cancellation.race_state.abort(format!("task {task}: {reason}"));
+            return EndedBy::Aborted;
+        }
         let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else { return EndedBy::Source };
         self.recorder.borrow_mut().begin_source_failure(self.client.id.task_index);
         let now = self.clock.now();

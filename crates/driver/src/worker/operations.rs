@@ -30,6 +30,9 @@ pub trait ClientOperations {
     /// shortly after [`ClientOperations::execute`] has returned.
     fn processing_end(&self) -> Option<Instant>;
 
+    /// Returns the error because of which there are no more operations, for example a data file that cannot be read.
+    fn failure(&self) -> Option<&str>;
+
     /// Returns whether the next operation has not been supplied yet, but may still be.
     fn is_starved(&self) -> bool;
 
@@ -79,6 +82,10 @@ impl ClientOperations for ConnectedSource {
 
     fn processing_end(&self) -> Option<Instant> {
         self.source.processing_end()
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.source.failure()
     }
 
     fn is_starved(&self) -> bool {

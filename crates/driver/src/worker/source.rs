@@ -89,6 +89,14 @@ impl OperationSource {
         }
     }
 
+    /// Returns the reason why the source cannot supply any more operations, if that is an error of the driver's host.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Bulk(bulk) => bulk.failure(),
+            _ => None,
+        }
+    }
+
     /// Returns whether the queue is empty, although Python may still add operations to it.
     pub fn is_starved(&self) -> bool {
         matches!(self, Self::Queued(queued) if queued.is_starved())

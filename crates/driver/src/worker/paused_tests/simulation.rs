@@ -126,6 +126,10 @@ impl ClientOperations for ScriptedOperations {
         None
     }
 
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     fn is_starved(&self) -> bool {
         (self.supply)(self.id, self.prepared).is_some_and(|at| at > self.clock.elapsed_ns())
     }

@@ -1,0 +1,90 @@
+//! Reads files that are not in the page cache.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)] // tests may panic and print
+
+use std::fs::{self, File};
+use std::io::IoSliceMut;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pacenote_corpus::{ActionLines, BulkBody, BulkReader, DocumentRange, LineFile, ReadAhead};
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{ReadWriteFlags, preadv2};
+
+const LINE: usize = 1000;
+const LINES: u64 = 8_000;
+
+/// Returns whether a byte of a file is in the page cache.
+fn is_cached(file: &File, offset: u64) -> bool {
+    let mut byte = [0];
+    preadv2(file, &mut [IoSliceMut::new(&mut byte)], offset, ReadWriteFlags::NOWAIT).is_ok()
+}
+
+/// Removes a file from the page cache. Returns `false` if its file system cannot do that, as in memory.
+fn evict(path: &Path) -> bool {
+    let file = File::open(path).unwrap();
+    file.sync_all().unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    let evicted = !is_cached(&file, 0) && !is_cached(&file, LINE as u64 * LINES - 1);
+    if !evicted {
+        eprintln!("waits for the disk cannot be tested: {} cannot be removed from memory", path.display());
+    }
+    evicted
+}
+
+/// Returns the number of bytes that this thread has had the kernel read from disks.
+fn bytes_from_disk() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/io").unwrap();
+    text.lines().find_map(|line| line.strip_prefix("read_bytes: ")).unwrap().parse().unwrap()
+}
+
+fn reader(file: &Arc<LineFile>) -> BulkReader {
+    let range = |first_document, documents| DocumentRange {
+        file: Arc::clone(file),
+        first_document,
+        documents,
+        action_lines: ActionLines::Line(b"{}\n".to_vec()),
+    };
+    BulkReader::new(vec![range(0, LINES / 2), range(LINES / 2, LINES / 2)], 100).unwrap()
+}
+
+fn read_all(reader: &mut BulkReader) -> u32 {
+    let mut body = BulkBody::new();
+    std::iter::from_fn(|| reader.next_into(&mut body).unwrap()).sum()
+}
+
+#[test]
+fn waits_for_the_disk_are_counted_and_reading_ahead_prevents_them() {
+    // The folder of the tests is not in memory, whereas `/tmp` may be.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("data.json");
+    fs::write(&path, ("x".repeat(LINE - 1) + "\n").repeat(usize::try_from(LINES).unwrap())).unwrap();
+    let file = Arc::new(LineFile::open(&path).unwrap());
+    let mut cold = reader(&file);
+    if !evict(&path) {
+        return;
+    }
+    file.forget_disk_waits();
+    assert_eq!(u64::from(read_all(&mut cold)), LINES);
+    let waits = file.disk_waits();
+    assert!(waits.count > 0 && waits.total_ns >= waits.longest_ns && waits.longest_ns > 0, "{waits:?}");
+
+    let mut warm = reader(&file);
+    assert!(evict(&path));
+    file.forget_disk_waits();
+    // The window of a single reader is longer than the file.
+    let mut ahead = ReadAhead::new(vec![warm.followed()]);
+    let before = bytes_from_disk();
+    ahead.advance();
+    assert!(bytes_from_disk() - before >= LINE as u64 * LINES * 9 / 10, "nothing was read ahead");
+    let bytes = File::open(&path).unwrap();
+    for offset in (0..LINE as u64 * LINES).step_by(4096) {
+        let loaded = (0..10_000).any(|_| is_cached(&bytes, offset) || {
+            std::thread::sleep(Duration::from_millis(1));
+            false
+        });
+        assert!(loaded, "byte {offset} was not read ahead");
+    }
+    assert_eq!(u64::from(read_all(&mut warm)), LINES);
+    assert_eq!(file.disk_waits().count, 0);
+}
