@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::byte_source::to_usize;
 use crate::error::CorpusError;
 use crate::ids::IdActionLines;
-use crate::line_file::{LineFile, to_usize};
+use crate::line_file::LineFile;
 use crate::read_ahead::{FollowedRange, FollowedReader, ReadPosition};
 
 /// Largest number of bytes that are read at once, unless a line is longer: they stay in the processor's cache until they

@@ -19,8 +19,8 @@ pub enum CorpusError {
     },
     /// A data file has become shorter since it was opened, or has fewer lines.
     #[error(
-        "{} has changed since it was opened: of its {expected} bytes, none follows byte {end}, or they have fewer \
-         lines; restore it, and do not change data files during a race",
+        "{} has changed since it was opened: bytes or lines are missing at byte {end} of {expected}; restore it, and \
+         do not change data files during a race",
         path.display()
     )]
     Changed {

@@ -7,6 +7,7 @@
 //! | file or folder | contains |
 //! | --- | --- |
 //! | [`unpack`](mod@unpack) | unpacks archives and counts their lines |
+//! | `byte_source` | data that is read at any offset |
 //! | `offsets` | the offset table of a data file, in Rally's format |
 //! | [`line_file`] | [`LineFile`]: an ndjson file with its offset table |
 //! | [`read_ahead`] | [`ReadAhead`]: reads data files into the page cache before they are needed |
@@ -20,6 +21,7 @@
 //! | [`error`] | [`CorpusError`] |
 
 pub mod bulk;
+mod byte_source;
 pub mod checksum;
 pub mod error;
 pub mod generate;

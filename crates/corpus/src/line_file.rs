@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
+use crate::byte_source::{ByteSource, to_usize};
 use crate::error::CorpusError;
 use crate::offsets::OffsetTable;
 
@@ -38,44 +39,6 @@ pub struct DiskWaits {
     pub total_ns: u64,
     /// Duration of the longest one in nanoseconds.
     pub longest_ns: u64,
-}
-
-/// Bytes that can be read at any offset.
-pub(crate) trait ByteSource {
-    /// Returns the number of bytes.
-    fn size(&self) -> u64;
-
-    /// Fills `buffer` with the bytes at `offset`.
-    ///
-    /// # Errors
-    ///
-    /// If the bytes cannot be read or the file has fewer bytes than when it was opened.
-    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), CorpusError>;
-
-    /// Calls `visit` with the bytes from `offset` to `end`, in pieces, until it returns `false`.
-    ///
-    /// # Errors
-    ///
-    /// The errors from [`ByteSource::read_exact_at`].
-    fn visit(
-        &self,
-        mut offset: u64,
-        end: u64,
-        mut visit: impl FnMut(&[u8]) -> bool,
-    ) -> Result<(), CorpusError> {
-        /// Number of bytes per read.
-        const PIECE: u64 = 256 << 10;
-        let mut buffer = vec![0; to_usize(end.saturating_sub(offset).min(PIECE))];
-        while offset < end {
-            let piece = &mut buffer[..to_usize((end - offset).min(PIECE))];
-            self.read_exact_at(piece, offset)?;
-            if !visit(piece) {
-                break;
-            }
-            offset += piece.len() as u64;
-        }
-        Ok(())
-    }
 }
 
 /// The bytes of an open file.
@@ -263,7 +226,7 @@ impl FileContent {
             }
         };
         let waited = began.elapsed();
-        if self.reports_waits.load(Ordering::Relaxed) || waited >= MIN_WAIT {
+        if read > 0 && (self.reports_waits.load(Ordering::Relaxed) || waited >= MIN_WAIT) {
             let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
             self.wait_count.fetch_add(1, Ordering::Relaxed);
             self.wait_ns.fetch_add(waited_ns, Ordering::Relaxed);
@@ -289,9 +252,4 @@ impl ByteSource for FileContent {
         }
         Ok(())
     }
-}
-
-/// Converts an offset or length to an index; those of parts that fit into memory always fit.
-pub(crate) fn to_usize(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }

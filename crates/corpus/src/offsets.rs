@@ -10,8 +10,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::byte_source::ByteSource;
 use crate::error::CorpusError;
-use crate::line_file::ByteSource;
 
 /// Number of lines between two rows, as in Rally.
 pub(crate) const STRIDE: u64 = 50_000;
