@@ -76,8 +76,8 @@ def test_values_at_their_limits_are_accepted() -> None:
         ),
         (
             driver(data_waits=[DRIVER["data_waits"][0] | {"share": 0.034}]),
-            "step 'index': driver threads waited 1.2 s for the disk while they read d.json, 3.4 % of their time "
-            "(limit 1 %) and up to 400 ms at once: the disk of the data is too slow",
+            "step 'index': driver threads waited 1.2 s for the disk while they read d.json, 3.4 % of their "
+            "time (limit 1 %) and up to 400 ms at once: the disk of the data is too slow",
         ),
         (
             driver(machine={"busy_share": 0.5, "stolen_share": 0.07}),

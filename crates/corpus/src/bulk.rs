@@ -230,11 +230,8 @@ impl BulkReader {
     pub fn next_into(&mut self, body: &mut BulkBody) -> Result<Option<u32>, CorpusError> {
         let Some(current) = self.ranges.get_mut(self.range_index) else { return Ok(None) };
         let documents = u32::try_from(self.documents_left).unwrap_or(u32::MAX).min(self.bulk_size);
-        let lines = FileLines {
-            file: &current.range.file,
-            expected_line: current.expected_line,
-            start: self.cursor,
-        };
+        let lines =
+            FileLines { file: &current.range.file, expected_line: current.expected_line, start: self.cursor };
         let consumed = match &mut current.range.action_lines {
             ActionLines::InFile => lines.read_into(body, 2 * documents as usize)?,
             ActionLines::Line(line) => {

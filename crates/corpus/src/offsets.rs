@@ -332,11 +332,7 @@ mod tests {
                 data.truncate(data.len().saturating_sub(cut)); // without the last newline
                 let table = scan(&data);
                 assert_eq!(table.line_count, lines);
-                assert_eq!(
-                    parse(&table.to_text(), &data),
-                    Some(table),
-                    "{lines} lines, {cut} bytes cut off"
-                );
+                assert_eq!(parse(&table.to_text(), &data), Some(table), "{lines} lines, {cut} bytes cut off");
             }
         }
     }

@@ -111,7 +111,10 @@ fn a_file_that_becomes_shorter_is_an_error_and_not_a_signal() {
         let error = std::iter::repeat_with(|| reader.next_into(&mut body)).find_map(Result::err).unwrap();
         assert!(matches!(&error, CorpusError::Changed { end: 300_000, .. }), "{error}");
         let message = error.to_string();
-        assert!(message.starts_with(&format!("{} has changed since it was opened: ", path.display())), "{message}");
+        assert!(
+            message.starts_with(&format!("{} has changed since it was opened: ", path.display())),
+            "{message}"
+        );
         assert!(matches!(file.line_start(49_999).unwrap_err(), CorpusError::Changed { .. }));
     }
 }

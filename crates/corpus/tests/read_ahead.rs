@@ -79,9 +79,11 @@ fn waits_for_the_disk_are_counted_and_reading_ahead_prevents_them() {
     assert!(bytes_from_disk() - before >= LINE as u64 * LINES * 9 / 10, "nothing was read ahead");
     let bytes = File::open(&path).unwrap();
     for offset in (0..LINE as u64 * LINES).step_by(4096) {
-        let loaded = (0..10_000).any(|_| is_cached(&bytes, offset) || {
-            std::thread::sleep(Duration::from_millis(1));
-            false
+        let loaded = (0..10_000).any(|_| {
+            is_cached(&bytes, offset) || {
+                std::thread::sleep(Duration::from_millis(1));
+                false
+            }
         });
         assert!(loaded, "byte {offset} was not read ahead");
     }

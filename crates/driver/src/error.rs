@@ -47,7 +47,9 @@ pub enum DriveError {
     #[error(transparent)]
     Corpus(#[from] pacenote_corpus::CorpusError),
     /// A data file does not contain the number of lines that the documents of the plan need.
-    #[error("{path} has {found} lines, but the {documents} documents of the plan need {expected}; correct the track or replace the file")]
+    #[error(
+        "{path} has {found} lines, but the {documents} documents of the plan need {expected}; correct the track or replace the file"
+    )]
     Lines {
         /// The file.
         path: String,

@@ -41,7 +41,10 @@ fn a_file_that_becomes_shorter_ends_the_race_with_one_line_and_what_was_measured
     for (action, documents) in [(line, 20_000), (json!({"kind": "in_file"}), 10_000)] {
         let race = race_with(truncate, &action, documents);
         let reason = race.summary.aborted.unwrap();
-        assert!(reason.starts_with("task index: /") && reason.contains("docs.json has changed since"), "{reason}");
+        assert!(
+            reason.starts_with("task index: /") && reason.contains("docs.json has changed since"),
+            "{reason}"
+        );
         assert!(!reason.contains('\n'));
         let result = &race.tasks[0];
         assert_eq!((race.tasks.len(), result.ended_by), (1, EndedBy::Aborted));
@@ -53,11 +56,14 @@ fn a_file_that_becomes_shorter_ends_the_race_with_one_line_and_what_was_measured
 #[test]
 fn a_file_that_is_replaced_or_deleted_is_read_to_its_end() {
     let line = json!({"kind": "line", "line": "{}"});
-    for change in [|path: &Path| fs::remove_file(path).unwrap(), |path: &Path| {
-        let other = path.with_extension("other");
-        fs::write(&other, "{}\n").unwrap();
-        fs::rename(&other, path).unwrap();
-    }] {
+    for change in [
+        |path: &Path| fs::remove_file(path).unwrap(),
+        |path: &Path| {
+            let other = path.with_extension("other");
+            fs::write(&other, "{}\n").unwrap();
+            fs::rename(&other, path).unwrap();
+        },
+    ] {
         let race = race_with(change, &line, 20_000);
         assert_eq!((race.summary.aborted.clone(), race.task("index").work.weight), (None, 20_000));
     }

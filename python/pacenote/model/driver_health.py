@@ -183,10 +183,10 @@ def _data_waits(driver: Mapping[str, object]) -> Iterator[str]:
     for file in waits if isinstance(waits, list | tuple) else ():
         if isinstance(file, Mapping) and _number(file, "share") > DATA_WAIT_SHARE:
             yield (
-                f"step '{file.get('step')}': driver threads waited {_number(file, 'waited_s'):.3g} s for the disk "
-                f"while they read {file.get('file')}, {_number(file, 'share') * 100:.2g} % of their time "
-                f"(limit {DATA_WAIT_SHARE * 100:.0f} %) and up to {_number(file, 'longest_ms'):.3g} ms at once: "
-                "the disk of the data is too slow"
+                f"step '{file.get('step')}': driver threads waited {_number(file, 'waited_s'):.3g} s for "
+                f"the disk while they read {file.get('file')}, {_number(file, 'share') * 100:.2g} % of their "
+                f"time (limit {DATA_WAIT_SHARE * 100:.0f} %) and up to "
+                f"{_number(file, 'longest_ms'):.3g} ms at once: the disk of the data is too slow"
             )
 
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, CorpusError, DocumentRange, IdActionLines, IdConflicts, IdStreamKey, client_range,
-    documents_in_share, reading_order,
+    ActionLines, BulkBody, BulkReader, CorpusError, DocumentRange, IdActionLines, IdConflicts, IdStreamKey,
+    client_range, documents_in_share, reading_order,
 };
 use pacenote_plan::{BulkFile, BulkWork, IdOrder, IngestLimit, OnConflict, PlannedActionLines, PlannedTask};
 
