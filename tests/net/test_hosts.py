@@ -62,3 +62,10 @@ def test_credentials_are_removed_from_the_url() -> None:
     assert str(parsed.hosts[0]) == "https://a:1"
     assert parsed.authorization == "Basic Ym9iOnNAY3JldA=="
     assert "Basic" not in repr(parsed)
+
+
+@pytest.mark.parametrize("text", ["a:1,http://b:2/x?token=s3cret", "a?s3cret=1", "https://bob:pw@a:1#s3cret"])
+def test_an_address_with_a_query_string_is_rejected_without_showing_it(text: str) -> None:
+    with pytest.raises(UsageError, match="in --target-hosts has a query string or a fragment") as caught:
+        parse_hosts(text)
+    assert "s3cret" not in caught.value.message + caught.value.hint

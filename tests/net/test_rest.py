@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from contextlib import suppress
+
 import pytest
 
 from pacenote.errors import EngineError
@@ -10,6 +14,7 @@ from pacenote.net.http_pool import ClientConfig
 from pacenote.net.rest import RestClient
 from pacenote.net.url import basic_auth_header
 from support.http_server import ScriptedServer
+from support.secure import engine
 
 ROOT = {
     "cluster_name": "c",
@@ -54,3 +59,49 @@ def test_the_next_host_is_used_when_one_is_down(server: ScriptedServer) -> None:
     server.put("/", ROOT)
     rest = RestClient([HttpHost("http", "127.0.0.1", 1), HttpHost("http", "127.0.0.1", server.port)])
     assert rest.get("/") == ROOT
+    # The host that is down is set aside; the next request does not try it.
+    assert [rest.get("/") for _ in range(2)] == [ROOT, ROOT]
+    assert server.count("/") == 3
+
+
+def test_requests_are_sent_to_the_hosts_in_turn(server: ScriptedServer) -> None:
+    with ScriptedServer().running() as other:
+        for each in (server, other):
+            each.put("/", ROOT)
+        rest = RestClient([HttpHost("http", "127.0.0.1", each.port) for each in (server, other)])
+        for _ in range(4):
+            rest.get("/")
+        assert (server.count("/"), other.count("/")) == (2, 2)
+
+
+def test_http_to_a_port_that_speaks_tls_suggests_https() -> None:
+    with (
+        engine() as secure,
+        pytest.raises(EngineError, match="the port speaks TLS") as caught,
+    ):
+        RestClient([HttpHost("http", "127.0.0.1", secure.port)], 0.5).get("/")
+    assert "https://" in caught.value.hint
+
+
+def test_a_server_that_explains_that_it_expects_https_is_understood(server: ScriptedServer) -> None:
+    server.put("/", b"<h1>400</h1> The plain HTTP request was sent to HTTPS port", 400)
+    with pytest.raises(EngineError, match="status 400") as caught:
+        client(server).get("/")
+    assert "https://" in caught.value.hint
+
+
+def test_a_server_that_speaks_neither_http_nor_tls_is_described() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        connection.recv(4096)
+                        connection.sendall(b"SSH-2.0-x\r\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        with pytest.raises(EngineError, match="the response is not HTTP"):
+            RestClient([HttpHost("http", *listener.getsockname())], 2.0).get("/")
+        listener.shutdown(socket.SHUT_RDWR)

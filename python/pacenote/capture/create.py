@@ -22,6 +22,7 @@ from pacenote.capture.track_files import track_files
 from pacenote.cluster.info import read_info
 from pacenote.errors import UsageError
 from pacenote.model.progress import ProgressCallback
+from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
 
 
@@ -106,11 +107,12 @@ def _write(path: Path, text: str) -> None:
 def _find_sources(request: CaptureRequest, rest: RestClient) -> Sequence[CaptureSource]:
     if bool(request.indices) == bool(request.data_streams):
         raise UsageError("give either --indices or --data-streams", hint="for example --indices=logs-*")
-    return (
-        find_indices(rest, request.indices)
-        if request.indices
-        else find_data_streams(rest, request.data_streams)
-    )
+    with expected_form("its indices"):
+        return (
+            find_indices(rest, request.indices)
+            if request.indices
+            else find_data_streams(rest, request.data_streams)
+        )
 
 
 def _expected_health(rest: RestClient, sources: Sequence[CaptureSource]) -> str:

@@ -14,6 +14,7 @@ from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import CaptureSource, url_path
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
+from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient, RestResponse
 
 KEEP_ALIVE = "15m"
@@ -153,6 +154,10 @@ class PointInTimeReader:
         ]
 
     def _page(self, target: ReadTarget, cursor: ReadCursor) -> Page:
+        with expected_form(f"the documents of {target.index}"):
+            return self._read_page(target, cursor)
+
+    def _read_page(self, target: ReadTarget, cursor: ReadCursor) -> Page:
         body: dict[str, Any] = {
             "size": self._batch_size,
             "pit": {"id": cursor.pit_id, "keep_alive": KEEP_ALIVE},
@@ -189,7 +194,8 @@ class PointInTimeReader:
         return self._rest.exchange("POST", path, None, {"keep_alive": KEEP_ALIVE, **preference})
 
     def _id(self, reply: RestResponse) -> str:
-        return str(reply.body[self._api.point_in_time_id])
+        with expected_form("a point in time"):
+            return str(reply.body[self._api.point_in_time_id])
 
     def _close(self, pit_id: str) -> None:
         self._rest.exchange("DELETE", f"/{self._api.point_in_time}", self._api.close_body(pit_id))
@@ -214,16 +220,17 @@ class ScrollReader:
             read = 0
             body = {"size": self._batch_size, "sort": ["_doc"], "query": {"match_all": {}}}
             reply = self._rest.exchange("POST", f"/{url_path(index)}/_search", body, {"scroll": KEEP_ALIVE})
-            hits, scroll = _hits(index, reply), reply.body["_scroll_id"]
-            total = reply.body["hits"]["total"]
-            total = total["value"] if isinstance(total, dict) else total
+            hits, scroll = _scroll_page(index, reply)
+            with expected_form(f"the documents of {index}"):
+                total = reply.body["hits"]["total"]
+                total = int(total["value"] if isinstance(total, dict) else total)
             try:
                 while hits:
                     yield Page(hits, ReadCursor(position))
                     read += len(hits)
                     next_page = {"scroll": KEEP_ALIVE, "scroll_id": scroll}
                     reply = self._rest.exchange("POST", "/_search/scroll", next_page)
-                    hits, scroll = _hits(index, reply), reply.body["_scroll_id"]
+                    hits, scroll = _scroll_page(index, reply)
             finally:
                 self._rest.exchange("DELETE", "/_search/scroll", {"scroll_id": scroll})
             if read != total:
@@ -232,6 +239,12 @@ class ScrollReader:
                     f"received only {read:,} of {total:,} documents of {index}",
                     hint="try again with one host",
                 )
+
+
+def _scroll_page(index: str, reply: RestResponse) -> tuple[Sequence[Hit], str]:
+    """Returns the hits of a page and the id of the scroll. Raises EngineError if the page is incomplete."""
+    with expected_form(f"the documents of {index}"):
+        return _hits(index, reply), reply.body["_scroll_id"]
 
 
 def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:

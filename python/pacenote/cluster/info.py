@@ -8,7 +8,8 @@ from typing import Any
 
 from pacenote.errors import EngineError
 from pacenote.model.engine import ENGINE_APIS, EngineInfo, reported_engine
-from pacenote.net.rest import RestClient
+from pacenote.net.reply import expected_form
+from pacenote.net.rest import RestClient, RestResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,13 @@ def read_info(client: RestClient) -> ClusterInfo:
         raise EngineError(
             f"the server at {address} is neither {' nor '.join(ENGINE_APIS)}", hint="check --target-hosts"
         )
-    version = root["version"]
     response = client.exchange("GET", "/_nodes/os,jvm,plugins")
+    with expected_form("its version and nodes"):
+        return _info(root, response)
+
+
+def _info(root: Mapping[str, Any], response: RestResponse) -> ClusterInfo:
+    version = root["version"]
     nodes = response.body.get("nodes", {}) if response.ok and isinstance(response.body, dict) else {}
     return ClusterInfo(
         distribution=reported_engine(version),

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 PROXY_CREDENTIALS_HINT = "give the proxy's credentials in its URL: http://user:password@host:port"
 """The next step if a proxy responds with status 407."""
 
+HTTPS_HINT = "write https:// in --target-hosts, or use_ssl:true in --client-options"
+"""The next step if a host was addressed with http, but its port speaks TLS."""
+
 _CA_HINT = "give the certificate of its authority as --client-options=ca_certs:FILE, or verify_certs:false"
 _NAME_HINT = (
     "use a name that is in the certificate, or --client-options=ssl_assert_hostname:NAME, or "
@@ -35,6 +38,10 @@ class FailureDescription:
     """The cause, as one clause."""
     hint: str = ""
     """The next step; empty if the reason is sufficient."""
+    may_be_foreign: bool = False
+    """Whether the server accepted the connection but did not answer in HTTP, so that it may expect a
+    different protocol.
+    """
 
 
 def describe_failure(failure: BaseException) -> FailureDescription:
@@ -42,7 +49,17 @@ def describe_failure(failure: BaseException) -> FailureDescription:
     if (tls := _tls_failure(failure)) is not None:
         return tls
     hint = PROXY_CREDENTIALS_HINT if "407" in str(failure) else ""
-    return FailureDescription(_reason(failure), hint)
+    return FailureDescription(_reason(failure), hint, _may_be_foreign(failure))
+
+
+def _may_be_foreign(failure: BaseException) -> bool:
+    import http.client
+
+    import urllib3
+
+    # RemoteDisconnected, for a connection that was closed instead of answered, is a ConnectionResetError too.
+    kinds = (http.client.BadStatusLine, ConnectionResetError, urllib3.exceptions.ReadTimeoutError)
+    return any(isinstance(each, kinds) for each in _causes(failure))
 
 
 def _reason(failure: BaseException) -> str:
@@ -62,6 +79,7 @@ def _reason(failure: BaseException) -> str:
         (exceptions.ReadTimeoutError, "the response timed out"),
         (exceptions.ProxyError, "the proxy does not answer"),
         (exceptions.IncompleteRead, "the response ended early"),
+        (exceptions.DecodeError, "the response cannot be decompressed"),
     )
     known_reason = next((text for kind, text in known if isinstance(failure, kind)), None)
     return known_reason or _root_reason(failure)

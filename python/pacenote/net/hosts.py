@@ -78,6 +78,12 @@ def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -
 
 def _parse(entry: str, scheme: str) -> ParsedHosts:
     shown = entry.rpartition("@")[2]
+    if (cut := shown.replace("#", "?").partition("?"))[1]:
+        # The query may contain a secret.
+        raise UsageError(
+            f"'{cut[0]}' in --target-hosts has a query string or a fragment, which would be in no request",
+            hint="remove it; headers can be given in --client-options",
+        )
     url = entry if "://" in entry else f"{scheme}://{entry}"
     try:
         if urlsplit(url).netloc.rpartition("@")[2].endswith(":"):

@@ -32,9 +32,17 @@ class ClientConfig:
 class ConnectionPools:
     """One pool of connections per host. Safe to use from several threads."""
 
-    def __init__(self, connections: int, config: ClientConfig = ClientConfig()) -> None:
-        """`connections` is the number of connections that a pool keeps open."""
+    def __init__(
+        self,
+        connections: int,
+        config: ClientConfig = ClientConfig(),
+        reply_timeout_s: float | None = None,
+    ) -> None:
+        """`connections` is the number of connections that a pool keeps open; `reply_timeout_s` limits, in
+        seconds, the time in which a whole response must arrive.
+        """
         self._connections = connections
+        self._reply_timeout_s = reply_timeout_s
         self._config = config
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str, int | None], PoolManager] = {}
@@ -63,6 +71,14 @@ class ConnectionPools:
                 manager.clear()
 
     def _open(self, scheme: str, host: str, port: int | None) -> PoolManager:
+        manager = self._manager(scheme, host, port)
+        if self._reply_timeout_s is not None:
+            from pacenote.net.deadline import pool_classes
+
+            manager.pool_classes_by_scheme = pool_classes(self._reply_timeout_s)
+        return manager
+
+    def _manager(self, scheme: str, host: str, port: int | None) -> PoolManager:
         import urllib3
 
         options: dict[str, Any] = {"maxsize": self._connections, "retries": False}

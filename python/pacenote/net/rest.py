@@ -10,15 +10,23 @@ from urllib.parse import urlencode
 
 from pacenote.errors import EngineError
 from pacenote.model.secrets import redact
-from pacenote.net.failures import PROXY_CREDENTIALS_HINT, describe_failure
+from pacenote.net.failures import HTTPS_HINT, PROXY_CREDENTIALS_HINT, FailureDescription, describe_failure
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig, ConnectionPools
 from pacenote.net.proxy import proxy_for
+from pacenote.net.reply import UnusableReply, parse_body, read_body
+from pacenote.net.rotation import HostRotation
+from pacenote.net.tls import speaks_tls
 
 Params = Mapping[str, str | int | float | bool]
 """Query parameters of a request."""
 
+REPLY_TIMEOUT_S = 60.0
+"""Seconds within which a whole response must arrive."""
+
 _CONNECTIONS = 4
+_TLS_PROBE_TIMEOUT_S = 2.0
+_BAD_REQUEST = 400
 _PROXY_AUTHENTICATION_REQUIRED = 407
 
 
@@ -40,17 +48,27 @@ class RestResponse:
 
 
 class RestClient:
-    """Sends each request to the first host that can be reached. Safe to use from several threads."""
+    """Sends requests to the hosts in turn, and each to the next host if one cannot be reached. Safe to use
+    from several threads.
+    """
 
     def __init__(
-        self, hosts: Sequence[HttpHost], timeout_s: float = 10.0, config: ClientConfig = ClientConfig()
+        self,
+        hosts: Sequence[HttpHost],
+        timeout_s: float = 10.0,
+        config: ClientConfig = ClientConfig(),
+        reply_timeout_s: float = REPLY_TIMEOUT_S,
     ) -> None:
-        """Creates a client. `timeout_s` limits, in seconds, connecting and each read of a response."""
+        """Creates a client. `timeout_s` limits, in seconds, connecting and each read of a response, and
+        `reply_timeout_s` the whole response.
+        """
         self.hosts = tuple(hosts)
+        self._rotation = HostRotation(hosts)
+        self._speaking_http: set[HttpHost] = set()
         self._timeout_s = timeout_s
         self._config = config
         self._headers = {"accept": "application/json", **dict(config.headers)}
-        self._pools = ConnectionPools(_CONNECTIONS, config)
+        self._pools = ConnectionPools(_CONNECTIONS, config, reply_timeout_s)
 
     def get(self, path: str, params: Params | None = None) -> Any:
         """Sends a GET request and returns the parsed response. Raises the same errors as `request`."""
@@ -60,7 +78,8 @@ class RestClient:
         """Sends a request and returns the parsed response.
 
         Text and bytes are sent unchanged, any other `body` as JSON. Raises EngineError with the hosts if none
-        can be reached, or with path, status and reason if the status is not 2xx.
+        can be reached, with path, status and reason if the status is not 2xx, or with the limit that the
+        response exceeds (see `reply.py`).
         """
         response = self.exchange(method, path, body, params)
         if response.ok:
@@ -69,7 +88,7 @@ class RestClient:
         reason = redact(_reason(response.body), secrets)
         raise EngineError(
             f"{method} {path} failed with status {response.status}: {reason}",
-            hint=self._hint(response.status),
+            hint=self._hint(response),
         )
 
     def exchange(
@@ -77,11 +96,15 @@ class RestClient:
     ) -> RestResponse:
         """Sends a request like `request`, but returns the response whatever its status."""
         failures: list[_HostUnreachable] = []
-        for host in self.hosts:
+        for host in self._rotation.candidates():
             try:
-                return self._send(host, method, path, body, params)
+                response = self._send(host, method, path, body, params)
             except _HostUnreachable as failure:
+                self._rotation.failed(host)
                 failures.append(failure)
+            else:
+                self._rotation.responded(host)
+                return response
         raise EngineError(
             f"the cluster cannot be reached at {'; '.join(str(failure) for failure in failures)}",
             hint=next(
@@ -94,7 +117,11 @@ class RestClient:
         """Closes all connections. The client can be used again."""
         self._pools.close()
 
-    def _hint(self, status: int) -> str:
+    def _hint(self, response: RestResponse) -> str:
+        status = response.status
+        if status == _BAD_REQUEST and isinstance(response.body, str) and "https" in response.body.lower():
+            # For example nginx: "The plain HTTP request was sent to HTTPS port".
+            return HTTPS_HINT
         if status == _PROXY_AUTHENTICATION_REQUIRED:
             return PROXY_CREDENTIALS_HINT
         if status not in (401, 403):
@@ -123,19 +150,32 @@ class RestClient:
                 timeout=urllib3.Timeout(connect=self._timeout_s, read=self._timeout_s),
                 # Credentials must not follow a redirect to another host.
                 redirect=False,
+                preload_content=False,
             )
+            self._speaking_http.add(host)
+            data = read_body(response)
+            return RestResponse(response.status, parse_body(data), data)
         except urllib3.exceptions.HTTPError as failure:
-            raise _HostUnreachable(host, failure) from None
-        return RestResponse(response.status, _decode(response.data), response.data)
+            raise _HostUnreachable(host, self._describe(host, failure)) from None
+        except UnusableReply as failure:
+            raise EngineError(
+                f"the reply of {host.address} to {method} {path} {failure}", hint="check --target-hosts"
+            ) from None
+
+    def _describe(self, host: HttpHost, failure: BaseException) -> FailureDescription:
+        described = describe_failure(failure)
+        is_unknown = host.scheme == "http" and host not in self._speaking_http
+        if is_unknown and described.may_be_foreign and speaks_tls(host, _TLS_PROBE_TIMEOUT_S):
+            return FailureDescription("the port speaks TLS", HTTPS_HINT)
+        return described
 
 
 class _HostUnreachable(Exception):
     """A host did not respond; the next host is tried."""
 
-    def __init__(self, host: HttpHost, failure: BaseException) -> None:
+    def __init__(self, host: HttpHost, described: FailureDescription) -> None:
         proxy = proxy_for(host.scheme, host.host, host.port)
         through = f" through the proxy {proxy}" if proxy else ""
-        described = describe_failure(failure)
         super().__init__(f"{host.address}{through}: {described.reason}")
         self.hint = described.hint
 
@@ -155,15 +195,6 @@ def _texts(params: Params) -> dict[str, str]:
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in params.items()
     }
-
-
-def _decode(data: bytes) -> Any:
-    if not data:
-        return None
-    try:
-        return json.loads(data)
-    except ValueError:
-        return data.decode("utf-8", "replace")
 
 
 def _reason(body: Any) -> str:

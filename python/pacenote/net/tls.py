@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from pathlib import Path
 
 from pacenote.errors import UsageError
 from pacenote.model.client_options import TlsOptions
+from pacenote.net.hosts import HttpHost
 
 _CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
@@ -50,6 +52,24 @@ def proxy_context(tls: TlsOptions) -> ssl.SSLContext:
     if tls.ca_file:
         context.load_default_certs()
     return context
+
+
+def speaks_tls(host: HttpHost, timeout_s: float) -> bool:
+    """Returns whether the port of a host answers a TLS handshake, successfully or not, within this time."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((host.host, host.port), timeout_s) as plain,
+            context.wrap_socket(plain, server_hostname=host.host),
+        ):
+            return True
+    except ssl.SSLError as error:
+        # Only a server that speaks TLS sends an alert.
+        return "ALERT" in (error.reason or "")
+    except (OSError, ValueError):
+        return False
 
 
 def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str | None) -> None:

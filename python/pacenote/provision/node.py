@@ -24,6 +24,7 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import HttpHost
+from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
 from pacenote.provision import engine_log, node_registry, resources
 from pacenote.provision.distributions.base import Distribution
@@ -351,7 +352,9 @@ def _port(value: object) -> int:
 def _health(client: RestClient, pid: int) -> str:
     try:
         response = client.exchange("GET", "/_cluster/health")
-        pids = _process_ids(client.exchange("GET", "/_nodes/_local/process").body)
+        processes = client.exchange("GET", "/_nodes/_local/process")
+        with expected_form("its process"):
+            pids = _process_ids(processes.body)
     except EngineError:
         return _NO_ANSWER
     if not isinstance(response.body, dict) or not response.ok:

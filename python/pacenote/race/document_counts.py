@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
+from pacenote.net.reply import expected_form
 from pacenote.units import format_count
 
 
@@ -34,10 +35,11 @@ def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:
         try:
             get(f"/{name}/_refresh")
             reply = get(f"/{name}/_count")
+            with expected_form("the number of documents"):
+                count, failed = reply.get("count"), int(reply.get("_shards", {}).get("failed", 0))
         except PacenoteError as error:
             problems.append(f"documents of index '{index}' could not be counted: {error.message}")
             continue
-        count, failed = reply.get("count"), reply.get("_shards", {}).get("failed", 0)
         if isinstance(count, int) and not failed:
             counts[index] = count
         else:

@@ -1,0 +1,85 @@
+"""Replies of limited size and depth, so that no server can exhaust the memory or the stack of Pacenote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pacenote.errors import EngineError
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+"""Maximum size of a body after decompression."""
+
+MAX_DEPTH = 200
+"""Maximum depth of a JSON document."""
+
+_CHUNK_BYTES = 256 * 1024
+
+
+class UnusableReply(Exception):
+    """A reply exceeds a limit; the text is the predicate of a sentence."""
+
+
+def read_body(response: BaseHTTPResponse) -> bytes:
+    """Reads a body up to the limit, decompressed.
+
+    Raises UnusableReply, after which the connection is closed, and the errors of urllib3.
+    """
+    body = bytearray()
+    while chunk := response.read(_CHUNK_BYTES, decode_content=True):
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            response.close()
+            raise UnusableReply(f"is larger than {MAX_BODY_BYTES >> 20} MiB")
+    response.release_conn()
+    return bytes(body)
+
+
+def parse_body(body: bytes) -> Any:
+    """Returns a body: parsed if it is JSON, otherwise text, or None if it is empty. Raises UnusableReply."""
+    if not body:
+        return None
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return body.decode("utf-8", "replace")
+    except RecursionError:
+        raise _too_deep() from None
+    _check_depth(document)
+    return document
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        level = [child for each in level for child in _children(each)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _children(value: Any) -> list[Any]:
+    """Returns the objects and lists that an object or a list contains."""
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [each for each in values if isinstance(each, dict | list)]
+
+
+def _too_deep() -> UnusableReply:
+    return UnusableReply(f"is nested more than {MAX_DEPTH} levels deep")
+
+
+@contextmanager
+def expected_form(what: str) -> Generator[None, None, None]:
+    """Raises EngineError if the block finds a reply about `what` in a different form than it expects."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise EngineError(
+            f"the cluster's reply about {what} has an unexpected form",
+            hint="check that --target-hosts names the cluster itself, not a different server",
+        ) from error
