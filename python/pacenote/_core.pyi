@@ -487,8 +487,9 @@ def count_lines(file: _Path) -> int:
 def recover_files(folder: _Path) -> int | None:
     """Completes `samples.parquet` and `series.parquet` of a race whose process was killed.
 
-    Returns the number of rows of the series, or of the samples if the series is complete, or None if there is
-    nothing to complete or the race is still running. Raises CoreError.
+    Writes what was lost to `recovery.json`. Returns the number of rows of the series, or of the samples if
+    the series is complete, or None if there is nothing to complete or the race is still running. Raises
+    CoreError; what could be recovered before can be recovered later.
     """
 
 def crc32c(file: _Path) -> int:

@@ -20,7 +20,7 @@
 //! | `buffers.rs`, `sender.rs` | [`BufferPool`], [`RecordSender`]: the buffers of samples, and the channel through which they are sent |
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
-//! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal |
+//! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; the recovery of these files after a kill |
 //! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
 //!
 //! Steady-state labels and percentile intervals are computed by `crates/stats`.

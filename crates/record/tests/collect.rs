@@ -6,6 +6,7 @@ mod support;
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::sync::mpsc::channel;
 
 use pacenote_record::{
@@ -327,6 +328,11 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
     assert_eq!(recover_files(folder.path()).unwrap(), None);
 }
 
+/// Appends bytes to a file of a race folder.
+fn append(folder: &Path, name: &str, bytes: &[u8]) {
+    fs::OpenOptions::new().append(true).open(folder.join(name)).unwrap().write_all(bytes).unwrap();
+}
+
 #[test]
 fn samples_that_a_race_could_not_complete_are_completed_later() {
     let mut race = Race::new(info(), 1);
@@ -339,7 +345,8 @@ fn samples_that_a_race_could_not_complete_are_completed_later() {
     // The race is killed while it writes its second row group. The series can be completed, but the samples cannot yet.
     drop(race.collector);
     fs::remove_file(folder.join("series.jsonl")).unwrap();
-    fs::OpenOptions::new().append(true).open(&samples).unwrap().write_all(b"torn").unwrap();
+    append(folder, "samples.directory", b"{\"rows\":5,");
+    append(folder, "samples.parquet", b"torn");
     fs::rename(&samples, &hidden).unwrap();
     assert!(recover_files(folder).is_err());
     fs::rename(&hidden, &samples).unwrap();
@@ -425,7 +432,8 @@ fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
         SerializedFileReader::try_from(path.as_path()).is_err(),
         "the file of a killed race has a footer"
     );
-    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"a torn row group").unwrap();
+    append(race.folder.path(), "samples.directory", b"{\"rows\":131072,\"end\":9");
+    append(race.folder.path(), "samples.parquet", b"a torn row group");
     recover_files(race.folder.path()).unwrap().unwrap();
     let reader = SerializedFileReader::try_from(path.as_path()).unwrap();
     let found = reader.metadata().file_metadata().num_rows();
@@ -436,6 +444,8 @@ fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
     }
     assert_eq!((statuses[0] + statuses[1], statuses[1]), (found, (found + 6) / 7));
     assert!(!race.folder.path().join("samples.directory").exists());
+    let losses = fs::read_to_string(race.folder.path().join("recovery.json")).unwrap();
+    assert!(losses.contains("131072 samples are lost"), "{losses}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ import argparse
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.report_output import add_report_options, show_report
+from pacenote.race.recover import recover
 from pacenote.store.race_store import RaceStore
 
 UNAVAILABLE_OPTIONS: dict[str, str] = {}
@@ -22,9 +23,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the report and returns 0, even if the race is void. Raises StoreError."""
     folder = RaceStore().folder(options.race)
     record = folder.read()
-    if not record.complete:
-        from pacenote.race.recover import recover
-
-        recover(folder)
+    for problem in recover(folder):
+        console.warning(problem)
     show_report(record, options, console)
     return 0

@@ -293,7 +293,7 @@ class _Search:
     def _drive(self, task: Task, *, open_loop: bool) -> _SoloRun:
         """Runs the task alone. Raises _StoppedSearch if it was stopped."""
         self._runs += 1
-        folder = RaceFolder(self._context.folder.path / "probes" / f"{self._runs:03}")
+        folder = RaceFolder(self._context.folder.probes / f"{self._runs:03}")
         try:
             folder.path.mkdir(mode=PRIVATE_FOLDER, parents=True)
         except OSError as error:

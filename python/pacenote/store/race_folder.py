@@ -6,6 +6,8 @@
     ├── plan.json          the plan as it was driven, without secrets
     ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
     ├── series.parquet
+    ├── recovery.json      what was lost with a killed race, written by the Rust core
+    ├── probes/            a folder with the driver's files for each probe of `pacenote saturate`
     ├── telemetry.parquet  reserved; not written yet
     └── artifacts/         engine logs, recordings, reports
 
@@ -62,6 +64,29 @@ class RaceFolder:
     def artifacts(self) -> Path:
         """Folder for logs, recordings and reports."""
         return self.path / "artifacts"
+
+    @property
+    def probes(self) -> Path:
+        """Folder for the probes of `pacenote saturate`."""
+        return self.path / "probes"
+
+    def driver_folders(self) -> tuple[Path, ...]:
+        """Returns the folders that contain files of the driver: the race's own, and those of its probes."""
+        try:
+            probes = sorted(self.probes.iterdir())
+        except OSError:
+            probes = []
+        return (self.path, *probes)
+
+    def unfinished_files(self) -> tuple[Path, ...]:
+        """Returns the driver's files that exist only while it runs, and after it was killed."""
+        names = ("series.jsonl", "samples.directory")
+        paths = (folder / name for folder in self.driver_folders() for name in names)
+        return tuple(path for path in paths if path.is_file())
+
+    def losses(self) -> tuple[str, ...]:
+        """Returns a sentence for each loss that was found when the driver's files were completed."""
+        return tuple(loss for folder in self.driver_folders() for loss in _losses(folder))
 
     def write(self, record: RaceRecord) -> None:
         """Replaces the stored record. If that fails, the old one remains and StoreError is raised."""
@@ -133,3 +158,13 @@ class RaceFolder:
                 ) from None
             except PacenoteError as error:
                 raise StoreError(f"{self.journal}, line {number}: {error.message}", hint=error.hint) from None
+
+
+def _losses(folder: Path) -> Iterator[str]:
+    try:
+        losses = json.loads((folder / "recovery.json").read_bytes())["losses"]
+        yield from (f"{folder}: {loss}" for loss in losses)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        yield f"{folder / 'recovery.json'} is not readable; it says what was lost when the race was killed"

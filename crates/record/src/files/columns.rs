@@ -4,9 +4,7 @@
 //! whereas the library would hash and compare its text for every row. `docs/decisions/006-own-dictionary-pages.md`
 //! contains the measurement.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,8 +21,6 @@ use parquet::file::writer::{
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
-use crate::error::RecordError;
-
 /// The name of the program that writes the files, for their footers.
 pub const CREATED_BY: &str = "pacenote";
 
@@ -38,22 +34,19 @@ pub fn properties() -> WriterPropertiesBuilder {
         .set_offset_index_disabled(true)
 }
 
-/// Creates a file with the given schema.
-pub fn create(
-    path: &Path,
+/// Begins a file with the given schema.
+pub fn begin<W: Write + Send>(
+    file: W,
     schema: &str,
     properties: WriterProperties,
-) -> Result<SerializedFileWriter<File>, RecordError> {
-    let file = File::create(path).map_err(|source| RecordError::file(path, source))?;
-    let schema = parse_message_type(schema).map_err(|source| RecordError::parquet(path, source))?;
-    SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
-        .map_err(|source| RecordError::parquet(path, source))
+) -> Result<SerializedFileWriter<W>, ParquetError> {
+    SerializedFileWriter::new(file, Arc::new(parse_message_type(schema)?), Arc::new(properties))
 }
 
 /// Writes a column, which must be the next one in the schema; `levels` contains the definition levels of an optional
 /// column.
-pub fn write<T: DataType>(
-    row_group: &mut SerializedRowGroupWriter<'_, File>,
+pub fn write<T: DataType, W: Write + Send>(
+    row_group: &mut SerializedRowGroupWriter<'_, W>,
     name: &str,
     values: &[T::T],
     levels: Option<&[i16]>,
@@ -79,8 +72,8 @@ pub fn check_name(column: &ColumnDescriptor, name: &str) -> Result<(), ParquetEr
 
 /// Writes the next column as a dictionary page with `values`, each in plain encoding, and a data page with the index of
 /// each row's value.
-pub fn write_dictionary(
-    row_group: &mut SerializedRowGroupWriter<'_, File>,
+pub fn write_dictionary<W: Write + Send>(
+    row_group: &mut SerializedRowGroupWriter<'_, W>,
     column: ColumnDescPtr,
     values: &[Vec<u8>],
     indexes: &[u8],

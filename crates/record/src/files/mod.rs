@@ -3,18 +3,26 @@
 //! The collector formats each finished second as a line of the journal ([`series::journal_line`]) and sends it,
 //! together with the samples, to the [`writer`], which runs on a separate thread. `samples` and `series` each write one
 //! file; `columns` has functions that write whole columns. [`recover_files`] completes the files of a race that was
-//! killed. This module neither merges nor summarizes data.
+//! killed, `durable` has the file operations that can be interrupted at any point, and `losses` stores what could not be
+//! recovered. This module neither merges nor summarizes data.
 
 mod columns;
+mod durable;
+mod losses;
+#[cfg(test)]
+mod recovery_tests;
+mod row_group_index;
 mod samples;
+mod samples_recovery;
+mod samples_schema;
 pub mod series;
 pub mod writer;
 
 use std::path::Path;
 
 use crate::error::RecordError;
-use crate::files::samples::complete_samples;
-use crate::files::series::{JournalState, complete_series, journal_state};
+use crate::files::samples_recovery::{FooterPlacement, complete_samples};
+use crate::files::series::{JournalState, complete_series, open_journal};
 
 /// Completes the files of a race that was killed, or that could not complete them itself, with all the rows that
 /// reached the kernel. Returns the number of rows, or `None` if there is nothing to complete or the race is still
@@ -22,13 +30,14 @@ use crate::files::series::{JournalState, complete_series, journal_state};
 ///
 /// # Errors
 ///
-/// An error if the folder cannot be read or written; its files are then unchanged.
+/// An error if the folder cannot be read or written; what could be read or recovered before can be so after it.
 pub fn recover_files(folder: &Path) -> Result<Option<u64>, RecordError> {
-    let journal = journal_state(folder)?;
+    let (journal, _lock) = open_journal(folder)?;
     if journal == JournalState::Locked {
         return Ok(None);
     }
-    let samples = complete_samples(folder)?;
+    // Samples that cannot be completed do not keep the series from being completed.
+    let samples = complete_samples(folder, FooterPlacement::Beside);
     let seconds = (journal == JournalState::Abandoned).then(|| complete_series(folder)).transpose()?;
-    Ok(seconds.or(samples))
+    Ok(seconds.or(samples?))
 }

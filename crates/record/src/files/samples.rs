@@ -2,80 +2,33 @@
 //!
 //! A Parquet file ends with a footer that locates its row groups and without which it cannot be read. To keep all
 //! complete row groups readable even if the process is killed, each row group is also added to the row group index,
-//! `samples.directory`, after it has been written. When the race ends, the index is removed. [`complete_samples`]
+//! `samples.directory`, after it has been written. When the race ends, the index is removed. [`super::samples_recovery`]
 //! completes the file of a race that was killed or whose disk was full. `docs/decisions/006-own-dictionary-pages.md`
 //! explains why the Parquet library is not used for this.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use parquet::basic::Encoding;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{
-    FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter, RowGroupMetaData,
-};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{ColumnDescPtr, ColumnPath};
-use serde::{Deserialize, Serialize};
+use parquet::schema::types::ColumnDescPtr;
 
 use crate::catalog::{Catalog, OperationNames};
 use crate::error::RecordError;
-use crate::files::columns::{self, check_name, plain_text, write, write_dictionary};
+use crate::files::columns::{check_name, plain_text, write, write_dictionary};
+use crate::files::durable::{self, OutputFile};
+use crate::files::row_group_index::{line_begin, line_end};
+use crate::files::samples_recovery::{FooterPlacement, complete_samples};
+use crate::files::samples_schema::{PARQUET, ROW_GROUP_INDEX, ROW_GROUP_ROWS, begin};
 use crate::sample::Sample;
-
-const PARQUET: &str = "samples.parquet";
-const ROW_GROUP_INDEX: &str = "samples.directory";
-/// Number of rows in a row group, which are collected in memory (about 20 MB).
-const ROW_GROUP_ROWS: usize = 131_072;
-
-/// The columns. `part` is whether the row is a sub-operation; `driver` is the number of the load generator, which is
-/// always 0 today.
-const SCHEMA: &str = "message samples {
-    required binary task (STRING);
-    required binary operation (STRING);
-    required binary operation_type (STRING);
-    required boolean part;
-    required int32 client (INTEGER(32, false));
-    required int32 driver (INTEGER(32, false));
-    required binary sample_type (STRING);
-    required int64 due_ns;
-    required int64 sent_ns;
-    required int64 done_ns;
-    required int64 processing_ns;
-    required int64 weight;
-    required binary unit (STRING);
-    required boolean success;
-    required int32 status (INTEGER(16, false));
-    required binary error_class (STRING);
-    required int64 took_ms;
-    required int64 bytes_out;
-    required int64 bytes_in;
-}";
-
-/// The columns that are delta-encoded, because the differences between rows are smaller than the values.
-const DELTA: [&str; 8] =
-    ["client", "due_ns", "sent_ns", "done_ns", "processing_ns", "took_ms", "bytes_out", "bytes_in"];
-
-/// A row group, as a line of the row group index.
-#[derive(Debug, Serialize, Deserialize)]
-struct IndexLine {
-    /// Offset of the end of the row group in the file.
-    #[serde(rename = "end")]
-    end_offset: u64,
-    /// The footer of a file that contains only this row group, in base64.
-    footer: String,
-}
 
 /// The samples file of a running race.
 #[derive(Debug)]
 pub struct SamplesFile {
     folder: PathBuf,
-    writer: SerializedFileWriter<File>,
-    row_group_index: File,
+    writer: SerializedFileWriter<OutputFile>,
+    row_group_index: OutputFile,
     /// The samples collected for the next row group.
     pending_samples: Vec<Sample>,
     /// Number of rows in the file.
@@ -87,9 +40,12 @@ pub struct SamplesFile {
 impl SamplesFile {
     /// Creates the file and its row group index.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
-        let writer = create(&folder.join(PARQUET))?;
+        let path = folder.join(PARQUET);
+        let file = OutputFile::create(&path).map_err(|source| RecordError::file(&path, source))?;
+        let writer = begin(file).map_err(|source| RecordError::parquet(&path, source))?;
         let path = folder.join(ROW_GROUP_INDEX);
-        let row_group_index = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
+        let row_group_index = OutputFile::create(&path).map_err(|source| RecordError::file(&path, source))?;
+        row_group_index.lock();
         Ok(Self {
             folder: folder.to_owned(),
             writer,
@@ -121,27 +77,29 @@ impl SamplesFile {
         }
         // A row group that could not be written completely cannot be continued.
         self.intact = false;
+        self.append_to_index(&line_begin(self.pending_samples.len()))?;
         let result = write_rows(&mut self.writer, &self.pending_samples, catalog);
         let row_count = self.pending_samples.len() as u64;
         self.pending_samples.clear();
         let result = result.and_then(|()| self.writer.flush().map_err(ParquetError::from));
         result.map_err(|source| RecordError::parquet(&self.folder.join(PARQUET), source))?;
-        self.append_to_index()?;
+        self.append_row_group_to_index()?;
         self.rows_written += row_count;
         self.intact = true;
         Ok(())
     }
 
-    fn append_to_index(&mut self) -> Result<(), RecordError> {
-        let path = self.folder.join(ROW_GROUP_INDEX);
+    fn append_row_group_to_index(&mut self) -> Result<(), RecordError> {
         let Some(metadata) = self.writer.flushed_row_groups().last() else { return Ok(()) };
-        let mut footer = Vec::new();
-        write_footer(&mut footer, vec![metadata.clone()])
-            .map_err(|source| RecordError::parquet(&path, source))?;
-        let row_group =
-            IndexLine { end_offset: self.writer.bytes_written() as u64, footer: BASE64.encode(footer) };
-        let line = serde_json::to_string(&row_group).map_err(RecordError::Json)? + "\n";
-        self.row_group_index.write_all(line.as_bytes()).map_err(|source| RecordError::file(&path, source))
+        let (end, checksum) = (self.writer.bytes_written() as u64, self.writer.inner().checksum());
+        let line = line_end(metadata, end, checksum);
+        let line = line.map_err(|source| RecordError::parquet(&self.folder.join(ROW_GROUP_INDEX), source))?;
+        self.append_to_index(&line)
+    }
+
+    fn append_to_index(&mut self, text: &str) -> Result<(), RecordError> {
+        let written = self.row_group_index.write_all(text.as_bytes());
+        written.map_err(|source| RecordError::file(&self.folder.join(ROW_GROUP_INDEX), source))
     }
 
     /// Writes the remaining samples and completes the file, even if an earlier write failed. Returns the number of its
@@ -152,92 +110,25 @@ impl SamplesFile {
     /// An error if a file cannot be written.
     pub fn close(mut self, catalog: &Catalog) -> Result<u64, RecordError> {
         let flushed = if self.intact { self.flush(catalog) } else { Ok(()) };
-        let Self { folder, writer, rows_written, intact, .. } = self;
-        // Dropping the writer does not write anything.
-        let close = |writer: SerializedFileWriter<File>| writer.close().is_ok();
-        if Some(writer).filter(|_| intact).is_some_and(close) {
+        let Self { folder, writer, row_group_index, rows_written, intact, .. } = self;
+        // Releases the lock for the recovery. Dropping the writer does not write anything.
+        drop(row_group_index);
+        let is_closed = |writer: SerializedFileWriter<OutputFile>| {
+            writer.into_inner().is_ok_and(|file| file.sync().is_ok())
+        };
+        if Some(writer).filter(|_| intact).is_some_and(is_closed) {
             let path = folder.join(ROW_GROUP_INDEX);
-            fs::remove_file(&path).map_err(|source| RecordError::file(&path, source))?;
+            durable::remove(&path).map_err(|source| RecordError::file(&path, source))?;
             return Ok(rows_written);
         }
-        let rows = complete_samples(&folder).map(|rows| rows.unwrap_or(rows_written))?;
+        let rows =
+            complete_samples(&folder, FooterPlacement::AtItsEnd).map(|rows| rows.unwrap_or(rows_written))?;
         flushed.map(|()| rows)
     }
 }
 
-fn create(path: &Path) -> Result<SerializedFileWriter<File>, RecordError> {
-    let mut properties = columns::properties();
-    for column in DELTA {
-        let column = ColumnPath::from(column);
-        properties = properties
-            .set_column_dictionary_enabled(column.clone(), false)
-            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
-    }
-    columns::create(path, SCHEMA, properties.build())
-}
-
-/// Completes the file of a race that was killed: truncates it after its last complete row group, and writes the footer
-/// from the row group index. Returns the number of rows, or `None` if the file is already complete.
-///
-/// # Errors
-///
-/// An error if a file cannot be read or written.
-pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
-    let (path, index) = (folder.join(PARQUET), folder.join(ROW_GROUP_INDEX));
-    let lines = match File::open(&index) {
-        Ok(file) => BufReader::new(file).split(b'\n'),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(RecordError::file(&index, source)),
-    };
-    let io_error = |source| RecordError::file(&path, source);
-    let parquet_error = |source| RecordError::parquet(&path, source);
-    let mut file = File::options().write(true).open(&path).map_err(io_error)?;
-    let length = file.metadata().map_err(io_error)?.len();
-    let (mut groups, mut end) = (Vec::new(), 0);
-    for line in lines {
-        let line = line.map_err(|source| RecordError::file(&index, source))?;
-        // Only the last line can be incomplete, or can describe a row group that did not reach the disk.
-        let Ok(row_group) = serde_json::from_slice::<IndexLine>(&line) else { break };
-        if row_group.end_offset > length {
-            break;
-        }
-        groups.extend(read_footer(&row_group.footer).map_err(parquet_error)?);
-        end = row_group.end_offset;
-    }
-    let rows = groups.iter().map(|group| group.num_rows().cast_unsigned()).sum();
-    if groups.is_empty() {
-        drop(file);
-        create(&path)?.close().map_err(parquet_error)?;
-    } else {
-        file.set_len(end).map_err(io_error)?;
-        file.seek(SeekFrom::End(0)).map_err(io_error)?;
-        write_footer(&mut file, groups).map_err(parquet_error)?;
-    }
-    fs::remove_file(&index).map_err(|source| RecordError::file(&index, source))?;
-    Ok(Some(rows))
-}
-
-/// Writes the footer of a file that contains these row groups.
-fn write_footer(out: impl Write, groups: Vec<RowGroupMetaData>) -> Result<(), ParquetError> {
-    let schema = groups.first().map(RowGroupMetaData::schema_descr_ptr);
-    let schema = schema.ok_or_else(|| ParquetError::General("there are no row groups".into()))?;
-    let rows = groups.iter().map(RowGroupMetaData::num_rows).sum();
-    let file = FileMetaData::new(1, rows, Some(columns::CREATED_BY.into()), None, schema, None);
-    let metadata = ParquetMetaDataBuilder::new(file).set_row_groups(groups).build();
-    ParquetMetaDataWriter::new(out, &metadata).finish()
-}
-
-/// Returns the row groups in a footer written by [`write_footer`].
-fn read_footer(text: &str) -> Result<Vec<RowGroupMetaData>, ParquetError> {
-    let not_base64 = |_| ParquetError::General("its row group index is not base64".into());
-    let footer = BASE64.decode(text).map_err(not_base64)?;
-    // The length and the magic number at the end are not part of the metadata.
-    let thrift = &footer[..footer.len().saturating_sub(8)];
-    Ok(ParquetMetaDataReader::decode_metadata(thrift)?.row_groups().to_vec())
-}
-
 fn write_rows(
-    writer: &mut SerializedFileWriter<File>,
+    writer: &mut SerializedFileWriter<OutputFile>,
     rows: &[Sample],
     catalog: &Catalog,
 ) -> Result<(), ParquetError> {
@@ -271,7 +162,7 @@ fn write_rows(
 /// Writes a row group column by column, in the order of the schema. Parquet's integers are signed, but nanoseconds
 /// would overflow only after 292 years.
 struct RowGroupWriter<'a, 'b> {
-    writer: SerializedRowGroupWriter<'a, File>,
+    writer: SerializedRowGroupWriter<'a, OutputFile>,
     /// The columns that have not been written yet.
     columns: std::slice::Iter<'b, ColumnDescPtr>,
     rows: &'b [Sample],
@@ -292,7 +183,7 @@ impl RowGroupWriter<'_, '_> {
         value: impl Fn(&Sample) -> T::T,
     ) -> Result<(), ParquetError> {
         self.next_descriptor(name)?;
-        write::<T>(&mut self.writer, name, &self.rows.iter().map(value).collect::<Vec<_>>(), None)
+        write::<T, _>(&mut self.writer, name, &self.rows.iter().map(value).collect::<Vec<_>>(), None)
     }
 
     fn bool(&mut self, name: &str, value: impl Fn(&Sample) -> bool) -> Result<(), ParquetError> {
@@ -326,7 +217,7 @@ impl RowGroupWriter<'_, '_> {
             return write_dictionary(&mut self.writer, column, &values, &indexes);
         }
         let texts: Vec<_> = self.rows.iter().map(|row| ByteArray::from(value(row))).collect();
-        write::<ByteArrayType>(&mut self.writer, name, &texts, None)
+        write::<ByteArrayType, _>(&mut self.writer, name, &texts, None)
     }
 }
 
@@ -394,7 +285,7 @@ mod tests {
         file.append(&[sample(); 10], &catalog).unwrap();
         file.flush(&catalog).unwrap();
         // Every write to this device fails as if the disk were full.
-        file.row_group_index = File::options().write(true).open("/dev/full").unwrap();
+        file.row_group_index = OutputFile::create(Path::new("/dev/full")).unwrap();
         file.append(&[sample(); 5], &catalog).unwrap();
         assert!(file.close(&catalog).is_err(), "five samples are not in the file");
         let reader = SerializedFileReader::try_from(folder.path().join(PARQUET).as_path()).unwrap();

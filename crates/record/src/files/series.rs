@@ -4,8 +4,8 @@
 //! even if the process is killed. When the race ends, or is found to have been killed, the journal is converted to the
 //! Parquet file.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::OperationNames;
 use crate::error::RecordError;
 use crate::files::columns::{self, write};
+use crate::files::durable::{self, OutputFile};
+use crate::files::losses::add_losses;
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::SecondStats;
 
@@ -100,11 +102,20 @@ impl SeriesRow {
     }
 }
 
+impl SeriesRow {
+    /// Returns whether its histograms can be decoded.
+    fn is_intact(&self) -> bool {
+        let optional = [&self.latency, &self.lateness, &self.failed_service_time];
+        let mut histograms = optional.into_iter().flatten().chain([&self.service_time]);
+        histograms.all(|text| histogram(text).is_ok())
+    }
+}
+
 /// The journal of a running race.
 #[derive(Debug)]
 pub struct SeriesFile {
     folder: PathBuf,
-    journal: BufWriter<File>,
+    journal: BufWriter<OutputFile>,
 }
 
 impl SeriesFile {
@@ -115,10 +126,10 @@ impl SeriesFile {
     /// An error if the file cannot be created.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(JOURNAL);
-        let journal = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
+        let journal = OutputFile::create(&path).map_err(|source| RecordError::file(&path, source))?;
         // The lock is held until the race ends, even if it is killed, and distinguishes a running race from one that
         // was killed. On a file system without locks, only this distinction is lost.
-        let _ = journal.try_lock();
+        journal.lock();
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
     }
 
@@ -160,70 +171,91 @@ pub fn journal_line(names: OperationNames<'_>, second: &SecondStats) -> Result<S
 pub enum JournalState {
     /// There is no journal: the series is complete.
     Absent,
-    /// The race is running.
+    /// The race is running, or another process completes its files.
     Locked,
     /// The race was killed.
     Abandoned,
 }
 
-/// Returns the state of the journal in a folder.
+/// Returns the state of the journal in a folder, and an abandoned journal, which is locked until it is dropped.
 ///
 /// # Errors
 ///
 /// An error if the journal cannot be opened.
-pub fn journal_state(folder: &Path) -> Result<JournalState, RecordError> {
+pub fn open_journal(folder: &Path) -> Result<(JournalState, Option<File>), RecordError> {
     let journal = folder.join(JOURNAL);
     let file = match File::open(&journal) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(JournalState::Absent),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((JournalState::Absent, None)),
         Err(source) => return Err(RecordError::file(&journal, source)),
     };
-    let locked = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-    Ok(if locked { JournalState::Locked } else { JournalState::Abandoned })
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok((JournalState::Locked, None)),
+        _ => Ok((JournalState::Abandoned, Some(file))),
+    }
 }
 
 /// Converts the journal to the Parquet file, removes the journal, and returns the number of rows. An incomplete last
-/// line is left out. If the file cannot be written, the journal is kept.
+/// line is left out. Damaged lines are left out, too; the journal is then kept under another name. If the file cannot
+/// be written, the journal is kept.
 ///
 /// # Errors
 ///
 /// An error if a file cannot be read or written.
 pub fn complete_series(folder: &Path) -> Result<u64, RecordError> {
     let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
-    let temporary = folder.join(format!("{PARQUET}.part"));
-    let rows = convert(&journal, &temporary).inspect_err(|_| {
-        // On a full disk, the incomplete file would take up space that other files need.
-        let _ = fs::remove_file(&temporary);
-    })?;
-    fs::rename(&temporary, &target).map_err(|source| RecordError::file(&target, source))?;
-    fs::remove_file(&journal).map_err(|source| RecordError::file(&journal, source))?;
+    let journal_error = |source| RecordError::file(&journal, source);
+    if !journal.try_exists().map_err(journal_error)? {
+        // Another process has completed the series since the journal was opened.
+        return Ok(0);
+    }
+    let converted = durable::replace(&target, |file| convert(&journal, file));
+    let Converted { rows, damaged_lines } = converted.map_err(|source| RecordError::file(&target, source))?;
+    if damaged_lines == 0 {
+        durable::remove(&journal).map_err(journal_error)?;
+        return Ok(rows);
+    }
+    let loss = format!(
+        "{damaged_lines} damaged lines of {JOURNAL} are not in {PARQUET}; the journal is kept as {JOURNAL}{}",
+        durable::DAMAGED
+    );
+    add_losses(folder, &[loss]).and_then(|()| durable::set_aside(&journal)).map_err(journal_error)?;
     Ok(rows)
 }
 
-fn convert(journal: &Path, target: &Path) -> Result<u64, RecordError> {
-    let parquet_error = |source| RecordError::parquet(target, source);
-    let lines = BufReader::new(File::open(journal).map_err(|source| RecordError::file(journal, source))?)
-        .split(b'\n');
-    let mut writer = columns::create(target, SCHEMA, columns::properties().build())?;
-    let (mut rows, mut bytes, mut rows_written) = (Vec::new(), 0, 0);
-    for line in lines {
-        let line = line.map_err(|source| RecordError::file(journal, source))?;
-        // Only the last line can be incomplete.
-        let Ok(row) = serde_json::from_slice::<SeriesRow>(&line) else { break };
-        rows.push(row);
+/// The counts of a conversion.
+#[derive(Debug, Clone, Copy)]
+struct Converted {
+    /// Rows of the Parquet file.
+    rows: u64,
+    /// Complete lines of the journal that are not in it.
+    damaged_lines: u64,
+}
+
+fn convert(journal: &Path, target: OutputFile) -> io::Result<(OutputFile, Converted)> {
+    let mut reader = BufReader::new(File::open(journal)?);
+    let mut writer = columns::begin(target, SCHEMA, columns::properties().build())?;
+    let (mut line, mut rows, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut converted = Converted { rows: 0, damaged_lines: 0 };
+    // Only the last line can be incomplete: without its end, it is left out.
+    while reader.read_until(b'\n', &mut line)? > 0 && line.last() == Some(&b'\n') {
+        match serde_json::from_slice::<SeriesRow>(&line).ok().filter(SeriesRow::is_intact) {
+            Some(row) => rows.push(row),
+            None => converted.damaged_lines += 1,
+        }
         bytes += line.len();
         if bytes >= ROW_GROUP_BYTES {
             bytes = 0;
-            rows_written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
+            converted.rows += write_row_group(&mut writer, &mut rows)?;
         }
+        line.clear();
     }
-    rows_written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
-    writer.close().map_err(parquet_error)?;
-    Ok(rows_written)
+    converted.rows += write_row_group(&mut writer, &mut rows)?;
+    Ok((writer.into_inner()?, converted))
 }
 
 fn write_row_group(
-    writer: &mut SerializedFileWriter<File>,
+    writer: &mut SerializedFileWriter<OutputFile>,
     rows: &mut Vec<SeriesRow>,
 ) -> Result<u64, ParquetError> {
     if rows.is_empty() {
@@ -233,14 +265,14 @@ fn write_row_group(
     let text = |value: fn(&SeriesRow) -> &str| {
         rows.iter().map(|row| ByteArray::from(value(row))).collect::<Vec<_>>()
     };
-    write::<ByteArrayType>(&mut row_group, "task", &text(|row| &row.task), None)?;
-    write::<ByteArrayType>(&mut row_group, "operation", &text(|row| &row.operation), None)?;
+    write::<ByteArrayType, _>(&mut row_group, "task", &text(|row| &row.task), None)?;
+    write::<ByteArrayType, _>(&mut row_group, "operation", &text(|row| &row.operation), None)?;
     let is_sub_operation: Vec<bool> = rows.iter().map(|row| row.is_sub_operation).collect();
-    write::<BoolType>(&mut row_group, "part", &is_sub_operation, None)?;
+    write::<BoolType, _>(&mut row_group, "part", &is_sub_operation, None)?;
     let drivers: Vec<i32> = rows.iter().map(|row| row.driver.cast_signed()).collect();
-    write::<Int32Type>(&mut row_group, "driver", &drivers, None)?;
+    write::<Int32Type, _>(&mut row_group, "driver", &drivers, None)?;
     write_int64(&mut row_group, "second", rows, |row| row.second_index)?;
-    write::<ByteArrayType>(&mut row_group, "sample_type", &text(|row| &row.sample_type), None)?;
+    write::<ByteArrayType, _>(&mut row_group, "sample_type", &text(|row| &row.sample_type), None)?;
     write_int64(&mut row_group, "operations", rows, |row| row.ended)?;
     write_int64(&mut row_group, "requests", rows, |row| row.requests)?;
     write_int64(&mut row_group, "errors", rows, |row| row.failed)?;
@@ -250,7 +282,7 @@ fn write_row_group(
     write_int64(&mut row_group, "bytes_in", rows, |row| row.bytes_in)?;
     let service_times: Result<Vec<ByteArray>, ParquetError> =
         rows.iter().map(|row| histogram(&row.service_time)).collect();
-    write::<ByteArrayType>(&mut row_group, "service_time", &service_times?, None)?;
+    write::<ByteArrayType, _>(&mut row_group, "service_time", &service_times?, None)?;
     write_histograms(&mut row_group, "latency", rows, |row| row.latency.as_deref())?;
     write_histograms(&mut row_group, "lateness", rows, |row| row.lateness.as_deref())?;
     write_histograms(&mut row_group, "failed_service_time", rows, |row| row.failed_service_time.as_deref())?;
@@ -261,18 +293,18 @@ fn write_row_group(
 }
 
 fn write_int64(
-    row_group: &mut SerializedRowGroupWriter<'_, File>,
+    row_group: &mut SerializedRowGroupWriter<'_, OutputFile>,
     name: &str,
     rows: &[SeriesRow],
     value: fn(&SeriesRow) -> u64,
 ) -> Result<(), ParquetError> {
     let values: Vec<i64> = rows.iter().map(|row| value(row).cast_signed()).collect();
-    write::<Int64Type>(row_group, name, &values, None)
+    write::<Int64Type, _>(row_group, name, &values, None)
 }
 
 /// Writes an optional column of histograms.
 fn write_histograms(
-    row_group: &mut SerializedRowGroupWriter<'_, File>,
+    row_group: &mut SerializedRowGroupWriter<'_, OutputFile>,
     name: &str,
     rows: &[SeriesRow],
     value: fn(&SeriesRow) -> Option<&str>,
@@ -280,7 +312,7 @@ fn write_histograms(
     let levels: Vec<i16> = rows.iter().map(|row| i16::from(value(row).is_some())).collect();
     let histograms: Result<Vec<ByteArray>, ParquetError> =
         rows.iter().filter_map(value).map(histogram).collect();
-    write::<ByteArrayType>(row_group, name, &histograms?, Some(&levels))
+    write::<ByteArrayType, _>(row_group, name, &histograms?, Some(&levels))
 }
 
 /// Converts a histogram from the journal to a value of its column.

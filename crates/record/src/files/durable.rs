@@ -1,0 +1,241 @@
+//! File operations that leave a readable race folder wherever they are interrupted: by a kill, a full disk or a power
+//! failure.
+//!
+//! A file is written beside its target, synced and renamed, and what it replaces is removed only after that. Every
+//! operation that changes a folder is in this module, so that the tests can interrupt each of them.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+/// Mode of files that only their owner may read.
+const PRIVATE_FILE: u32 = 0o600;
+/// What follows the name of a damaged file that is kept.
+pub const DAMAGED: &str = ".damaged";
+
+/// A file that is being written, with the checksum of what was written to it.
+#[derive(Debug)]
+pub struct OutputFile {
+    file: File,
+    checksum: u32,
+}
+
+impl OutputFile {
+    /// Creates a file that only its owner may read, or truncates the existing one.
+    ///
+    /// # Errors
+    ///
+    /// An error if the file cannot be created.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut options = File::options();
+        step(|| options.write(true).create(true).truncate(true).mode(PRIVATE_FILE).open(path))
+            .map(|file| Self { file, checksum: 0 })
+    }
+
+    /// Truncates an existing file to `length` bytes, to which further bytes are appended.
+    ///
+    /// # Errors
+    ///
+    /// An error if the file cannot be opened or truncated.
+    pub fn truncate(path: &Path, length: u64) -> io::Result<Self> {
+        let file = File::options().append(true).open(path)?;
+        step(|| file.set_len(length))?;
+        Ok(Self { file, checksum: 0 })
+    }
+
+    /// Returns the CRC-32C of the bytes that were written through this value.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        self.checksum
+    }
+
+    /// Locks the file until it is closed; without effect on a file system without locks.
+    pub fn lock(&self) {
+        let _ = self.file.try_lock();
+    }
+
+    /// Gives the file to the owner of the folder of `path`, so that root can complete the races of others.
+    fn give_to_owner_of(&self, path: &Path) {
+        if let Some(Ok(folder)) = path.parent().map(fs::metadata) {
+            let _ = fchown(&self.file, Some(folder.uid()), Some(folder.gid()));
+        }
+    }
+
+    /// Returns when all bytes are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// An error if the disk does not accept them.
+    pub fn sync(&self) -> io::Result<()> {
+        step(|| self.file.sync_all())
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..writable(bytes.len())?];
+        let written = self.file.write(bytes)?;
+        self.checksum = crc32c::crc32c_append(self.checksum, &bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Returns the name under which a damaged file is kept.
+#[must_use]
+pub fn damaged_name(path: &Path) -> PathBuf {
+    with_suffix(path, DAMAGED)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Creates or replaces a file: `write` writes it beside its target, and it gets its name when it is on the disk.
+///
+/// # Errors
+///
+/// The first error; the old file then remains, and the new one is removed.
+pub fn replace<T>(
+    path: &Path,
+    write: impl FnOnce(OutputFile) -> io::Result<(OutputFile, T)>,
+) -> io::Result<T> {
+    let part = with_suffix(path, ".part");
+    let written = OutputFile::create(&part).and_then(write).and_then(|(file, result)| {
+        file.give_to_owner_of(path);
+        file.sync()?;
+        rename(&part, path)?;
+        Ok(result)
+    });
+    written.inspect_err(|_| {
+        // On a full disk, the incomplete file would take up space that other files need.
+        let _ = step(|| fs::remove_file(&part));
+    })
+}
+
+/// Renames a file, durably.
+///
+/// # Errors
+///
+/// An error if the file cannot be renamed.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    step(|| fs::rename(from, to))?;
+    sync_folder_of(to)
+}
+
+/// Keeps a damaged file under another name, unless a file of that name exists.
+///
+/// # Errors
+///
+/// An error if the file cannot be renamed.
+pub fn set_aside(path: &Path) -> io::Result<()> {
+    let kept = damaged_name(path);
+    if kept.try_exists()? {
+        let problem = format!("{} exists; move it to another folder", kept.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
+    }
+    rename(path, &kept)
+}
+
+/// Removes a file, durably.
+///
+/// # Errors
+///
+/// An error if the file cannot be removed.
+pub fn remove(path: &Path) -> io::Result<()> {
+    step(|| fs::remove_file(path))?;
+    sync_folder_of(path)
+}
+
+/// Returns when the names in the folder of `path` are on the disk, on file systems that can sync a folder.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        step(|| {
+            let _ = File::open(folder)?.sync_all();
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Performs an operation that changes the disk.
+fn step<T>(operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    #[cfg(test)]
+    faults::check(faults::Operation::Other)?;
+    operation()
+}
+
+/// Returns how many of `length` bytes are to be written: all, unless a test interrupts the write.
+#[cfg_attr(not(test), allow(clippy::unnecessary_wraps, reason = "fails only in tests"))]
+fn writable(length: usize) -> io::Result<usize> {
+    #[cfg(test)]
+    let length = faults::writable(length)?;
+    Ok(length)
+}
+
+/// Interrupts the operations of this module on the thread of a test.
+#[cfg(test)]
+pub mod faults {
+    use std::cell::Cell;
+    use std::io;
+
+    /// What happens at the interrupted operation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Fault {
+        /// The process is killed: nothing happens after it.
+        Kill,
+        /// The disk is full: writes fail.
+        DiskFull,
+    }
+
+    /// Kind of an operation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Operation {
+        /// A write, which needs room.
+        Write,
+        /// Any other operation.
+        Other,
+    }
+
+    thread_local! {
+        static PLANNED: Cell<Option<(Fault, usize)>> = const { Cell::new(None) };
+    }
+
+    /// Calls `action`, and interrupts it after `operations` operations. Returns its result and whether it was
+    /// interrupted.
+    pub fn interrupt<T>(fault: Fault, operations: usize, action: impl FnOnce() -> T) -> (T, bool) {
+        PLANNED.set(Some((fault, operations)));
+        let result = action();
+        let interrupted = PLANNED.take() == Some((fault, 0));
+        (result, interrupted)
+    }
+
+    /// Counts a write, and returns how many of `length` bytes are to be written: half of them if the next operation is
+    /// interrupted.
+    pub fn writable(length: usize) -> io::Result<usize> {
+        let is_last = matches!(PLANNED.get(), Some((_, 1)));
+        check(Operation::Write)?;
+        Ok(if is_last { length.div_ceil(2) } else { length })
+    }
+
+    /// Counts an operation, and returns an error if it is interrupted.
+    pub fn check(operation: Operation) -> io::Result<()> {
+        match PLANNED.get() {
+            Some((Fault::Kill, 0)) => Err(io::Error::other("killed")),
+            Some((Fault::DiskFull, 0)) if operation == Operation::Write => {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            None | Some((_, 0)) => Ok(()),
+            Some((fault, left)) => {
+                PLANNED.set(Some((fault, left - 1)));
+                Ok(())
+            }
+        }
+    }
+}

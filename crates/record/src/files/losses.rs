@@ -1,0 +1,38 @@
+//! `recovery.json`: what a recovery could not keep, one sentence for each loss, for reports.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::durable;
+
+const LOSSES: &str = "recovery.json";
+
+/// The content of the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Losses {
+    losses: Vec<String>,
+}
+
+/// Adds sentences to the stored ones, unless they are already stored.
+///
+/// # Errors
+///
+/// An error if the file cannot be written.
+pub fn add_losses(folder: &Path, losses: &[String]) -> io::Result<()> {
+    let path = folder.join(LOSSES);
+    let stored = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Losses>(&text).ok());
+    let mut all = stored.unwrap_or_default();
+    let added: Vec<_> = losses.iter().filter(|loss| !all.losses.contains(loss)).cloned().collect();
+    if added.is_empty() {
+        return Ok(());
+    }
+    all.losses.extend(added);
+    let text = serde_json::to_vec(&all)?;
+    durable::replace(&path, |mut file| {
+        file.write_all(&text)?;
+        Ok((file, ()))
+    })
+}

@@ -1,0 +1,293 @@
+//! Recoveries that are interrupted at every operation, and recoveries of damaged files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use tempfile::TempDir;
+
+use super::durable::faults::{Fault, interrupt};
+use super::recover_files;
+use super::samples::SamplesFile;
+use super::samples_recovery::{FooterPlacement, complete_samples};
+use super::series::{SeriesFile, journal_line};
+use crate::catalog::{Catalog, TaskInfo};
+use crate::operation_stats::{OperationStats, SecondStats};
+use crate::sample::{OperationTimes, Sample, SampleResult, SampleType, Traffic};
+
+const GROUPS: u64 = 3;
+const GROUP_ROWS: u64 = 100;
+const SECONDS: u64 = 5;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn sample(number: u64) -> Sample {
+    Sample {
+        task_index: 0,
+        sub_operation: None,
+        client_number: 0,
+        sample_type: SampleType::Measured,
+        times: OperationTimes { done_ns: number * number, ..OperationTimes::default() },
+        result: SampleResult::default(),
+        traffic: Traffic::default(),
+    }
+}
+
+/// Returns a folder in memory if possible, where syncing takes no time.
+fn new_folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Returns the files of a race that was killed while it wrote its fourth row group.
+fn killed_race() -> TempDir {
+    let folder = new_folder();
+    let catalog = Catalog { tasks: vec![TaskInfo::default()], sub_operations: Vec::new() };
+    let mut samples = SamplesFile::create(folder.path()).unwrap();
+    for group in 0..GROUPS {
+        let rows: Vec<_> = (0..GROUP_ROWS).map(|row| sample(group * GROUP_ROWS + row)).collect();
+        samples.append(&rows, &catalog).unwrap();
+        samples.flush(&catalog).unwrap();
+    }
+    let mut series = SeriesFile::create(folder.path()).unwrap();
+    for second in 0..SECONDS {
+        let second = SecondStats {
+            task_index: 0,
+            sub_operation: None,
+            second_index: second,
+            sample_type: SampleType::Measured,
+            stats: OperationStats::for_task(false).unwrap(),
+        };
+        series.append(&journal_line(catalog.names(0, None), &second).unwrap()).unwrap();
+    }
+    drop((samples, series));
+    append(folder.path(), "samples.directory", b"{\"rows\":777,\"end\":");
+    append(folder.path(), "samples.parquet", &[7; 5000]);
+    folder
+}
+
+fn append(folder: &Path, name: &str, bytes: &[u8]) {
+    let mut content = fs::read(folder.join(name)).unwrap();
+    content.extend_from_slice(bytes);
+    fs::write(folder.join(name), content).unwrap();
+}
+
+fn files(folder: &Path) -> Files {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
+}
+
+fn copy(files: &Files) -> TempDir {
+    let folder = new_folder();
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+fn losses(folder: &Path) -> Vec<String> {
+    let text = fs::read(folder.join("recovery.json")).unwrap_or_else(|_| b"{\"losses\":[]}".to_vec());
+    let mut document: BTreeMap<String, Vec<String>> = serde_json::from_slice(&text).unwrap();
+    document.remove("losses").unwrap()
+}
+
+/// Returns the end times of the samples, which tell them apart.
+fn done_times(folder: &Path) -> Vec<u64> {
+    let path = folder.join("samples.parquet");
+    let reader = SerializedFileReader::try_from(path.as_path()).unwrap();
+    let rows = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string());
+    let value =
+        |row: String| row.split_once("done_ns: ").unwrap().1.split_once(',').unwrap().0.parse().unwrap();
+    rows.map(value).collect()
+}
+
+fn expected_done_times(groups: u64) -> Vec<u64> {
+    (0..groups * GROUP_ROWS).map(|number| number * number).collect()
+}
+
+/// Interrupts a recovery at each of its operations, repeats it, and passes the folder to `check` after that.
+fn interrupt_everywhere(killed: &Files, recover: impl Fn(&Path) -> bool, check: impl Fn(&Path)) {
+    for fault in [Fault::Kill, Fault::DiskFull] {
+        let mut interruptions = 0;
+        loop {
+            let folder = copy(killed);
+            let (_, interrupted) = interrupt(fault, interruptions, || recover(folder.path()));
+            recover_files(folder.path()).unwrap();
+            check(folder.path());
+            let repeated = files(folder.path());
+            assert_eq!(recover_files(folder.path()).unwrap(), None, "{fault:?} {interruptions}");
+            assert_eq!(files(folder.path()), repeated, "{fault:?} {interruptions}");
+            if !interrupted {
+                break;
+            }
+            interruptions += 1;
+        }
+        assert!(interruptions > 8, "{fault:?}: only {interruptions} operations");
+    }
+}
+
+#[test]
+fn a_recovery_that_is_interrupted_anywhere_can_be_repeated() {
+    let killed = files(killed_race().path());
+    interrupt_everywhere(
+        &killed,
+        |folder| recover_files(folder).is_ok(),
+        |folder| {
+            assert_eq!(done_times(folder), expected_done_times(GROUPS));
+            let series = SerializedFileReader::try_from(folder.join("series.parquet").as_path()).unwrap();
+            assert_eq!(series.metadata().file_metadata().num_rows().cast_unsigned(), SECONDS);
+            let names: Vec<_> = files(folder).into_keys().collect();
+            assert_eq!(names, ["recovery.json", "samples.parquet", "series.parquet"]);
+            let [loss] = &losses(folder)[..] else { panic!("{:?}", losses(folder)) };
+            assert!(loss.starts_with("777 samples are lost"), "{loss}");
+        },
+    );
+}
+
+#[test]
+fn a_completion_in_place_that_is_interrupted_anywhere_can_be_repeated() {
+    let killed = files(killed_race().path());
+    interrupt_everywhere(
+        &killed,
+        |folder| complete_samples(folder, FooterPlacement::AtItsEnd).is_ok(),
+        |folder| {
+            assert_eq!(done_times(folder), expected_done_times(GROUPS));
+            assert!(!folder.join("samples.directory").exists());
+            assert_eq!(losses(folder).len(), 1);
+        },
+    );
+}
+
+#[test]
+fn a_row_group_that_did_not_reach_the_disk_is_counted() {
+    let mut killed = files(killed_race().path());
+    for (name, cut) in [("samples.directory", 18), ("samples.parquet", 5000 + 1)] {
+        let content = killed.get_mut(name).unwrap();
+        content.truncate(content.len() - cut);
+    }
+    interrupt_everywhere(
+        &killed,
+        |folder| recover_files(folder).is_ok(),
+        |folder| {
+            assert_eq!(done_times(folder), expected_done_times(GROUPS - 1));
+            assert_eq!(losses(folder), ["100 samples are lost, because samples.parquet ends before them"]);
+        },
+    );
+}
+
+#[test]
+fn damaged_files_are_kept_and_not_used() {
+    let race = files(killed_race().path());
+    let index = &race["samples.directory"];
+    let lines: Vec<_> = index.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let flipped = |name: &str, position: usize| {
+        let mut content = race[name].clone();
+        content[position] ^= 1;
+        (name.to_owned(), content)
+    };
+    let index_with = |content: Vec<u8>| ("samples.directory".to_owned(), content);
+    let changes = [
+        index_with(b"garbage\n".to_vec()),
+        index_with(b"garbage".to_vec()),
+        index_with(Vec::new()),
+        index_with(lines[1..].concat()),
+        index_with([&lines[0][..], &lines[2]].concat()),
+        index_with(lines[..2].concat()),
+        index_with([&lines[1][..], &lines[0], &lines[2]].concat()),
+        index_with([&lines[0][..], &[0; 100]].concat()),
+        flipped("samples.directory", lines[0].len() + 10),
+        flipped("samples.directory", lines[0].len() / 2),
+        flipped("samples.parquet", 200),
+        flipped("samples.parquet", 1),
+    ];
+    let last = changes.len() - 1;
+    for (number, (name, content)) in changes.into_iter().enumerate() {
+        let mut damaged = race.clone();
+        damaged.insert(name, content);
+        let check = |folder: &Path| {
+            let kept = files(folder);
+            let names: Vec<_> = kept.keys().map(String::as_str).collect();
+            assert_eq!(
+                names,
+                ["recovery.json", "samples.directory.damaged", "samples.parquet.damaged", "series.parquet"]
+            );
+            assert_eq!(kept["samples.parquet.damaged"], damaged["samples.parquet"]);
+            assert_eq!(kept["samples.directory.damaged"], damaged["samples.directory"]);
+            let [loss] = &losses(folder)[..] else { panic!("{:?}", losses(folder)) };
+            assert!(loss.contains("samples.directory does not fit it"), "{loss}");
+        };
+        let folder = copy(&damaged);
+        assert_eq!(recover_files(folder.path()).unwrap(), Some(SECONDS), "change {number}");
+        check(folder.path());
+        if [0, last].contains(&number) {
+            interrupt_everywhere(&damaged, |folder| recover_files(folder).is_ok(), check);
+        }
+    }
+}
+
+#[test]
+fn damaged_lines_of_the_series_are_counted_and_kept() {
+    let mut race = files(killed_race().path());
+    let journal = String::from_utf8(race["series.jsonl"].clone()).unwrap();
+    let mut lines: Vec<_> = journal.lines().map(ToOwned::to_owned).collect();
+    lines[1] = lines[1].replace("\"service_time\":\"H", "\"service_time\":\"!");
+    lines[3] = "garbage".into();
+    race.insert("series.jsonl".into(), (lines.join("\n") + "\nincomplete").into_bytes());
+    interrupt_everywhere(
+        &race,
+        |folder| recover_files(folder).is_ok(),
+        |folder| {
+            let series = SerializedFileReader::try_from(folder.join("series.parquet").as_path()).unwrap();
+            assert_eq!(series.metadata().file_metadata().num_rows().cast_unsigned(), SECONDS - 2);
+            assert_eq!(files(folder)["series.jsonl.damaged"], race["series.jsonl"]);
+            assert!(losses(folder)[1].starts_with("2 damaged lines of series.jsonl"), "{:?}", losses(folder));
+        },
+    );
+}
+
+#[test]
+fn an_index_without_checksums_is_read() {
+    let mut race = files(killed_race().path());
+    let index = String::from_utf8(race["samples.directory"].clone()).unwrap();
+    let complete = index.lines().filter_map(|line| {
+        let mut line: BTreeMap<String, serde_json::Value> = serde_json::from_str(line).ok()?;
+        line.retain(|key, _| key == "end" || key == "footer");
+        Some(serde_json::to_string(&line).unwrap() + "\n")
+    });
+    let lines: Vec<_> = complete.collect();
+    assert_eq!(lines.len() as u64, GROUPS);
+    for unfinished in ["", "{\"e", "{\"end\":8800,\"foot"] {
+        race.insert("samples.directory".into(), (lines.concat() + unfinished).into_bytes());
+        let folder = copy(&race);
+        recover_files(folder.path()).unwrap();
+        assert_eq!(done_times(folder.path()), expected_done_times(GROUPS));
+        assert!(losses(folder.path())[0].starts_with("at most 131072 samples are lost"));
+    }
+}
+
+#[test]
+fn files_are_private_and_only_one_process_completes_them() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let race = killed_race();
+    for name in ["samples.parquet", "samples.directory", "series.jsonl"] {
+        // `append` has kept their modes.
+        assert_eq!(
+            fs::metadata(race.path().join(name)).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{name}"
+        );
+    }
+    let index = fs::File::open(race.path().join("samples.directory")).unwrap();
+    index.lock().unwrap();
+    assert_eq!(complete_samples(race.path(), FooterPlacement::Beside).unwrap(), None);
+    drop(index);
+    assert_eq!(recover_files(race.path()).unwrap(), Some(SECONDS));
+    for name in ["samples.parquet", "series.parquet", "recovery.json"] {
+        assert_eq!(
+            fs::metadata(race.path().join(name)).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+"""The files of a killed race are completed, or kept as they are, wherever that is interrupted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from pacenote.race.recover import recover
+from pacenote.store.race_folder import RaceFolder
+from race.test_drive import plan
+from support.disks import fill, small_disk
+from support.http_server import HttpResponse, http_server
+
+TASKS = 12
+"""Finished tasks of the killed race, each with a row group."""
+
+ITERATIONS = 20
+"""Operations of each of these tasks."""
+
+DRIVE = """
+import sys
+from pathlib import Path
+from pacenote.race.drive import drive
+from pacenote.store.race_folder import RaceFolder
+class Listener:
+    def __getattr__(self, name):
+        return lambda *_: None
+drive(sys.stdin.read(), RaceFolder(Path(sys.argv[1])), None, Listener())
+"""
+
+RECOVER = """
+import resource, signal, sys
+from pacenote import _core
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+if len(sys.argv) > 2:
+    # The kernel kills the process in the write that exceeds the limit; Python ignores this signal by default.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+print("begins", flush=True)
+_core.recover_files(sys.argv[1])
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a race that was killed in its last task."""
+    folder = tmp_path_factory.mktemp("killed")
+    with http_server(lambda _: HttpResponse(body=b"{}")) as server:
+        document = plan(server.port, *[ITERATIONS] * TASKS, 10_000_000)
+        process = subprocess.Popen([sys.executable, "-c", DRIVE, folder], stdin=subprocess.PIPE, text=True)
+        assert process.stdin is not None
+        process.stdin.write(document)
+        process.stdin.close()
+        journal = folder / "tasks.jsonl"
+        index = folder / "samples.directory"
+        while not journal.exists() or journal.read_bytes().count(b"\n") < TASKS:
+            assert process.poll() is None
+            time.sleep(0.01)
+        while index.read_bytes().count(b"\n") < TASKS:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+    return folder
+
+
+def copy(killed: Path, target: Path) -> RaceFolder:
+    return RaceFolder(Path(shutil.copytree(killed, target, dirs_exist_ok=True)))
+
+
+def rows(folder: RaceFolder) -> int:
+    return int(pyarrow.parquet.read_metadata(folder.samples).num_rows)
+
+
+def is_recovered(folder: RaceFolder) -> bool:
+    """Checks that a later recovery completes everything."""
+    assert recover(folder) == ()
+    assert folder.unfinished_files() == ()
+    assert pyarrow.parquet.read_table(folder.samples)["task"].to_pylist().count("task3") == ITERATIONS
+    return rows(folder) == TASKS * ITERATIONS
+
+
+def test_a_killed_race_is_completed(killed: Path, tmp_path: Path) -> None:
+    folder = copy(killed, tmp_path / "race")
+    assert len(folder.unfinished_files()) == 2
+    assert is_recovered(folder)
+
+
+def test_a_recovery_on_a_full_disk_destroys_nothing(killed: Path, tmp_path: Path) -> None:
+    size_kb = sum(path.stat().st_size for path in killed.iterdir()) // 1024 + 200
+    completed = 0
+    for leave_kb in range(0, 80, 4):
+        with small_disk(tmp_path / "disk", size_kb) as disk:
+            folder = copy(killed, disk / "race")
+            filler = fill(disk, leave_kb)
+            problems = recover(folder)
+            assert all("could not be completed" in problem for problem in problems)
+            completed += not problems
+            filler.unlink()
+            assert is_recovered(folder)
+    assert 0 < completed < 20, "the disk was always or never full"
+
+
+def test_a_recovery_that_is_killed_at_any_write_can_be_repeated(killed: Path, tmp_path: Path) -> None:
+    largest = max(path.stat().st_size for path in killed.iterdir())
+    killed_count = 0
+    for number, limit in enumerate(range(0, largest, largest // 12)):
+        folder = copy(killed, tmp_path / str(number))
+        command = [sys.executable, "-c", RECOVER, folder.path, str(limit)]
+        code = subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode
+        assert code in (0, -signal.SIGXFSZ)
+        killed_count += code != 0
+        assert is_recovered(folder), limit
+    assert killed_count > 3
+
+
+def test_a_recovery_that_is_killed_at_any_time_can_be_repeated(killed: Path, tmp_path: Path) -> None:
+    for number in range(8):
+        folder = copy(killed, tmp_path / str(number))
+        with subprocess.Popen(
+            [sys.executable, "-c", RECOVER, folder.path], stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"begins\n"
+            time.sleep(number / 1000)
+            process.kill()
+        assert is_recovered(folder)
+
+
+def test_a_damaged_index_keeps_the_samples_and_is_reported_every_time(killed: Path, tmp_path: Path) -> None:
+    folder = copy(killed, tmp_path / "race")
+    index = folder.path / "samples.directory"
+    index.write_bytes(index.read_bytes()[:40] + b"\n")
+    before = folder.samples.read_bytes()
+    for _ in range(2):
+        (problem,) = recover(folder)
+        assert problem.startswith(f"{folder.path}: samples.parquet cannot be completed")
+        assert (folder.path / "samples.parquet.damaged").read_bytes() == before
+
+
+def test_the_files_of_probes_are_completed(killed: Path, tmp_path: Path) -> None:
+    probe = copy(killed, tmp_path / "race" / "probes" / "001")
+    assert recover(RaceFolder(tmp_path / "race")) == ()
+    assert is_recovered(probe)
+
+
+def test_files_that_cannot_be_written_are_reported(killed: Path, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        folder = copy(killed, tmp_path / "race")
+        folder.path.chmod(0o500)
+        (problem,) = recover(folder)
+        folder.path.chmod(0o700)
+    else:
+        with small_disk(tmp_path / "disk", 4096) as disk:
+            folder = copy(killed, disk / "race")
+            subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+            (problem,) = recover(folder)
+            subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+            assert is_recovered(folder)
+    assert "samples or per-second statistics could not be completed: cannot record to" in problem
