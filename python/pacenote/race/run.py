@@ -36,6 +36,7 @@ from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import DocumentChecks, check_documents
 from pacenote.race.drive import DriveResult, drive, handled_signals
 from pacenote.race.engine_request import engine_request
+from pacenote.race.open_files import check_open_files
 from pacenote.race.planning import (
     check_searched_indices,
     expected_engine,
@@ -59,7 +60,7 @@ from pacenote.race.record import (
     with_failure,
     with_verdict,
 )
-from pacenote.race.targets import check_clusters, parse_clusters, with_targets
+from pacenote.race.targets import check_clusters, host_counts, parse_clusters, with_targets
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -119,6 +120,7 @@ class RaceContext:
             self.request.enable_assertions,
         )
         plan = with_targets(plan, self.cluster, self.request)
+        check_open_files(plan, (len(plan.target.hosts), *(len(other.target.hosts) for other in plan.others)))
         python_tasks = python_tasks_of(plan, self.prepared, self.plugins, context, self.listener.warning)
         with self._settings_of_existing_cluster(plan):
             return drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
@@ -197,7 +199,9 @@ class _Preparation:
     def run(self, drive_stage: DriveStage, check: PlanCheck) -> RaceRecord:
         request, track, challenge = self.request, self.prepared.track, self.prepared.challenge
         declared = PlanContext(plugins=plugin_names(self.plugins), assertions=request.enable_assertions)
-        check(challenge, plan_challenge(request, track, challenge, declared))
+        plan = plan_challenge(request, track, challenge, declared)
+        check(challenge, plan)
+        check_open_files(plan, host_counts(request))
         check_searched_indices(request, challenge, declared.plugins)
         engine = self._check_engine()
         corpora = self._prepare_data()

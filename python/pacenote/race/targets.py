@@ -27,6 +27,16 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
     return (tested, *(existing_cluster(other.hosts, other.client) for other in request.additional_clusters))
 
 
+def host_counts(request: RaceRequest) -> tuple[int, ...]:
+    """Returns the number of hosts of each cluster of a race, the one under test first.
+
+    An engine that the race starts has one host. Raises the same errors as `parse_clusters`.
+    """
+    tested, *_ = (*(len(cluster.hosts) for cluster in parse_clusters(request)[:1]), 1)
+    others = (existing_cluster(other.hosts, other.client) for other in request.additional_clusters)
+    return (tested, *(len(other.hosts) for other in others))
+
+
 def check_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
     """Returns the existing cluster under test, or None if the race starts an engine.
 
