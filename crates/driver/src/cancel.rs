@@ -1,5 +1,7 @@
 //! Cancellation of clients: by the stop level of the race, or by a step that another task has completed.
 
+use std::time::Instant;
+
 use pacenote_record::EndedBy;
 use tokio::sync::Notify;
 
@@ -26,6 +28,12 @@ impl Cancellation<'_> {
             return Some(if aborted { EndedBy::Aborted } else { EndedBy::Stopped });
         }
         self.step.is_completed().then_some(EndedBy::CompletedBy)
+    }
+
+    /// Returns when the race was stopped or the step was completed, whichever was first, or `None` while the step
+    /// continues.
+    pub fn stopped_at(&self) -> Option<Instant> {
+        [self.race_state.stopped_at(), self.step.completed_at()].into_iter().flatten().min()
     }
 
     /// Waits for a future. Returns `None` if the race or the step ends first.

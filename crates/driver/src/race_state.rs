@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use pacenote_record::{TaskProgress, TaskResult};
@@ -53,6 +53,8 @@ pub struct StepsProgress {
 #[derive(Debug)]
 pub struct RaceState {
     level: AtomicU8,
+    /// When the level was raised for the first time.
+    stopped_at: OnceLock<Instant>,
     /// The first error that ended the race.
     abort_reason: Mutex<Option<String>>,
     /// Notifiers that wake clients and requests whose wait may have to end early: one per worker, then one for the
@@ -70,6 +72,7 @@ impl RaceState {
     pub fn new(worker_count: usize, step_count: usize) -> Self {
         Self {
             level: AtomicU8::new(StopLevel::Run as u8),
+            stopped_at: OnceLock::new(),
             abort_reason: Mutex::default(),
             stop_notifies: (0..=worker_count).map(|_| Arc::default()).collect(),
             events: Mutex::default(),
@@ -90,14 +93,30 @@ impl RaceState {
 
     /// Raises the stop level to at least this one.
     pub fn stop(&self, level: StopLevel) {
+        self.stop_at(level, Instant::now());
+    }
+
+    /// Raises the stop level to at least this one, at `now`.
+    pub fn stop_at(&self, level: StopLevel, now: Instant) {
+        self.stopped_at.get_or_init(|| now);
         self.level.fetch_max(level as u8, Ordering::Relaxed);
         self.wake_all();
     }
 
+    /// Returns when the race was stopped or aborted, or `None` if it was not.
+    pub fn stopped_at(&self) -> Option<Instant> {
+        self.stopped_at.get().copied()
+    }
+
     /// Ends the race because of an error.
     pub fn abort(&self, reason: String) {
+        self.abort_at(reason, Instant::now());
+    }
+
+    /// Ends the race because of an error that was found at `now`.
+    pub fn abort_at(&self, reason: String, now: Instant) {
         lock(&self.abort_reason).get_or_insert(reason);
-        self.stop(StopLevel::Finish);
+        self.stop_at(StopLevel::Finish, now);
     }
 
     /// Returns the error that ended the race, if there was one.

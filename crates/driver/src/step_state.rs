@@ -17,6 +17,8 @@ pub struct StepState {
     tasks: Vec<TaskState>,
     /// Whether a task that completes the step has ended, after which no new operations begin.
     completed: AtomicBool,
+    /// When that task ended.
+    completed_at: OnceLock<Instant>,
     race_state: Arc<RaceState>,
 }
 
@@ -92,8 +94,14 @@ impl StepState {
                 }),
             }
         }
-        let completed = AtomicBool::new(false);
-        Self { plan: Arc::clone(plan), index, tasks, completed, race_state: Arc::clone(race_state) }
+        Self {
+            plan: Arc::clone(plan),
+            index,
+            tasks,
+            completed: AtomicBool::new(false),
+            completed_at: OnceLock::new(),
+            race_state: Arc::clone(race_state),
+        }
     }
 
     /// Returns the position of the step in the plan.
@@ -132,8 +140,13 @@ impl StepState {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Records that a client has ended a task, which may complete the step.
-    pub fn client_ended(&self, task: &TaskState) {
+    /// Returns when a task has completed the step, or `None` if none has.
+    pub fn completed_at(&self) -> Option<Instant> {
+        self.completed_at.get().copied()
+    }
+
+    /// Records that a client has ended a task at `now`, which may complete the step.
+    pub fn client_ended(&self, task: &TaskState, now: Instant) {
         let last = task.clients_left.fetch_sub(1, Ordering::AcqRel) == 1;
         let completes = match self.planned().completed_by {
             Some(CompletedBy::Task { task: by }) => by == task.task_index,
@@ -141,6 +154,7 @@ impl StepState {
             None => false,
         };
         if last && completes {
+            self.completed_at.get_or_init(|| now);
             self.completed.store(true, Ordering::Relaxed);
             self.race_state.wake_all();
         }

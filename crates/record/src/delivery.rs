@@ -69,7 +69,7 @@ pub struct WorkerTaskEnd {
     pub begun: u64,
     /// Operations that began but never received a response.
     pub unanswered: u64,
-    /// Operations that were due within the task's time but never sent.
+    /// Operations that were due before the end of the task, whatever ended it, but did not begin.
     pub unsent: u64,
     /// Operations that their source supplied too late.
     pub underruns: u64,

@@ -199,7 +199,7 @@ pub struct OperationTotals {
     pub failed: u64,
     /// Operations that began but had received no response when their task was stopped.
     pub unanswered: u64,
-    /// Operations that were due within the task's time but for which no client was free before its end.
+    /// Operations that were due before the end of the task, whatever ended it, but did not begin.
     pub unsent: u64,
     /// Operations sent late because no client was free when they were due.
     pub waited: u64,

@@ -111,7 +111,7 @@ class OperationTotals:
     requests: int
     """Requests, including those of retries."""
     unsent: int = 0
-    """Operations that were due before the task ended and were not sent, because no client was free."""
+    """Operations that were due before the task ended, for whatever reason, but did not begin."""
     waited: int = 0
     """Operations sent late because no client was free when they were due."""
     reconnects: int = 0

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pacenote_plan::Plan;
+use pacenote_record::EndedBy;
 
 use crate::schedule::budget::{OperationBudget, TaskLimit};
 use crate::schedule::pacer::Pacer;
@@ -29,13 +30,13 @@ pub enum Schedule {
     },
 }
 
-/// The part of a schedule that a client should have executed.
+/// Why and when a client has ended.
 #[derive(Debug, Clone, Copy)]
-pub struct ScheduleEnd {
-    /// Operations that are due before this instant should have begun, in nanoseconds since the task started.
-    pub cutoff_ns: u64,
-    /// When an operation was due that the client had reached, but that was withdrawn or not admitted.
-    pub not_begun_due_ns: Option<u64>,
+pub struct ClientEndTime {
+    /// Why it has ended.
+    pub ended_by: EndedBy,
+    /// When the race was stopped or its step was completed, in nanoseconds since the task started, if that is why.
+    pub stopped_ns: u64,
 }
 
 impl Schedule {
@@ -73,11 +74,12 @@ impl Schedule {
         }
     }
 
-    /// Ends the schedule for this client. Returns the number of operations that should have begun, but did not. Those
-    /// of a shared schedule that no client has taken are returned to its last client.
+    /// Ends the schedule for this client. `not_begun_due_ns` is when an operation was due that the client had reached, but
+    /// that was withdrawn or not admitted. Returns the number of operations that should have begun, but did not. Those of
+    /// a shared schedule that no client has taken are returned to its last client.
     #[must_use]
-    pub fn end(&mut self, end: ScheduleEnd) -> u64 {
-        let ScheduleEnd { cutoff_ns, not_begun_due_ns } = end;
+    pub fn end(&mut self, end: ClientEndTime, not_begun_due_ns: Option<u64>) -> u64 {
+        let cutoff_ns = self.cutoff_ns(end);
         let not_begun = u64::from(not_begun_due_ns.is_some_and(|due_ns| due_ns < cutoff_ns));
         match self {
             Self::PerClient { pacer, budget } => {
@@ -85,6 +87,20 @@ impl Schedule {
                 scheduled.min(budget.remaining_count().unwrap_or(u64::MAX))
             }
             Self::Shared { shared, .. } => not_begun + shared.leave(cutoff_ns),
+        }
+    }
+
+    /// Returns the instant before which the due operations should have begun, in nanoseconds since the task started.
+    fn cutoff_ns(&self, ClientEndTime { ended_by, stopped_ns }: ClientEndTime) -> u64 {
+        match ended_by {
+            // The data of the task has ended, and with it the schedule.
+            EndedBy::Source => 0,
+            // What remains of the iterations, because it was put back.
+            EndedBy::Iterations => u64::MAX,
+            EndedBy::Time => self.end_ns().unwrap_or(0),
+            EndedBy::CompletedBy | EndedBy::Stopped | EndedBy::Aborted => {
+                stopped_ns.min(self.end_ns().unwrap_or(u64::MAX))
+            }
         }
     }
 }

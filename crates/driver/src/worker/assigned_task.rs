@@ -6,9 +6,10 @@ use pacenote_record::{ClientEnd, Recorder};
 
 use crate::cancel::Cancellation;
 use crate::python::ClientHandle;
-use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
+use crate::schedule::client_schedule::{ClientEndTime, Schedule};
 use crate::schedule::clock::Clock;
 use crate::task_client_id::TaskClientId;
+use crate::units::nanos_since;
 use crate::worker::client_loop::{ClientLoop, Entry, RunningClient};
 use crate::worker::operations::ClientOperations;
 
@@ -42,8 +43,12 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         current_task.set(id.task_index);
         let Some((task_state, task)) = cancellation.step.task(id.task_index) else { continue };
         let ended_by = if let Some(reason) = stop_reason {
+            // The client counts as one that leaves the schedule that it shares with others.
             if let Schedule::Shared { .. } = schedule {
-                let _ = schedule.end(ScheduleEnd { cutoff_ns: 0, not_begun_due_ns: None });
+                let (origin, now) = (task_state.origin_or_begin(clock.now()), clock.now());
+                let stopped_ns = nanos_since(origin, cancellation.stopped_at().unwrap_or(now));
+                let unsent = schedule.end(ClientEndTime { ended_by: reason, stopped_ns }, None);
+                recorder.borrow_mut().leave_unsent(id.task_index, unsent);
             }
             reason
         } else {
@@ -56,7 +61,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         if let Some(handle) = handle {
             handle.end();
         }
-        cancellation.step.client_ended(task_state);
+        cancellation.step.client_ended(task_state, clock.now());
         recorder.borrow_mut().end_client(ClientEnd {
             task_index: id.task_index,
             ended_by,

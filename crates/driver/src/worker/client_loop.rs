@@ -13,7 +13,7 @@ use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
 use crate::response::outcome::WorkOutcome;
 use crate::schedule::budget::{AdmissionTimes, OperationBudget};
-use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
+use crate::schedule::client_schedule::{ClientEndTime, Schedule};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::shared_schedule::{AdmittedOperation, SharedSchedule};
@@ -67,19 +67,12 @@ pub struct ClientLoop<'a, C, O> {
 }
 
 impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
-    /// Executes operations until the client ends, and counts those that should have begun, but did not. Returns the
-    /// reason why the client has ended.
+    /// Executes operations until the client ends, and counts those that should have begun, but did not, even if the
+    /// client is dropped. Returns the reason why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
-        let LoopEnd { ended_by, not_begun_due_ns } = self.run_operations(schedule, entry).await;
-        let end_ns = schedule.end_ns();
-        let cutoff_ns = match ended_by {
-            EndedBy::Iterations => u64::MAX,
-            EndedBy::Time => end_ns.unwrap_or(0),
-            EndedBy::Source | EndedBy::CompletedBy | EndedBy::Stopped | EndedBy::Aborted => 0,
-        };
-        let unsent = schedule.end(ScheduleEnd { cutoff_ns, not_begun_due_ns });
-        self.recorder.borrow_mut().leave_unsent(self.client.id.task_index, unsent);
-        ended_by
+        let mut running = RunningSchedule { client_loop: self, schedule, end: None };
+        let end = running.client_loop.run_operations(running.schedule, entry).await;
+        running.end.insert(end).ended_by
     }
 
     async fn run_operations(&mut self, schedule: &mut Schedule, entry: Entry) -> LoopEnd {
@@ -107,11 +100,14 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 Err(end) => return end,
             };
             self.operations.compress().await;
-            if let Some(due_ns) = due_ns
-                && !self.wait_until(due_ns).await
-            {
+            let is_due = match due_ns {
+                Some(due_ns) => self.wait_until(due_ns).await,
+                None => true,
+            };
+            // The race may have been stopped while the operation was compressed.
+            if !is_due || self.cancellation.stop_reason().is_some() {
                 schedule.withdraw();
-                return LoopEnd { ended_by: self.stop_reason(), not_begun_due_ns: Some(due_ns) };
+                return LoopEnd { ended_by: self.stop_reason(), not_begun_due_ns: due_ns };
             }
             self.recorder.borrow_mut().begin_operation(self.client.id.task_index);
             self.clock.mark_active();
@@ -368,7 +364,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let name = SubOperationName { operation: &label.operation, operation_type: &label.operation_type };
         let recorded = self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.result.failures);
         if let Err(error) = recorded {
-            self.cancellation.race_state.abort(error.to_string());
+            self.cancellation.race_state.abort_at(error.to_string(), self.clock.now());
         }
     }
 
@@ -410,14 +406,20 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             // If one of the track's assertions fails, the results of the race are useless.
             _ if error_class == ErrorClass::Assertion => {
                 let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
-                race_state.abort(format!("task {}: {reason}", task.name));
+                race_state.abort_at(format!("task {}: {reason}", task.name), self.clock.now());
             }
             OnError::Continue if let Some(hosts) = unreachable => {
                 let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
-                race_state.abort(format!("{hosts} cannot be reached in task {}: {reason}", task.name));
+                race_state.abort_at(
+                    format!("{hosts} cannot be reached in task {}: {reason}", task.name),
+                    self.clock.now(),
+                );
             }
             OnError::Abort if !task.tolerates_errors => {
-                race_state.abort(format!("task {} failed ({})", task.name, error_class.name()));
+                race_state.abort_at(
+                    format!("task {} failed ({})", task.name, error_class.name()),
+                    self.clock.now(),
+                );
             }
             _ => {}
         }
@@ -434,6 +436,30 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 }
 
+/// A schedule that a client executes. When the client ends or is dropped, the operations are counted that should have
+/// begun, but did not.
+struct RunningSchedule<'l, 'a, C: Clock, O: ClientOperations> {
+    client_loop: &'l mut ClientLoop<'a, C, O>,
+    schedule: &'l mut Schedule,
+    /// Why the client has ended; `None` if it is dropped.
+    end: Option<LoopEnd>,
+}
+
+impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
+    fn drop(&mut self) {
+        let ClientLoop { clock, client, recorder, cancellation, .. } = &*self.client_loop;
+        // Only operations in progress are dropped, so the client has not reached another one.
+        let end = self.end.take().unwrap_or_else(|| EndedBy::Stopped.into());
+        let stopped = cancellation.stopped_at().unwrap_or_else(|| clock.now());
+        let end_time =
+            ClientEndTime { ended_by: end.ended_by, stopped_ns: nanos_since(client.origin, stopped) };
+        let unsent = self.schedule.end(end_time, end.not_begun_due_ns);
+        if let Ok(mut recorder) = recorder.try_borrow_mut() {
+            recorder.leave_unsent(client.id.task_index, unsent);
+        }
+    }
+}
+
 /// Sleeps until `instant`. Returns `false` if the race or the step ends first.
 async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, instant: Instant) -> bool {
     if clock.now() >= instant {
@@ -442,7 +468,7 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
     let slept = cancellation.run_until_cancelled(clock.sleep_until(instant)).await;
     if let Some(Err(error)) = &slept {
         // Without a timer, the client would send requests too early and record a false schedule.
-        cancellation.race_state.abort(format!("the system refused a timer: {error}"));
+        cancellation.race_state.abort_at(format!("the system refused a timer: {error}"), clock.now());
     }
     matches!(slept, Some(Ok(())))
 }

@@ -296,7 +296,7 @@ impl Worker {
             }
         }
         // Clients that are still running are dropped together with their requests, which remain unanswered.
-        drop(running);
+        running.shutdown().await;
         let ended_by = if race_state.abort_reason().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
         let task_began_ns = |task_index| {
             step.task(task_index).map_or(0, |(task_state, _)| task_began_ns(task_state, race_state))

@@ -1,9 +1,9 @@
 //! Checks how tasks end: because of another task, the caller, or an error in the driver.
 
 use pacenote_record::EndedBy;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::simulation::{MS, Response, SECOND, Simulation, TIMEOUT, paced, plan, task};
+use super::simulation::{MS, Recorded, Response, SECOND, Simulation, TIMEOUT, paced, plan, task, timed};
 use crate::race_state::StopLevel;
 
 #[test]
@@ -47,6 +47,117 @@ fn the_first_task_to_end_completes_a_step_that_any_task_may_complete() {
     assert_eq!(recorded.end_ns, 50 * MS);
 }
 
+/// A task of one client at 100/s whose engine keeps 50/s, and a task that ends after 990 ms.
+fn half_of_the_schedule(open_loop: bool, bound: fn(Value) -> Value, completed_by: Value) -> Simulation {
+    let mut slow = bound(paced("slow", 1, 10 * MS, 1000));
+    slow["open_loop"] = open_loop.into();
+    let mut plan = plan(&[slow, task("other", 1, 1)]);
+    plan["steps"][0]["completed_by"] = completed_by;
+    Simulation::new(&plan, |attempt| {
+        let is_wait = attempt.id.task_index == 1;
+        Response { is_wait, ..Response::success(if is_wait { 990 * MS } else { 20 * MS }) }
+    })
+}
+
+/// What was due and did not begin is unsent, whatever ends the task: of the 99 operations that are due in 990 ms, 50 began.
+#[test]
+fn the_backlog_of_a_task_is_unsent_however_the_task_ends() {
+    let unlimited = |task| task;
+    let minute = |task| timed(task, 0, 60 * SECOND);
+    let bounds: [fn(Value) -> Value; 2] = [unlimited, minute];
+    for (open_loop, bound) in [false, true].into_iter().flat_map(|open| bounds.map(|bound| (open, bound))) {
+        let expected = |ended_by| (ended_by, 50, 49, Some(99));
+        let check = |recorded: &Recorded, ended_by| {
+            let ended = recorded.ended[&0];
+            assert_eq!(
+                (ended.ended_by, ended.begun, ended.unsent, ended.scheduled),
+                expected(ended_by),
+                "open loop: {open_loop}"
+            );
+        };
+        let other = json!({"kind": "task", "task": 1});
+        check(&half_of_the_schedule(open_loop, bound, other).run(), EndedBy::CompletedBy);
+        for (aborted, ended_by) in [(false, EndedBy::Stopped), (true, EndedBy::Aborted)] {
+            let simulation = half_of_the_schedule(open_loop, bound, Value::Null);
+            let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
+            let recorded = simulation.run_with(async move {
+                clock.sleep(clock.at(990 * MS)).await;
+                match aborted {
+                    true => race_state.abort_at("a reason".into(), clock.at(990 * MS)),
+                    false => race_state.stop_at(StopLevel::Finish, clock.at(990 * MS)),
+                }
+            });
+            check(&recorded, ended_by);
+        }
+        let dropped = half_of_the_schedule(open_loop, bound, Value::Null).abandon_at(990 * MS).ended[&0];
+        assert_eq!(
+            (dropped.begun, dropped.unsent, dropped.unanswered),
+            (50, 49, 1),
+            "open loop: {open_loop}"
+        );
+    }
+}
+
+/// What becomes due after the race was stopped is not unsent, even if a client notices the stop much later.
+#[test]
+fn operations_that_are_due_after_a_stop_are_not_unsent() {
+    for open_loop in [false, true] {
+        let mut hung = paced("hung", 2, 10 * MS, 1000);
+        hung["open_loop"] = open_loop.into();
+        let simulation = Simulation::new(&plan(&[hung]), |_| Response::success(TIMEOUT));
+        let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
+        let recorded = simulation.run_with(async move {
+            clock.sleep(clock.at(50 * MS)).await;
+            race_state.stop_at(StopLevel::Finish, clock.at(50 * MS));
+        });
+        // Due at 20, 30 and 40 ms.
+        let ended = recorded.ended[&0];
+        assert_eq!(
+            (ended.begun, ended.unsent, ended.scheduled, recorded.end_ns),
+            (2, 3, Some(5), 10 * MS + TIMEOUT),
+            "open loop: {open_loop}"
+        );
+    }
+}
+
+/// The iterations that remain are fewer than the operations that would have been due.
+#[test]
+fn no_more_operations_are_unsent_than_iterations_remain() {
+    for open_loop in [false, true] {
+        let mut slow = paced("slow", 1, 10 * MS, 4);
+        slow["open_loop"] = open_loop.into();
+        let simulation = Simulation::new(&plan(&[slow]), |_| Response::success(150 * MS));
+        let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
+        let recorded = simulation.run_with(async move {
+            clock.sleep(clock.at(200 * MS)).await;
+            race_state.stop_at(StopLevel::Finish, clock.at(200 * MS));
+        });
+        let ended = recorded.ended[&0];
+        assert_eq!((ended.begun, ended.unsent, ended.scheduled), (2, 2, Some(4)), "open loop: {open_loop}");
+    }
+}
+
+/// The race is stopped while the second operation is compressed.
+#[test]
+fn no_operation_begins_after_a_stop() {
+    for (task, unsent) in
+        [(task("unpaced", 1, 10), 0), (paced("paced", 1, 5 * MS, 10), 3), (paced("early", 1, 30 * MS, 10), 0)]
+    {
+        let compressed = |_| Response { compress: 10 * MS, ..Response::success(5 * MS) };
+        let simulation = Simulation::new(&plan(&[task]), compressed);
+        let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
+        let recorded = simulation.run_with(async move {
+            clock.sleep(clock.at(20 * MS)).await;
+            race_state.stop_at(StopLevel::Finish, clock.at(20 * MS));
+        });
+        let ended = recorded.ended[&0];
+        assert_eq!(
+            (ended.ended_by, ended.begun, ended.unsent, ended.scheduled),
+            (EndedBy::Stopped, 1, unsent, Some(1 + unsent))
+        );
+    }
+}
+
 /// Creates a simulation of an unpaced task with operations of 30 ms and a paced task whose second operation is due
 /// after 10 s.
 fn two_tasks() -> Simulation {
@@ -61,7 +172,10 @@ fn a_race_that_is_to_finish_lets_operations_end_and_wakes_sleeping_clients() {
         let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
         let recorded = simulation.run_with(async move {
             clock.sleep(clock.at(45 * MS)).await;
-            if aborted { race_state.abort("a reason".into()) } else { race_state.stop(StopLevel::Finish) }
+            match aborted {
+                true => race_state.abort_at("a reason".into(), clock.at(45 * MS)),
+                false => race_state.stop_at(StopLevel::Finish, clock.at(45 * MS)),
+            }
         });
         assert_eq!(recorded.times(0), [(0, 0, 30 * MS), (30 * MS, 30 * MS, 60 * MS)]);
         let ended = |task: u32| (recorded.ended[&task].ended_by, recorded.ended[&task].scheduled);

@@ -49,6 +49,8 @@ pub struct Attempt {
 /// The scripted result of an operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Response {
+    /// Time to compress the operation before it is due, in nanoseconds.
+    pub compress: u64,
     /// Time to open a connection before the request is sent, in nanoseconds.
     pub connect: u64,
     /// Service time, in nanoseconds.
@@ -60,7 +62,7 @@ pub struct Response {
 
 impl Response {
     pub fn success(service: u64) -> Self {
-        Self { connect: 0, service, class: ErrorClass::None, is_wait: false }
+        Self { compress: 0, connect: 0, service, class: ErrorClass::None, is_wait: false }
     }
 
     pub fn failure(service: u64, class: ErrorClass) -> Self {
@@ -82,6 +84,13 @@ pub struct ScriptedOperations {
     prepared: u64,
 }
 
+impl ScriptedOperations {
+    /// Returns the result of the operation that was prepared last.
+    fn next_response(&self) -> Response {
+        (self.script)(Attempt { id: self.id, number: self.prepared - 1 })
+    }
+}
+
 impl ClientOperations for ScriptedOperations {
     fn prepare_next(&mut self) -> bool {
         let is_delivered =
@@ -90,11 +99,15 @@ impl ClientOperations for ScriptedOperations {
         is_delivered
     }
 
-    async fn compress(&mut self) {}
+    async fn compress(&mut self) {
+        let compress = self.next_response().compress;
+        if compress > 0 {
+            self.clock.sleep(self.clock.now() + Duration::from_nanos(compress)).await;
+        }
+    }
 
     async fn execute(&mut self, cancellation: &Cancellation<'_>, _: SampleType) -> Option<OperationOutcome> {
-        let Response { connect, service, class, is_wait } =
-            (self.script)(Attempt { id: self.id, number: self.prepared - 1 });
+        let Response { connect, service, class, is_wait, .. } = self.next_response();
         self.clock.sleep(self.clock.now() + Duration::from_nanos(connect)).await;
         let sent = self.clock.now();
         let (service, class) =

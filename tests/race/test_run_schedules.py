@@ -1,0 +1,55 @@
+"""Races whose engine does not keep up with their schedules."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from pacenote.cli.main import main
+from pacenote.store.race_store import RaceStore
+from support.engine import engine_document
+from support.http_server import HttpRequest, HttpResponse, http_server, json_response
+
+SERVICE_S = 0.02
+"""Time that the server needs for a slow request: one client sends at most 50 per second."""
+
+
+def respond(request: HttpRequest) -> HttpResponse:
+    if request.target == "/slow":
+        time.sleep(SERVICE_S)
+    return json_response(engine_document(request.target))
+
+
+@pytest.mark.parametrize("open_loop", [False, True])
+def test_a_backlog_makes_a_race_suspect_when_another_task_completes_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, open_loop: bool
+) -> None:
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    slow = {
+        "name": "slow",
+        "operation": {"operation-type": "raw-request", "path": "/slow"},
+        "target-throughput": 100,
+        "time-period": 600,
+    }
+    other = {"name": "other", "operation": {"operation-type": "sleep", "duration": 1}}
+    schedule = [{"parallel": {"completed-by": "other", "tasks": [slow, other]}}]
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+    options = ["race", f"--track-path={tmp_path}", "--pipeline=benchmark-only", "--race-id=r", "--quiet"]
+    with http_server(respond) as server:
+        code = main([*options, f"--target-hosts={server.address}", *(["--open-loop"] * open_loop)])
+    record = RaceStore(tmp_path / "home").load("r")
+    assert code == 0
+    result = next(task for task in record.tasks if task.task == "slow")
+    accounting = result.accounting
+    planned = accounting.operations + accounting.unsent
+    assert result.ended_by == "completed-by"
+    # 100 operations are due in the second that the other task takes, and the server needs 20 ms for each.
+    assert planned >= 100
+    assert accounting.operations <= planned / 2 + 1
+    assert record.verdict is not None
+    assert record.verdict.state == "suspect"
+    text = f"task 'slow': {accounting.unsent:,} of {planned:,} planned operations were not sent before its end"
+    assert [reason for reason in record.verdict.reasons if reason.startswith(text)]
