@@ -51,5 +51,7 @@ def test_a_backlog_makes_a_race_suspect_when_another_task_completes_the_step(
     assert accounting.operations <= planned / 2 + 1
     assert record.verdict is not None
     assert record.verdict.state == "suspect"
-    text = f"task 'slow': {accounting.unsent:,} of {planned:,} planned operations were not sent before its end"
+    text = (
+        f"task 'slow': {accounting.unsent:,} of {planned:,} planned operations were not sent before its end"
+    )
     assert [reason for reason in record.verdict.reasons if reason.startswith(text)]
