@@ -113,7 +113,7 @@ def start_race(
 ) -> subprocess.Popen[str]:
     """Starts `pacenote race` as a process of its own, which races a track like `race_track`.
 
-    The race is in the home that `race_track` uses, and has the same id.
+    The race is in the home that `race_track` uses, and has the same id. The process leads a process group.
     """
     root = write_track(
         folder, {"track.py": files} if isinstance(files, str) else files, {"schedule": schedule}
@@ -130,6 +130,7 @@ def start_race(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
 
 

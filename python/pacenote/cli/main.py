@@ -50,11 +50,15 @@ _DEFECT_EXIT_CODE = 64
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code; never raises."""
+    """Runs the command line and returns the exit code; never raises.
+
+    Without `arguments`, it runs those of the process, which then belongs to the command: it may fork.
+    """
+    owns_process = arguments is None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     console = Console()
     try:
-        code = _run_guarded(arguments, console)
+        code = _run_guarded(arguments, console, owns_process=owns_process)
         return code if console.close() else code or _DEFECT_EXIT_CODE
     except KeyboardInterrupt:  # While the last output was written.
         return Interrupted.exit_code
@@ -62,16 +66,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _DEFECT_EXIT_CODE
 
 
-def _run_guarded(arguments: list[str], console: Console) -> int:
+def _run_guarded(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     try:
-        return _run(arguments, console)
+        return _run(arguments, console, owns_process=owns_process)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except BaseException as error:
         return _report_error(error, console, debug="--debug" in arguments)
 
 
-def _run(arguments: list[str], console: Console) -> int:
+def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         console.result(_help())
         return 0 if arguments else UsageError.exit_code
@@ -91,6 +95,7 @@ def _run(arguments: list[str], console: Console) -> int:
     parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini instead of rally.ini")
     _configure(parser, name, rest, console)
     options = parser.parse(rest)
+    options.owns_process = owns_process
     console.quiet = bool(getattr(options, "quiet", False))
     code: int = command.run(options, console)
     return code

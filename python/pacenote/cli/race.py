@@ -145,6 +145,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         test_mode=options.test_mode,
         enable_assertions=options.enable_assertions,
         dry_run=options.dry_run,
+        owns_process=options.owns_process,
         preserve_install=options.preserve_install,
         maven_mirror=options.maven_mirror or os.environ.get("PACENOTE_MAVEN_MIRROR") or None,
         **track,

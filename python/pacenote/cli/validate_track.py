@@ -18,7 +18,6 @@ from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.track import Track
-from pacenote.model.track_request import TrackRequest
 from pacenote.units import format_count
 
 UNAVAILABLE_OPTIONS: dict[str, str] = {}
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if track.plugin is None:
         _plan(track, names, lambda _: track, NO_PLUGINS)
     else:
-        _plan_with_plugins(track, names, request, console)
+        _plan_with_plugins(track, names, options, console)
     if not options.quiet:
         counted = format_count(len(challenges), "challenge")
         tasks = format_count(sum(1 for challenge in challenges for _ in challenge.tasks()), "task")
@@ -56,12 +55,19 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _plan_with_plugins(
-    track: Track, challenges: Sequence[str], request: TrackRequest, console: Console
+    track: Track, challenges: Sequence[str], options: argparse.Namespace, console: Console
 ) -> None:
+    request = track_request(options)
     # Imported only for tracks with Python code.
     from pacenote.race.plugins import track_plugins
 
-    with track_plugins(track, request.home, offline=request.offline, warn=console.warning) as plugins:
+    with track_plugins(
+        track,
+        request.home,
+        offline=request.offline,
+        warn=console.warning,
+        in_copy=options.owns_process,
+    ) as plugins:
         assert plugins is not None
 
         def changed(challenge: str) -> Track:

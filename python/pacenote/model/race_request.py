@@ -50,6 +50,9 @@ class RaceRequest:
     ignore_unused_track_params: bool = False
     """Whether parameters that the track does not read are accepted."""
 
+    owns_process: bool = False
+    """Whether the process runs nothing but this race, so that the race may fork it."""
+
     challenge: str | None = None
     """The name of the challenge; None means the track's default."""
 

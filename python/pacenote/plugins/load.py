@@ -20,6 +20,7 @@ from types import ModuleType
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.plugins.failures import describe
+from pacenote.plugins.forked_copy import ProcessGuard
 from pacenote.plugins.plugin_registry import PluginRegistry, set_current_registry
 from pacenote.plugins.rally_api.import_hook import serve_rally_modules
 
@@ -154,11 +155,14 @@ def _register(entry: ModuleType, plugins: LoadedPlugins) -> None:
 
 def _guarded(root: Path, file: Path, call: Callable[[], object]) -> None:
     """Calls code of a plug-in. Raises `TrackError` with a one-line message for any error."""
+    guard = ProcessGuard()
     try:
         call()
+        guard.end_if_copied()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
+        guard.end_if_copied()
         hint = _hint(error)
         where = describe(error, root)
         if isinstance(error, TrackError):

@@ -18,6 +18,7 @@ from pacenote.model.problems import Problems
 from pacenote.model.progress import ProgressCallback
 from pacenote.operations.corpus_files import select_files
 from pacenote.plugins.failures import describe
+from pacenote.plugins.forked_copy import ProcessGuard
 from pacenote.plugins.load import LoadedPlugins, load_plugins
 from pacenote.plugins.parallel import ParallelCall, run_in_parallel
 from pacenote.plugins.plugin_registry import PluginRegistry
@@ -129,11 +130,14 @@ class TrackPlugins:
         set_data_files(self.track, folders, data_files)
 
     def _call(self, what: str, thing: object, call: Callable[[], object]) -> None:
+        guard = ProcessGuard()
         try:
             call()
+            guard.end_if_copied()
         except KeyboardInterrupt:
             raise
         except BaseException as error:
+            guard.end_if_copied()
             raise self._failed(what, thing, error) from error
 
     def _failed(self, what: str, thing: object, error: BaseException) -> TrackError:

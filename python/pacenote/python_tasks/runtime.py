@@ -7,6 +7,8 @@ schedulers on to `source_thread`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import threading
 import time
 from collections import deque
@@ -31,6 +33,8 @@ from pacenote._core import (
     StepEnded,
 )
 from pacenote.model.result import TaskResult
+from pacenote.plugins.failures import describe
+from pacenote.plugins.forked_copy import ProcessGuard
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
 from pacenote.python_tasks.messages import (
     BridgeEvent,
@@ -106,6 +110,9 @@ class PythonRuntime:
         self._clients: dict[ClientId, _RunnerState] = {}
         self._returned: dict[int, ReturnedResults] = {}
         self._race_ended = asyncio.Event()
+        self._guard = ProcessGuard()
+        self._loop.set_exception_handler(self._on_unhandled_error)
+        self._warned = False
         self._thread = threading.Thread(target=self._run, name="pacenote-python", daemon=True)
 
     def __enter__(self) -> Self:
@@ -134,8 +141,14 @@ class PythonRuntime:
         asyncio.set_event_loop(self._loop)
         self._loop.set_default_executor(_DaemonExecutor())
         try:
-            self._loop.run_until_complete(self._serve())
+            serving = self._loop.create_task(self._serve())
+            while not serving.done():
+                # `sys.exit` in a task that a runner started stops the loop, and is an error of that task.
+                with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                    self._loop.run_until_complete(serving)
         finally:
+            # Errors of tasks that nothing awaited are reported when the tasks are freed.
+            gc.collect()
             asyncio.set_event_loop(None)
             self._loop.close()
 
@@ -176,6 +189,14 @@ class PythonRuntime:
                 self._race_ended.set()
             case _:
                 assert_never(event)
+
+    def _on_unhandled_error(self, _loop: object, context: Mapping[str, Any]) -> None:
+        """Warns about the first error that the code of a plug-in does not handle and no operation reports."""
+        if not self._warned:
+            self._warned = True
+            error = context.get("exception")
+            text = describe(error, self._tasks.root) if error is not None else str(context.get("message"))
+            self._tasks.warn(f"the track's Python code does not handle an error in the background: {text}")
 
     def _end_step(self, step: int) -> None:
         ended = set(self._tasks.steps[step])
@@ -242,6 +263,7 @@ class PythonRuntime:
         if scheduled:
             self._sources.send(RunnerStarted(client, time.perf_counter()))
         result = await self._runners.execute(client, params)
+        self._guard.end_if_copied()
         ended_s = time.perf_counter()
         if query.measured and result.success:
             self._returned.setdefault(client.task, ReturnedResults()).add(result)

@@ -30,6 +30,7 @@ from pacenote.operations.registry import resolve_type
 from pacenote.operations.supplied import OperationSupplier
 from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
+from pacenote.plugins.forked_copy import ProcessGuard
 from pacenote.plugins.plugin_registry import completes_task
 from pacenote.python_tasks.messages import (
     ParamsConsumed,
@@ -113,6 +114,7 @@ class SourceThread:
         self._suppliers: dict[int, OperationSupplier] = {}
         self._started: dict[int, float] = {}
         self._sleep_s = _MIN_SLEEP_S
+        self._guard = ProcessGuard()
         self._thread = threading.Thread(target=self._run, name="pacenote-sources", daemon=True)
 
     def start(self) -> None:
@@ -198,6 +200,7 @@ class SourceThread:
                 client_id = ClientId(task.index, client)
                 self._clients.pop(client_id, None)
                 self._bridge.finish(client_id, self._describe(task, error))
+        self._guard.end_if_copied()
 
     def _add_client(self, task: PythonTask, client: ClientId, source: Any) -> None:
         scheduler = self._build_scheduler(task, client, source) if task.scheduled else None
@@ -343,6 +346,7 @@ class SourceThread:
         except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             state.ended = True
             self._bridge.finish(state.client, self._describe(state.task, error))
+        self._guard.end_if_copied()
 
     def _describe(self, task: PythonTask, error: BaseException) -> str:
         name = source_name(task.rally_task)

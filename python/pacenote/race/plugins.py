@@ -38,21 +38,29 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def track_plugins(
-    track: Track, home: Path, *, offline: bool, warn: Callable[[str], None]
+    track: Track, home: Path, *, offline: bool, warn: Callable[[str], None], in_copy: bool = False
 ) -> Generator[TrackPlugins | None, None, None]:
     """Yields the plug-ins of a track, which are unloaded at the end of the block, or None if it has none.
 
     Installs the packages that they depend on. Calls `warn` before their code runs, and for packages that
-    cannot be installed. Raises TrackError.
+    cannot be installed. Processes that their code leaves running are ended with the block. With `in_copy`,
+    the block and the rest of the program run in a copy of this process (`supervisor.supervised`). Raises
+    TrackError.
     """
     if track.plugin is None:
         yield None
         return
     from pacenote.plugins.track_plugins import open_plugins
+    from pacenote.race.child_processes import ended_with_block
+    from pacenote.race.supervisor import supervised
 
     warn(f"running the Python code of track {quoted(track.name)} with your permissions: {track.plugin}")
-    with open_plugins(track.plugin, _install_packages(track.dependencies, home, offline, warn)) as plugins:
-        yield plugins
+    libraries = _install_packages(track.dependencies, home, offline, warn)
+    with contextlib.ExitStack() as stack:
+        if in_copy:
+            stack.enter_context(supervised(track.name, track.plugin))
+        stack.enter_context(ended_with_block(warn))
+        yield stack.enter_context(open_plugins(track.plugin, libraries))
 
 
 def _install_packages(

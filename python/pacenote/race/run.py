@@ -60,6 +60,7 @@ from pacenote.race.record import (
     with_failure,
     with_verdict,
 )
+from pacenote.race.supervisor import ProcessEnded
 from pacenote.race.targets import check_clusters, host_counts, parse_clusters, with_targets
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
@@ -147,7 +148,13 @@ def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
     if request.pipeline != "benchmark-only":
         compose_car(request.car, request.car_params)
     prepared = _load_track(request, None, lambda _: None)
-    with track_plugins(prepared.track, request.home, offline=request.offline, warn=lambda _: None) as plugins:
+    with track_plugins(
+        prepared.track,
+        request.home,
+        offline=request.offline,
+        warn=lambda _: None,
+        in_copy=request.owns_process,
+    ) as plugins:
         prepared = run_track_processors(prepared, plugins, request)
         context = PlanContext(plugins=plugin_names(plugins), assertions=request.enable_assertions)
         return explain(plan_challenge(request, prepared.track, prepared.challenge, context))
@@ -176,12 +183,19 @@ def run_stages(
         existing = check_clusters(request, listener.warning)
         prepared = _load_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
-        with track_plugins(
-            prepared.track, request.home, offline=request.offline, warn=listener.warning
-        ) as plugins:
-            prepared = run_track_processors(prepared, plugins, request)
-            preparation = _Preparation(request, prepared, plugins, existing, listener)
-            record = preparation.run(drive_stage, check)
+        try:
+            with track_plugins(
+                prepared.track,
+                request.home,
+                offline=request.offline,
+                warn=listener.warning,
+                in_copy=request.owns_process,
+            ) as plugins:
+                prepared = run_track_processors(prepared, plugins, request)
+                preparation = _Preparation(request, prepared, plugins, existing, listener)
+                record = preparation.run(drive_stage, check)
+        except ProcessEnded as error:
+            raise _with_stored_race(request, error) from None
     listener.finished(record)
     return record
 
@@ -330,6 +344,15 @@ def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> Ra
             driven.error, hint=f"the engine's log is in {folder.artifacts}" if provisioned else ""
         )
     return record
+
+
+def _with_stored_race(request: RaceRequest, error: ProcessEnded) -> ProcessEnded:
+    """Stores why the process of a race ended, and returns the error with a hint if the race had begun."""
+    folder = RaceFolder(RaceStore(request.home).races / request.race_id)
+    if not folder.race_json.exists():
+        return error
+    _record_failure(folder, error)
+    return ProcessEnded(error.message, hint=f"what was measured is kept: pacenote report {request.race_id}")
 
 
 def _record_failure(folder: RaceFolder, error: BaseException) -> None:

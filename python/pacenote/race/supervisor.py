@@ -1,0 +1,134 @@
+"""A process that watches over the process that runs a track's Python code.
+
+Python code can end its process at once: with `os._exit`, with a crash of native code, or by using up the
+memory. The process that started the race therefore forks before it runs such code. The copy runs the race;
+the original waits for it, and reports and cleans up if it ends too early.
+
+    original   forks ──────────────── waits ─────────── exits like the copy, or raises ProcessEnded
+    copy         └─ plug-ins, race, report, exit code ──┘
+
+A terminal sends Ctrl-C to both processes; a signal that only the original receives is passed on. If the
+original is killed, the copy ends its race as after SIGTERM.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from pacenote.errors import TrackError
+from pacenote.model.messages import quoted
+from pacenote.race.child_processes import become_subreaper, end_descendants, terminate_with_parent
+
+_FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+_ALL_CODE_HAS_ENDED = 0
+"""Sent by the copy when it runs no more code of the track; other bytes are numbers of received signals."""
+
+_RECEIPT_TIMEOUT_S = 0.2
+"""Seconds within which the copy receives a signal that was sent to both processes."""
+
+
+class ProcessEnded(TrackError):
+    """The process that runs a track's Python code has ended too early."""
+
+
+@contextlib.contextmanager
+def supervised(track: str, file: Path) -> Generator[None, None, None]:
+    """Runs the block, and the rest of the program, in a forked copy of this process.
+
+    In the original, it does not return: it exits when the copy does, or raises `ProcessEnded` if the copy
+    ends before the block. On systems other than Linux, and in a process with several threads, which cannot be
+    copied, it does nothing.
+    """
+    if not (sys.platform == "linux" and become_subreaper() and _has_one_thread()):
+        yield
+        return
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    original = os.getpid()
+    # A signal that arrives now waits until one of the processes handles it.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED | {signal.SIGCHLD})
+    if pid := os.fork():
+        os.close(writer)
+        _Supervisor(pid, reader, f"the Python code of track {quoted(track)} ({file})").run()
+    os.close(reader)
+    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if not terminate_with_parent() or os.getppid() != original:
+        raise KeyboardInterrupt
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous)
+        with contextlib.suppress(OSError):
+            os.write(writer, bytes([_ALL_CODE_HAS_ENDED]))
+
+
+@dataclass(slots=True)
+class _Supervisor:
+    """The original process."""
+
+    pid: int
+    reader: int
+    what: str
+    code_has_ended: bool = False
+
+    def run(self) -> NoReturn:
+        """Passes signals on until the copy has ended, then exits or raises `ProcessEnded`."""
+        while (status := self._status()) is None:
+            received = signal.sigwaitinfo(_FORWARDED | {signal.SIGCHLD})
+            if received.si_signo == signal.SIGCHLD or self._received(received.si_signo):
+                continue
+            # The kernel sends signals of the terminal to both processes, with a code above 0.
+            if received.si_code <= 0:
+                os.kill(self.pid, received.si_signo)
+        self._received(_ALL_CODE_HAS_ENDED)
+        end_descendants()
+        code = os.waitstatus_to_exitcode(status)
+        if self.code_has_ended:
+            os._exit(code if code >= 0 else 128 - code)
+        become_subreaper(enabled=False)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED | {signal.SIGCHLD})
+        if -code in _FORWARDED:
+            raise KeyboardInterrupt
+        if code < 0:
+            number = _signal_name(-code)
+            raise ProcessEnded(f"{self.what} was killed by {number} with the process that runs it")
+        raise ProcessEnded(f"{self.what} ended its process with exit code {code}, as `os._exit` does")
+
+    def _status(self) -> int | None:
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        return status if pid else None
+
+    def _received(self, number: int) -> bool:
+        """Returns whether the copy reports this number within a short time."""
+        deadline = time.monotonic() + _RECEIPT_TIMEOUT_S
+        while (left_s := deadline - time.monotonic()) > 0:
+            if not select.select([self.reader], [], [], left_s)[0]:
+                return False
+            numbers = os.read(self.reader, 4096)
+            self.code_has_ended |= _ALL_CODE_HAS_ENDED in numbers
+            if number in numbers or not numbers:
+                return number in numbers
+        return False
+
+
+def _has_one_thread() -> bool:
+    """Returns whether the process has one thread, counting those that Python does not know."""
+    return len(list(Path("/proc/self/task").iterdir())) == 1
+
+
+def _signal_name(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"

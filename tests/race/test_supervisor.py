@@ -1,0 +1,231 @@
+"""Races whose Python code ends its process, leaves processes running or gets signals: real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from python_tasks.racing import Server, serving, start_race, stored_race
+
+TRACK = """
+    import asyncio
+    import ctypes
+    import os
+    import signal
+    import subprocess
+    import time
+    from pathlib import Path
+
+    PIDS = Path(__file__).with_name("pids")
+    JOURNAL = Path(__file__).parents[1] / "home/races/r/tasks.jsonl"
+
+    def note(pid):
+        with PIDS.open("a") as file:
+            file.write(f"{pid}\\n")
+
+    async def nothing(es, params):
+        pass
+
+    async def stored():
+        # Waits until the result of the previous task is stored.
+        while not (JOURNAL.exists() and JOURNAL.read_bytes().endswith(b"\\n")):
+            await asyncio.sleep(0.01)
+
+    async def exits(es, params):
+        await stored()
+        # Ends the process without the interpreter, and claims success.
+        ctypes.CDLL(None)._exit(0)
+
+    async def leaves(es, params):
+        note(subprocess.Popen(["sleep", "600"]).pid)
+        subprocess.run(["sh", "-c", f"setsid sh -c 'echo $$ >> {PIDS}; exec sleep 600' & exit"])
+        while len(PIDS.read_text().splitlines()) < 2:
+            await asyncio.sleep(0.01)
+
+    async def stubborn(es, params):
+        if os.fork() == 0:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            note(os.getpid())
+            time.sleep(600)
+        while len(PIDS.read_text().splitlines()) < 3:
+            await asyncio.sleep(0.01)
+
+    async def copied(es, params):
+        os.fork()
+        await es.info()
+
+    async def killed(es, params):
+        await leaves(es, params)
+        await stored()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    async def orphaned(es, params):
+        await leaves(es, params)
+        note(os.getpid())
+        os.kill(os.getppid(), signal.SIGKILL)
+        await asyncio.sleep(1)
+
+    async def slow(es, params):
+        await es.perform_request("GET", "/slow")
+
+    def register(registry):
+        for one in (nothing, exits, leaves, stubborn, copied, killed, orphaned, slow):
+            registry.register_runner(one.__name__, one, async_runner=True)
+    """
+
+EXITS_IN_REGISTER = """
+    import os
+
+    def register(registry):
+        os._exit(3)
+    """
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@contextmanager
+def racing(
+    folder: Path, *operations: str, track: str = TRACK
+) -> Iterator[tuple[subprocess.Popen[str], Server]]:
+    """Starts a race with these operations; the server's answer to `/slow` can be delayed and observed."""
+    schedule = [{"operation": name} for name in operations or ("nothing",)]
+    with serving() as server, start_race(folder, track, schedule, server.address, "--quiet") as process:
+        try:
+            yield process, server
+        finally:
+            process.kill()
+
+
+def left_processes(folder: Path) -> list[int]:
+    """Returns the processes that the track noted and that are still running."""
+    pids = [int(line) for line in (folder / "tour" / "pids").read_text().splitlines()]
+    assert len(pids) >= 2, "the track noted hardly any processes"
+    return [pid for pid in pids if is_running(pid)]
+
+
+def report(folder: Path) -> str:
+    """Returns the report of the stored race, as the command prints it."""
+    environment = os.environ | {"PACENOTE_HOME": str(folder / "home")}
+    command = [sys.executable, "-m", "pacenote", "report", "r"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_an_exit_in_register_names_the_file(tmp_path):
+    with racing(tmp_path, track=EXITS_IN_REGISTER) as (process, _):
+        _, error = process.communicate(timeout=60)
+    assert (process.returncode, error.splitlines()[1:]) == (
+        64,
+        [
+            f'error: the Python code of track "tour" ({tmp_path}/tour/track.py) ended its process with '
+            "exit code 3, as `os._exit` does"
+        ],
+    )
+
+
+def test_an_exit_in_a_runner_is_an_error_and_keeps_what_was_measured(tmp_path):
+    with racing(tmp_path, "nothing", "exits") as (process, _):
+        output, error = process.communicate(timeout=60)
+    text = f'the Python code of track "tour" ({tmp_path}/tour/track.py) ended its process with exit code 0, '
+    lines = [f"error: {text}as `os._exit` does", "hint: what was measured is kept: pacenote report r"]
+    assert (process.returncode, output, error.splitlines()[1:]) == (64, "", lines)
+    record = stored_race(tmp_path)
+    assert [task.task for task in record.tasks] == ["nothing"]
+    assert (record.verdict.state, record.aborted) == ("void", f"{text}as `os._exit` does")
+    assert "nothing" in report(tmp_path)
+
+
+def test_processes_that_a_runner_leaves_end_with_the_race(tmp_path):
+    with racing(tmp_path, "leaves", "stubborn", "copied") as (process, _):
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    assert left_processes(tmp_path) == []
+    assert error.count("warning: the track's Python code left a process running: ") == 3
+    # A copy of the process that returns from its runner does not run the race a second time.
+    assert [task.task for task in stored_race(tmp_path).tasks] == ["leaves", "stubborn", "copied"]
+
+
+def test_a_killed_race_is_readable_and_leaves_no_process(tmp_path):
+    with racing(tmp_path, "nothing", "killed") as (process, _):
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 64
+    assert "was killed by SIGKILL with the process that runs it" in error
+    assert left_processes(tmp_path) == []
+    assert "nothing" in report(tmp_path)
+
+
+def test_a_race_whose_supervisor_is_killed_ends_and_leaves_no_process(tmp_path):
+    with racing(tmp_path, "nothing", "orphaned") as (process, _):
+        # The race keeps the standard streams open until it has ended.
+        process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    record = stored_race(tmp_path)
+    assert (record.interrupted, [task.task for task in record.tasks]) == (True, ["nothing", "orphaned"])
+    assert left_processes(tmp_path) == []
+
+
+def test_a_signal_to_the_supervisor_stops_the_race(tmp_path):
+    ready, go_on = threading.Event(), threading.Event()
+
+    def answer(line, _body):
+        if "/slow" in line:
+            ready.set()
+            go_on.wait(30)
+
+    with racing(tmp_path, "slow", "nothing") as (process, server):
+        server.answer = answer
+        assert ready.wait(30)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        while "stopping" not in process.stderr.readline():
+            pass
+        go_on.set()
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    record = stored_race(tmp_path)
+    (task,) = record.tasks
+    assert (record.interrupted, task.accounting.succeeded, task.accounting.unanswered) == (True, 1, 0)
+
+
+COUNTING = """
+import signal
+import time
+from pathlib import Path
+
+from pacenote.race.supervisor import supervised
+
+received = []
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, _: received.append(number))
+with supervised("tour", Path("track.py")):
+    print("ready", flush=True)
+    while signal.SIGTERM not in received:
+        time.sleep(0.01)
+    print(received.count(signal.SIGINT))
+raise SystemExit(7)
+"""
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["process", "group"])
+def test_a_signal_reaches_the_copy_once(send: Callable[[int, int], None]):
+    command = [sys.executable, "-c", COUNTING]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        send(process.pid, signal.SIGINT)
+        # Passed on after the first signal, because its number is higher.
+        process.terminate()
+        output, _ = process.communicate(timeout=60)
+    assert (output, process.returncode) == ("1\n", 7)
