@@ -84,6 +84,17 @@ def test_values_at_their_limits_are_accepted() -> None:
             "7 % of this machine's time was used for other machines (limit 5 %)",
         ),
         (
+            clock(gaps=[{"at_s": 12.44, "length_s": 3.104}], gaps_s=3.104),
+            "the driver did not run for 3.1 s, 12.4 s after its start: its process was stopped, its virtual "
+            "machine was paused, or it had no core; measured times include this delay",
+        ),
+        (
+            clock(gaps=[{"at_s": 1.0, "length_s": 0.6}, {"at_s": 2.0, "length_s": 0.9}], gaps_s=1.5),
+            "the driver did not run several times, 1.5 s in total, first for 0.6 s, 1.0 s after its start: its "
+            "process was stopped, its virtual machine was paused, or it had no core; measured times include "
+            "this delay",
+        ),
+        (
             clock(sources=["hpet"]),
             "the system clock hpet is slow or coarse: a reading takes 24 ns, its smallest step is 1 ns",
         ),
@@ -136,7 +147,10 @@ def test_wall_clock_steps_are_reported_but_do_not_change_the_verdict() -> None:
     [
         {},
         {"threads": None, "clock": None, "machine": None, "contradictions": None},
-        {"threads": [{}, 3, {"busiest": None, "delayed": None}], "clock": {"steps": [1], "sources": 7}},
+        {
+            "threads": [{}, 3, {"busiest": None, "delayed": None}],
+            "clock": {"steps": [1], "gaps": [1], "sources": 7},
+        },
         {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none", "data_waits": {}},
         {"data_waits": [1, {}]},
     ],

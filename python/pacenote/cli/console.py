@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import select
 import sys
 import traceback
 from typing import TYPE_CHECKING, TextIO, cast
@@ -69,6 +70,17 @@ class Console:
             lines += [f"  - {first}", *more]
         lines += [f"hint: {printable(error.hint)}"] if error.hint else []
         self._err.write("\n".join(lines) + "\n")
+
+    def error_at_exit(self, text: str) -> None:
+        """Prints an error just before the process ends, and shows a cursor that a live display has hidden.
+
+        Nothing is printed if standard error accepts no text without waiting.
+        """
+        shown = "\x1b[?25h\n" if self.shows_progress_on_terminal else ""
+        with contextlib.suppress(OSError, ValueError):
+            _, writable, _ = select.select([], [_STDERR], [], 0)
+            if writable:
+                os.write(_STDERR, f"{shown}error: {printable(text)}\n".encode())
 
     def trace(self, error: BaseException) -> None:
         """Prints the stack trace (`--debug`)."""

@@ -14,6 +14,7 @@ from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
 from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
 from pacenote.cli.engine_options import PIPELINES, jdk, selected_engine
+from pacenote.cli.immediate_exit import exit_at_third_signal
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.result(dry_run_text(race_module.dry_run(request)))
         return 0
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race
-    with progress_listener(console) as listener:
+    with exit_at_third_signal(console), progress_listener(console) as listener:
         try:
             record = race(request, listener)
         except KeyboardInterrupt as cause:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli import race, values
 from pacenote.cli.console import Console
+from pacenote.cli.immediate_exit import exit_at_third_signal
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import check_report_file
@@ -94,7 +95,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_report_file(options)
     for text in race.options_without_effect(options, request.race):
         console.warning(text)
-    with progress_listener(console) as listener:
+    with exit_at_third_signal(console), progress_listener(console) as listener:
         saturation = saturate(request, listener)
     record, result = saturation.record, saturation.result
     text = _text(result, options)

@@ -103,6 +103,7 @@ def clock_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     them.
     """
     clock = _part(driver, "clock")
+    yield from _gaps(clock)
     sources = clock.get("sources")
     names = [str(name) for name in (sources if isinstance(sources, list | tuple) else ())]
     if len(names) > 1:
@@ -114,6 +115,25 @@ def clock_reasons(driver: Mapping[str, object]) -> Iterator[str]:
             f"the system clock {'/'.join(slow or names) or 'of unknown kind'} is slow or coarse: a reading "
             f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns"
         )
+
+
+def _gaps(clock: Mapping[str, object]) -> Iterator[str]:
+    """Reports times for which the driver did not run: all measured times that include one are too long."""
+    recorded = clock.get("gaps")
+    gaps = [
+        gap for gap in (recorded if isinstance(recorded, list | tuple) else ()) if isinstance(gap, Mapping)
+    ]
+    if not gaps:
+        return
+    first = f"{_number(gaps[0], 'length_s'):.3g} s, {_number(gaps[0], 'at_s'):.1f} s after its start"
+    if len(gaps) == 1:
+        times = f"for {first}"
+    else:
+        times = f"several times, {_number(clock, 'gaps_s'):.3g} s in total, first for {first}"
+    yield (
+        f"the driver did not run {times}: its process was stopped, its virtual machine was paused, or it had "
+        "no core; measured times include this delay"
+    )
 
 
 def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:

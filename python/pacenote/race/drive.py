@@ -121,6 +121,8 @@ class _RunningDriver:
         self._summary: dict[str, Any] | None = None
         self._interrupted_at: float | None = None
         self._warned = False
+        self._dropping = False
+        self._warned_again = False
         self._engine_failure = ""
         self._last_progress_at = 0.0
 
@@ -168,6 +170,9 @@ class _RunningDriver:
         if self._interrupted_at is not None and not self._warned:
             self._warned = True
             self._listener.warning("stopping: pending requests may finish; press Ctrl-C again to drop them")
+        if self._dropping and not self._warned_again:
+            self._warned_again = True
+            self._listener.warning("dropping pending requests; press Ctrl-C again to exit at once")
         if self._summary is None and now - self._last_progress_at >= PROGRESS_INTERVAL_S:
             self._last_progress_at = now
             self._check_engine()
@@ -209,8 +214,12 @@ class _RunningDriver:
             self._driver.stop(True)
 
     def _handle_signal(self, _number: int, _frame: FrameType | None) -> None:
-        """Stops the race: the first signal lets pending requests finish, the second drops them."""
+        """Stops the race: the first signal lets pending requests finish, the second drops them.
+
+        The command line ends the process at the third.
+        """
         repeated = self._interrupted_at is not None
         if not repeated:
             self._interrupted_at = time.monotonic()
+        self._dropping = repeated
         self._driver.stop(repeated)

@@ -63,6 +63,7 @@ pub fn collect(
             race_state.progress().running_tasks = collector.progress(race_state.race_time_ns(last_update));
         }
     }
+    clocks.record(ClockReading::read());
     let mut orphans = 0;
     while let Some(orphan) = collector.finish_dropped_task() {
         orphans += 1;

@@ -1,8 +1,9 @@
-//! Checks whether the clocks can be trusted, by reading three clocks a few times per second.
+//! Checks whether the clocks can be trusted and whether the driver runs, by reading three clocks a few times per second.
 //!
 //! The race is timed with the monotonic clock, which cannot be set. A step of the wall clock changes the difference
 //! between the two (slewing by NTP affects both). A suspended machine changes the difference between the monotonic
-//! clock, which stops during suspension, and the boot-time clock, which continues.
+//! clock, which stops during suspension, and the boot-time clock, which continues. If two readings are too far apart, the
+//! driver did not run in between: its process was stopped, its virtual machine was paused, or it had no core.
 
 use std::fs;
 use std::time::Instant;
@@ -14,8 +15,11 @@ use serde::Serialize;
 /// while it read the clocks.
 const MIN_STEP_NS: i64 = 100_000_000;
 
-/// Maximum number of recorded steps, because a faulty clock may step every second.
+/// Maximum number of recorded steps, and of recorded gaps, because a faulty clock may step every second.
 const MAX_STEPS: usize = 32;
+
+/// Smallest time between two readings that is a gap, in nanoseconds.
+const MIN_GAP_NS: i64 = 500_000_000;
 
 /// Maximum number of repetitions of an interrupted reading.
 const MAX_RETRIES: u32 = 10;
@@ -46,6 +50,15 @@ pub struct ClockStep {
     pub by_s: f64,
 }
 
+/// A time between two readings that is too long: the driver did not run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ClockGap {
+    /// Time of the last reading before the gap, in seconds since the driver started.
+    pub at_s: f64,
+    /// Time between the two readings in seconds.
+    pub length_s: f64,
+}
+
 /// Properties and irregularities of the clocks during a race.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ClockHealth {
@@ -59,6 +72,10 @@ pub struct ClockHealth {
     pub backward: u32,
     /// The first 32 steps of the wall clock of 0.1 s or more.
     pub steps: Vec<ClockStep>,
+    /// The first 32 gaps of more than 0.5 s between two readings.
+    pub gaps: Vec<ClockGap>,
+    /// Total length of all gaps in seconds.
+    pub gaps_s: f64,
     /// Time for which the machine was suspended, in seconds.
     pub suspended_s: f64,
 }
@@ -69,6 +86,8 @@ pub struct ClockMonitor {
     first: ClockReading,
     /// The reading after the last step or suspension.
     reference: ClockReading,
+    /// The last reading.
+    previous: ClockReading,
     health: ClockHealth,
 }
 
@@ -106,11 +125,24 @@ impl ClockMonitor {
     }
 
     fn from(first: ClockReading, health: ClockHealth) -> Self {
-        Self { first, reference: first, health }
+        Self { first, reference: first, previous: first, health }
     }
 
-    /// Compares a reading with the earlier ones.
+    /// Compares a reading with the earlier ones. Must be called several times per second.
     pub fn record(&mut self, now: ClockReading) {
+        let gap = now.monotonic - self.previous.monotonic;
+        if gap > MIN_GAP_NS {
+            let (at_s, length_s) = (seconds(self.previous.monotonic - self.first.monotonic), seconds(gap));
+            self.health.gaps_s += length_s;
+            if self.health.gaps.len() < MAX_STEPS {
+                self.health.gaps.push(ClockGap { at_s, length_s });
+            }
+        }
+        self.compare(now);
+    }
+
+    fn compare(&mut self, now: ClockReading) {
+        self.previous = now;
         let passed = now.monotonic - self.reference.monotonic;
         let suspended = now.boottime - self.reference.boottime - passed;
         // The wall clock continues while the machine is suspended; that is not a step.
@@ -128,9 +160,9 @@ impl ClockMonitor {
         }
     }
 
-    /// Ends monitoring with a last reading.
+    /// Ends monitoring with a last reading, which may be taken any time after the previous one.
     pub fn end(mut self) -> ClockHealth {
-        self.record(ClockReading::read());
+        self.compare(ClockReading::read());
         self.ended_with(source())
     }
 
@@ -207,6 +239,18 @@ mod tests {
         assert_eq!(steps(&set), [(1.0, 3600.0)]);
         let back = [reading(500, -250, 0), reading(1000, -250, 0), reading(2000, 0, 0)];
         assert_eq!(steps(&back), [(0.5, -0.25), (2.0, 0.25)]);
+    }
+
+    #[test]
+    fn a_driver_that_does_not_run_is_recorded_with_its_time_and_length() {
+        let stopped = health_of(&[reading(200, 0, 0), reading(700, 0, 0), reading(3_800, 0, 0)]);
+        assert_eq!(stopped.gaps, [ClockGap { at_s: 0.7, length_s: 3.1 }]);
+        assert_eq!((stopped.gaps_s, stopped.steps), (3.1, vec![]));
+        // The monotonic clock does not advance while the machine is suspended.
+        assert_eq!(health_of(&[reading(200, 0, 60_000), reading(400, 9_000, 60_000)]).gaps, []);
+        let often: Vec<ClockReading> = (1..=100).map(|number| reading(number * 600, 0, 0)).collect();
+        let often = health_of(&often);
+        assert_eq!((often.gaps.len(), often.gaps_s.round()), (MAX_STEPS, 60.0));
     }
 
     #[test]

@@ -1,0 +1,143 @@
+"""Races of a separate process that is stopped, paused or hangs."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.store.race_store import RaceStore
+from support.engine import OPENSEARCH, engine_document
+from support.http_server import HttpRequest, HttpResponse, http_server, json_response
+
+DEADLINE_S = 60.0
+"""Seconds after which a process that does not do what is expected fails the test."""
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "the race did not get there"
+        time.sleep(0.01)
+
+
+class Engine:
+    """Responds like OpenSearch, counts the requests of the plan, and calls a function before its first reply
+    about statistics, which the race requests just before the driver starts.
+    """
+
+    def __init__(self, before_statistics: Callable[[], None] = lambda: None) -> None:
+        self.planned = 0
+        self._before_statistics = before_statistics
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        if request.target == "/planned":
+            self.planned += 1
+            time.sleep(0.001)
+            return json_response({})
+        if "_stats" in request.target:
+            self._before_statistics()
+            self._before_statistics = lambda: None
+        return json_response(engine_document(request.target, OPENSEARCH))
+
+
+@contextmanager
+def racing(tmp_path: Path, engine: Engine, **task: Any) -> Iterator[subprocess.Popen[str]]:
+    """Starts a race of one task, whose folder is `home/races/r`."""
+    track = tmp_path / "track.json"
+    operation = {"operation-type": "raw-request", "path": "/planned"}
+    track.write_text(json.dumps({"version": 2, "schedule": [{"name": "t", "operation": operation, **task}]}))
+    with http_server(engine.respond) as server:
+        command = [sys.executable, "-m", "pacenote", "race", f"--track-path={track}", "--race-id=r"]
+        command += [f"--target-hosts={server.address}", "--pipeline=benchmark-only"]
+        environment = {**os.environ, "PACENOTE_HOME": str(tmp_path / "home")}
+        process = subprocess.Popen(
+            command, env=environment, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def test_a_driver_that_was_stopped_for_a_second_makes_a_closed_loop_suspect(tmp_path: Path) -> None:
+    engine = Engine()
+    with racing(tmp_path, engine, **{"time-period": 3, "warmup-time-period": 0}) as process:
+        wait_until(lambda: engine.planned > 100)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(DEADLINE_S) == 0
+    record = RaceStore(tmp_path / "home").load("r")
+    clock = record.driver["clock"]
+    assert isinstance(clock, dict)
+    assert max(gap["length_s"] for gap in clock["gaps"]) >= 1.0
+    assert record.verdict is not None
+    assert record.verdict.state == "suspect"
+    assert any(reason.startswith("the driver did not run ") for reason in record.verdict.reasons)
+
+
+def is_blocked(process: subprocess.Popen[str]) -> bool:
+    """Returns whether the main thread stays in the same system call for half a second."""
+    path = Path(f"/proc/{process.pid}/syscall")
+    before = path.read_text()
+    time.sleep(0.5)
+    return before != "running\n" and path.read_text() == before
+
+
+def send_three_signals(process: subprocess.Popen[str]) -> None:
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        # Signals that arrive at the same time count once.
+        time.sleep(0.3)
+
+
+@pytest.mark.parametrize("file", ["series.jsonl", "samples.parquet"])
+def test_a_third_ctrl_c_ends_a_race_that_hangs_in_opening_a_file(tmp_path: Path, file: str) -> None:
+    created = threading.Event()
+
+    def create_pipe() -> None:
+        # Opening a named pipe that nobody reads waits for ever.
+        os.mkfifo(tmp_path / "home" / "races" / "r" / file)
+        created.set()
+
+    with racing(tmp_path, Engine(create_pipe), iterations=10) as process:
+        wait_until(created.is_set)
+        wait_until(lambda: is_blocked(process))
+        send_three_signals(process)
+        assert process.wait(DEADLINE_S) == 130
+        assert process.stderr is not None
+        assert "error: stopped at once: " in process.stderr.read()
+
+
+def test_a_third_ctrl_c_ends_a_race_that_hangs_in_writing_samples(tmp_path: Path) -> None:
+    readers = []
+
+    def create_full_pipe() -> None:
+        path = tmp_path / "home" / "races" / "r" / "samples.parquet"
+        os.mkfifo(path)
+        # The pipe accepts one page, which nobody reads.
+        readers.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        fcntl.fcntl(readers[0], fcntl.F_SETPIPE_SZ, 4096)
+
+    with racing(tmp_path, Engine(create_full_pipe), iterations=2000) as process:
+        assert process.stderr is not None
+        # The result of the task comes before its samples are written.
+        finished = next(line for line in process.stderr if line.startswith("t"))
+        assert finished
+        send_three_signals(process)
+        assert process.wait(DEADLINE_S) == 130
+        assert "error: stopped at once: " in process.stderr.read()
+    os.close(readers[0])
