@@ -90,9 +90,9 @@ def test_values_at_their_limits_are_accepted() -> None:
         ),
         (
             clock(gaps=[{"at_s": 1.0, "length_s": 0.6}, {"at_s": 2.0, "length_s": 0.9}], gaps_s=1.5),
-            "the driver did not run several times, 1.5 s in total, first for 0.6 s, 1.0 s after its start: its "
-            "process was stopped, its virtual machine was paused, or it had no core; measured times include "
-            "this delay",
+            "the driver did not run several times, 1.5 s in total, first for 0.6 s, 1.0 s after its start: "
+            "its process was stopped, its virtual machine was paused, or it had no core; measured times "
+            "include this delay",
         ),
         (
             clock(sources=["hpet"]),
