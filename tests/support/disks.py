@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -32,8 +33,14 @@ def small_disk(folder: Path, size_kb: int) -> Iterator[Path]:
 def fill(folder: Path, leave_kb: int = 0) -> Path:
     """Fills the disk of a folder except for `leave_kb`; returns the file that takes up the space."""
     filler = folder / "filler"
-    with filler.open("wb", buffering=0) as file:
-        size = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize - (leave_kb << 10)
-        if size > 0:
-            os.posix_fallocate(file.fileno(), 0, size)
+    with filler.open("ab", buffering=0) as file:
+        # Others may write at the same time.
+        while (size := _free(folder) - (leave_kb << 10)) > 0:
+            with contextlib.suppress(OSError):
+                os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, size)
     return filler
+
+
+def _free(folder: Path) -> int:
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize

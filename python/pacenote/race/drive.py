@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, assert_never
 
 from pacenote import _core
-from pacenote.errors import DriverError
+from pacenote.errors import DriverError, StoreError
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.result import RaceProgress, TaskResult
 from pacenote.store.race_folder import RaceFolder
@@ -83,8 +83,8 @@ def drive(
 
     `exit_reason` returns why the engine has ended, and None while it runs; without this function, exits of
     the engine are not detected. `python_tasks` are the tasks that need Python, or None if there are none.
-    Raises DriverError if the core cannot start, and StoreError if a result cannot be stored. The core has
-    stopped before the error is raised.
+    If a result cannot be stored, the race is stopped and aborted; the results are returned. Raises
+    DriverError if the core cannot start.
     """
     try:
         driver = _core.Driver(plan, str(folder.path))
@@ -124,6 +124,7 @@ class _RunningDriver:
         self._dropping = False
         self._warned_again = False
         self._engine_failure = ""
+        self._store_failure = ""
         self._last_progress_at = 0.0
 
     def run(self) -> DriveResult:
@@ -135,7 +136,7 @@ class _RunningDriver:
                 # Otherwise the core would continue to send requests after this loop has ended.
                 self._driver.stop(True)
                 raise
-        error = str(self._summary.pop("error", None) or "")
+        error = str(self._summary.pop("error", None) or "") or self._store_failure
         failure = str(self._summary.pop("aborted", None) or "")
         if error or failure:
             self._wait_for_exit_reason()
@@ -192,7 +193,12 @@ class _RunningDriver:
     def _finish_task(self, result: TaskResult) -> None:
         result = self.complete_result(result)
         self._tasks.append(result)
-        self._folder.append(result)
+        try:
+            self._folder.append(result)
+        except StoreError as error:
+            # The results are still written with the final record, for which room is reserved.
+            self._store_failure = self._store_failure or error.message
+            self._driver.stop(True)
         self._listener.task_finished(result)
 
     def _wait_for_exit_reason(self) -> None:

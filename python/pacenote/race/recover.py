@@ -12,6 +12,7 @@ def recover(folder: RaceFolder) -> tuple[str, ...]:
     completed, for example because the folder is not writable. The files of a race that is still running are
     not changed.
     """
+    folder.release_abandoned_room()
     return (*_complete(folder), *folder.losses())
 
 

@@ -223,7 +223,8 @@ class _Preparation:
             declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
         )
         plan = plan_challenge(request, track, challenge, context)
-        folder = RaceStore(request.home).create(initial_record(request, self.prepared, corpora))
+        record = initial_record(request, self.prepared, corpora)
+        folder = RaceStore(request.home).create(record, sum(1 for _ in challenge.tasks()))
         try:
             with self.existing or start_cluster(engine, self.listener.preparing) as cluster:
                 record = _record_start(folder, plan, cluster, request)

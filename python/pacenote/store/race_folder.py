@@ -3,6 +3,7 @@
     <race-id>/
     ├── race.json          the record; `complete` is true if the race ran to its end
     ├── tasks.jsonl        results of finished tasks, one per line, until race.json contains them
+    ├── .race.json.reserved   room for the final record, until it is written
     ├── plan.json          the plan as it was driven, without secrets
     ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
     ├── series.parquet
@@ -17,8 +18,10 @@ with, and `tasks.jsonl` contains the results since. A line that is incomplete be
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +30,16 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import append_line, store_error, write_atomically
+from pacenote.store.reserved_file import ReservedFile, release_abandoned
+
+RESULT_BYTES = 48 << 10
+"""Room for the result of a task in the journal: about 5 kB, and 32 groups of errors of up to 1 kB each."""
+
+RECORDED_RESULT_BYTES = 64 << 10
+"""Room for the result of a task in the record, which is indented and repeats some values for Rally."""
+
+RECORD_BYTES = 64 << 10
+"""Room for the record without results."""
 
 
 class RaceFolder:
@@ -34,6 +47,7 @@ class RaceFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._final_record: ReservedFile | None = None
 
     @property
     def race_json(self) -> Path:
@@ -88,10 +102,29 @@ class RaceFolder:
         """Returns a sentence for each loss that was found when the driver's files were completed."""
         return tuple(loss for folder in self.driver_folders() for loss in _losses(folder))
 
+    def reserve(self, tasks: int) -> None:
+        """Reserves room on the disk for the results of this number of tasks and for the final record.
+
+        Results are then stored even if samples or the engine fill the disk. Raises StoreError if there is too
+        little room.
+        """
+        ReservedFile(self.journal, tasks * RESULT_BYTES).close()
+        self._final_record = ReservedFile(self._reserved, RECORD_BYTES + tasks * RECORDED_RESULT_BYTES)
+
+    def release_abandoned_room(self) -> None:
+        """Releases the room that a killed race had reserved."""
+        if release_abandoned(self._reserved):
+            with contextlib.suppress(OSError):
+                # Releases what is reserved after the end of the file.
+                os.truncate(self.journal, self.journal.stat().st_size)
+
+    @property
+    def _reserved(self) -> Path:
+        return self.path / ".race.json.reserved"
+
     def write(self, record: RaceRecord) -> None:
         """Replaces the stored record. If that fails, the old one remains and StoreError is raised."""
-        text = json.dumps(record.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
-        write_atomically(self.race_json, text.encode())
+        write_atomically(self.race_json, _text(record))
 
     def append(self, result: TaskResult) -> None:
         """Adds the result of a finished task to the journal, durably. Raises StoreError."""
@@ -101,7 +134,11 @@ class RaceFolder:
 
     def finish(self, record: RaceRecord) -> None:
         """Stores the final record, which contains all results, and deletes the journal. Raises StoreError."""
-        self.write(record)
+        if self._final_record is None:
+            self.write(record)
+        else:
+            self._final_record.become(self.race_json, _text(record))
+            self._final_record = None
         try:
             self.journal.unlink(missing_ok=True)
         except OSError as error:
@@ -158,6 +195,10 @@ class RaceFolder:
                 ) from None
             except PacenoteError as error:
                 raise StoreError(f"{self.journal}, line {number}: {error.message}", hint=error.hint) from None
+
+
+def _text(record: RaceRecord) -> bytes:
+    return json.dumps(record.to_document(), ensure_ascii=False, allow_nan=False, indent=1).encode()
 
 
 def _losses(folder: Path) -> Iterator[str]:

@@ -56,10 +56,11 @@ class RaceStore:
         self.home = home or default_home()
         self.races = self.home / "races"
 
-    def create(self, record: RaceRecord) -> RaceFolder:
+    def create(self, record: RaceRecord, tasks: int = 0) -> RaceFolder:
         """Creates the folder of a new race and stores its initial record.
 
-        Raises StoreError if the id exists or is invalid, or if the folder cannot be written.
+        Reserves room for the results of this number of tasks. Raises StoreError if the id exists or is
+        invalid, or if the folder cannot be written.
         """
         if not is_race_id(record.race_id):
             raise StoreError(
@@ -79,6 +80,7 @@ class RaceStore:
             raise store_error("create", folder.path, error) from error
         try:
             folder.write(record)
+            folder.reserve(tasks)
         except StoreError:
             # A folder without a record would reserve the id.
             shutil.rmtree(folder.path, ignore_errors=True)

@@ -1,0 +1,91 @@
+"""Files whose room on the disk is reserved before their content is known.
+
+The kernel reserves the room without changing the size of the file, so that a file with reserved room is read
+like any other. File systems that cannot reserve room (such as NFS before version 4.2) ignore reservations.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder
+from pacenote.units import format_bytes
+
+_KEEP_SIZE = 1
+_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+
+
+class ReservedFile:
+    """A file with reserved room. Its process locks it, so that others know that it is in use."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        """Creates the file and reserves `size` bytes. Raises StoreError if the disk does not have them."""
+        self.path = path
+        self._descriptor: int | None = None
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+            _allocate(self._descriptor, size)
+        except OSError as error:
+            self.close()
+            raise store_error(f"reserve {format_bytes(size)} for", path, error) from error
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def become(self, target: Path, data: bytes) -> None:
+        """Writes the content, releases the rest of the room, and replaces `target` with the file, durably.
+
+        If that fails, the old content of `target` remains and StoreError is raised.
+        """
+        try:
+            with self.path.open("r+b", buffering=0) as file:
+                written = 0
+                while written < len(data):
+                    written += file.write(data[written:])
+                file.truncate(len(data))
+                os.fsync(file.fileno())
+            self.path.replace(target)
+            sync_folder(target.parent)
+        except OSError as error:
+            raise store_error("write", target, error) from error
+        self.close()
+
+    def close(self) -> None:
+        """Releases the lock."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def release_abandoned(path: Path) -> bool:
+    """Removes a file with reserved room if no process uses it, and returns whether it was removed."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    """Reserves room without changing the size of the file. Raises OSError if the disk does not have it."""
+    allocate = getattr(ctypes.CDLL(None, use_errno=True), "fallocate64", None)
+    if allocate is None:
+        return
+    allocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    while allocate(descriptor, _KEEP_SIZE, 0, size) != 0:
+        number = ctypes.get_errno()
+        if number in _UNSUPPORTED:
+            return
+        if number != errno.EINTR:
+            raise OSError(number, os.strerror(number))
