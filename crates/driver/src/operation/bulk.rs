@@ -195,11 +195,11 @@ impl BulkSource {
     }
 
     /// Sends the body; see [`BulkRequest::execute`].
-    pub async fn execute(
+    pub fn execute(
         &mut self,
         connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
-    ) -> OperationOutcome {
-        self.request.execute(connections, cancellation).await
+    ) -> impl Future<Output = OperationOutcome> {
+        self.request.execute(connections, cancellation)
     }
 }

@@ -90,12 +90,14 @@ impl CheckedRequest {
     }
 
     /// Sends a plain request.
-    pub async fn send_plain(&mut self, connections: &ConnectionPool) -> OperationOutcome {
+    pub fn send_plain(&mut self, connections: &ConnectionPool) -> impl Future<Output = OperationOutcome> {
         let Self { template, policy } = self;
-        let check = async |response: ResponseView<'_>| {
+        let policy = &*policy;
+        let check = async move |response: ResponseView<'_>| {
             check_response(&policy.request, response.status, response.body).await
         };
-        template.request.send(connections, check).await
+        // The future is returned instead of awaited in an enclosing future, which would copy the outcome.
+        template.request.send(connections, check)
     }
 
     /// Sends the request, repeatedly if it polls. Returns `None` if the race or the step ends while it waits.

@@ -7,7 +7,7 @@ use crate::transport::connect::{ConnectError, Endpoints};
 use crate::transport::exchange::{Exchange, RequestBody, RequestError, ResponseView};
 use crate::transport::host_connections::{HostConnections, TakenConnection};
 use crate::transport::http::RequestHead;
-use crate::transport::rotation::HostRotation;
+use crate::transport::rotation::{HostFailure, HostRotation};
 
 /// Interval at which a thread checks the idle connections of its clients, and whether hosts are to be tried again.
 pub const IDLE_CHECK: Duration = Duration::from_millis(500);
@@ -68,8 +68,8 @@ impl ConnectionPool {
         authorities.join(", ")
     }
 
-    /// After a failure, returns the hosts and ports of the cluster if none of them is left: the only host has failed,
-    /// or all are set aside.
+    /// After a connection could not be opened, returns the hosts and ports of the cluster if no host is left: it is the
+    /// only one, or all are set aside because they cannot be reached.
     pub fn unreachable_hosts(&self) -> Option<String> {
         self.rotation.is_exhausted().then(|| self.hosts())
     }
@@ -99,16 +99,16 @@ impl ConnectionPool {
     fn end_trial(&self, host: usize, connected: Result<(), ConnectError>) -> Result<(), ConnectError> {
         match &connected {
             Ok(()) => self.rotation.reinstate(host),
-            Err(_) => self.record_failure(host, true),
+            Err(_) => self.record_failure(host, HostFailure::NoConnection),
         }
         connected
     }
 
     #[cold]
-    fn record_failure(&self, host: usize, is_connection_failure: bool) {
-        let set_aside = self.rotation.failed(host, Instant::now());
+    fn record_failure(&self, host: usize, failure: HostFailure) {
+        let set_aside = self.rotation.failed(host, failure, Instant::now());
         self.hosts[host].count(|counted| {
-            counted.connection_failures += u64::from(is_connection_failure);
+            counted.connection_failures += u64::from(failure == HostFailure::NoConnection);
             counted.set_aside += u64::from(set_aside);
         });
     }
@@ -150,9 +150,9 @@ impl ConnectionPool {
         connections.count(|counted| counted.requests += u64::from(exchange.traffic.requests));
         match &exchange.result {
             Ok(_) => self.rotation.responded(host),
-            Err(RequestError::Connect(_)) => self.record_failure(host, true),
+            Err(RequestError::Connect(_)) => self.record_failure(host, HostFailure::NoConnection),
             Err(RequestError::Exchange(error)) if error.is_network_failure() => {
-                self.record_failure(host, false);
+                self.record_failure(host, HostFailure::NoResponse);
             }
             Err(RequestError::Exchange(_)) => {}
         }

@@ -26,6 +26,17 @@ struct HostState {
     failures: Cell<u32>,
     /// When the host is to be tried again, or `None` if it is used.
     set_aside_until: Cell<Option<Instant>>,
+    /// Whether the host is set aside because no connection could be opened.
+    refuses: Cell<bool>,
+}
+
+/// Why a host is set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostFailure {
+    /// No connection could be opened.
+    NoConnection,
+    /// A connection broke, or no response arrived in time.
+    NoResponse,
 }
 
 impl HostRotation {
@@ -72,15 +83,15 @@ impl HostRotation {
         self.reinstate(host);
     }
 
-    /// Records that a request to a host failed, or that no connection could be opened. Returns whether the host has
-    /// been set aside, which it was not before.
-    pub fn failed(&self, host: usize, now: Instant) -> bool {
+    /// Records that a host failed. Returns whether it has been set aside, which it was not before.
+    pub fn failed(&self, host: usize, failure: HostFailure, now: Instant) -> bool {
         if self.hosts.len() == 1 {
             return false;
         }
         let state = &self.hosts[host];
         let timeout = FIRST_TIMEOUT * 2_u32.saturating_pow(state.failures.get().min(16));
         state.failures.set(state.failures.get().saturating_add(1));
+        state.refuses.set(failure == HostFailure::NoConnection);
         let was_used = state.set_aside_until.replace(Some(now + timeout.min(MAX_TIMEOUT))).is_none();
         self.set_aside.set(self.set_aside.get() + usize::from(was_used));
         was_used
@@ -109,14 +120,17 @@ impl HostRotation {
         is_due
     }
 
-    /// Returns whether no host is left after a failure: the failed host is the only one, or all are set aside.
+    /// Returns whether no host is left after a connection could not be opened: the host is the only one, or all are set
+    /// aside for this reason.
     pub fn is_exhausted(&self) -> bool {
-        self.hosts.len() == 1 || self.set_aside.get() == self.hosts.len()
+        self.hosts.len() == 1
+            || self.hosts.iter().all(|host| host.set_aside_until.get().is_some() && host.refuses.get())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::HostFailure::{NoConnection, NoResponse};
     use super::*;
 
     fn turns(rotation: &HostRotation, number: usize) -> Vec<usize> {
@@ -127,7 +141,7 @@ mod tests {
     fn requests_rotate_over_the_hosts_that_are_used() {
         let (rotation, now) = (HostRotation::new(3, 1), Instant::now());
         assert_eq!(turns(&rotation, 4), [1, 2, 0, 1]);
-        assert!(rotation.failed(2, now));
+        assert!(rotation.failed(2, NoConnection, now));
         assert_eq!(turns(&rotation, 4), [0, 1, 0, 1]);
         rotation.reinstate(2);
         assert_eq!(turns(&rotation, 3), [2, 0, 1]);
@@ -139,41 +153,53 @@ mod tests {
         let (rotation, now) = (HostRotation::new(2, 0), Instant::now());
         let at = |seconds| now + Duration::from_secs(seconds);
         for (failure, seconds) in [1, 2, 4, 8, 16, 30, 30].into_iter().enumerate() {
-            assert_eq!(rotation.failed(0, now), failure == 0);
+            assert_eq!(rotation.failed(0, NoConnection, now), failure == 0);
             assert!(!rotation.begin_trial(0, at(seconds - 1) + Duration::from_millis(999), at(100)));
             assert!(rotation.begin_trial(0, at(seconds), at(100)));
             assert!(!rotation.begin_trial(0, at(99), at(100)), "a trial is in progress");
         }
         for _ in 0..100 {
-            rotation.failed(0, now);
+            rotation.failed(0, NoConnection, now);
         }
         // A connection that could be opened is not yet a response.
         rotation.reinstate(0);
-        rotation.failed(0, now);
+        rotation.failed(0, NoConnection, now);
         assert!(!rotation.begin_trial(0, at(29), at(100)));
         rotation.responded(0);
         assert!(!rotation.is_set_aside(0));
-        rotation.failed(0, now);
+        rotation.failed(0, NoConnection, now);
         assert!(rotation.begin_trial(0, at(1), at(100)));
     }
 
     #[test]
     fn if_all_hosts_are_set_aside_the_one_whose_time_ends_first_is_tried() {
         let (rotation, now) = (HostRotation::new(3, 0), Instant::now());
-        rotation.failed(1, now);
-        rotation.failed(2, now + Duration::from_millis(1));
+        rotation.failed(1, NoConnection, now);
+        rotation.failed(2, NoConnection, now + Duration::from_millis(1));
         assert!(!rotation.is_exhausted());
-        rotation.failed(0, now + Duration::from_millis(2));
+        rotation.failed(0, NoConnection, now + Duration::from_millis(2));
         assert!(rotation.is_exhausted());
         assert_eq!(turns(&rotation, 2), [1, 1]);
-        rotation.failed(1, now + Duration::from_millis(3));
+        rotation.failed(1, NoConnection, now + Duration::from_millis(3));
         assert_eq!(turns(&rotation, 1), [2]);
+    }
+
+    #[test]
+    fn a_host_whose_connections_broke_is_left_for_the_next_request() {
+        let (rotation, now) = (HostRotation::new(2, 0), Instant::now());
+        rotation.failed(0, NoResponse, now);
+        rotation.failed(1, NoConnection, now);
+        assert!(!rotation.is_exhausted());
+        rotation.failed(0, NoConnection, now);
+        assert!(rotation.is_exhausted());
+        rotation.reinstate(1);
+        assert!(!rotation.is_exhausted());
     }
 
     #[test]
     fn the_only_host_is_always_used() {
         let rotation = HostRotation::new(1, 7);
-        assert!(!rotation.failed(0, Instant::now()));
+        assert!(!rotation.failed(0, NoConnection, Instant::now()));
         assert!(rotation.is_exhausted() && !rotation.is_set_aside(0));
         assert_eq!(turns(&rotation, 2), [0, 0]);
     }
