@@ -97,6 +97,15 @@ def test_requests_to_a_busy_cluster_are_retried(
         creator.create()
 
 
+@pytest.mark.parametrize("has_points", [True, False])
+def test_a_page_that_is_too_large_is_not_requested_again(creator: TrackCreator, has_points: bool) -> None:
+    creator.cluster.raw, creator.cluster.has_points = f'"{"x" * 5_500_000}"', has_points
+    with pytest.raises(EngineError, match="is larger than 64 MiB") as caught:
+        creator.create(batch=COUNT)
+    assert "--batch-size" in caught.value.hint
+    assert creator.cluster.searches == int(has_points)
+
+
 def test_the_capture_ends_if_points_in_time_expire_repeatedly(creator: TrackCreator) -> None:
     creator.cluster.lose_points = True
     with pytest.raises(EngineError, match="its points in time expire too early"):

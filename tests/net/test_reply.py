@@ -136,6 +136,7 @@ def test_a_document_that_is_too_deep_is_rejected(server: ScriptedServer, depth: 
         {"n": {"os": []}},
         {"n": {"jvm": {"mem": {"heap_max_in_bytes": "much"}}}},
         {"n": {"plugins": 7}},
+        {"n": {"os": {"allocated_processors": float("inf")}}},
     ],
 )
 def test_a_reply_of_an_unexpected_form_is_described_in_one_sentence(

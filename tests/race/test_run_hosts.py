@@ -53,13 +53,16 @@ def test_the_requests_of_one_client_are_sent_to_all_hosts(
     assert f"{first.address} received 4 requests" in capsys.readouterr().out
 
 
-def test_a_race_without_one_of_its_hosts_continues_and_is_suspect(home: Path) -> None:
+def test_a_race_without_one_of_its_hosts_continues_and_is_suspect(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with engine(None) as server, socket.socket() as bound:
         # Nothing listens on the port, and no other process can take it.
         bound.bind(("127.0.0.1", 0))
         closed = f"127.0.0.1:{bound.getsockname()[1]}"
         code, record = race(home, closed, server.address)
         assert measured(server) == 8
+    assert f"the race begins without the host {closed}: connection refused" in capsys.readouterr().err
     assert (code, record["complete"], record["verdict"]["state"]) == (0, True, "suspect")
     (reason,) = [text for text in record["verdict"]["reasons"] if closed in text]
     assert "it was set aside 1 time" in reason

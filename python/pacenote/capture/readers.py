@@ -14,8 +14,8 @@ from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import CaptureSource, url_path
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
-from pacenote.net.reply import expected_form
-from pacenote.net.rest import RestClient, RestResponse
+from pacenote.net.reply import ReplyLimitError, expected_form
+from pacenote.net.rest import Params, RestClient, RestResponse
 
 KEEP_ALIVE = "15m"
 """Time for which the engine keeps a point in time after a page; an aborted run must be resumed within it."""
@@ -182,6 +182,8 @@ class PointInTimeReader:
                 reply = self._rest.exchange("POST", "/_search", body)
                 if reply.status not in _BUSY_STATUSES or attempt == _MAX_ATTEMPTS:
                     return reply
+            except ReplyLimitError as error:
+                raise _with_smaller_pages(error) from None
             except EngineError:
                 if attempt == _MAX_ATTEMPTS:
                     raise
@@ -219,7 +221,7 @@ class ScrollReader:
         for position, index in enumerate(index.name for index in source.indices):
             read = 0
             body = {"size": self._batch_size, "sort": ["_doc"], "query": {"match_all": {}}}
-            reply = self._rest.exchange("POST", f"/{url_path(index)}/_search", body, {"scroll": KEEP_ALIVE})
+            reply = self._search(f"/{url_path(index)}/_search", body, {"scroll": KEEP_ALIVE})
             hits, scroll = _scroll_page(index, reply)
             with expected_form(f"the documents of {index}"):
                 total = reply.body["hits"]["total"]
@@ -229,7 +231,7 @@ class ScrollReader:
                     yield Page(hits, ReadCursor(position))
                     read += len(hits)
                     next_page = {"scroll": KEEP_ALIVE, "scroll_id": scroll}
-                    reply = self._rest.exchange("POST", "/_search/scroll", next_page)
+                    reply = self._search("/_search/scroll", next_page)
                     hits, scroll = _scroll_page(index, reply)
             finally:
                 self._rest.exchange("DELETE", "/_search/scroll", {"scroll_id": scroll})
@@ -239,6 +241,16 @@ class ScrollReader:
                     f"received only {read:,} of {total:,} documents of {index}",
                     hint="try again with one host",
                 )
+
+    def _search(self, path: str, body: object, params: Params | None = None) -> RestResponse:
+        try:
+            return self._rest.exchange("POST", path, body, params)
+        except ReplyLimitError as error:
+            raise _with_smaller_pages(error) from None
+
+
+def _with_smaller_pages(error: ReplyLimitError) -> EngineError:
+    return EngineError(error.message, hint="read fewer documents per request: --batch-size")
 
 
 def _scroll_page(index: str, reply: RestResponse) -> tuple[Sequence[Hit], str]:

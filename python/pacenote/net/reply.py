@@ -25,6 +25,10 @@ class UnusableReply(Exception):
     """A reply exceeds a limit; the text is the predicate of a sentence."""
 
 
+class ReplyLimitError(EngineError):
+    """A reply exceeds a limit. The same request would fail again."""
+
+
 def read_body(response: BaseHTTPResponse) -> bytes:
     """Reads a body up to the limit, decompressed.
 
@@ -78,7 +82,7 @@ def expected_form(what: str) -> Generator[None, None, None]:
     """Raises EngineError if the block finds a reply about `what` in a different form than it expects."""
     try:
         yield
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise EngineError(
             f"the cluster's reply about {what} has an unexpected form",
             hint="check that --target-hosts names the cluster itself, not a different server",

@@ -14,7 +14,7 @@ from pacenote.net.failures import HTTPS_HINT, PROXY_CREDENTIALS_HINT, FailureDes
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig, ConnectionPools
 from pacenote.net.proxy import proxy_for
-from pacenote.net.reply import UnusableReply, parse_body, read_body
+from pacenote.net.reply import ReplyLimitError, UnusableReply, parse_body, read_body
 from pacenote.net.rotation import HostRotation
 from pacenote.net.tls import speaks_tls
 
@@ -113,6 +113,19 @@ class RestClient:
             ),
         )
 
+    def unreachable_hosts(self) -> tuple[str, ...]:
+        """Sends a request to each host. Returns a message for each that cannot be reached."""
+        messages = []
+        for host in self.hosts:
+            try:
+                self._send(host, "GET", "/", None, None)
+            except _HostUnreachable as failure:
+                self._rotation.failed(host)
+                messages.append(f"{failure}; {failure.hint}" if failure.hint else str(failure))
+            else:
+                self._rotation.responded(host)
+        return tuple(messages)
+
     def close(self) -> None:
         """Closes all connections. The client can be used again."""
         self._pools.close()
@@ -158,7 +171,7 @@ class RestClient:
         except urllib3.exceptions.HTTPError as failure:
             raise _HostUnreachable(host, self._describe(host, failure)) from None
         except UnusableReply as failure:
-            raise EngineError(
+            raise ReplyLimitError(
                 f"the reply of {host.address} to {method} {path} {failure}", hint="check --target-hosts"
             ) from None
 

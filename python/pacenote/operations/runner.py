@@ -31,7 +31,7 @@ class DriverResponse:
         """Returns the parsed body. Raises `UnexpectedResponse` if it is not JSON."""
         try:
             return json.loads(self.body)
-        except ValueError as cause:
+        except (ValueError, RecursionError) as cause:
             text = self.body[:60].decode(errors="replace")
             raise UnexpectedResponse(f"the response is not JSON: {text!r}") from cause
 

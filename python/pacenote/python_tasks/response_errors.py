@@ -27,7 +27,7 @@ def parse_response_error(body: bytes) -> ResponseError:
         if isinstance(error, str):
             return ResponseError("", _one_line(error))
         return ResponseError(str(error.get("type") or ""), _one_line(str(error.get("reason") or "")))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ResponseError("", _one_line(body[:_MAX_BODY].decode(errors="replace")))
 
 

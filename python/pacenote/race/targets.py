@@ -40,8 +40,9 @@ def host_counts(request: RaceRequest) -> tuple[int, ...]:
 def check_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
     """Returns the existing cluster under test, or None if the race starts an engine.
 
-    Sends a request to each cluster so that failures are found before the race. Calls `warn` with each warning
-    about a connection, such as certificates that are not verified. Raises the same errors as
+    Sends a request to each host so that failures are found before the race. Calls `warn` with each host that
+    cannot be reached if another one can, and with each warning about a connection, such as certificates that
+    are not verified. Raises the same errors as
     `parse_clusters`, and EngineError for a cluster that does not respond or rejects the credentials.
     """
     clusters = parse_clusters(request)
@@ -49,6 +50,9 @@ def check_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster
         warn(text)
     for cluster in clusters:
         cluster.info()
+        if len(cluster.hosts) > 1:
+            for text in cluster.rest().unreachable_hosts():
+                warn(f"the race begins without the host {text}")
     for other in clusters[1:]:
         other.stop()
     return clusters[0] if clusters else None
