@@ -46,7 +46,7 @@ def test_late_sends_make_a_race_suspect():
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     lossy = task(samples=SampleCounts(kept=900, lost=100, from_s=3.0))
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(
-        "suspect", ("task 'search': 100 of 1,000 samples were lost: the disk was too slow for them",)
+        "suspect", ("task 'search': 100 of 1,000 samples were lost: the disk was too slow for them, or full",)
     )
     assert (
         determine_verdict(record(tasks=(task(samples=SampleCounts(left_out=100, from_s=3.0)),))).state

@@ -13,6 +13,9 @@ pub const BUFFER_CAPACITY: usize = 4096;
 /// Maximum number of buffers that wait for the disk: 75 MB. At 100,000 operations per second, they last for a stall of
 /// up to 5 s. Every recorder may have one more, because all recorders deliver their buffers once a second.
 const MAX_WAITING_BUFFERS: usize = 128;
+/// Number of empty buffers that are kept in addition to one for each recorder. Those beyond it, which a stall of the disk
+/// leaves behind, are freed.
+const MAX_SPARE_BUFFERS: usize = 8;
 /// Number of samples of a task that [`RetentionPolicy::Auto`] keeps, which take about 200 MB on disk.
 const AUTO_LIMIT: u64 = 20_000_000;
 
@@ -59,6 +62,13 @@ impl PoolState {
     fn take_free(&mut self) -> Vec<Sample> {
         self.free.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_CAPACITY))
     }
+
+    fn put_back(&mut self, mut buffer: Vec<Sample>) {
+        buffer.clear();
+        if self.free.len() < self.recorder_count + MAX_SPARE_BUFFERS {
+            self.free.push(buffer);
+        }
+    }
 }
 
 impl BufferPool {
@@ -77,11 +87,10 @@ impl BufferPool {
     }
 
     /// Removes a recorder, and takes back the buffer that it was filling.
-    pub fn remove_recorder(&self, mut buffer: Vec<Sample>) {
-        buffer.clear();
+    pub fn remove_recorder(&self, buffer: Vec<Sample>) {
         let mut state = self.state();
         state.recorder_count = state.recorder_count.saturating_sub(1);
-        state.free.push(buffer);
+        state.put_back(buffer);
     }
 
     /// Returns a buffer that replaces a recorder's buffer, which waits for the disk from now on until it is passed to
@@ -97,11 +106,18 @@ impl BufferPool {
     }
 
     /// Takes back a buffer that was waiting for the disk.
-    pub fn release(&self, mut buffer: Vec<Sample>) {
-        buffer.clear();
+    pub fn release(&self, buffer: Vec<Sample>) {
         let mut state = self.state();
         state.waiting_count = state.waiting_count.saturating_sub(1);
-        state.free.push(buffer);
+        state.put_back(buffer);
+    }
+
+    /// Returns whether more buffers wait for the disk than all recorders deliver at once. Buffers that are not full
+    /// should then not be delivered: each takes as much memory as a full one.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        let state = self.state();
+        state.waiting_count > state.recorder_count
     }
 
     /// Returns the number of buffers that wait for the disk.
@@ -183,6 +199,18 @@ mod tests {
             }
             assert!(pool.try_replace().is_some(), "{recorders} recorders");
         }
+    }
+
+    #[test]
+    fn buffers_that_a_stall_leaves_behind_are_freed() {
+        let pool = BufferPool::new(RetentionPolicy::All);
+        let filling = pool.add_recorder();
+        let waiting: Vec<_> = std::iter::from_fn(|| pool.try_replace()).collect();
+        assert!(pool.is_behind());
+        waiting.into_iter().for_each(|buffer| pool.release(buffer));
+        assert!(!pool.is_behind());
+        assert_eq!(pool.state().free.len(), 1 + MAX_SPARE_BUFFERS);
+        pool.remove_recorder(filling);
     }
 
     #[test]

@@ -494,6 +494,44 @@ fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
 }
 
 #[test]
+fn a_disk_that_stalls_for_minutes_costs_no_buffer_per_second() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    let buffers = race.sender.buffers().clone();
+    // The disk is behind: the collector receives nothing until the end.
+    let stalled: Vec<_> = std::iter::from_fn(|| buffers.try_replace()).take(2).collect();
+    for second in 0..200 {
+        record(&mut recorder, sample(second * SECOND, second * SECOND + MS));
+        recorder.flush();
+        assert_eq!(buffers.waiting_count(), 2, "second {second}");
+    }
+    stalled.into_iter().for_each(|buffer| buffers.release(buffer));
+    end(&mut recorder, EndedBy::Iterations, 200);
+    let samples = race.result().samples;
+    assert_eq!((samples.kept, samples.lost), (200, 0));
+    assert_eq!(race.collector.close().unwrap(), 200);
+}
+
+#[test]
+fn nothing_is_written_and_no_sample_counts_as_kept_once_writing_is_disabled() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    (0..5000).for_each(|number| record(&mut recorder, sample(number * MS, number * MS + MS)));
+    race.collect();
+    wait_for_writer(&race);
+    race.collector.disable_writing();
+    (5000..150_000).for_each(|number| record(&mut recorder, sample(number * MS, number * MS + MS)));
+    end(&mut recorder, EndedBy::Iterations, 150_000);
+    let samples = race.result().samples;
+    assert_eq!((samples.kept, samples.lost), (4096, 150_000 - 4096));
+    assert_eq!(samples.missing_from_s, Some(4.097));
+    let folder = race.folder;
+    assert_eq!(race.collector.close().unwrap(), 4096);
+    assert_eq!(rows(&folder.path().join("samples.parquet")).len(), 4096);
+    assert!(rows(&folder.path().join("series.parquet")).len() < 5);
+}
+
+#[test]
 fn no_sample_is_lost_because_there_are_many_workers() {
     for workers in [100, 300] {
         let mut race = Race::new(info(), workers);

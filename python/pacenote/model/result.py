@@ -226,7 +226,7 @@ class SampleCounts:
     left_out: int = 0
     """Samples that were not kept because of `--samples`."""
     lost: int = 0
-    """Samples dropped because the disk was too slow."""
+    """Samples dropped because the disk was too slow or full."""
     from_s: float | None = None
     """End of the first operation whose sample is not in the file, in seconds since the task began, or None if
     all samples are in it.

@@ -156,7 +156,7 @@ def _lost_samples(task: TaskResult) -> Iterator[str]:
     if samples.lost:
         yield (
             f"task '{task.task}': {samples.lost:,} of {samples.kept + samples.lost + samples.left_out:,} "
-            "samples were lost: the disk was too slow for them"
+            "samples were lost: the disk was too slow for them, or full"
         )
 
 

@@ -10,7 +10,7 @@ mod task_totals;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::buffers::BufferPool;
+use crate::buffers::{BufferPool, MissingSamples};
 use crate::catalog::{Catalog, SubOperationNumber, TaskInfo};
 use crate::collector::accounting::SampleAccounting;
 use crate::collector::sub_operation_totals::SubOperationTotals;
@@ -146,6 +146,10 @@ impl Collector {
                 self.running.insert(task_index, running);
             }
             Delivery::Second(second) => self.add_second(*second)?,
+            Delivery::Samples(samples) if self.writing_disabled => {
+                self.count_lost(&samples);
+                buffers.release(samples);
+            }
             Delivery::Samples(samples) => {
                 self.count_kept(&samples);
                 self.writer.send_samples(samples, buffers);
@@ -199,9 +203,12 @@ impl Collector {
         self.finish_task(end.task_index)
     }
 
-    /// Stops writing after a file could not be written. Deliveries are still merged, and tasks are still finished.
+    /// Stops writing after a file could not be written: seconds are discarded, and samples are counted as lost.
+    /// Deliveries are still merged, and tasks are still finished. [`Collector::close`] completes the files with what was
+    /// written before.
     pub fn disable_writing(&mut self) {
         self.writing_disabled = true;
+        self.writer.stop();
     }
 
     /// Finishes one of the tasks whose workers died before they could end it, and returns what was recorded.
@@ -245,6 +252,14 @@ impl Collector {
         for of_task in samples.chunk_by(|one, next| one.task_index == next.task_index) {
             if let Some(running) = self.running.get_mut(&of_task[0].task_index) {
                 running.totals.add_kept(of_task.len() as u64);
+            }
+        }
+    }
+
+    fn count_lost(&mut self, samples: &[Sample]) {
+        for sample in samples {
+            if let Some(running) = self.running.get_mut(&sample.task_index) {
+                running.totals.add_missing(MissingSamples::lost(sample.times.done_ns));
             }
         }
     }

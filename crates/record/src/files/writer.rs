@@ -81,6 +81,11 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread), state })
     }
 
+    /// Stops writing: what waits and what is sent later is discarded.
+    pub fn stop(&self) {
+        self.state.failed.store(true, Ordering::Relaxed);
+    }
+
     /// Stores an error, after which nothing more is written.
     pub fn fail(&self, error: RecordError) {
         self.state.fail(error);

@@ -161,12 +161,14 @@ impl Recorder {
         self.sender.send(Delivery::Unit { task_index, unit });
     }
 
-    /// Delivers everything recorded so far. Must be called once a second.
+    /// Delivers everything recorded so far, except the samples if the disk is behind. Must be called once a second.
     pub fn flush(&mut self) {
         for open in &mut self.open_tasks {
             open.deliver(&self.sender);
         }
-        self.deliver_samples();
+        if !self.sender.buffers().is_behind() {
+            self.deliver_samples();
+        }
     }
 
     /// Ends a task for one client; the last client closes the task.
