@@ -207,7 +207,9 @@ mod tests {
         let filling = pool.add_recorder();
         let waiting: Vec<_> = std::iter::from_fn(|| pool.try_replace()).collect();
         assert!(pool.is_behind());
-        waiting.into_iter().for_each(|buffer| pool.release(buffer));
+        for buffer in waiting {
+            pool.release(buffer);
+        }
         assert!(!pool.is_behind());
         assert_eq!(pool.state().free.len(), 1 + MAX_SPARE_BUFFERS);
         pool.remove_recorder(filling);

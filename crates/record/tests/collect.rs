@@ -505,7 +505,9 @@ fn a_disk_that_stalls_for_minutes_costs_no_buffer_per_second() {
         recorder.flush();
         assert_eq!(buffers.waiting_count(), 2, "second {second}");
     }
-    stalled.into_iter().for_each(|buffer| buffers.release(buffer));
+    for buffer in stalled {
+        buffers.release(buffer);
+    }
     end(&mut recorder, EndedBy::Iterations, 200);
     let samples = race.result().samples;
     assert_eq!((samples.kept, samples.lost), (200, 0));

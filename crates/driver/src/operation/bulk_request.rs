@@ -20,6 +20,16 @@ pub struct BulkRequest<B> {
     retries_on_429: u32,
     /// The error if the body could not be compressed.
     compression_error: Option<String>,
+    resend_bodies: ResendBodies,
+}
+
+/// Buffers for the bodies of resends, kept because resends are timed.
+#[derive(Debug, Default)]
+struct ResendBodies {
+    /// The documents that were sent last.
+    current: Vec<u8>,
+    /// The documents that are sent next.
+    next: Vec<u8>,
 }
 
 /// The outcome of sending a bulk request once, or of not being able to send it.
@@ -41,7 +51,13 @@ struct BulkCheck {
 impl<B: AsRef<[u8]>> BulkRequest<B> {
     /// Creates a bulk request; `sent` describes its body.
     pub fn new(request: PreparedRequest<B>, sent: SentBulk, retries_on_429: u32) -> Self {
-        Self { request, sent, retries_on_429, compression_error: None }
+        Self {
+            request,
+            sent,
+            retries_on_429,
+            compression_error: None,
+            resend_bodies: ResendBodies::default(),
+        }
     }
 
     /// Returns the body, to which the next documents are written; call [`Self::set_document_count`] afterwards.
@@ -67,18 +83,20 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         cancellation: &Cancellation<'_>,
     ) -> OperationOutcome {
         let BulkSending { mut outcome, mut resendable_positions } = self.send(connections).await;
-        let mut selected: Option<Vec<u8>> = None;
-        for _ in 0..self.retries_on_429 {
+        let ResendBodies { mut current, mut next } = std::mem::take(&mut self.resend_bodies);
+        for resend in 0..self.retries_on_429 {
             if resendable_positions.is_empty() || cancellation.stop_reason().is_some() {
                 break;
             }
-            let body = selected.as_deref().unwrap_or(self.request.body().as_ref());
-            let (body, document_count) =
-                (select_documents(body, &resendable_positions), resendable_positions.len() as u64);
-            let next = self.send_again(connections, &body, document_count).await;
-            outcome = add_resend(subtract_resent(outcome, document_count), next.outcome);
-            (selected, resendable_positions) = (Some(body), next.resendable_positions);
+            let sent = if resend == 0 { self.request.body().as_ref() } else { &current };
+            select_documents(sent, &resendable_positions, &mut next);
+            std::mem::swap(&mut current, &mut next);
+            let document_count = resendable_positions.len() as u64;
+            let sending = self.send_again(connections, &current, document_count).await;
+            outcome = add_resend(subtract_resent(outcome, document_count), sending.outcome);
+            resendable_positions = sending.resendable_positions;
         }
+        self.resend_bodies = ResendBodies { current, next };
         outcome
     }
 

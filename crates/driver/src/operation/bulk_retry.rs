@@ -6,9 +6,9 @@ use crate::operation::outcome::OperationOutcome;
 use crate::response::bulk::TOO_MANY_REQUESTS;
 use crate::response::outcome::WorkOutcome;
 
-/// Returns the documents at these ascending positions, with their action lines: two lines each.
-pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
-    let mut selected = Vec::new();
+/// Replaces `selected` with the documents at these ascending positions, with their action lines: two lines each.
+pub fn select_documents(body: &[u8], positions: &[usize], selected: &mut Vec<u8>) {
+    selected.clear();
     let mut wanted = positions.iter().copied().peekable();
     let ends = memchr::memchr_iter(b'\n', body).skip(1).step_by(2).map(|newline| newline + 1);
     let mut start = 0;
@@ -18,7 +18,6 @@ pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
         }
         start = end;
     }
-    selected
 }
 
 /// Returns the outcome of an attempt without `resent` rejected documents, which the next attempt sends again.
@@ -77,8 +76,11 @@ mod tests {
     #[test]
     fn only_the_documents_at_the_given_positions_are_selected() {
         let body = b"a0\nd0\na1\nd1\na2\nd2\na3\nd3\n";
-        assert_eq!(select_documents(body, &[0, 3]), b"a0\nd0\na3\nd3\n");
-        assert!(select_documents(body, &[]).is_empty());
+        let mut selected = b"old".to_vec();
+        select_documents(body, &[0, 3], &mut selected);
+        assert_eq!(selected, b"a0\nd0\na3\nd3\n");
+        select_documents(body, &[], &mut selected);
+        assert!(selected.is_empty());
     }
 
     #[test]

@@ -217,6 +217,7 @@ impl PooledConnection {
     ) -> Exchange<T> {
         let deadline = Instant::now() + timeout;
         let reconnects = self.ensure_open(deadline).await;
+        head.reserve(body.bytes.len());
         let sent = Instant::now();
         let (connection, reconnects) = match (self.connection.as_mut(), reconnects) {
             (Some(connection), Ok(reconnects)) => {

@@ -106,7 +106,7 @@ impl RequestHead {
             bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         let fixed_len = bytes.len();
-        // Completing the head does not reallocate it. The first short body that is appended to it may.
+        // Completing the head does not reallocate it.
         bytes.reserve_exact(CONTENT_LENGTH_ROOM);
         let always_sends_length = matches!(method, "POST" | "PUT" | "PATCH");
         Ok(Self { bytes, fixed_len, always_sends_length, response_has_no_body: method == "HEAD" })
@@ -141,9 +141,17 @@ impl RequestHead {
         &self.bytes
     }
 
+    /// Reserves room for a body of `length` bytes, if it is short. Called before the request is timed.
+    pub fn reserve(&mut self, length: usize) {
+        if length <= SHORT_BODY {
+            let needed = self.fixed_len + CONTENT_LENGTH_ROOM + length;
+            self.bytes.reserve(needed.saturating_sub(self.bytes.len()));
+        }
+    }
+
     /// Completes the head for `body` and returns the whole request as head and body. A short body is copied behind the
     /// head, because writing one slice costs less than gathering two; the second slice is then empty. Does not allocate
-    /// if a body of at least that length was copied before.
+    /// after [`RequestHead::reserve`].
     pub fn request_slices<'a>(&'a mut self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         self.complete(body.len());
         if body.len() > SHORT_BODY {
@@ -314,5 +322,18 @@ mod tests {
         }
         let error = head("/", &[("accept-encoding", "br, zstd")]).unwrap_err();
         assert_eq!(error, RequestHeadError::Encoding("br, zstd".into()));
+    }
+
+    #[test]
+    fn a_short_body_is_appended_without_an_allocation_once_room_is_reserved() {
+        let mut head = head("/_bulk", &[]).unwrap();
+        for length in [10, SHORT_BODY, 700, SHORT_BODY + 1] {
+            let body = vec![b'x'; length];
+            head.reserve(body.len());
+            let place = head.bytes.as_ptr();
+            let (first, second) = head.request_slices(&body);
+            assert_eq!(second.is_empty(), length <= SHORT_BODY);
+            assert_eq!(first.as_ptr(), place, "{length} bytes");
+        }
     }
 }
