@@ -1,5 +1,7 @@
 //! Reads responses in pieces; shared by the fuzz targets.
 
+use std::task::{Context, Poll, Waker};
+
 use pacenote_driver::transport::http::{ExchangeError, ResponseReader};
 
 /// Size of the largest body that the reader accepts, in bytes.
@@ -58,7 +60,7 @@ pub fn read(bytes: &[u8], no_body: bool, split: Split) -> ReadResult {
                 1 + (state >> 20) as usize % most as usize
             }
         };
-        reader.read_buffer().extend_from_slice(&bytes[fed..fed + piece]);
+        reader.receive_buffer().extend_from_slice(&bytes[fed..fed + piece]);
         fed += piece;
         match reader.advance() {
             Ok(Some(response)) => break Ok(response),
@@ -76,13 +78,13 @@ pub fn read(bytes: &[u8], no_body: bool, split: Split) -> ReadResult {
     if fed < bytes.len() {
         return ReadResult::Malformed;
     }
-    assert_eq!(response.bytes_in, fed as u64);
+    assert_eq!(response.total_len, fed as u64);
     assert!((100..1000).contains(&response.status));
     let (status, close, encoded) = (response.status, response.close, reader.body(&response).len());
     assert!(encoded < fed, "the body is longer than the response");
     let headers = reader.headers();
     assert!(headers.iter().all(|(name, value)| !name.is_empty() && !value.contains('\n')));
-    match reader.decompress(response) {
+    match block_on(reader.decompress(response)) {
         Ok(response) => {
             let body = reader.body(&response).to_vec();
             assert!(body.len() <= MAX_BODY);
@@ -107,4 +109,14 @@ pub fn read_with_all_splits(bytes: &[u8], no_body: bool) -> ReadResult {
         assert_eq!(read(bytes, no_body, split), whole, "{split:?}");
     }
     whole
+}
+
+/// Returns the result of a future that waits for nothing but its next turn.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return result;
+        }
+    }
 }

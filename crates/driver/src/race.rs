@@ -19,6 +19,7 @@ use crate::error::DriveError;
 use crate::plan_to_record::{retention_policy, task_infos};
 use crate::python::PythonBridge;
 use crate::race_state::{RaceEvent, RaceState, StopLevel};
+use crate::transport::http::ResponseMemory;
 use crate::transport::{Endpoint, Endpoints, SystemRoots};
 use crate::worker::thread::WorkerContext;
 
@@ -132,7 +133,8 @@ fn with_accept_encoding(mut plan: Plan) -> Plan {
 fn cluster_endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
     let mut system = SystemRoots::default();
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
-    targets.map(|target| Ok(Endpoint::for_cluster(target, &mut system)?)).collect()
+    let memory = Arc::new(ResponseMemory::of_process());
+    targets.map(|target| Ok(Endpoint::for_cluster(target, &mut system, &memory)?)).collect()
 }
 
 /// Raises the soft limit on open files to the hard limit: a client needs a socket and possibly a timer, and the usual

@@ -234,7 +234,8 @@ mod tests {
         let race_state = Arc::new(RaceState::new(2, 2));
         let (sender, deliveries) = channel();
         let context = WorkerContext {
-            endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
+            endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default(), &Arc::default())
+                .unwrap(),
             bridge: None,
             race_state: Arc::clone(&race_state),
             record_sender: RecordSender::new(sender, retention_policy(plan.driver.samples)),

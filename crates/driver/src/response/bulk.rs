@@ -247,7 +247,7 @@ impl BulkTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::response::poll_once;
+    use crate::response::{count_pauses, poll_once};
 
     fn check(body: &str, documents: u64) -> WorkOutcome {
         let sent = SentBulk { documents, filters_fields: false };
@@ -360,6 +360,16 @@ mod tests {
         let result = check(&body, 50);
         assert_eq!(result.failures.len(), MAX_FAILURES + 1);
         assert_eq!(result.failures.iter().map(|failure| failure.count).sum::<u64>(), 50);
+    }
+
+    #[test]
+    fn many_items_are_read_in_slices() {
+        let item = r#"{"index":{"status":400,"error":{"type":"t","reason":"r"}}}"#;
+        let body = format!(r#"{{"took":1,"errors":true,"items":[{}]}}"#, vec![item; 5000].join(","));
+        let sent = SentBulk { documents: 5000, filters_fields: false };
+        let (result, pauses) = count_pauses(check_bulk_response(200, body.as_bytes(), sent, None));
+        assert_eq!(result.failed_weight, 5000);
+        assert!(pauses >= body.len() / crate::slices::SLICE - 1, "{pauses}");
     }
 
     #[test]

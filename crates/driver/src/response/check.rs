@@ -329,7 +329,7 @@ fn to_text(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::response::poll_once;
+    use crate::response::{count_pauses, poll_once};
 
     fn request(check: Check) -> Request {
         Request {
@@ -536,15 +536,7 @@ mod tests {
         let hits = format!(r#"{{"hits":[{{"a":"{}"}}]"#, r#"x","b":"y"#.repeat(100_000));
         let body = format!(r#"{hits},"took":7,"timed_out":false,"_shards":{{"failed":0}}}}"#);
         let request = request(Check::Search {});
-        let mut check = std::pin::pin!(check_response(&request, 200, body.as_bytes()));
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        let mut pauses = 0;
-        let result = loop {
-            match check.as_mut().poll(&mut context) {
-                std::task::Poll::Ready(result) => break result,
-                std::task::Poll::Pending => pauses += 1,
-            }
-        };
+        let (result, pauses) = count_pauses(check_response(&request, 200, body.as_bytes()));
         assert_eq!((result.error_class, result.took_ms), (ErrorClass::None, Some(7)));
         assert!(pauses >= body.len() / crate::slices::SLICE - 1, "{pauses}");
     }

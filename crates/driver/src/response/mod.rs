@@ -16,8 +16,20 @@ pub mod outcome;
 /// Returns the result of a check that is short enough not to yield.
 #[cfg(test)]
 fn poll_once<T>(check: impl Future<Output = T>) -> T {
-    match std::pin::pin!(check).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => result,
-        Poll::Pending => panic!("the check yields"),
+    let (result, pauses) = count_pauses(check);
+    assert_eq!(pauses, 0);
+    result
+}
+
+/// Returns the result of a check, and how often it yields.
+#[cfg(test)]
+fn count_pauses<T>(check: impl Future<Output = T>) -> (T, usize) {
+    let mut check = std::pin::pin!(check);
+    let mut pauses = 0;
+    loop {
+        match check.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => return (result, pauses),
+            Poll::Pending => pauses += 1,
+        }
     }
 }

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use super::host_counts::HostCounts;
 use super::stream::{CountingStream, MaybeTlsStream};
 use super::tls::{SystemRoots, TlsConnector, TlsSettings, TlsSettingsError, tls_error};
-use crate::transport::http::authority;
+use crate::transport::http::{ResponseMemory, authority};
 
 /// How long the client waits for a host to reject its certificate after a TLS 1.3 handshake.
 const CLIENT_AUTH_WAIT: Duration = Duration::from_millis(100);
@@ -78,6 +78,8 @@ pub struct Endpoint {
     /// TLS with the host.
     tls: Option<TlsConnector>,
     counts: HostCounts,
+    /// The memory that the responses of all clusters share.
+    response_memory: Arc<ResponseMemory>,
 }
 
 /// The proxy in front of a host.
@@ -108,12 +110,17 @@ struct ClusterTls {
 }
 
 impl Endpoint {
-    /// Prepares the endpoints of all hosts of a cluster. Resolving names and reading files blocks the thread.
+    /// Prepares the endpoints of all hosts of a cluster, whose responses occupy a part of this memory. Resolving names
+    /// and reading files blocks the thread.
     ///
     /// # Errors
     ///
     /// [`EndpointError`] if a name cannot be resolved or TLS cannot be configured.
-    pub fn for_cluster(target: &Target, system: &mut SystemRoots) -> Result<Endpoints, EndpointError> {
+    pub fn for_cluster(
+        target: &Target,
+        system: &mut SystemRoots,
+        response_memory: &Arc<ResponseMemory>,
+    ) -> Result<Endpoints, EndpointError> {
         let hosts = &target.hosts;
         let is_secure = hosts.iter().any(|host| host.scheme == Scheme::Https);
         let mut proxies = hosts.iter().filter_map(|host| host.proxy.as_ref());
@@ -122,7 +129,11 @@ impl Endpoint {
             hosts: is_secure.then(|| TlsSettings::for_hosts(&target.tls, system)).transpose()?,
             proxies: proxy_is_secure.then(|| TlsSettings::for_proxies(&target.tls, system)).transpose()?,
         };
-        hosts.iter().map(|host| Self::for_host(host, &tls).map(Arc::new)).collect()
+        let endpoint = |host| {
+            let endpoint = Self::for_host(host, &tls)?;
+            Ok(Arc::new(Self { response_memory: Arc::clone(response_memory), ..endpoint }))
+        };
+        hosts.iter().map(endpoint).collect()
     }
 
     fn for_host(host: &TargetHost, cluster_tls: &ClusterTls) -> Result<Self, EndpointError> {
@@ -137,14 +148,15 @@ impl Endpoint {
             Some(proxy) => resolve(&proxy.host, proxy.port)?,
             None => resolve(&host.host, host.port)?,
         };
-        Ok(Self { authority: authority_of_host, addresses, proxy, tls, counts: HostCounts::default() })
+        Ok(Self { proxy, tls, authority: authority_of_host, ..Self::plain(addresses) })
     }
 
     /// Creates an endpoint with known addresses, without a proxy or TLS.
     #[must_use]
     pub fn plain(addresses: Vec<SocketAddr>) -> Self {
         let authority = addresses.first().map_or_else(String::new, SocketAddr::to_string);
-        Self { authority, addresses, proxy: None, tls: None, counts: HostCounts::default() }
+        let (counts, response_memory) = (HostCounts::default(), Arc::default());
+        Self { authority, addresses, proxy: None, tls: None, counts, response_memory }
     }
 
     /// Returns the host and port.
@@ -157,6 +169,12 @@ impl Endpoint {
     #[must_use]
     pub fn address_count(&self) -> usize {
         self.addresses.len()
+    }
+
+    /// Returns the memory that the responses of all connections share.
+    #[must_use]
+    pub fn response_memory(&self) -> &Arc<ResponseMemory> {
+        &self.response_memory
     }
 
     /// Returns what happened on the connections to the host.

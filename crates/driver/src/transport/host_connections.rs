@@ -196,7 +196,7 @@ impl PooledConnection {
         }
         self.connection = None;
         let stream = self.endpoint.connect(self.first_address, deadline).await?;
-        self.connection = Some(Connection::new(stream));
+        self.connection = Some(Connection::new(stream, Arc::clone(self.endpoint.response_memory())));
         Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
     }
 
@@ -238,7 +238,11 @@ impl PooledConnection {
         let exchanged = exchanged.unwrap_or(Err(ExchangeError::Timeout(timeout)));
         let status = exchanged.as_ref().map_or(0, |response| response.status);
         // Decompression is not part of the service time.
-        let response = match exchanged.and_then(|response| connection.decompress(response)) {
+        let decompressed = match exchanged {
+            Ok(response) if response.is_encoded() => connection.decompress(response).await,
+            exchanged => exchanged,
+        };
+        let response = match decompressed {
             Ok(response) => response,
             Err(error) => {
                 self.connection = None;
@@ -248,6 +252,7 @@ impl PooledConnection {
         let content = connection.body(&response);
         let traffic = Traffic { content_in: content.len() as u64, ..traffic };
         let result = Ok(check(ResponseView { status, body: content, connection }).await);
+        connection.trim();
         Exchange { sent, done, traffic, status, result }
     }
 }

@@ -3,11 +3,14 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::error::{ExchangeError, TRAILING_DATA};
+use super::memory::ResponseMemory;
 use super::request_head::RequestHead;
 use super::response_reader::{Response, ResponseReader};
+use crate::slices::Slices;
 use crate::transport::byte_counts::ByteCounts;
 use crate::transport::stream::MaybeTlsStream;
 use crate::transport::tls::tls_error;
@@ -23,10 +26,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection over an open stream.
+    /// Creates a connection over an open stream, whose responses occupy a part of this memory.
     #[must_use]
-    pub fn new(stream: MaybeTlsStream) -> Self {
-        Self { stream, reader: ResponseReader::default(), reusable: true }
+    pub fn new(stream: MaybeTlsStream, memory: Arc<ResponseMemory>) -> Self {
+        Self { stream, reader: ResponseReader::sharing(memory), reusable: true }
     }
 
     /// Returns whether another request can be sent: the server has neither closed the connection nor announced that it
@@ -89,13 +92,18 @@ impl Connection {
     }
 
     /// Decompresses the body of the last response if it is compressed. This is not part of the service time, so call it
-    /// after the exchange has been timed.
+    /// after the exchange has been timed. Yields to the thread's other clients after each slice of a long body.
     ///
     /// # Errors
     ///
     /// [`ExchangeError`] if the body has a different encoding, is invalid, or exceeds the limit once decompressed.
-    pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
-        self.reader.decompress(response)
+    pub async fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
+        self.reader.decompress(response).await
+    }
+
+    /// Frees large buffers that are not used, and the last response with them; see [`ResponseReader::trim`].
+    pub fn trim(&mut self) {
+        self.reader.trim();
     }
 
     /// Returns the headers of the last response as the server wrote them, or an empty list if its head is
@@ -167,11 +175,18 @@ impl Connection {
     }
 
     async fn receive(&mut self) -> Result<Response, ExchangeError> {
+        let mut slices = Slices::default();
+        let mut received = 0;
         loop {
             if let Some(response) = self.reader.advance()? {
                 return Ok(response);
             }
-            if self.stream.read_buf(self.reader.receive_buffer()).await? == 0 {
+            // A host that sends a long response fast must not keep the thread from its other clients.
+            if received > 0 {
+                slices.spend(received).await;
+            }
+            received = self.stream.read_buf(self.reader.receive_buffer()).await?;
+            if received == 0 {
                 return self.reader.finish();
             }
         }

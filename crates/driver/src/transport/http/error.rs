@@ -31,6 +31,16 @@ pub enum ExchangeError {
         /// Its value.
         encoding: String,
     },
+    /// The responses that are being received occupy too much memory, over all connections of the race.
+    #[error(
+        "the responses of all clients together exceed {} MiB, a quarter of this machine's memory: \
+         use fewer clients or request less",
+        limit >> 20
+    )]
+    Memory {
+        /// The limit in bytes.
+        limit: usize,
+    },
     /// The response is complete, but its body cannot be decompressed.
     #[error("the response's gzip stream is invalid: {0}")]
     Gzip(&'static str),

@@ -2,59 +2,168 @@
 //!
 //! `flate2` inflates and computes checksums; this module reads headers, trailers and members. The gzip readers of
 //! `flate2` are not used, because they allocate tens of kilobytes for the decompression state of every body and do not
-//! limit the size of the output. In this module, each thread reuses one state, and the output is written to a reused
-//! buffer whose capacity never exceeds the maximum length of a body by more than one byte. The fuzz target `gzip`
-//! compares the two implementations.
+//! limit the size of the output. In this module, each thread reuses its states, and the output is written to a reused
+//! buffer. A long body is decoded in slices, between which the thread serves its other clients. The fuzz target `gzip`
+//! compares this module with `flate2`.
 
 use std::cell::RefCell;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::error::ExchangeError;
+use crate::slices::{SLICE, Slices};
 
 /// Minimum free capacity for decompressed data, in bytes.
 const MIN_CAPACITY: usize = 16 * 1024;
+/// Maximum number of states per thread that are kept for the next long bodies.
+const MAX_IDLE: usize = 16;
 
 const TRUNCATED: ExchangeError = ExchangeError::Gzip("it is truncated");
 
 thread_local! {
-    /// The state shared by all connections of a thread, which is possible because a body is decoded without
+    /// The state for short bodies, which all connections of a thread share because a short body is decoded without
     /// interruption.
     static INFLATER: RefCell<Decompress> = RefCell::new(Decompress::new(false));
+    /// States for long bodies that are not in use.
+    static IDLE: RefCell<Vec<SliceInflater>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Decodes all members of a stream into `output`, which keeps its capacity.
+/// Decodes all members of a stream into `output`, which keeps its capacity, if they are short: compressed and
+/// decompressed, no longer than a slice. Returns `None` if they are longer.
 ///
 /// # Errors
 ///
-/// [`ExchangeError::Gzip`] if this is not a complete gzip stream, [`ExchangeError::Malformed`] if it decodes to
-/// more than `max_len` bytes.
-pub fn decode(encoded: &[u8], output: &mut Vec<u8>, max_len: usize) -> Result<(), ExchangeError> {
-    output.clear();
-    let mut rest = decode_member(encoded, output, max_len)?;
-    while !rest.is_empty() {
-        rest = decode_member(rest, output, max_len)?;
+/// [`ExchangeError::Gzip`] if this is not a complete gzip stream.
+pub fn decode_short(encoded: &[u8], output: &mut Vec<u8>) -> Option<Result<(), ExchangeError>> {
+    // A trailer ends with the length of its member, which is wrong only in an invalid stream or one of several members.
+    let length = encoded.last_chunk().map_or(0, |length| u32::from_le_bytes(*length));
+    if encoded.len() > SLICE || length as usize > SLICE {
+        return None;
     }
+    output.clear();
+    let mut rest = encoded;
+    loop {
+        match decode_short_member(rest, output) {
+            Ok(Some([])) => return Some(Ok(())),
+            Ok(Some(after)) => rest = after,
+            Ok(None) => return None,
+            Err(error) => return Some(Err(error)),
+        }
+    }
+}
+
+/// Decodes one member of a stream and returns what follows it, or `None` if the output is longer than a slice.
+fn decode_short_member<'a>(
+    encoded: &'a [u8],
+    output: &mut Vec<u8>,
+) -> Result<Option<&'a [u8]>, ExchangeError> {
+    let data = skip_header(encoded)?;
+    let start = output.len();
+    let Some(used) = INFLATER.with_borrow_mut(|inflater| inflate_short(inflater, data, output))? else {
+        return Ok(None);
+    };
+    let mut crc = Crc::new();
+    crc.update(&output[start..]);
+    check_trailer(&data[used..], &crc).map(Some)
+}
+
+/// Decodes all members of a stream into `output`, which keeps its capacity, and yields to the thread's other clients
+/// after each slice. Calls `reserve` with the length of the output before it grows to that length.
+///
+/// # Errors
+///
+/// [`ExchangeError::Gzip`] if this is not a complete gzip stream, or the error of `reserve`.
+pub async fn decode_in_slices(
+    encoded: &[u8],
+    output: &mut Vec<u8>,
+    mut reserve: impl FnMut(usize) -> Result<(), ExchangeError>,
+) -> Result<(), ExchangeError> {
+    output.clear();
+    let idle = IDLE.with_borrow_mut(Vec::pop);
+    let mut inflater = idle.unwrap_or_else(SliceInflater::new);
+    let mut slices = Slices::default();
+    let mut rest = encoded;
+    while {
+        let data = skip_header(rest)?;
+        inflater.begin_member();
+        while !inflater.is_complete {
+            let used = inflater.used;
+            let slice = inflater.inflate_slice(data)?;
+            reserve(output.len() + slice.len())?;
+            output.extend_from_slice(slice);
+            let length = slice.len();
+            slices.spend(length.max(inflater.used - used)).await;
+        }
+        rest = check_trailer(&data[inflater.used..], &inflater.crc)?;
+        !rest.is_empty()
+    } {}
+    IDLE.with_borrow_mut(|idle| {
+        if idle.len() < MAX_IDLE {
+            idle.push(inflater);
+        }
+    });
     Ok(())
 }
 
-/// Decodes one member of a stream and returns what follows it.
-fn decode_member<'a>(
-    encoded: &'a [u8],
-    output: &mut Vec<u8>,
-    max_len: usize,
-) -> Result<&'a [u8], ExchangeError> {
-    let data = skip_header(encoded)?;
-    let start = output.len();
-    let used = INFLATER.with_borrow_mut(|inflater| inflate(inflater, data, output, max_len))?;
-    let (trailer, rest) = data[used..].split_first_chunk::<8>().ok_or(TRUNCATED)?;
-    let mut crc = Crc::new();
-    crc.update(&output[start..]);
+/// Compares the trailer of a member with the checksum of its content, and returns what follows it.
+fn check_trailer<'a>(encoded: &'a [u8], crc: &Crc) -> Result<&'a [u8], ExchangeError> {
+    let (trailer, rest) = encoded.split_first_chunk::<8>().ok_or(TRUNCATED)?;
     let [a, b, c, d, size @ ..] = *trailer;
     if crc.sum() != u32::from_le_bytes([a, b, c, d]) || crc.amount() != u32::from_le_bytes(size) {
         return Err(ExchangeError::Gzip("its checksum is wrong"));
     }
     Ok(rest)
+}
+
+/// The state for a long body, which is decoded with interruptions.
+#[derive(Debug)]
+struct SliceInflater {
+    decompress: Decompress,
+    /// The slice that was decompressed last.
+    slice: Box<[u8]>,
+    crc: Crc,
+    /// Number of bytes of the current member's data that have been used.
+    used: usize,
+    /// Whether the current member's data has ended.
+    is_complete: bool,
+}
+
+impl SliceInflater {
+    fn new() -> Self {
+        Self {
+            decompress: Decompress::new(false),
+            slice: vec![0; SLICE].into(),
+            crc: Crc::new(),
+            used: 0,
+            is_complete: false,
+        }
+    }
+
+    fn begin_member(&mut self) {
+        self.decompress.reset(false);
+        self.crc.reset();
+        (self.used, self.is_complete) = (0, false);
+    }
+
+    /// Decompresses the next part of a member's data: at most a slice before and after decompression.
+    fn inflate_slice(&mut self, data: &[u8]) -> Result<&[u8], ExchangeError> {
+        let (used, written) = (self.used, self.decompress.total_out());
+        let input = &data[used..data.len().min(used + SLICE)];
+        let status = self
+            .decompress
+            .decompress(input, &mut self.slice, FlushDecompress::None)
+            .map_err(|_| ExchangeError::Gzip("its data is damaged"))?;
+        // The lengths of slices fit into usize.
+        self.used = usize::try_from(self.decompress.total_in()).unwrap_or(data.len()).min(data.len());
+        let length = usize::try_from(self.decompress.total_out() - written).unwrap_or(0).min(SLICE);
+        self.is_complete = status == Status::StreamEnd;
+        if !self.is_complete && length == 0 && self.used == used {
+            return Err(TRUNCATED);
+        }
+        let slice = &self.slice[..length];
+        self.crc.update(slice);
+        Ok(slice)
+    }
 }
 
 fn skip_header(encoded: &[u8]) -> Result<&[u8], ExchangeError> {
@@ -82,20 +191,18 @@ fn skip_header(encoded: &[u8]) -> Result<&[u8], ExchangeError> {
     Ok(rest)
 }
 
-/// Appends the decompressed `data` to `output`. Returns the number of bytes of `data` that were used.
-fn inflate(
+/// Appends the decompressed `data` to `output`. Returns the number of bytes of `data` that were used, or `None` if the
+/// output is longer than a slice.
+fn inflate_short(
     inflater: &mut Decompress,
     data: &[u8],
     output: &mut Vec<u8>,
-    max_len: usize,
-) -> Result<usize, ExchangeError> {
+) -> Result<Option<usize>, ExchangeError> {
     inflater.reset(false);
     let mut used = 0;
     loop {
         if output.len() == output.capacity() {
-            // This doubles the capacity, up to one byte more than the limit.
-            let left = (max_len + 1).saturating_sub(output.len());
-            output.reserve_exact(output.len().max(MIN_CAPACITY).min(left).max(1));
+            output.reserve(MIN_CAPACITY);
         }
         let before = output.len();
         let status = inflater
@@ -103,13 +210,9 @@ fn inflate(
             .map_err(|_| ExchangeError::Gzip("its data is damaged"))?;
         // The number of used bytes of a slice fits into usize.
         used = usize::try_from(inflater.total_in()).unwrap_or(data.len()).min(data.len());
-        if output.len() > max_len {
-            return Err(ExchangeError::Malformed(
-                "the response's body is longer than 512 MiB once decompressed",
-            ));
-        }
         match status {
-            Status::StreamEnd => return Ok(used),
+            _ if output.len() > SLICE => return Ok(None),
+            Status::StreamEnd => return Ok(Some(used)),
             _ if output.len() == output.capacity() => {}
             _ if used == data.len() || output.len() == before => return Err(TRUNCATED),
             _ => {}
@@ -132,9 +235,19 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    /// Decodes a stream in slices and, if it is short, also in one piece; the results must be equal.
     fn decoded(encoded: &[u8]) -> Result<Vec<u8>, ExchangeError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let mut output = b"the previous body".to_vec();
-        decode(encoded, &mut output, 1 << 20).map(|()| output)
+        let sliced = runtime.block_on(decode_in_slices(encoded, &mut output, |length| {
+            if length > 1 << 20 { Err(ExchangeError::Malformed("too long")) } else { Ok(()) }
+        }));
+        let mut short_output = b"the previous body".to_vec();
+        if let Some(short) = decode_short(encoded, &mut short_output) {
+            assert_eq!(short.is_ok(), sliced.is_ok());
+            assert!(short.is_err() || short_output == output);
+        }
+        sliced.map(|()| output)
     }
 
     #[test]
@@ -175,10 +288,64 @@ mod tests {
     fn a_decompression_bomb_is_rejected_within_the_memory_limit() {
         let encoded = compress(&vec![0; 8 << 20]);
         assert!(encoded.len() < 256 << 10);
-        let mut output = Vec::new();
-        assert!(matches!(decode(&encoded, &mut output, 1 << 20), Err(ExchangeError::Malformed(_))));
-        assert!(output.capacity() <= (1 << 20) + 1, "{}", output.capacity());
-        let at_the_limit = compress(&vec![0; 1 << 20]);
-        assert!(decode(&at_the_limit, &mut Vec::new(), 1 << 20).is_ok());
+        assert!(matches!(decoded(&encoded), Err(ExchangeError::Malformed(_))));
+        assert_eq!(decoded(&compress(&vec![0; 1 << 20])).unwrap().len(), 1 << 20);
+    }
+
+    #[test]
+    fn a_body_is_decoded_in_one_piece_only_if_it_is_short() {
+        let is_short = |encoded: &[u8]| decode_short(encoded, &mut Vec::new()).is_some();
+        let (short, long) = (compress(&vec![0; SLICE]), compress(&vec![0; SLICE + 1]));
+        assert!(is_short(&short) && !is_short(&long));
+        // The last member is short, but not all together.
+        assert!(!is_short(&[long.as_slice(), &short].concat()));
+        assert_eq!(decoded(&[long.as_slice(), &short].concat()).unwrap().len(), 2 * SLICE + 1);
+    }
+
+    #[test]
+    fn several_long_bodies_are_decoded_at_the_same_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let texts: Vec<Vec<u8>> = (1..5)
+            .map(|n| (0..n * 100_000).map(|at| u8::try_from(at * n % 251).unwrap()).collect())
+            .collect();
+        let local = tokio::task::LocalSet::new();
+        let bodies = texts.iter().map(|text| {
+            let encoded = compress(text);
+            local.spawn_local(async move {
+                let mut output = Vec::new();
+                decode_in_slices(&encoded, &mut output, |_| Ok(())).await.map(|()| output)
+            })
+        });
+        let bodies: Vec<_> = bodies.collect();
+        let decoded = local.block_on(&runtime, async {
+            let mut decoded = Vec::new();
+            for body in bodies {
+                decoded.push(body.await.unwrap().unwrap());
+            }
+            decoded
+        });
+        assert!(decoded == texts);
+    }
+
+    #[test]
+    fn another_task_runs_after_each_slice_of_a_long_body() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        // Empty blocks decompress to nothing.
+        let empty_blocks =
+            [&[0_u8, 0, 0, 0xff, 0xff].repeat(400_000), [1_u8, 0, 0, 0xff, 0xff].as_slice()].concat();
+        let header: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\xff";
+        for encoded in [compress(&vec![b'x'; 8 << 20]), [header, &empty_blocks, &[0; 8]].concat()] {
+            let mut turns = 0;
+            let mut output = Vec::new();
+            let mut decoding = Box::pin(decode_in_slices(&encoded, &mut output, |_| Ok(())));
+            let counted = std::future::poll_fn(|context| {
+                turns += 1;
+                decoding.as_mut().poll(context)
+            });
+            runtime.block_on(counted).unwrap();
+            drop(decoding);
+            let length = output.len().max(encoded.len());
+            assert!(turns >= length / SLICE, "{turns} turns for {length} bytes");
+        }
     }
 }

@@ -10,12 +10,14 @@ mod chunked;
 mod connection;
 mod error;
 mod gzip;
+mod memory;
 mod request_head;
 mod response_head;
 mod response_reader;
 
 pub use connection::Connection;
 pub use error::ExchangeError;
+pub use memory::ResponseMemory;
 pub(crate) use request_head::authority;
 pub use request_head::{RequestHead, RequestHeadError};
 pub use response_reader::{Response, ResponseReader};

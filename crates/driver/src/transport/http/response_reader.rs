@@ -1,10 +1,12 @@
 //! Reads responses from bytes as they arrive. The reader uses no socket, so that tests can split the bytes anywhere.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::chunked::{ChunkedDecoder, ChunkedStatus};
 use super::error::{ExchangeError, TRAILING_DATA};
 use super::gzip;
+use super::memory::{ReservedMemory, ResponseMemory};
 use super::response_head::{self, BodyFraming, ContentEncoding, ResponseHead};
 
 /// Maximum length of a response head, in bytes.
@@ -14,8 +16,10 @@ const MAX_HEAD_LEN: usize = 64 * 1024;
 const MAX_BODY_LEN: usize = 512 * 1024 * 1024;
 /// Maximum number of interim (1xx) responses to one request.
 const MAX_INTERIM_RESPONSES: usize = 32;
-/// Capacity in bytes above which a buffer is freed before the next request.
+/// Capacity of the buffers, in bytes, above which they are freed if they are not used.
 const MAX_KEPT_CAPACITY: usize = 4 << 20;
+/// Number of successive responses that use less than a quarter of large buffers, after which these are freed.
+const UNUSED_RESPONSES: u32 = 16;
 /// Minimum free capacity for a read, in bytes.
 const MIN_READ: usize = 32 * 1024;
 /// Maximum free capacity for a read of a body of known length, in bytes, so that a declared length alone allocates no
@@ -25,6 +29,8 @@ const MAX_READ: usize = 1 << 20;
 const NOT_HTTP: ExchangeError =
     ExchangeError::Malformed("the response does not start with an HTTP/1.1 status line");
 const BODY_TOO_LONG: ExchangeError = ExchangeError::Malformed("the response's body is longer than 512 MiB");
+const DECOMPRESSED_TOO_LONG: ExchangeError =
+    ExchangeError::Malformed("the response's body is longer than 512 MiB once decompressed");
 
 /// A complete response. Its body stays in the buffers of its [`ResponseReader`] until the next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +42,14 @@ pub struct Response {
     /// Whether the connection cannot be used again.
     pub close: bool,
     body: BodyLocation,
+}
+
+impl Response {
+    /// Returns whether the body must be decompressed before it can be read.
+    #[must_use]
+    pub fn is_encoded(&self) -> bool {
+        matches!(self.body, BodyLocation::Received(_, ContentEncoding::Gzip | ContentEncoding::Unsupported))
+    }
 }
 
 /// The location of a response's body.
@@ -61,6 +75,10 @@ pub struct ResponseReader {
     no_body: bool,
     state: State,
     max_body_len: usize,
+    /// The memory that both buffers occupy.
+    reserved: ReservedMemory,
+    /// Number of responses since large buffers were used.
+    unused_responses: u32,
 }
 
 #[derive(Debug)]
@@ -79,13 +97,21 @@ impl State {
 }
 
 impl Default for ResponseReader {
+    /// Creates a reader that shares its memory with no other.
     fn default() -> Self {
-        Self::new(MAX_BODY_LEN)
+        Self::sharing(Arc::default())
     }
 }
 
 impl ResponseReader {
-    /// Creates a reader that rejects bodies longer than `max_body_len` bytes, as received or decompressed.
+    /// Creates a reader whose responses occupy a part of this memory.
+    #[must_use]
+    pub fn sharing(memory: Arc<ResponseMemory>) -> Self {
+        Self { reserved: ReservedMemory::new(memory), ..Self::new(MAX_BODY_LEN) }
+    }
+
+    /// Creates a reader that rejects bodies longer than `max_body_len` bytes, as received or decompressed, and shares its
+    /// memory with no other.
     #[must_use]
     pub fn new(max_body_len: usize) -> Self {
         Self {
@@ -96,20 +122,38 @@ impl ResponseReader {
             no_body: false,
             state: State::START,
             max_body_len,
+            reserved: ReservedMemory::new(Arc::default()),
+            unused_responses: 0,
         }
     }
 
     /// Discards the last response and prepares for the next; `no_body` is set for the response to HEAD.
     pub fn reset(&mut self, no_body: bool) {
         self.buffer.clear();
-        // The memory for a single large response must not stay allocated for the rest of the race.
-        if self.buffer.capacity() > MAX_KEPT_CAPACITY {
-            self.buffer = Vec::with_capacity(MIN_READ);
-        }
-        if self.decompressed.capacity() > MAX_KEPT_CAPACITY {
-            self.decompressed = Vec::new();
-        }
+        self.decompressed.clear();
         (self.head_start, self.interim_count, self.no_body, self.state) = (0, 0, no_body, State::START);
+    }
+
+    /// Frees large buffers that are not used: the memory for a single large response must not stay allocated for the
+    /// rest of the race. Call this after the last response has been checked, outside any measured time; it discards the
+    /// response if it frees the buffers.
+    pub fn trim(&mut self) {
+        if self.capacity() > MAX_KEPT_CAPACITY {
+            self.trim_large();
+        }
+    }
+
+    #[cold]
+    fn trim_large(&mut self) {
+        let is_used = self.buffer.len() + self.decompressed.len() > self.capacity() / 4;
+        self.unused_responses = if is_used { 0 } else { self.unused_responses + 1 };
+        if self.unused_responses >= UNUSED_RESPONSES || self.reserved.is_scarce() {
+            self.unused_responses = 0;
+            self.buffer = Vec::with_capacity(MIN_READ);
+            self.decompressed = Vec::new();
+            self.reset(self.no_body);
+            self.reserved.release();
+        }
     }
 
     /// Returns the buffer that received bytes are appended to, with spare capacity for a read.
@@ -167,20 +211,33 @@ impl ResponseReader {
         matches!(self.state, State::Body(ResponseHead { framing: BodyFraming::UntilClose, .. }, _))
     }
 
-    /// Decompresses the body of the last response if it is compressed.
+    /// Decompresses the body of the last response if it is compressed. Yields to the thread's other clients after each
+    /// slice of a long body.
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] if the body has a different encoding, is invalid, or exceeds the limit once decompressed.
-    pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
+    /// [`ExchangeError`] if the body has a different encoding, is invalid, or exceeds a limit once decompressed.
+    pub async fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
+        let Self { buffer, decompressed, reserved, max_body_len, .. } = self;
         match &response.body {
             BodyLocation::Received(range, ContentEncoding::Gzip) => {
-                gzip::decode(&self.buffer[range.clone()], &mut self.decompressed, self.max_body_len)?;
+                let encoded = &buffer[range.clone()];
+                let received = buffer.len();
+                let reserve = |length| {
+                    if length > *max_body_len {
+                        return Err(DECOMPRESSED_TOO_LONG);
+                    }
+                    reserved.reserve(received + length)
+                };
+                match gzip::decode_short(encoded, decompressed) {
+                    Some(decoded) => decoded?,
+                    None => gzip::decode_in_slices(encoded, decompressed, reserve).await?,
+                }
                 Ok(Response { body: BodyLocation::Decompressed, ..response })
             }
             BodyLocation::Received(_, ContentEncoding::Unsupported) => {
                 let header = "content-encoding";
-                let encoding = response_head::header(&self.buffer[self.head_start..], header);
+                let encoding = response_head::header(&buffer[self.head_start..], header);
                 Err(ExchangeError::UnexpectedEncoding { header, encoding })
             }
             BodyLocation::Received(_, ContentEncoding::Identity) | BodyLocation::Decompressed => Ok(response),
@@ -250,6 +307,9 @@ impl ResponseReader {
 
     fn read_body(&mut self) -> Result<Option<Response>, ExchangeError> {
         let State::Body(head, chunked) = &mut self.state else { return Ok(None) };
+        if self.reserved.is_exceeded_by(self.buffer.len()) {
+            self.reserved.reserve(self.buffer.len())?;
+        }
         let (head, body_start) = (*head, self.head_start + head.head_len);
         let body_received = self.buffer.len() - body_start;
         let (length, consumed) = match head.framing {
@@ -313,7 +373,8 @@ mod tests {
             Some(response) => response,
             None => reader.finish()?,
         };
-        let response = reader.decompress(response)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let response = runtime.block_on(reader.decompress(response))?;
         Ok((response.status, reader.body(&response).to_vec()))
     }
 
@@ -374,15 +435,79 @@ mod tests {
         assert!(reader.capacity() < 3 * MAX_READ);
     }
 
-    #[test]
-    fn the_memory_of_a_large_response_is_freed_before_the_next() {
-        let mut reader = ResponseReader::default();
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", 2 * MAX_KEPT_CAPACITY);
-        reader.receive_buffer().extend_from_slice(head.as_bytes());
-        reader.receive_buffer().extend_from_slice(&vec![b'x'; 2 * MAX_KEPT_CAPACITY]);
-        assert!(reader.advance().unwrap().is_some());
+    /// Feeds a response of this length to a reader, as after a request.
+    fn receive_length(reader: &mut ResponseReader, length: usize) -> Result<(), ExchangeError> {
         reader.reset(false);
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+        for piece in [head.as_bytes(), &vec![b'x'; length]].concat().chunks(MAX_READ) {
+            reader.receive_buffer().extend_from_slice(piece);
+            if reader.advance()?.is_some() {
+                reader.trim();
+                return Ok(());
+            }
+        }
+        Err(ExchangeError::Closed)
+    }
+
+    #[test]
+    fn the_memory_of_large_responses_is_kept_while_it_is_used() {
+        let mut reader = ResponseReader::default();
+        receive_length(&mut reader, 2 * MAX_KEPT_CAPACITY).unwrap();
+        let (capacity, start) = (reader.capacity(), reader.buffer.as_ptr());
+        for length in [10, 2 * MAX_KEPT_CAPACITY].repeat(2 * UNUSED_RESPONSES as usize) {
+            receive_length(&mut reader, length).unwrap();
+            assert_eq!(
+                (reader.capacity(), reader.buffer.as_ptr()),
+                (capacity, start),
+                "a buffer was replaced"
+            );
+        }
+        for _ in 1..UNUSED_RESPONSES {
+            receive_length(&mut reader, 10).unwrap();
+            assert_eq!(reader.capacity(), capacity);
+        }
+        receive_length(&mut reader, 10).unwrap();
         assert!(reader.capacity() <= MIN_READ);
+        assert!(reader.headers().is_empty());
+    }
+
+    #[test]
+    fn the_responses_of_all_connections_share_a_limit() {
+        let memory = Arc::new(ResponseMemory::new(12 << 20));
+        let [mut one, mut other] = [(); 2].map(|()| ResponseReader::sharing(Arc::clone(&memory)));
+        one.receive_buffer().extend_from_slice(b"HTTP/1.1 200 OK\r\n\r\n");
+        one.receive_buffer().extend_from_slice(&vec![b'x'; 8 << 20]);
+        assert_eq!(one.advance().unwrap(), None);
+        let error = receive_length(&mut other, 5 << 20).unwrap_err();
+        assert!(matches!(error, ExchangeError::Memory { .. }), "{error}");
+        receive_length(&mut other, 1 << 20).unwrap();
+        // What is decompressed counts too.
+        let encoded = gzipped(&vec![0; 5 << 20]);
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", encoded.len());
+        other.reset(false);
+        other.receive_buffer().extend_from_slice(&[head.as_bytes(), &encoded].concat());
+        let response = other.advance().unwrap().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let error = runtime.block_on(other.decompress(response)).unwrap_err();
+        assert!(matches!(error, ExchangeError::Memory { .. }), "{error}");
+        drop(one);
+        receive_length(&mut other, 5 << 20).unwrap();
+    }
+
+    #[test]
+    fn large_buffers_are_freed_at_once_if_memory_is_scarce() {
+        let memory = Arc::new(ResponseMemory::new(12 << 20));
+        let mut reader = ResponseReader::sharing(memory);
+        receive_length(&mut reader, 8 << 20).unwrap();
+        assert!(reader.capacity() <= MIN_READ);
+        receive_length(&mut reader, 8 << 20).unwrap();
+    }
+
+    fn gzipped(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, text).unwrap();
+        encoder.finish().unwrap()
     }
 
     #[test]

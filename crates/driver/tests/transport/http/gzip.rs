@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::python::{CLIENT, get, prepared, race, runner_task, success};
 use crate::support::server::{Answer, Server, chunked, gzipped, response_with, success_response};
-use crate::support::{plan, request, request_task, run};
+use crate::support::{plan, request, request_task, run, step};
 
 const GZIP: &str = "content-encoding: gzip\r\n";
 
@@ -90,6 +90,33 @@ fn decompression_is_not_part_of_the_service_time() {
         [&result.service_time, &result.processing_time].map(|times| times.as_ref().unwrap().min_ms);
     // The difference is the time for decompressing 4 MiB, as the body is not used otherwise.
     assert!(processing > service + 0.2, "{service} {processing}");
+}
+
+#[test]
+fn other_clients_of_a_thread_are_served_while_a_long_response_is_decompressed() {
+    // 100 members of 1 MiB: 1,600 slices.
+    let body = gzipped(&vec![b' '; 1 << 20]).repeat(100);
+    let reply = response_with(200, GZIP, &body);
+    let server = Server::start(move |seen, _| {
+        let is_long = seen.line.starts_with("GET /long");
+        Answer::from(if is_long { reply.clone() } else { success_response() })
+    });
+    let mut long = task_accepting_gzip("/long");
+    (long["name"], long["work"]["calls"][0]["check"]) = ("long".into(), json!({"kind": "status"}));
+    let mut other = request_task("other", 1, 1);
+    other["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": null});
+    let tasks = [long, other];
+    let mut plan = plan(server.port, &tasks);
+    plan["driver"]["threads"] = 1.into();
+    plan["steps"] = json!([step(&tasks, &[0, 1])]);
+    plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 0});
+    let finished = run(&plan);
+    assert_eq!(finished.task("long").content_in, 100 << 20);
+    // The step ends when the response has been decompressed.
+    let samples = |task: &'static str| finished.samples.iter().filter(move |sample| sample.task == task);
+    let received = samples("long").next().unwrap().done;
+    let meanwhile = samples("other").filter(|sample| sample.sent > received).count();
+    assert!(meanwhile > 100, "{meanwhile} requests");
 }
 
 #[test]

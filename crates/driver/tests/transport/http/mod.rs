@@ -8,6 +8,7 @@ mod recorded;
 
 use std::io::Write;
 use std::net::Shutdown;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pacenote_driver::transport::{
@@ -24,7 +25,7 @@ use crate::support::server::{Answer, End};
 async fn connect(port: u16) -> Connection {
     let endpoint = Endpoint::plain(vec![([127, 0, 0, 1], port).into()]);
     let deadline = Instant::now() + Duration::from_mins(1);
-    Connection::new(endpoint.connect(0, deadline).await.unwrap())
+    Connection::new(endpoint.connect(0, deadline).await.unwrap(), Arc::default())
 }
 
 /// Builds a request head for a local server.
