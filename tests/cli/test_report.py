@@ -1,8 +1,13 @@
 """`pacenote report`: the report of a stored race."""
 
+import os
+import subprocess
+
 import pytest
 
+from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
+from support.disks import fill, small_disk
 from support.records import record, task
 
 
@@ -35,3 +40,29 @@ def test_an_unknown_or_ambiguous_race_is_an_error(run, races):
     code, _, err = run("report", "abc")
     assert code == 64
     assert err.startswith("error: 'abc' matches 2 races: abc-1, abc-2\nhint: give more characters of the id")
+
+
+@pytest.mark.parametrize("state", ["full", "read-only"])
+def test_a_report_is_printed_from_a_home_that_cannot_be_written(run, home, state):
+    with small_disk(home, 1024) as disk:
+        folder = RaceFolder(disk / "races" / "killed")
+        folder.path.mkdir(parents=True)
+        folder.write(record("killed", tasks=(), complete=False))
+        folder.append(task())
+        # A race that was killed in its first seconds.
+        for name in ("samples.parquet", "samples.directory", "series.jsonl"):
+            (folder.path / name).touch()
+        if state == "full":
+            fill(disk)
+        else:
+            subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        assert os.statvfs(disk).f_bavail == 0 or state == "read-only"
+        for reference in ("killed", "latest"):
+            code, out, err = run("report", reference)
+            assert (code, "Mean Throughput" in out) == (0, True)
+            problem, _, more = err.partition("\n")
+            assert problem.startswith(
+                "warning: samples or per-second statistics could not be completed: cannot"
+            )
+            assert more == ""
+        assert run("list", "races")[0] == 0

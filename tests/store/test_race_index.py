@@ -1,12 +1,14 @@
 """The race index matches the race folders, even if it is damaged or several processes use it."""
 
 import multiprocessing
+import os
 import shutil
 import sqlite3
 from datetime import date
 
 import pytest
 
+from pacenote.errors import StoreError
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore
 from support.records import record
@@ -40,6 +42,37 @@ def test_a_summary_describes_a_race(store):
     assert (found.distribution, found.version, found.revision) == ("opensearch", "3.3.0", "deadbeef")
     assert found.user_tags == {"intention": "baseline"}
     assert found.timestamp == "20260301T123015Z"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_regular_file_is_not_a_race(store, kind):
+    fill(store, "a")
+    record_file = store.races / "b" / "race.json"
+    record_file.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(record_file)
+    elif kind == "device":
+        record_file.symlink_to("/dev/zero")
+    else:
+        record_file.mkdir()
+    assert ids(store) == ["a"]
+    assert store.load("latest").race_id == "a"
+    with pytest.raises(StoreError, match=r"cannot read .*race\.json"):
+        store.load("b")
+
+
+@pytest.mark.parametrize("name", ["tasks.jsonl", "recovery.json"])
+def test_a_pipe_in_a_race_folder_is_not_read(store, name):
+    store.create(record("a", complete=False))
+    folder = store.folder("a")
+    (folder.path / name).unlink(missing_ok=True)
+    os.mkfifo(folder.path / name)
+    if name == "tasks.jsonl":
+        with pytest.raises(StoreError, match="it is not a regular file"):
+            folder.read()
+    else:
+        (loss,) = folder.losses()
+        assert "is not readable" in loss
 
 
 def test_races_are_filtered(store):

@@ -48,7 +48,9 @@ def test_an_existing_id_is_rejected(store):
     assert caught.value.hint == "choose another --race-id"
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", "latest", "-x", "a b", "x" * 129, "ä"])
+@pytest.mark.parametrize(
+    "name", ["", "..", "a/b", "latest", "-x", "a b", "x" * 129, "ä", "index.sqlite", "Index.SQLite-wal"]
+)
 def test_an_invalid_id_is_rejected(store, name):
     assert not is_race_id(name)
     with pytest.raises(StoreError, match="is not a valid race id"):

@@ -114,14 +114,14 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
     Raises UsageError for options that contradict each other.
     """
     # Imports SQLite, which would delay --help.
-    from pacenote.store.race_store import LATEST, RaceStore, is_race_id
+    from pacenote.store.race_store import ID_HINT, RaceStore, is_race_id
 
     track = track_fields(options)
     race_id = options.race_id or str(uuid.uuid4())
     if not is_race_id(race_id):
         raise UsageError(
             f"--race-id cannot be '{race_id}'",
-            hint=f"use at most 128 letters, digits, '.', '_' and '-'; '{LATEST}' is reserved",
+            hint=ID_HINT,
         )
     home = default_home()
     if (RaceStore(home).races / race_id).exists():

@@ -1,10 +1,14 @@
-"""Atomic writes: after a crash, a kill or a full disk, a file has either its old or its new content."""
+"""Atomic writes: after a crash, a kill or a full disk, a file has either its old or its new content.
+
+Reads never wait, even if a pipe or a device has the name of a file.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import stat
 from pathlib import Path
 
 from pacenote.errors import StoreError
@@ -27,6 +31,19 @@ def store_error(action: str, path: Path, error: OSError) -> StoreError:
             f"cannot {action} {path}: permission denied", hint="make it writable or set PACENOTE_HOME"
         )
     return StoreError(f"cannot {action} {path}: {error.strerror or error}")
+
+
+def is_regular_file(status: os.stat_result) -> bool:
+    """Returns whether this is the status of a regular file; reading a pipe or a device may never end."""
+    return stat.S_ISREG(status.st_mode)
+
+
+def read_regular_file(path: Path) -> bytes:
+    """Returns the content of a file. Raises OSError, also if it is not a regular file."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not is_regular_file(os.fstat(file.fileno())):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return file.read()
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -29,7 +29,7 @@ from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.verdict import determine_verdict
-from pacenote.store.atomic_files import append_line, store_error, write_atomically
+from pacenote.store.atomic_files import append_line, read_regular_file, store_error, write_atomically
 from pacenote.store.reserved_file import ReservedFile, release_abandoned
 
 RESULT_BYTES = 48 << 10
@@ -154,7 +154,7 @@ class RaceFolder:
         Raises StoreError.
         """
         try:
-            record = RaceRecord.from_document(json.loads(self.race_json.read_bytes()))
+            record = RaceRecord.from_document(json.loads(read_regular_file(self.race_json)))
         except FileNotFoundError:
             raise StoreError(
                 f"no race.json in {self.path}",
@@ -180,7 +180,7 @@ class RaceFolder:
 
     def _read_journal(self) -> Iterator[TaskResult]:
         try:
-            lines = self.journal.read_bytes().split(b"\n")
+            lines = read_regular_file(self.journal).split(b"\n")
         except FileNotFoundError:
             return
         except OSError as error:
@@ -203,7 +203,7 @@ def _text(record: RaceRecord) -> bytes:
 
 def _losses(folder: Path) -> Iterator[str]:
     try:
-        losses = json.loads((folder / "recovery.json").read_bytes())["losses"]
+        losses = json.loads(read_regular_file(folder / "recovery.json"))["losses"]
         yield from (f"{folder}: {loss}" for loss in losses)
     except FileNotFoundError:
         return

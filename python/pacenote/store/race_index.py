@@ -21,10 +21,16 @@ from typing import Literal
 
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
-from pacenote.store.atomic_files import PRIVATE_FILE
+from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
 
 RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "unreadable"]
 """`unfinished` races are running or were killed; the `race.json` of `unreadable` ones is damaged."""
+
+INDEX_FILE = "index.sqlite"
+"""Name of the index."""
+
+INDEX_FILES = tuple(f"{INDEX_FILE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
+"""Names of the files of the index, which no race may have."""
 
 _SCHEMA_VERSION = 1
 _BUSY_TIMEOUT_S = 10.0
@@ -107,7 +113,7 @@ class RaceIndex:
 
     def __init__(self, races: Path) -> None:
         self._races = races
-        self._file = races / "index.sqlite"
+        self._file = races / INDEX_FILE
 
     def find(self, criteria: RaceFilter) -> list[RaceSummary]:
         """Returns the races that match, newest first."""
@@ -153,9 +159,9 @@ class RaceIndex:
 
     def _remove(self) -> None:
         """Deletes a damaged index. Processes that have opened it continue with the deleted file."""
-        for suffix in ("", "-wal", "-shm"):
+        for name in INDEX_FILES:
             with contextlib.suppress(OSError):
-                Path(f"{self._file}{suffix}").unlink()
+                (self._races / name).unlink()
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -228,14 +234,15 @@ def _fingerprints(races: Path) -> dict[str, str]:
         for entry in entries:
             with contextlib.suppress(OSError):
                 status = Path(entry.path, "race.json").stat()
-                fingerprints[entry.name] = f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
+                if is_regular_file(status):
+                    fingerprints[entry.name] = f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
     return fingerprints
 
 
 def _row(folder: Path) -> tuple[str, ...]:
     """Returns the values of `_COLUMNS`."""
     try:
-        record = RaceRecord.from_document(json.loads((folder / "race.json").read_bytes()))
+        record = RaceRecord.from_document(json.loads(read_regular_file(folder / "race.json")))
     except (OSError, ValueError, RecursionError, PacenoteError):
         return (folder.name, *[""] * 8, "{}", "", "unreadable")
     cluster = record.cluster

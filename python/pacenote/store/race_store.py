@@ -17,11 +17,18 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.home import default_home
 from pacenote.store.race_folder import RaceFolder
-from pacenote.store.race_index import RaceFilter, RaceIndex, RaceSummary
+from pacenote.store.race_index import INDEX_FILES, RaceFilter, RaceIndex, RaceSummary
 
 LATEST = "latest"
 """Refers to the newest race instead of an id; therefore, it is not a valid race id."""
 
+ID_HINT = (
+    f"use at most 128 letters, digits, '.', '_' and '-'; '{LATEST}' and the names of the files of the index "
+    f"('{INDEX_FILES[0]}') are reserved"
+)
+"""What a race id may consist of."""
+
+_RESERVED = frozenset((LATEST, *INDEX_FILES))
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -43,10 +50,10 @@ def check_home(home: Path) -> None:
 
 
 def is_race_id(text: str) -> bool:
-    """Returns whether the text is a valid race id: a folder name that is valid on every system, and not
-    `latest`.
+    """Returns whether the text is a valid race id: a folder name that is valid on every system, not `latest`
+    and not the name of another file in the folder of races.
     """
-    return text != LATEST and _ID.fullmatch(text) is not None
+    return text.lower() not in _RESERVED and _ID.fullmatch(text) is not None
 
 
 class RaceStore:
@@ -65,7 +72,7 @@ class RaceStore:
         if not is_race_id(record.race_id):
             raise StoreError(
                 f"'{record.race_id}' is not a valid race id",
-                hint="use at most 128 letters, digits, '.', '_' and '-'; 'latest' is reserved",
+                hint=ID_HINT,
             )
         folder = RaceFolder(self.races / record.race_id)
         try:

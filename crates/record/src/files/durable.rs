@@ -85,6 +85,18 @@ impl Write for OutputFile {
     }
 }
 
+/// Opens a file for reading, unless it is a pipe or a device, which could be read for ever.
+///
+/// # Errors
+///
+/// An error if there is no such file, or if it is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        return File::open(path);
+    }
+    Err(io::Error::other("it is not a regular file"))
+}
+
 /// Returns the name under which a damaged file is kept.
 #[must_use]
 pub fn damaged_name(path: &Path) -> PathBuf {

@@ -1,6 +1,5 @@
 //! `recovery.json`: what a recovery could not keep, one sentence for each loss, for reports.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -23,8 +22,8 @@ struct Losses {
 /// An error if the file cannot be written.
 pub fn add_losses(folder: &Path, losses: &[String]) -> io::Result<()> {
     let path = folder.join(LOSSES);
-    let stored = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Losses>(&text).ok());
-    let mut all = stored.unwrap_or_default();
+    let stored = durable::open_regular(&path).ok().and_then(|file| serde_json::from_reader(file).ok());
+    let mut all: Losses = stored.unwrap_or_default();
     let added: Vec<_> = losses.iter().filter(|loss| !all.losses.contains(loss)).cloned().collect();
     if added.is_empty() {
         return Ok(());

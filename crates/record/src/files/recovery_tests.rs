@@ -291,3 +291,15 @@ fn files_are_private_and_only_one_process_completes_them() {
         );
     }
 }
+
+#[test]
+fn what_is_no_regular_file_is_not_read() {
+    for name in ["samples.parquet", "samples.directory", "series.jsonl"] {
+        let race = killed_race();
+        fs::remove_file(race.path().join(name)).unwrap();
+        // Reading this device does not end.
+        std::os::unix::fs::symlink("/dev/zero", race.path().join(name)).unwrap();
+        let error = recover_files(race.path()).unwrap_err().to_string();
+        assert!(error.contains(name) && error.ends_with("it is not a regular file"), "{error}");
+    }
+}

@@ -49,7 +49,7 @@ pub fn complete_samples(folder: &Path, place: FooterPlacement) -> Result<Option<
 
 /// Opens and locks the index. Returns `None` if there is none, or if another process has locked it.
 fn open_index(path: &Path) -> io::Result<Option<File>> {
-    let index = match File::open(path) {
+    let index = match durable::open_regular(path) {
         Ok(index) => index,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -86,16 +86,13 @@ struct Completion {
 
 impl IncompleteSamples<'_> {
     fn complete(&self, index: &File, place: FooterPlacement) -> io::Result<u64> {
-        let mut file = match File::open(&self.path) {
+        let mut file = match durable::open_regular(&self.path) {
             // The recovery was interrupted after it had renamed the first of both files.
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_set_aside() => {
                 return durable::set_aside(&self.index_path).map(|()| 0);
             }
             opened => opened?,
         };
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
         if let Some(rows) = rows_if_complete(&file) {
             return durable::remove(&self.index_path).map(|()| rows);
         }

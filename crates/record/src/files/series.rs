@@ -184,7 +184,7 @@ pub enum JournalState {
 /// An error if the journal cannot be opened.
 pub fn open_journal(folder: &Path) -> Result<(JournalState, Option<File>), RecordError> {
     let journal = folder.join(JOURNAL);
-    let file = match File::open(&journal) {
+    let file = match durable::open_regular(&journal) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok((JournalState::Absent, None)),
         Err(source) => return Err(RecordError::file(&journal, source)),
@@ -233,7 +233,7 @@ struct Converted {
 }
 
 fn convert(journal: &Path, target: OutputFile) -> io::Result<(OutputFile, Converted)> {
-    let mut reader = BufReader::new(File::open(journal)?);
+    let mut reader = BufReader::new(durable::open_regular(journal)?);
     let mut writer = columns::begin(target, SCHEMA, columns::properties().build())?;
     let (mut line, mut rows, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut converted = Converted { rows: 0, damaged_lines: 0 };
