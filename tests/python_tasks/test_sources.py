@@ -303,7 +303,8 @@ def test_a_source_may_modify_the_dictionary_that_it_returned_before(tmp_path):
     assert (values["unchanged"].min, values["seen"].max) == (1, 4)
     # The third operation failed; the first two are counted.
     failing = raced.task("failing").accounting
-    assert (failing.succeeded, failing.failed) == (2, 1)
+    assert (failing.succeeded, failing.failed, failing.unsent) == (2, 1, 6)
+    assert raced.record.verdict.state == "void"
 
 
 def test_with_only_warm_up_iterations_the_source_ends_the_task(tmp_path):

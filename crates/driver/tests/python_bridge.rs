@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pacenote_driver::{
     OperationEnded, PythonEvent, RunnerRequest, RunnerResponse, RunnerResult, StopLevel, TaskClientId,
 };
-use pacenote_record::{EndedBy, ErrorClass};
+use pacenote_record::{EndedBy, ErrorClass, TaskResult};
 use serde_json::{Value, json};
 use support::python::{
     CLIENT, failure, get, prepared, python_task, queued_task, race, runner_task, search, serve_events,
@@ -114,6 +114,52 @@ fn a_source_that_raises_an_exception_ends_its_client_with_one_failure_and_its_re
     );
     assert_eq!(finished.task("native").operation_totals.succeeded, 5);
     assert_eq!(finished.summary.aborted, None);
+}
+
+/// Runs a paced task of two clients whose sources fail after one operation each, and returns its result.
+fn run_with_failing_sources(bound: Value, open_loop: bool) -> TaskResult {
+    let server = Server::start(|_, _| Some(success_response()));
+    let mut task = python_task("broken", 2, json!({"kind": "supplied", "ahead": 4}));
+    task["bound"] = bound;
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["open_loop"] = open_loop.into();
+    let finished = race(&plan(server.port, &[task]), |bridge, event| {
+        if let PythonEvent::PrepareStep { .. } = event {
+            for client in [CLIENT, TaskClientId { client_number: 1, ..CLIENT }] {
+                bridge.enqueue(client, &search("/one"), None).unwrap();
+                bridge.finish(client, Some("track.py:7 KeyError: 'size'".into())).unwrap();
+            }
+            prepared(bridge, event);
+        }
+    });
+    finished.task("broken").clone()
+}
+
+#[test]
+fn the_rest_of_the_plan_is_unsent_if_the_sources_fail() {
+    let iterations = json!({"kind": "iterations", "warmup": 1, "measured": 19});
+    let time = json!({"kind": "time", "warmup_s": 0.1, "measured_s": 0.3});
+    let unknown = json!({"kind": "iterations", "warmup": 1, "measured": 1_u64 << 53});
+    let endless = json!({"kind": "time", "warmup_s": 0.0, "measured_s": null});
+    // In an open loop, the failures take no operations from the schedule.
+    for (bound, open_loop, unsent) in [
+        (&iterations, false, 36),
+        (&iterations, true, 38),
+        (&time, false, 36),
+        (&time, true, 38),
+        (&unknown, false, 0),
+        (&unknown, true, 0),
+        (&endless, false, 0),
+        (&endless, true, 0),
+    ] {
+        let result = run_with_failing_sources(bound.clone(), open_loop);
+        let totals = result.operation_totals;
+        assert_eq!(
+            (totals.begun, totals.succeeded, totals.failed, totals.unsent),
+            (4, 2, 2, unsent),
+            "{bound} {open_loop}"
+        );
+    }
 }
 
 #[test]

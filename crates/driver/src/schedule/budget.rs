@@ -6,6 +6,9 @@ use pacenote_record::{EndedBy, SampleType};
 
 use crate::units::seconds_to_nanos;
 
+/// Iterations of a client in a plan that leaves their number to the source.
+const UNTIL_EXHAUSTED: u64 = 1 << 53;
+
 /// The iterations or the time of a task, for the clients that share them.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskLimit {
@@ -56,6 +59,20 @@ impl TaskLimit {
             }
             TaskBound::TimePeriod { .. } => None,
         }
+    }
+
+    /// Returns the number of iterations like [`TaskLimit::iterations`], or `None` if the source determines it.
+    pub fn planned_iterations(&self) -> Option<u64> {
+        match self.bound {
+            TaskBound::Iterations { measured, .. } if measured >= UNTIL_EXHAUSTED => None,
+            _ => self.iterations(),
+        }
+    }
+
+    /// Returns the instant before which all operations of the plan are due, in nanoseconds since the task started: the
+    /// end of its time, or the end of all times if its iterations are planned. Returns 0 if nothing is known about them.
+    pub fn planned_end_ns(&self) -> u64 {
+        self.end_ns().or(self.planned_iterations().map(|_| u64::MAX)).unwrap_or(0)
     }
 
     /// Returns the reason why a task that has admitted `admitted_count` operations has ended at `now_ns`: all its
@@ -123,6 +140,11 @@ impl OperationBudget {
     /// Returns the number of iterations that have not been admitted, or `None` if they are not limited.
     pub fn remaining_count(&self) -> Option<u64> {
         self.limit.iterations().map(|total| total.saturating_sub(self.admitted_count))
+    }
+
+    /// Returns the limit.
+    pub fn limit(&self) -> TaskLimit {
+        self.limit
     }
 
     /// Withdraws the last admission, as if the operation had never been admitted.

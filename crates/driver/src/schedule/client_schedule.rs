@@ -35,6 +35,8 @@ pub enum Schedule {
 pub struct ClientEndTime {
     /// Why it has ended.
     pub ended_by: EndedBy,
+    /// Whether its source or scheduler failed, which is recorded as the failure of one operation.
+    pub source_failed: bool,
     /// When the race was stopped or its step was completed, in nanoseconds since the task started, if that is why.
     pub stopped_ns: u64,
 }
@@ -79,6 +81,9 @@ impl Schedule {
     /// a shared schedule that no client has taken are returned to its last client.
     #[must_use]
     pub fn end(&mut self, end: ClientEndTime, not_begun_due_ns: Option<u64>) -> u64 {
+        if end.source_failed {
+            return self.abandon();
+        }
         let cutoff_ns = self.cutoff_ns(end);
         let not_begun = u64::from(not_begun_due_ns.is_some_and(|due_ns| due_ns < cutoff_ns));
         match self {
@@ -90,8 +95,20 @@ impl Schedule {
         }
     }
 
+    /// Ends the schedule for this client because its source failed. Returns the number of planned operations that are
+    /// left, except the one that failed. If the source determines their number, it is not known.
+    fn abandon(&self) -> u64 {
+        match self {
+            Self::PerClient { pacer, budget } => match budget.limit().planned_iterations() {
+                Some(planned) => planned.saturating_sub(budget.admitted_count() + 1),
+                None => pacer.remaining_before(budget.limit().planned_end_ns()),
+            },
+            Self::Shared { shared, .. } => shared.leave(shared.planned_end_ns()),
+        }
+    }
+
     /// Returns the instant before which the due operations should have begun, in nanoseconds since the task started.
-    fn cutoff_ns(&self, ClientEndTime { ended_by, stopped_ns }: ClientEndTime) -> u64 {
+    fn cutoff_ns(&self, ClientEndTime { ended_by, stopped_ns, .. }: ClientEndTime) -> u64 {
         match ended_by {
             // The data of the task has ended, and with it the schedule.
             EndedBy::Source => 0,

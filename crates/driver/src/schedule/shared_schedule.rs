@@ -121,6 +121,11 @@ impl SharedSchedule {
         self.limit.end_ns()
     }
 
+    /// Returns the instant before which all operations of the plan are due; see [`TaskLimit::planned_end_ns`].
+    pub fn planned_end_ns(&self) -> u64 {
+        self.limit.planned_end_ns()
+    }
+
     /// Returns the due time of the next operation, in nanoseconds since the task started, or `None` if there is none.
     pub fn peek_due_ns(&self) -> Option<u64> {
         self.returned.peek_due_ns().or_else(|| match &self.arrivals {

@@ -451,8 +451,12 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
         // Only operations in progress are dropped, so the client has not reached another one.
         let end = self.end.take().unwrap_or_else(|| EndedBy::Stopped.into());
         let stopped = cancellation.stopped_at().unwrap_or_else(|| clock.now());
-        let end_time =
-            ClientEndTime { ended_by: end.ended_by, stopped_ns: nanos_since(client.origin, stopped) };
+        let end_time = ClientEndTime {
+            ended_by: end.ended_by,
+            source_failed: end.ended_by == EndedBy::Source
+                && client.handle.is_some_and(|handle| handle.failure().is_some()),
+            stopped_ns: nanos_since(client.origin, stopped),
+        };
         let unsent = self.schedule.end(end_time, end.not_begun_due_ns);
         if let Ok(mut recorder) = recorder.try_borrow_mut() {
             recorder.leave_unsent(client.id.task_index, unsent);
