@@ -1,10 +1,12 @@
 //! Checks how tasks end: because of another task, the caller, or an error in the driver.
 
+use std::time::Instant;
+
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 
 use super::simulation::{MS, Recorded, Response, SECOND, Simulation, TIMEOUT, paced, plan, task, timed};
-use crate::race_state::StopLevel;
+use crate::race_state::{RaceState, StopLevel};
 
 #[test]
 fn a_completed_step_lets_operations_end_and_begins_no_new_ones() {
@@ -47,6 +49,15 @@ fn the_first_task_to_end_completes_a_step_that_any_task_may_complete() {
     assert_eq!(recorded.end_ns, 50 * MS);
 }
 
+/// Aborts a race, or stops it so that operations in progress may end.
+fn end_at(race_state: &RaceState, now: Instant, aborted: bool) {
+    if aborted {
+        race_state.abort_at("a reason".into(), now);
+    } else {
+        race_state.stop_at(StopLevel::Finish, now);
+    }
+}
+
 /// A task of one client at 100/s whose engine keeps 50/s, and a task that ends after 990 ms.
 fn half_of_the_schedule(open_loop: bool, bound: fn(Value) -> Value, completed_by: Value) -> Simulation {
     let mut slow = bound(paced("slow", 1, 10 * MS, 1000));
@@ -82,10 +93,7 @@ fn the_backlog_of_a_task_is_unsent_however_the_task_ends() {
             let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
             let recorded = simulation.run_with(async move {
                 clock.sleep(clock.at(990 * MS)).await;
-                match aborted {
-                    true => race_state.abort_at("a reason".into(), clock.at(990 * MS)),
-                    false => race_state.stop_at(StopLevel::Finish, clock.at(990 * MS)),
-                }
+                end_at(&race_state, clock.at(990 * MS), aborted);
             });
             check(&recorded, ended_by);
         }
@@ -172,10 +180,7 @@ fn a_race_that_is_to_finish_lets_operations_end_and_wakes_sleeping_clients() {
         let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
         let recorded = simulation.run_with(async move {
             clock.sleep(clock.at(45 * MS)).await;
-            match aborted {
-                true => race_state.abort_at("a reason".into(), clock.at(45 * MS)),
-                false => race_state.stop_at(StopLevel::Finish, clock.at(45 * MS)),
-            }
+            end_at(&race_state, clock.at(45 * MS), aborted);
         });
         assert_eq!(recorded.times(0), [(0, 0, 30 * MS), (30 * MS, 30 * MS, 60 * MS)]);
         let ended = |task: u32| (recorded.ended[&task].ended_by, recorded.ended[&task].scheduled);
