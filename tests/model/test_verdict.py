@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
-from pacenote.model.result import FailureGroup, SampleCounts
+from pacenote.model.result import FailureGroup, OperationTotals, SampleCounts
 from pacenote.model.verdict import determine_verdict
 from support.records import bulk, paced, record, task, times
 
@@ -18,6 +18,40 @@ def test_errors_above_the_limit_void_a_race():
         "void", ("task 'index-append': error rate 2 % is above the limit of 1 %",)
     )
     assert determine_verdict(replace(race, max_error_rate=0.02)).state == "valid"
+
+
+def counts(warmup: int, measured: int, failed: int) -> OperationTotals:
+    """Counts of which `failed` operations failed, without retries."""
+    ended = warmup + measured
+    return OperationTotals(ended, ended - failed, failed, 0, 0, warmup, measured, ended)
+
+
+def test_failures_during_warm_up_are_judged_beside_the_measured_ones():
+    failing = task(accounting=counts(warmup=50, measured=50, failed=3))
+    (reason,) = determine_verdict(record(tasks=(failing,))).reasons
+    assert reason == (
+        "task 'search': error rate of all operations, warm-up included, 3 % is above the limit of 1 %"
+    )
+    assert determine_verdict(record(tasks=(failing,), max_error_rate=0.03)).state == "valid"
+    both = replace(failing, error_rate=0.06)
+    assert determine_verdict(record(tasks=(both,))).reasons == (
+        "task 'search': error rate 6 % is above the limit of 1 %",
+    )
+
+
+def test_a_reported_task_without_a_measured_operation_voids_a_race():
+    warming = task(accounting=counts(warmup=500, measured=0, failed=0), error_rate=None, ended_by="source")
+    race = record(tasks=(warming,))
+    assert determine_verdict(race) == Verdict(
+        "void", ("task 'search': nothing was measured: it ended in its warm-up, after 500 operations",)
+    )
+    idle = replace(warming, accounting=counts(warmup=0, measured=0, failed=0))
+    assert determine_verdict(record(tasks=(idle,))).reasons == (
+        "task 'search': nothing was measured: no operation ended",
+    )
+    assert determine_verdict(record(tasks=(replace(warming, ended_by="completed-by"),))).state == "valid"
+    assert determine_verdict(replace(race, unreported=("search",))).state == "valid"
+    assert determine_verdict(replace(race, interrupted=True)).reasons == ("interrupted",)
 
 
 def test_interrupted_aborted_and_unfinished_races_are_void():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pacenote.cli.main import main
+from support.engine import engine_document
+from support.http_server import HttpRequest, HttpResponse, HttpServer, http_server, json_response
 from support.secure import engine
 
 
@@ -53,3 +56,72 @@ def test_a_failed_race_is_reported_with_its_reason_without_a_terminal(
     for text in ("429", error["reason"], "error rate 100 % is above the limit"):
         assert text in out
     assert any("Mean Throughput" in line and "served" in line for line in out.splitlines())
+
+
+def _race(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], server: HttpServer, *options: str
+) -> tuple[int, dict[str, Any], str]:
+    """Races the track in `tmp_path`; returns the exit code, the race record and the report."""
+    target = f"--target-hosts={server.address}"
+    fixed = ["race", f"--track-path={tmp_path}", "--race-id=r", "--pipeline=benchmark-only", target]
+    code = main([*fixed, *options])
+    record = json.loads((tmp_path / "home" / "races" / "r" / "race.json").read_text())
+    return code, record, capsys.readouterr().out
+
+
+def test_failures_in_the_warm_up_void_a_race_whose_measured_operations_all_succeed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The server refuses the first five requests, which are the warm-up, and serves the next five."""
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    counts = {"warmup-iterations": 5, "iterations": 5}
+    task = {"name": "t", "operation": {"operation-type": "raw-request", "path": "/t"}, **counts}
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
+    seen: list[str] = []
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.target == "/t":
+            seen.append(request.target)
+            if len(seen) <= 5:
+                return json_response({"error": {"type": "unavailable", "reason": "not yet"}}, 503)
+        return json_response(engine_document(request.target))
+
+    with http_server(respond) as server:
+        code, record, out = _race(tmp_path, capsys, server)
+    (result,) = record["tasks"]
+    assert (code, record["verdict"]["state"], result["error_rate"]) == (3, "void", 0.0)
+    assert (result["accounting"]["failed"], result["accounting"]["normal"]) == (5, 5)
+    reason = "error rate of all operations, warm-up included, 50 % is above the limit of 1 %"
+    assert f"task 't': {reason}" in record["verdict"]["reasons"]
+    assert reason in out
+    assert "50 % of all operations failed, only in the warm-up" in out
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_task_that_ends_in_its_warm_up_voids_the_race(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, refused: bool
+) -> None:
+    """The data ends long before the warm-up of ten minutes does."""
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    (tmp_path / "docs.json").write_text('{"n": 1}\n{"n": 2}\n{"n": 3}\n')
+    file = {"source-file": str(tmp_path / "docs.json"), "document-count": 3, "target-index": "i"}
+    bulk = {"operation-type": "bulk", "bulk-size": 1}
+    schedule = [{"name": "index", "operation": bulk, "warmup-time-period": 600}]
+    document = {"version": 2, "corpora": [{"name": "c", "documents": [file]}], "schedule": schedule}
+    (tmp_path / "track.json").write_text(json.dumps(document))
+    full = {"error": {"type": "rejected_execution", "reason": "the queue is full"}}
+    refuses = {"/_bulk": (429, full)} if refused else {}
+    with engine(None, refuses=refuses) as server:
+        code, record, out = _race(tmp_path, capsys, server)
+    (result,) = record["tasks"]
+    assert (result["error_rate"], result["accounting"]["warmup"], result["accounting"]["normal"]) == (
+        None,
+        3,
+        0,
+    )
+    assert (code, record["verdict"]["state"]) == (3, "void")
+    reasons = record["verdict"]["reasons"]
+    assert "task 'index': nothing was measured: it ended in its warm-up, after 3 operations" in reasons
+    overall = "task 'index': error rate of all operations, warm-up included, 100 % is above the limit of 1 %"
+    assert (overall in reasons) == refused
+    assert "nothing was measured" in out

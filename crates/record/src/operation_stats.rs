@@ -114,10 +114,10 @@ impl OperationCounts {
         self.last_done_ns = self.last_done_ns.max(times.done_ns);
     }
 
-    /// Returns the fraction of operations that failed, or 0 if there are no operations.
+    /// Returns the fraction of operations that failed, or `None` if there are no operations.
     #[must_use]
-    pub fn error_rate(&self) -> f64 {
-        if self.ended == 0 { 0.0 } else { self.failed as f64 / self.ended as f64 }
+    pub fn error_rate(&self) -> Option<f64> {
+        (self.ended > 0).then(|| self.failed as f64 / self.ended as f64)
     }
 
     /// Adds the counters of `other`.

@@ -68,8 +68,8 @@ pub struct TaskResult {
     pub content_out: u64,
     /// Bytes of response bodies after TLS and decompression, warm-up included.
     pub content_in: u64,
-    /// Failed operations / operations, 0 to 1.
-    pub error_rate: f64,
+    /// Failed measured operations / measured operations, 0 to 1; `null` if none was measured.
+    pub error_rate: Option<f64>,
     /// Groups of failures, the most frequent first, warm-up included.
     pub errors: Vec<FailureGroup>,
     /// Why the task ended.
@@ -123,8 +123,8 @@ pub struct SubOperationResult {
     pub retried: u64,
     /// Number of requests, including every attempt and the warm-up.
     pub requests: u64,
-    /// Measured failures / measured executions, 0 to 1.
-    pub error_rate: f64,
+    /// Measured failures / measured executions, 0 to 1; `null` if none was measured.
+    pub error_rate: Option<f64>,
     /// Groups of failures, the most frequent first, warm-up included.
     pub errors: Vec<FailureGroup>,
 }

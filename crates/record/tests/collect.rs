@@ -192,6 +192,18 @@ fn progress_includes_the_last_whole_second_of_a_slow_worker() {
 }
 
 #[test]
+fn a_task_of_which_nothing_was_measured_has_no_error_rate() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    let warmup = Sample { sample_type: SampleType::Warmup, ..sample(0, MS) };
+    record(&mut recorder, failing(ErrorClass::Timeout, 0, warmup));
+    end(&mut recorder, EndedBy::Source, 1);
+    let result = race.result();
+    assert_eq!((result.error_rate, result.operation_totals.failed), (None, 1));
+    assert_eq!(serde_json::to_value(&result).unwrap()["error_rate"], serde_json::Value::Null);
+}
+
+#[test]
 fn a_deterministic_schedule_that_is_met_has_its_rate_as_throughput() {
     let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
     let mut recorder = race.recorder(true);
@@ -296,7 +308,7 @@ fn failures_have_their_own_histogram_and_reasons() {
     }
     end(&mut recorder, EndedBy::Iterations, 200);
     let result = race.result();
-    assert!((result.error_rate - 0.5).abs() < 1e-9);
+    assert_eq!(result.error_rate, Some(0.5));
     assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
     assert!((result.failed_service_time.unwrap().max_ms - 1.0).abs() < 1e-9);
     assert_eq!((result.work.weight, result.work.failed_weight), (1000, 1000));
@@ -395,7 +407,7 @@ fn sub_operations_are_recorded_separately_from_their_operation() {
     assert_eq!((search.service_time.as_ref().unwrap().count, search.requests), (18, 20));
     assert!((search.service_time.as_ref().unwrap().max_ms - 5.0).abs() < 1e-9);
     assert_eq!((search.errors[0].reason.as_str(), search.errors[0].count), ("late", 2));
-    assert!((search.error_rate - 0.1).abs() < 1e-9);
+    assert_eq!(search.error_rate, Some(0.1));
     let Race { collector, folder, .. } = race;
     assert_eq!(collector.close().unwrap(), 60);
     let texts = |file: &str| -> Vec<String> {

@@ -93,8 +93,8 @@ def result_line(result: TaskResult) -> str:
         parts.append(f"p50 {format_seconds(p50.ms / 1e3)}")
     if result.bytes_out:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
-    if result.error_rate:
+    if rate := result.error_rate or result.accounting.failed_share:
         # Later tasks may depend on this one, so the reason is shown now and not only in the report.
         reason = f" ({single_line(result.errors[0].reason)[:200]})" if result.errors else ""
-        parts.append(f"error rate {result.error_rate * 100:.3g} %{reason}")
+        parts.append(f"error rate {rate * 100:.3g} %{reason}")
     return f"{single_line(result.task)} done: {', '.join(parts)}"

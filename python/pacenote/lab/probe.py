@@ -76,9 +76,8 @@ def evaluate_probe(
 
 def level_left_out(result: TaskResult, objective: Objective, driver: Mapping[str, object]) -> tuple[str, ...]:
     """Returns the reasons why a measurement of the closed loop does not describe how the engine scales."""
-    failing = result.error_rate > objective.error_rate
-    errors = (_error_rate(result),) if failing else ()
-    return (*errors, *disturbances((result,), driver))
+    errors = () if result.accounting.normal else ("no operation was measured",)
+    return (*errors, *_excessive_error_rate(result, objective), *disturbances((result,), driver))
 
 
 def _achieved(result: TaskResult) -> float:
@@ -94,8 +93,7 @@ def _achieved(result: TaskResult) -> float:
 
 def _failures(achieved: float, result: TaskResult, objective: Objective) -> Iterator[str]:
     """Yields a message for each limit that the engine has exceeded."""
-    if result.error_rate > objective.error_rate:
-        yield _error_rate(result)
+    yield from _excessive_error_rate(result, objective)
     # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
     # do not fill a window exactly.
     due, done = result.accounting.normal + result.accounting.unsent, achieved * result.window_s
@@ -134,5 +132,7 @@ def _undecided(result: TaskResult, objective: Objective) -> Iterator[str]:
             yield f"{name} is {percentile.ms:.4g} ms, but its interval reaches {percentile.high_ms:.4g} ms"
 
 
-def _error_rate(result: TaskResult) -> str:
-    return f"error rate {result.error_rate * 100:.3g} %"
+def _excessive_error_rate(result: TaskResult, objective: Objective) -> Iterator[str]:
+    rate = result.error_rate or 0.0
+    if rate > objective.error_rate:
+        yield f"error rate {rate * 100:.3g} %"

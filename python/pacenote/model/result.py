@@ -117,6 +117,11 @@ class OperationTotals:
     reconnects: int = 0
     """Connections that were reopened while the task ran."""
 
+    @property
+    def failed_share(self) -> float:
+        """Failed operations divided by those that ended, warm-up included, from 0 to 1; 0 if none ended."""
+        return self.failed / (self.succeeded + self.failed) if self.failed else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class WorkTotals:
@@ -169,8 +174,8 @@ class SubOperationResult:
     """Retries: attempts after the first, warm-up included."""
     requests: int
     """Requests, including those of retries and of the warm-up."""
-    error_rate: float
-    """Measured failures divided by measured executions, from 0 to 1."""
+    error_rate: float | None
+    """Measured failures divided by measured executions, from 0 to 1; None if none was measured."""
     errors: tuple[FailureGroup, ...]
     """Failures, most frequent first, warm-up included."""
 
@@ -291,8 +296,8 @@ class TaskResult:
     """Bytes written to sockets for requests, including TLS and the warm-up."""
     bytes_in: int
     """Bytes read from sockets for replies, including TLS and the warm-up."""
-    error_rate: float
-    """Failed operations divided by all operations, from 0 to 1."""
+    error_rate: float | None
+    """Failed operations divided by all operations, from 0 to 1; None if none was measured."""
     errors: tuple[FailureGroup, ...]
     """Failures, most frequent first, warm-up included."""
     ended_by: EndedBy

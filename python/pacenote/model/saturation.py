@@ -80,8 +80,8 @@ class Probe:
     work: float
     """Work per second that was achieved, in the task's unit."""
 
-    error_rate: float
-    """Failed operations, as a fraction from 0 to 1."""
+    error_rate: float | None
+    """Failed operations, as a fraction from 0 to 1; None if none was measured."""
 
     latency: tuple[Percentile, ...]
     """Percentiles of the latency of successes."""
@@ -126,8 +126,8 @@ class ConcurrencyLevel:
     work: float
     """Work per second, in the task's unit."""
 
-    error_rate: float
-    """Failed operations, as a fraction from 0 to 1."""
+    error_rate: float | None
+    """Failed operations, as a fraction from 0 to 1; None if none was measured."""
 
     left_out: tuple[str, ...] = ()
     """The reasons why the scalability law is not fitted to it, one message each; empty if it is."""

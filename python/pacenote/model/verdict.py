@@ -31,9 +31,10 @@ UNDERRUN_SHARE = 0.01
 def determine_verdict(record: RaceRecord) -> Verdict:
     """Returns the verdict on a race that has ended, successfully or not.
 
-    A race is void if an error rate is above `max_error_rate`, if it was aborted, interrupted or did not
-    finish, if plug-ins failed to execute too many operations, if the driver's counts do not add up, if
-    acknowledged documents are missing, or if the machine was suspended.
+    A race is void if an error rate, of the measured operations or of all, is above `max_error_rate`, if
+    nothing was measured of a reported task, if it was aborted, interrupted or did not finish, if plug-ins
+    failed to execute too many operations, if the driver's counts do not add up, if acknowledged documents are
+    missing, or if the machine was suspended.
 
     It is suspect after late or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a
     driver that was saturated or waited for a core, an unreliable clock or machine, or additional documents.
@@ -54,9 +55,9 @@ def _void_reasons(record: RaceRecord) -> Iterator[str]:
     for task in record.tasks:
         if task.ended_by == "aborted" and not record.aborted:
             yield f"aborted in task '{task.task}'"
-        if task.error_rate > record.max_error_rate:
-            rate, limit = f"{task.error_rate * 100:.4g}", f"{record.max_error_rate * 100:.4g}"
-            yield f"task '{task.task}': error rate {rate} % is above the limit of {limit} %"
+        yield from _excessive_error_rate(task, record.max_error_rate)
+        if not (record.aborted or record.interrupted or task.task in record.unreported):
+            yield from _not_measured(task)
         if not _is_tolerable(task):
             yield _plugin_failures(task)
     if not (record.complete or record.aborted or record.interrupted):
@@ -127,6 +128,31 @@ def _plugin_failures(task: TaskResult) -> str:
         f"task '{task.task}': {_failed_in_plugins(task):,} of {_planned(task):,} planned operations failed "
         f"in a plug-in of the track{f', and {unsent:,} were not sent' if unsent else ''}"
     )
+
+
+def _excessive_error_rate(task: TaskResult, limit: float) -> Iterator[str]:
+    """Reports the error rate of the measured operations or, if that is acceptable, of all operations: a
+    warm-up that fails leaves the engine without the data or the caches that are to be measured.
+    """
+    measured, overall = task.error_rate or 0.0, task.accounting.failed_share
+    if measured > limit:
+        kind, rate = "error rate", measured
+    elif overall > limit:
+        kind, rate = "error rate of all operations, warm-up included,", overall
+    else:
+        return
+    yield f"task '{task.task}': {kind} {rate * 100:.4g} % is above the limit of {limit * 100:.4g} %"
+
+
+def _not_measured(task: TaskResult) -> Iterator[str]:
+    """Reports a task without a measured operation, unless another task ended it."""
+    if task.accounting.normal or task.ended_by == "completed-by":
+        return
+    if task.accounting.warmup:
+        count = f"{task.accounting.warmup:,}"
+        yield f"task '{task.task}': nothing was measured: it ended in its warm-up, after {count} operations"
+    else:
+        yield f"task '{task.task}': nothing was measured: no operation ended"
 
 
 def _unsent(task: TaskResult) -> Iterator[str]:

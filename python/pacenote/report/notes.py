@@ -104,8 +104,11 @@ def _client_texts(client: RecordedClient) -> Iterator[str]:
 
 def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     name = task.task
-    if task.error_rate > 0:
+    if task.error_rate:
         yield Note("Warning", f"{task.error_rate * 100:.3g} % of the measured operations failed", name)
+    elif task.accounting.failed:
+        failed = f"{task.accounting.failed_share * 100:.3g} % of all operations failed"
+        yield Note("Warning", f"{failed}, only in the warm-up", name)
     if task.throughput is None and name not in record.unreported:
         why = _why_no_throughput(task)
         yield Note("Warning", f"no throughput: {why}", name)
@@ -136,7 +139,7 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
 
 
 def _why_no_throughput(task: TaskResult) -> str:
-    if task.error_rate >= 1:
+    if not task.accounting.succeeded or task.error_rate == 1:
         return "no operation succeeded"
     return "the task ended during its warm-up" if task.reported_s is None else "its reported time is 0 s"
 

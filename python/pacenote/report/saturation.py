@@ -85,7 +85,7 @@ def _probe_cells(probe: Probe, shown: Sequence[float]) -> list[str]:
         format_number(probe.rate),
         format_number(probe.achieved),
         *(_latency_cell(time) for time in times),
-        f"{probe.error_rate * 100:.3g}",
+        "" if probe.error_rate is None else f"{probe.error_rate * 100:.3g}",
         f"{probe.waited:,}",
         f"{probe.outcome}{why}",
     ]

@@ -52,7 +52,7 @@ _HEAP = ("segments", "doc values", "terms", "norms", "points", "stored fields")
 
 def build_report(record: RaceRecord, show: ShownRows = "available") -> Report:
     """Returns the report of a race, which may have been interrupted or may still be running."""
-    reported = [task for task in record.tasks if task.task not in record.unreported or task.error_rate > 0]
+    reported = [task for task in record.tasks if task.task not in record.unreported or _has_failed(task)]
     rows = [
         *_system_rows(record.system),
         *(row for task in reported for row in _task_rows(task)),
@@ -104,6 +104,10 @@ def _minutes(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else milliseconds / _MINUTE_MS
 
 
+def _has_failed(task: TaskResult) -> bool:
+    return bool(task.error_rate or task.accounting.failed)
+
+
 def _task_rows(task: TaskResult) -> Iterator[Row]:
     for which in ("min", "mean", "median", "max"):
         value = round(getattr(task.throughput, which), 2) if task.throughput else None
@@ -114,14 +118,17 @@ def _task_rows(task: TaskResult) -> Iterator[Row]:
         yield from _percentile_rows(task.task, "latency", task.latency)
     yield from _percentile_rows(task.task, "service-time", task.service_time)
     # Without measured operations, the error rate is None, because 0 would mean that all succeeded.
+    # Older records have 0 instead of None.
     rate = _percent(task.error_rate) if task.accounting.normal else None
     yield Row("error rate", task.task, rate, "%")
 
 
-def _percent(rate: float) -> float:
+def _percent(rate: float | None) -> float | None:
     """Returns a percentage with two decimals as in Rally, unless rounding would hide all failures or all
-    successes.
+    successes. Returns None without a rate.
     """
+    if rate is None:
+        return None
     percent = rate * 100
     rounded = round(percent, 2)
     hides = rounded <= 0.0 < percent or percent < 100.0 <= rounded

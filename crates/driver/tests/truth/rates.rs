@@ -175,7 +175,7 @@ fn no_work_is_a_throughput_of_zero() {
     let result = race.task("search");
     let throughput = result.throughput.expect("the throughput is missing");
     assert!(throughput.max.abs() < f64::EPSILON && throughput.mean.abs() < f64::EPSILON, "{throughput:?}");
-    assert!((result.error_rate - 1.0).abs() < f64::EPSILON && result.service_time.is_none());
+    assert!(result.error_rate == Some(1.0) && result.service_time.is_none());
 }
 
 /// [12] A task with many clients is followed by a task with 2 clients that send without pause for a second: each of the
