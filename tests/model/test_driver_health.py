@@ -10,6 +10,7 @@ from pacenote.model.driver_health import (
     clock_steps,
     host_uses,
     suspect_reasons,
+    unmeasured,
     void_reasons,
 )
 from pacenote.model.race_record import Verdict
@@ -179,3 +180,12 @@ def test_only_clusters_with_several_hosts_are_described_by_host() -> None:
     facts = driver(hosts=[host("a:9200", connection_failures=3), host("b:1", "other"), host("c:1", "other")])
     assert [use.host for use in host_uses(facts)] == ["b:1", "c:1"]
     assert determine_verdict(record(driver=facts)) == Verdict("valid")
+
+
+def test_what_the_kernel_does_not_report_is_listed():
+    known = {"name": "drive-0", "run_queue_s": 0.0, "major_faults": 0}
+    unknown = {"name": "drive-0", "run_queue_s": None, "major_faults": None}
+    assert unmeasured({"threads": [known], "machine": {"busy_share": 0.5}}) == ()
+    assert unmeasured({"threads": [{"name": "drive-0"}]}) == ()
+    assert len(unmeasured({"threads": [unknown, {**unknown, "name": "drive-1"}], "machine": None})) == 3
+    assert unmeasured({"threads": [known, unknown], "machine": {}}) == ()

@@ -6,7 +6,7 @@ Missing facts do not affect the verdict: not every system reports them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.units import format_count
@@ -146,6 +146,29 @@ def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
         for step in (steps if isinstance(steps, list | tuple) else ())
         if isinstance(step, Mapping)
     )
+
+
+def unmeasured(driver: Mapping[str, object]) -> tuple[str, ...]:
+    """Returns what the kernel did not report about the driver and its machine, as it does without /proc.
+
+    Values that an earlier version did not record are not listed.
+    """
+    threads = driver.get("threads")
+    workers = [
+        thread
+        for thread in (threads if isinstance(threads, list | tuple) else ())
+        if isinstance(thread, Mapping) and str(thread.get("name", "")).startswith("drive-")
+    ]
+    missing = {
+        "the time that its threads waited for a core": _all_null(workers, "run_queue_s"),
+        "its major page faults": _all_null(workers, "major_faults"),
+        "how busy the machine was, and the time stolen from it": _all_null([driver], "machine"),
+    }
+    return tuple(what for what, is_missing in missing.items() if is_missing)
+
+
+def _all_null(values: Sequence[Mapping[str, object]], key: str) -> bool:
+    return bool(values) and all(key in value and value[key] is None for value in values)
 
 
 def host_uses(driver: Mapping[str, object]) -> tuple[HostUse, ...]:

@@ -69,10 +69,11 @@ def check_engine_request(request: EngineRequest) -> None:
     """Raises an error, before anything is downloaded, if startup is known to fail. Creates no files.
 
     Causes are an unknown distribution or version, no supported Java, a heap size that is invalid or does not
-    fit into the memory, and with `offline` every missing file. Kills the nodes of dead owners, because they
-    use memory.
+    fit into the memory, a system without /proc, and with `offline` every missing file. Kills the nodes of
+    dead owners, because they use memory.
     """
     layout = plan_layout(request.home)
+    node_registry.current_process()
     node_registry.cleanup_orphans(layout)
     distribution = find_distribution(request.distribution, request.version)
     _check_java(request, distribution, layout)

@@ -91,7 +91,8 @@ def current_process() -> ProcessIdentity:
     identity = process_identity(os.getpid())
     if identity is None:
         raise EngineError(
-            "/proc is not available, so nodes cannot be supervised", hint="start engines on Linux"
+            "/proc is not available, so an engine that Pacenote starts cannot be supervised",
+            hint="mount /proc, or race against an existing cluster with --pipeline=benchmark-only",
         )
     return identity
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pacenote.model.driver_health import ClockStep, HostUse, clock_steps, host_uses
+from pacenote.model.driver_health import ClockStep, HostUse, clock_steps, host_uses, unmeasured
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord, RecordedClient, RecordedCorpus
 from pacenote.model.result import FailureGroup, TaskResult
@@ -54,6 +54,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
             if check.difference_expected
         ),
         *(_clock_note(step) for step in clock_steps(record.driver)),
+        *_unmeasured_note(unmeasured(record.driver)),
         *(Note("Telemetry missing", text) for text in record.telemetry_errors),
     ]
     return tuple(Note(note.label, single_line(note.text), single_line(note.task)) for note in lines)
@@ -198,6 +199,15 @@ def _clock_note(step: ClockStep) -> Note:
         f"the wall clock was changed by {step.by_s:+.3g} s at {step.at_s:.1f} s: measured times are not "
         "affected, but timestamps in the engine's log are",
     )
+
+
+def _unmeasured_note(missing: Sequence[str]) -> Iterator[Note]:
+    if missing:
+        yield Note(
+            "Driver",
+            f"the kernel did not report {'; '.join(missing)} (is /proc mounted?): the verdict does not cover "
+            "this",
+        )
 
 
 def _corpus_note(corpus: RecordedCorpus) -> Note:
