@@ -147,7 +147,9 @@ impl SharedSchedule {
         }
         let is_exhausted = match &self.arrivals {
             SharedArrivals::Even { count, next_index, .. } => next_index.load(Ordering::Relaxed) >= *count,
-            SharedArrivals::Merged(merged) => lock(merged).budget.remaining_count() == Some(0),
+            SharedArrivals::Merged(merged) => {
+                self.limit.iterations().is_some() && lock(merged).budget.remaining_count() == Some(0)
+            }
         };
         (is_exhausted && self.returned.is_empty()).then(|| self.exhausted())
     }

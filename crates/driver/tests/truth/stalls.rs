@@ -96,12 +96,20 @@ fn in_an_open_loop_with_few_connections_a_stall_delays_requests_along_the_same_l
 /// times.
 #[test]
 fn in_an_open_loop_with_enough_connections_no_operation_waits_for_one() {
+    for threads in [1, 4, 8] {
+        prove_that_none_waits(threads);
+    }
+}
+
+fn prove_that_none_waits(threads: u32) {
     let server = Server::stalling(&[Duration::from_millis(100)..Duration::from_millis(300)], |_, before| {
         response_with_took(before)
     });
     let mut task = counted("search", 300, 500.0, 1);
     task["open_loop"] = true.into();
-    let race = run(&plan(server.port, &[task]));
+    let mut plan = plan(server.port, &[task]);
+    plan["driver"]["threads"] = threads.into();
+    let race = run(&plan);
     let (result, seen) = (race.task("search"), server.requests());
     assert_eq!(
         (seen.len(), result.operation_totals.succeeded, result.operation_totals.waited),

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use pacenote_driver::StopLevel;
 use pacenote_record::EndedBy;
 use serde_json::Value;
 
-use crate::counted;
-use crate::support::server::response_with_took;
-use crate::support::{Finished, Server, plan, request_task, run};
+use crate::support::server::{Answer, response_with_took};
+use crate::support::{Finished, Server, plan, request_task, run, run_with};
+use crate::{counted, paced};
 
 /// Numbers of driver threads with which every promise of an open loop is tested.
 const THREADS: [u32; 3] = [1, 4, 8];
@@ -64,5 +65,30 @@ fn a_result_states_the_number_of_queues() {
         let race = run(&plan);
         assert_eq!((race.task("search").queue_count, race.task("unpaced").queue_count), (Some(3), None));
         assert_eq!(run_open(&server, of_clients, threads).task("search").queue_count, Some(1));
+    }
+}
+
+/// The engine stops responding, and the race is stopped without waiting for it. What became due in the meantime is
+/// unsent, although the clients were dropped: at 100/s, at least 30 operations in the 0.3 s after all clients are
+/// waiting, or 28 if each of the four has its own schedule.
+#[test]
+fn a_race_that_is_abandoned_counts_its_backlog() {
+    for (open_loop, threads) in [(false, 4), (true, 1), (true, 4), (true, 8)] {
+        let server = Server::start(|_, _| Answer::silence());
+        let mut task = paced("search", 4, 100.0, (0.0, 60.0));
+        task["open_loop"] = open_loop.into();
+        let mut plan = plan(server.port, &[task]);
+        plan["driver"]["threads"] = threads.into();
+        let race = run_with(&plan, |race| {
+            while server.requests().len() < 4 {
+                thread::sleep(Duration::from_millis(2));
+            }
+            thread::sleep(Duration::from_millis(300));
+            race.stop(StopLevel::Finish);
+            race.stop(StopLevel::Abandon);
+        });
+        let totals = race.task("search").operation_totals;
+        assert_eq!((totals.begun, totals.unanswered), (4, 4));
+        assert!(totals.unsent >= 28, "open loop: {open_loop}, {threads} threads: {totals:?}");
     }
 }
