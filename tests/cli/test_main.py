@@ -88,6 +88,11 @@ def test_no_command_is_a_usage_error(run):
             "hint: Pacenote does not build engines from source; use --distribution-version\n",
         ),
         (["race", "--telemetry"], "error: --telemetry is not available in Pacenote yet\n"),
+        (
+            ["saturate", "--telemetry=jvm-stats"],
+            "error: --telemetry is not available in Pacenote yet\n"
+            "hint: saturate does not read telemetry devices; `race` reads all of them\n",
+        ),
         (["race", "--on-error", "explode"], "error: --on-error: invalid choice: 'explode'"),
         (["race", "--driver-threads=-1"], "error: --driver-threads: invalid count value: '-1'\n"),
         (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
     from pacenote.model.saturation import SaturationResult
 
-UNAVAILABLE_OPTIONS = race.UNAVAILABLE_OPTIONS
+UNAVAILABLE_OPTIONS = {
+    **race.UNAVAILABLE_OPTIONS,
+    "--telemetry": "saturate does not read telemetry devices; `race` reads all of them",
+}
 
 _FORMATS = ("markdown", "json")
 

@@ -1,7 +1,7 @@
 """Telemetry: values of the engine and the host that are read in addition to the measured requests.
 
 A telemetry device is one file with a subclass of `TelemetryDevice` (`device.py`), listed in `devices.py`;
-races use all devices, and `pacenote list telemetry` shows them.
+`pacenote race` uses all devices, `pacenote saturate` none, and `pacenote list telemetry` shows them.
 
 Devices receive an `ObservedCluster`, which reads JSON from the cluster, so that they need no connection of
 their own.

@@ -55,8 +55,8 @@ class DeviceReading:
 class TelemetryDevice(ABC):
     """Reads the state of the cluster before and after the measured part of a race.
 
-    Every race runs every device. A device must therefore be cheap: a few requests in `start` and `stop`, and
-    no load on the engine or the driver while tasks run.
+    `pacenote race` always runs every device, `pacenote saturate` none. A device must therefore be cheap: a
+    few requests in `start` and `stop`, and no load on the engine or the driver while tasks run.
     """
 
     name: ClassVar[str]
