@@ -2,67 +2,93 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import documents
 import null_server
 import peers
+from blocks import ratio_by_block, run_blocks
 from documents import Corpus
 from machine import cores, temporary_folder
 from outcome import Figure, Options, Outcome, Target
 
+_BLOCKS = 6
 _CLIENTS = 8
 _PER_CORE = 10_000_000.0
 
 
+@dataclass(frozen=True, slots=True)
+class _ToolRun:
+    """One measurement of one of the two tools."""
+
+    per_cpu: float
+    """Documents per second of CPU time."""
+
+    per_second: float
+    """Documents per second."""
+
+
 def measure(options: Options) -> Outcome:
-    """Runs a short and a long race several times; the server runs on one core, everything else on another."""
+    """Runs both tools in blocks; the server runs on one core, everything else on another."""
     if missing := null_server.missing():
         return Outcome(skipped=missing)
     serving, measured = cores()
-    rates, per_cpu = [], []
+    without_rally = peers.rally_missing(options.engines)
     with temporary_folder() as folder, null_server.null_server(serving) as server:
         corpus = documents.generate(folder, options.choose(1_000_000, 100_000))
         seconds = options.choose(2, 1), options.choose(5, 2)
         tracks = [corpus.track(f"looped-{each}", _CLIENTS, each) for each in seconds]
-        for _ in range(options.choose(4, 1)):
-            short, long = (_race(track, server.port, folder, measured) for track in tracks)
-            additional = long.task["work"]["done"] - short.task["work"]["done"]
-            per_cpu.append(additional / (long.command.cpu_s - short.command.cpu_s))
-            rates.append(long.task["work"]["done"] / long.task["duration_s"])
-        rally, notes = _rally(options, server.port, corpus, measured)
-    pacenote = Figure("documents per CPU second, pacenote", "docs/s", tuple(per_cpu))
+        once = corpus.track("once", _CLIENTS)
+        tools = {"pacenote": lambda: _pacenote(tracks, server.port, folder, measured)}
+        if not without_rally:
+            tools["rally"] = lambda: _rally(options, once, server.port, corpus.documents)
+        runs = run_blocks(options.choose_blocks(_BLOCKS), tools)
+    return _outcome(runs, corpus, without_rally)
+
+
+def _pacenote(tracks: list[Path], port: int, folder: Path, core: int) -> _ToolRun:
+    """Runs a short and a long race; their difference excludes startup."""
+    short, long = (
+        peers.pacenote(track, port, folder / "home", core, ["--driver-threads=1"]) for track in tracks
+    )
+    additional = long.task["work"]["done"] - short.task["work"]["done"]
+    per_cpu = additional / (long.command.cpu_s - short.command.cpu_s)
+    return _ToolRun(per_cpu, long.task["work"]["done"] / long.task["duration_s"])
+
+
+def _rally(options: Options, track: Path, port: int, posted: int) -> _ToolRun:
+    """Posts the corpus once, on a core that Rally saturates."""
+    race = peers.rally(track, port, options.engines, cores()[1])
+    rate = posted / (race.result["duration"] / 1000)
+    return _ToolRun(rate, rate)
+
+
+def _outcome(runs: dict[str, list[_ToolRun]], corpus: Corpus, without_rally: str) -> Outcome:
+    pacenote = Figure(
+        "documents per CPU second, pacenote", "docs/s", tuple(each.per_cpu for each in runs["pacenote"])
+    )
+    rates = Figure(
+        "documents per second, pacenote", "docs/s", tuple(each.per_second for each in runs["pacenote"])
+    )
+    figures, notes = [pacenote, rates], []
+    if rally_runs := runs.get("rally"):
+        rally = Figure(
+            "documents per second on one core, Rally", "docs/s", tuple(each.per_cpu for each in rally_runs)
+        )
+        figures += [rally, ratio_by_block("documents per core, pacenote / Rally", pacenote, rally)]
+        notes.append(
+            f"Rally {peers.rally_version()} posts the corpus once, alone on its core; timed until its last"
+            " reply"
+        )
     return Outcome(
-        figures=(pacenote, Figure("documents per second, pacenote", "docs/s", tuple(rates)), *rally),
-        targets=(Target("documents per core", pacenote.median, _PER_CORE, "docs/s", at_most=False),),
+        figures=tuple(figures),
+        targets=(Target(pacenote, _PER_CORE, at_most=False),),
         notes=(
             f"{corpus.note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
             f"nginx {null_server.version()} on the other core discards the bulks; its replies have no items",
             "pacenote: all threads, including Python; the difference between a long and a short race",
             *notes,
-            *(
-                f"pacenote sends {pacenote.median / each.median:,.0f} times as many documents per core "
-                "as Rally"
-                for each in rally
-            ),
         ),
+        incomplete=without_rally,
     )
-
-
-def _race(track: Path, port: int, folder: Path, core: int) -> peers.PacenoteRun:
-    return peers.pacenote(track, port, folder / "home", core, ["--driver-threads=1"])
-
-
-def _rally(
-    options: Options, port: int, corpus: Corpus, core: int
-) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """Returns the figures and notes of Rally, which posts the corpus once and saturates its core."""
-    if missing := peers.rally_missing(options.engines):
-        return (), (missing,)
-    track = corpus.track("once", _CLIENTS)
-    races = [peers.rally(track, port, options.engines, core) for _ in range(options.choose(2, 1))]
-    rates = tuple(corpus.documents / (race.result["duration"] / 1000) for race in races)
-    note = (
-        f"Rally {peers.rally_version()} posts the corpus once, alone on its core; timed until its last reply"
-    )
-    return (Figure("documents per second on one core, Rally", "docs/s", rates),), (note,)

@@ -1,29 +1,28 @@
-"""Measures the indexing rate with a real engine, compared with curl processes that send the same bulks."""
+"""Measures the indexing rate with a real engine, compared with the smallest sender of the same bulks."""
 
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import curl_bulks
+import bulk_bodies
+from blocks import ratio_by_block, run_blocks
+from bulk_bodies import Bulks
+from engines import check_count, delete_indices, started_engine
 from machine import PACENOTE, cpu_shares_since, cpu_ticks, run, temporary_folder
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
-from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
+from pacenote.cluster.cluster import EmbeddedCluster
 from pacenote.model.work import Request
 from pacenote.net.rest import RestClient
 from pacenote.plan.document import Plan
-from pacenote.provision.engine import EngineRequest
 
-_SETTLE_S = 3.0
-"""Seconds to wait before an engine starts, so that the previous one finishes writing, and before it is used,
-so that it finishes its startup work.
-"""
+_BLOCKS = 8
+_RATIO = 0.98
+_INDICES = "logs-*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class ToolRun:
     """Duration of the indexing."""
 
     cpu_s: float
-    """CPU time of the driver's threads or of curl, in seconds."""
+    """CPU time of the driver's threads or of the sender, in seconds."""
 
     whole_cpu_s: float
     """CPU time of the whole command, in seconds."""
@@ -45,7 +44,7 @@ class ToolRun:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The data and folders that both tools use."""
+    """The data, folders and engine that both tools use."""
 
     plan: Plan
     """The plan of the race."""
@@ -56,66 +55,44 @@ class Setting:
     home: Path
     """The home folder of the races; it contains the corpus."""
 
-    engines: Path
-    """The home folder in which engines are assembled."""
-
     folder: Path
     """The temporary folder of the benchmark."""
 
-    bodies: tuple[tuple[Path, ...], ...]
-    """Files with the bulk bodies, by client."""
+    bulks: Bulks
+    """The bodies of all bulks."""
+
+    cluster: EmbeddedCluster
+    """The engine."""
 
 
 def measure(options: Options) -> Outcome:
-    """Runs each tool several times in the order A B B A, each time with a newly started engine."""
+    """Runs both tools in blocks, against one engine that both have warmed."""
     documents = options.choose(1_000_000, 100_000)
     with temporary_folder() as folder:
         home = folder / "home"
-        plan = curl_bulks.plan_of(home, documents)
-        bodies = curl_bulks.write_bulks(plan, folder / "bulks")
-        setting = Setting(plan, documents, home, options.engines, folder, bodies)
-        races: list[ToolRun] = []
-        curls: list[ToolRun] = []
-        for pair in range(options.choose(4, 2)):
-            turn: list[tuple[list[ToolRun], Callable[[Setting, EmbeddedCluster], ToolRun]]]
-            turn = [(races, _pacenote), (curls, _curl)]
-            for runs, run_tool in turn if pair % 2 == 0 else reversed(turn):
-                runs.append(_in_new_engine(setting, run_tool))
-        sent = f"{sum(map(len, bodies))} bulks, {curl_bulks.size_of(bodies) / 1e6:,.0f} MB"
-        return _outcome(documents, races, curls, f"{curl_bulks.corpus_note(home)}; {sent}")
+        plan = bulk_bodies.plan_of(home, documents)
+        bulks = bulk_bodies.bulks_of_plan(plan, folder / "bulks")
+        with started_engine(options, folder, "opensearch") as cluster:
+            setting = Setting(plan, documents, home, folder, bulks, cluster)
+            tools = {"pacenote": lambda: _pacenote(setting), "sender": lambda: _sender(setting)}
+            for _ in range(options.choose(2, 1)):
+                run_blocks(1, tools)
+            runs = run_blocks(options.choose_blocks(_BLOCKS), tools)
+        note = f"{bulk_bodies.corpus_note(home)}; {bulks.count} bulks, {bulks.size / 1e6:,.0f} MB"
+        return _outcome(documents, runs["pacenote"], runs["sender"], note)
 
 
-def _in_new_engine(setting: Setting, run_tool: Callable[[Setting, EmbeddedCluster], ToolRun]) -> ToolRun:
-    os.sync()
-    time.sleep(_SETTLE_S)
-    artifacts = setting.folder / "artifacts"
-    artifacts.mkdir(exist_ok=True)
-    request = EngineRequest(home=setting.engines, artifacts=artifacts)
-    with start_cluster(request) as cluster:
-        time.sleep(_SETTLE_S)
-        tool_run = run_tool(setting, cluster)
-        _check_count(cluster.rest(), setting.documents)
-    return tool_run
-
-
-def _check_count(rest: RestClient, documents: int) -> None:
-    """Raises BenchmarkError unless the engine contains every document exactly once."""
-    rest.request("POST", "/logs-*/_refresh")
-    counted = rest.get("/logs-*/_count")["count"]
-    if counted != documents:
-        raise BenchmarkError(f"the engine counts {counted:,} documents instead of {documents:,}")
-
-
-def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> ToolRun:
+def _pacenote(setting: Setting) -> ToolRun:
     """Indexes with a race; the duration is that of its index task."""
+    delete_indices(setting.cluster.rest(), _INDICES)
     race_id = f"race-{time.monotonic_ns()}"
     command = [
         PACENOTE,
         "race",
         "--pipeline=benchmark-only",
-        f"--target-hosts={cluster.hosts[0].address}",
+        f"--target-hosts={setting.cluster.hosts[0].address}",
         "--track=http_logs",
-        f"--challenge={curl_bulks.CHALLENGE}",
+        f"--challenge={bulk_bodies.CHALLENGE}",
         f"--track-params=docs:{setting.documents}",
         f"--race-id={race_id}",
         "--quiet",
@@ -123,6 +100,7 @@ def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> ToolRun:
     before = cpu_ticks()
     done = run(command, environment={"PACENOTE_HOME": str(setting.home)})
     stolen = cpu_shares_since(before).stolen
+    check_count(setting.cluster.rest(), _INDICES, setting.documents)
     record = json.loads((setting.home / "races" / race_id / "race.json").read_text())
     task = _index_task(setting, record)
     driver_s = sum(thread["cpu_s"] for thread in record["driver"]["threads"])
@@ -130,30 +108,26 @@ def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> ToolRun:
 
 
 def _index_task(setting: Setting, record: dict[str, Any]) -> dict[str, Any]:
-    """Returns the index task's result. Raises BenchmarkError if its bulks differ from those of curl."""
-    planned, _ = curl_bulks.bulk_task(setting.plan)
+    """Returns the index task's result. Raises BenchmarkError if its bulks differ from those of the sender."""
+    planned, _ = bulk_bodies.bulk_task(setting.plan)
     task: dict[str, Any] = next(task for task in record["tasks"] if task["task"] == planned.name)
-    sent = task["accounting"]["requests"], task["work"]["done"]
-    if sent != (sum(map(len, setting.bodies)), setting.documents):
-        raise BenchmarkError(f"the race sent {sent[0]} bulks with {sent[1]:,} accepted documents")
+    sent = task["accounting"]["requests"], task["content_out"]
+    if sent != (setting.bulks.count, setting.bulks.size):
+        raise BenchmarkError(f"the race sent {sent[0]} bulks with {sent[1]:,} B, unlike the sender")
     return task
 
 
-def _curl(setting: Setting, cluster: EmbeddedCluster) -> ToolRun:
-    """Sends the requests that precede the bulks, then runs one curl process per client of the task."""
-    for request in curl_bulks.before_bulks(setting.plan):
-        _send(cluster.rest(), request)
-    _, bulk = curl_bulks.bulk_task(setting.plan)
-    url = f"{cluster.hosts[0]}{bulk.path}"
-    configs = tuple(
-        curl_bulks.write_curl_config(
-            setting.folder / f"curl-{client}.config", url, dict(bulk.headers), bodies
-        )
-        for client, bodies in enumerate(setting.bodies)
-    )
+def _sender(setting: Setting) -> ToolRun:
+    """Sends the requests that precede the bulks, then the bulks."""
+    rest = setting.cluster.rest()
+    delete_indices(rest, _INDICES)
+    for request in bulk_bodies.before_bulks(setting.plan):
+        _send(rest, request)
     before = cpu_ticks()
-    curl = curl_bulks.run_curl(configs)
-    return ToolRun(curl.wall_s, curl.cpu_s, curl.cpu_s, cpu_shares_since(before).stolen)
+    sent = bulk_bodies.send(setting.bulks, setting.cluster.hosts[0].port, setting.folder)
+    stolen = cpu_shares_since(before).stolen
+    check_count(rest, _INDICES, setting.documents)
+    return ToolRun(sent.seconds, sent.cpu_s, sent.cpu_s, stolen)
 
 
 def _send(rest: RestClient, request: Request) -> None:
@@ -162,7 +136,7 @@ def _send(rest: RestClient, request: Request) -> None:
         raise BenchmarkError(f"{request.method} {request.path} failed with status {reply.status}")
 
 
-def _outcome(documents: int, races: list[ToolRun], curls: list[ToolRun], data_note: str) -> Outcome:
+def _outcome(documents: int, races: list[ToolRun], senders: list[ToolRun], data_note: str) -> Outcome:
     millions = documents / 1e6
 
     def rates(name: str, runs: list[ToolRun]) -> Figure:
@@ -171,23 +145,21 @@ def _outcome(documents: int, races: list[ToolRun], curls: list[ToolRun], data_no
     def per_million(name: str, seconds: list[float]) -> Figure:
         return Figure(f"{name}, CPU per million documents", "s", tuple(s / millions for s in seconds))
 
-    pacenote, curl = rates("pacenote", races), rates("four curl", curls)
-    pairs = tuple(one / other for one, other in zip(pacenote.values, curl.values, strict=True))
-    pair_ratio = Figure("pacenote / curl, per pair", "ratio", pairs)
+    pacenote, sender = rates("pacenote", races), rates("smallest sender", senders)
+    ratio = ratio_by_block("documents per second, pacenote / smallest sender", pacenote, sender)
     threads = per_million("driver threads", [each.cpu_s for each in races])
     whole = per_million("whole race", [each.whole_cpu_s for each in races])
-    curl_cpu = per_million("four curl", [each.cpu_s for each in curls])
-    ratio = pacenote.median / curl.median
-    stolen = max(each.stolen for each in (*races, *curls))
+    sender_cpu = per_million("smallest sender", [each.cpu_s for each in senders])
+    stolen = max(each.stolen for each in (*races, *senders))
     return Outcome(
-        figures=(pacenote, curl, pair_ratio, threads, whole, curl_cpu),
-        targets=(Target("documents per second, pacenote / four curl", ratio, 1.0, "ratio", at_most=False),),
+        figures=(pacenote, sender, ratio, threads, whole, sender_cpu),
+        targets=(Target(ratio, _RATIO, at_most=False),),
         notes=(
             data_note,
-            "engine and clients share all cores without pinning; each run gets a newly started engine",
-            "race: the time of its index task; curl: from the start of the first process to the last exit",
+            "engine and clients share all cores without pinning; one engine, warmed by both tools; each run"
+            " gets new indices",
+            "race: the time of its index task; sender: from its first request to its last reply",
             "the whole race includes Python, recording and control traffic, but not generation",
-            f"driver threads take {threads.median / curl_cpu.median:.2f} × curl's CPU time",
             f"at most {stolen:.1f} % of the CPU time during any one run was used by other virtual machines",
         ),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -171,7 +170,7 @@ def describe(repository: Path) -> dict[str, Any]:
     environment = dataclasses.asdict(read_environment())
     for private in ("name", "host_name"):
         environment.pop(private)
-    return {**environment, "commit": _commit(repository), "curl": _version("curl")}
+    return {**environment, "commit": _commit(repository)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +219,3 @@ def _commit(repository: Path) -> str | None:
     command = [git, "-C", str(repository), "describe", "--always", "--dirty", "--exclude=*"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return found.stdout.strip() or None
-
-
-def _version(command: str) -> str | None:
-    """Returns the version number that `COMMAND --version` prints, or None if it is not installed."""
-    if shutil.which(command) is None:
-        return None
-    output = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"\d+\.\d+(\.\d+)?", output.partition("\n")[0])
-    return found[0] if found else None

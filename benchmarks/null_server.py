@@ -106,26 +106,11 @@ http {{
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
   client_body_buffer_size 8m;
-  map $http_content_type $plain_type {{
-    ~ndjson application/x-ndjson;
-    default application/json;
-  }}
   server {{
     listen 127.0.0.1:{port} backlog=1024;
 {locations}
   }}
 }}
-"""
-_TO_ENGINE = """
-    location / {{
-      proxy_pass http://127.0.0.1:{upstream};
-      proxy_http_version 1.1;
-      proxy_set_header connection "";
-      proxy_set_header accept application/json;
-      proxy_set_header content-type $plain_type;
-      proxy_buffering off;
-      proxy_read_timeout 1h;
-    }}
 """
 
 
@@ -157,22 +142,17 @@ def version() -> str:
 
 
 @contextmanager
-def null_server(core: int | None, upstream: int | None = None) -> Iterator[NullServer]:
-    """Runs a server until the end of the block, on `core`, or on any core if that is None.
-
-    `upstream` is the port of an engine on this machine: the server then answers only `/` itself and forwards
-    all other requests. Raises BenchmarkError if the server does not start.
-    """
+def null_server(core: int) -> Iterator[NullServer]:
+    """Runs a server on `core` until the end of the block. Raises BenchmarkError if it does not start."""
     nginx = _nginx()
     if nginx is None:
         raise BenchmarkError(missing())
     with temporary_folder() as folder:
         port = _free_port()
         configuration = folder / "nginx.conf"
-        text = _CONFIGURATION.format(folder=folder, port=port, locations=_locations(upstream))
+        text = _CONFIGURATION.format(folder=folder, port=port, locations=_locations())
         configuration.write_text(text)
-        command = [nginx, "-p", str(folder), "-c", str(configuration)]
-        command = command if core is None else pinned(core, command)
+        command = pinned(core, [nginx, "-p", str(folder), "-c", str(configuration)])
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             try:
                 _wait_for(port, process)
@@ -181,12 +161,9 @@ def null_server(core: int | None, upstream: int | None = None) -> Iterator[NullS
                 process.kill()
 
 
-def _locations(upstream: int | None) -> str:
-    own = _REPLIES if upstream is None else {"= /": _ROOT}
-    locations = [f"    location {at} {{ return 200 '{json.dumps(reply)}'; }}" for at, reply in own.items()]
-    if upstream is not None:
-        locations.append(_TO_ENGINE.format(upstream=upstream))
-    return "\n".join(locations)
+def _locations() -> str:
+    replies = _REPLIES.items()
+    return "\n".join(f"    location {at} {{ return 200 '{json.dumps(reply)}'; }}" for at, reply in replies)
 
 
 def _nginx() -> str | None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 ENOUGH_FOR_P99 = 368
 """Number of values that a 99th percentile needs; with fewer values, it is marked."""
+
+
+_CONFIDENCE = 0.95
 
 
 class BenchmarkError(Exception):
@@ -26,9 +30,42 @@ class Options:
     engines: Path
     """The home folder in which engines are assembled."""
 
+    blocks: int | None = None
+    """Number of blocks of the comparisons of tools; None is the number that each benchmark prefers."""
+
     def choose(self, full: int, quick: int) -> int:
         """Returns `quick` for a quick run, otherwise `full`."""
         return quick if self.quick else full
+
+    def choose_blocks(self, full: int) -> int:
+        """Returns the number of blocks of a comparison."""
+        return self.blocks or self.choose(full, 1)
+
+
+class Interval(NamedTuple):
+    """A range that contains a true value with a confidence of at least 95 %."""
+
+    low: float
+    """Lower bound."""
+
+    high: float
+    """Upper bound."""
+
+
+def median_interval(values: Sequence[float]) -> Interval | None:
+    """Returns the 95 % interval of the median from order statistics, or None for fewer than six values.
+
+    It assumes only that the values are independent: the number of values below the true median is binomial.
+    Six values are bounded by their minimum and maximum, with a confidence of 97 %, eight with 99 %.
+    """
+    ranked, outside = sorted(values), 0.0
+    excluded = -1
+    for below in range(len(ranked)):
+        outside += 2 * math.comb(len(ranked), below) / 2 ** len(ranked)
+        if outside > 1 - _CONFIDENCE:
+            break
+        excluded = below
+    return Interval(ranked[excluded], ranked[-1 - excluded]) if excluded >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,46 +86,62 @@ class Figure:
         """The median of the values, which results quote."""
         return statistics.median(self.values)
 
+    @property
+    def interval(self) -> Interval | None:
+        """The 95 % interval of the median, or None for fewer than six values."""
+        return median_interval(self.values)
+
     def to_document(self) -> dict[str, Any]:
-        """Returns the JSON document, with median, minimum and maximum."""
+        """Returns the JSON document, with median, interval, minimum and maximum."""
         spread = {"median": self.median, "min": min(self.values), "max": max(self.values)}
         quoted = {name: _short(value) for name, value in spread.items()}
-        return {"name": self.name, "unit": self.unit, **quoted, "values": [_short(v) for v in self.values]}
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            **quoted,
+            "interval": _short_interval(self.interval),
+            "values": [_short(v) for v in self.values],
+        }
+
+
+TargetOutcome = Literal["met", "missed", "undecided"]
+"""Whether the interval of a median is within a limit, outside of it, or contains it or is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A measured value, and the limit that it should meet."""
+    """A measured quantity, and the limit that its median should meet."""
 
-    what: str
-    """The name of the quantity in tables."""
-
-    measured: float
-    """The measured value, in `unit`."""
+    figure: Figure
+    """The measured quantity."""
 
     limit: float
-    """The limit, in `unit`."""
-
-    unit: str
-    """Unit of the value and the limit."""
+    """The limit, in the unit of the figure."""
 
     at_most: bool
     """Whether the limit is the largest allowed value instead of the smallest."""
 
     @property
-    def met(self) -> bool:
-        """Whether the measured value is within the limit."""
-        return self.measured <= self.limit if self.at_most else self.measured >= self.limit
+    def outcome(self) -> TargetOutcome:
+        """Whether the whole interval of the median is within the limit."""
+        interval = self.figure.interval
+        if interval is None:
+            return "undecided"
+        within = {value <= self.limit if self.at_most else value >= self.limit for value in interval}
+        if len(within) > 1:
+            return "undecided"
+        return "met" if within.pop() else "missed"
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document."""
         side = "at most" if self.at_most else "at least"
         return {
-            "what": self.what,
-            "measured": _short(self.measured),
+            "what": self.figure.name,
+            "measured": _short(self.figure.median),
+            "interval": _short_interval(self.figure.interval),
             side: self.limit,
-            "unit": self.unit,
-            "met": self.met,
+            "unit": self.figure.unit,
+            "outcome": self.outcome,
         }
 
 
@@ -108,10 +161,14 @@ class Outcome:
     skipped: str = ""
     """The reason why the benchmark did not run, or an empty string."""
 
+    incomplete: str = ""
+    """The reason why a peer was not measured, or an empty string. The outcome is printed, but not stored."""
+
     def to_document(self) -> dict[str, Any]:
         """The JSON document."""
         return {
             "skipped": self.skipped,
+            "incomplete": self.incomplete,
             "targets": [target.to_document() for target in self.targets],
             "figures": [figure.to_document() for figure in self.figures],
             "notes": list(self.notes),
@@ -122,6 +179,10 @@ def percentile(values: tuple[float, ...], q: float) -> float:
     """Returns the smallest measured value that at least `q` percent of the values do not exceed."""
     ranked = sorted(values)
     return ranked[max(0, math.ceil(q / 100 * len(ranked)) - 1)]
+
+
+def _short_interval(interval: Interval | None) -> list[float] | None:
+    return [_short(bound) for bound in interval] if interval else None
 
 
 def _short(value: float) -> float:

@@ -1,32 +1,31 @@
-"""Measures the indexing rate with a real engine on the same cores, compared with Rally.
+"""Measures the indexing rate of Pacenote, Rally and the smallest sender with a real engine on the same cores.
 
-Rally connects only to Elasticsearch 8 and later. Both tools therefore reach the embedded engine through the
-same nginx, which answers `/` like an Elasticsearch 8 node and removes the version from media types; its cost
-is the same for both.
+All three connect to Elasticsearch 7.17 directly.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import bulk_bodies
 import documents
-import null_server
 import peers
+from blocks import ratio_by_block, run_blocks
+from bulk_bodies import Bulks, DataFile
+from documents import Corpus
+from engines import check_count, delete_indices, started_engine
 from machine import temporary_folder
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
-from pacenote.cluster.cluster import start_cluster
-from pacenote.net.rest import RestClient
-from pacenote.provision.engine import EngineRequest
+from pacenote.cluster.cluster import EmbeddedCluster
 
+_BLOCKS = 8
 _CLIENTS = 4
-_SETTLE_S = 3.0
-_RATIO = 1.3
+_OF_SENDER = 0.98
+_OF_RALLYS_TIME = 0.25
 _MAPPING = {
     "settings": {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "30s"},
     "mappings": {
@@ -42,100 +41,127 @@ _MAPPING = {
         },
     },
 }
+_ACTION = '{"index":{"_index":"logs"}}'
+_HEADERS = {"content-type": "application/x-ndjson"}
 
 
 @dataclass(frozen=True, slots=True)
 class _ToolRun:
-    """One run of one of the two tools."""
+    """One run of one of the three tools."""
 
     documents_per_s: float
-    """Documents per second of the index task."""
+    """Documents per second, from the first bulk to the last reply."""
 
     wall_s: float
-    """Wall time of the whole command in seconds."""
+    """Wall time of the whole command in seconds; 0 for the smallest sender."""
 
-    cpu_s: float
-    """CPU time of the whole command in seconds."""
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """The data and the engine that all tools use."""
+
+    corpus: Corpus
+    """The documents."""
+
+    track: Path
+    """The track that indexes them."""
+
+    bulks: Bulks
+    """The bodies of all bulks."""
+
+    cluster: EmbeddedCluster
+    """The engine."""
+
+    folder: Path
+    """The temporary folder of the benchmark."""
+
+    engines: Path
+    """The home folder in which engines and Rally are installed."""
+
+    @property
+    def port(self) -> int:
+        """The port of the engine."""
+        return self.cluster.hosts[0].port
 
 
 def measure(options: Options) -> Outcome:
-    """Runs both tools in the order A B B A, each time with a newly started engine."""
-    if missing := null_server.missing() or peers.rally_missing(options.engines):
+    """Runs the three tools in blocks, against one engine that all have warmed."""
+    if missing := peers.rally_missing(options.engines):
         return Outcome(skipped=missing)
-    pacenote_runs: list[_ToolRun] = []
-    rally_runs: list[_ToolRun] = []
     with temporary_folder() as folder:
-        corpus = documents.generate(folder, options.choose(500_000, 100_000))
+        corpus = documents.generate(folder, options.choose(500_000, 50_000))
         track = corpus.track("index", _CLIENTS)
-
-        def pacenote(port: int) -> _ToolRun:
-            race = peers.pacenote(track, port, folder / "home")
-            task = race.task
-            return _ToolRun(
-                task["work"]["done"] / task["duration_s"], race.command.wall_s, race.command.cpu_s
-            )
-
-        def rally(port: int) -> _ToolRun:
-            race = peers.rally(track, port, options.engines)
-            # Rally's own throughput is not used: it covers only the samples after warm-up.
-            seconds = race.result["duration"] / 1000
-            return _ToolRun(corpus.documents / seconds, race.command.wall_s, race.command.cpu_s)
-
-        for pair in range(options.choose(2, 1)):
-            turn = [(pacenote_runs, pacenote), (rally_runs, rally)]
-            for runs, run_tool in turn if pair % 2 == 0 else reversed(turn):
-                runs.append(_in_new_engine(options, folder, corpus.documents, run_tool))
-    return _outcome(pacenote_runs, rally_runs, corpus.note)
+        (folder / "bulks").mkdir()
+        data = DataFile(corpus.path, corpus.documents, _ACTION)
+        bodies = bulk_bodies.write_bodies(data, _CLIENTS, documents.BULK_SIZE, folder / "bulks")
+        bulks = Bulks("/_bulk", _HEADERS, tuple(map(tuple, bodies)))
+        with started_engine(options, folder, "elasticsearch") as cluster:
+            setting = _Setting(corpus, track, bulks, cluster, folder, options.engines)
+            tools = {
+                "pacenote": lambda: _with_new_index(setting, _pacenote),
+                "sender": lambda: _with_new_index(setting, _sender),
+                "rally": lambda: _with_new_index(setting, _rally),
+            }
+            run_blocks(1, tools)
+            runs = run_blocks(options.choose_blocks(_BLOCKS), tools)
+    return _outcome(runs, f"{corpus.note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients")
 
 
-def _in_new_engine(
-    options: Options, folder: Path, expected: int, run_tool: Callable[[int], _ToolRun]
-) -> _ToolRun:
-    os.sync()
-    time.sleep(_SETTLE_S)
-    artifacts = folder / "artifacts"
-    artifacts.mkdir(exist_ok=True)
-    with start_cluster(EngineRequest(home=options.engines, artifacts=artifacts)) as cluster:
-        time.sleep(_SETTLE_S)
-        rest = cluster.rest()
-        created = rest.exchange("PUT", "/logs", json.dumps(_MAPPING))
-        if not created.ok:
-            raise BenchmarkError(f"the index could not be created: status {created.status}")
-        with null_server.null_server(None, upstream=cluster.hosts[0].port) as server:
-            tool_run = run_tool(server.port)
-        _check_count(rest, expected)
+def _with_new_index(setting: _Setting, tool: Callable[[_Setting], _ToolRun]) -> _ToolRun:
+    rest = setting.cluster.rest()
+    delete_indices(rest, "logs*")
+    created = rest.exchange("PUT", "/logs", json.dumps(_MAPPING))
+    if not created.ok:
+        raise BenchmarkError(f"the index could not be created: status {created.status}")
+    tool_run = tool(setting)
+    check_count(rest, "logs", setting.corpus.documents)
     return tool_run
 
 
-def _check_count(rest: RestClient, expected: int) -> None:
-    """Raises BenchmarkError unless the engine contains every document exactly once."""
-    rest.request("POST", "/logs/_refresh")
-    counted = rest.get("/logs/_count")["count"]
-    if counted != expected:
-        raise BenchmarkError(f"the engine counts {counted:,} documents instead of {expected:,}")
+def _pacenote(setting: _Setting) -> _ToolRun:
+    race = peers.pacenote(setting.track, setting.port, setting.folder / "home")
+    sent = race.task["accounting"]["requests"], race.task["content_out"]
+    if sent != (setting.bulks.count, setting.bulks.size):
+        raise BenchmarkError(f"the race sent {sent[0]} bulks with {sent[1]:,} B, unlike the sender")
+    return _ToolRun(setting.corpus.documents / race.task["duration_s"], race.command.wall_s)
 
 
-def _outcome(pacenote_runs: list[_ToolRun], rally_runs: list[_ToolRun], note: str) -> Outcome:
-    def figure(name: str, runs: list[_ToolRun]) -> Figure:
-        return Figure(f"documents per second, {name}", "docs/s", tuple(each.documents_per_s for each in runs))
+def _sender(setting: _Setting) -> _ToolRun:
+    sent = bulk_bodies.send(setting.bulks, setting.port, setting.folder)
+    return _ToolRun(setting.corpus.documents / sent.seconds, 0.0)
 
-    def wall(name: str, runs: list[_ToolRun]) -> Figure:
-        return Figure(f"whole command, {name}", "s", tuple(each.wall_s for each in runs))
 
-    pacenote, rally = figure("pacenote", pacenote_runs), figure("Rally", rally_runs)
-    pacenote_wall, rally_wall = wall("pacenote", pacenote_runs), wall("Rally", rally_runs)
-    pairs = tuple(one / other for one, other in zip(pacenote.values, rally.values, strict=True))
-    pair_ratio = Figure("pacenote / Rally, per pair", "ratio", pairs)
-    ratio = pacenote.median / rally.median
+def _rally(setting: _Setting) -> _ToolRun:
+    race = peers.rally(setting.track, setting.port, setting.engines)
+    # Rally's own throughput is not used: it covers only the samples after warm-up.
+    return _ToolRun(setting.corpus.documents / (race.result["duration"] / 1000), race.command.wall_s)
+
+
+def _outcome(runs: dict[str, list[_ToolRun]], note: str) -> Outcome:
+    def rate(name: str, tool: str) -> Figure:
+        values = tuple(each.documents_per_s for each in runs[tool])
+        return Figure(f"documents per second, {name}", "docs/s", values)
+
+    def wall(name: str, tool: str) -> Figure:
+        return Figure(f"whole command, {name}", "s", tuple(each.wall_s for each in runs[tool]))
+
+    pacenote, rally = rate("pacenote", "pacenote"), rate("Rally", "rally")
+    sender = rate("smallest sender", "sender")
+    pacenote_wall, rally_wall = wall("pacenote", "pacenote"), wall("Rally", "rally")
+    of_sender = ratio_by_block("documents per second, pacenote / smallest sender", pacenote, sender)
+    of_rally = ratio_by_block("documents per second, pacenote / Rally", pacenote, rally)
+    time_ratio = ratio_by_block("whole command, pacenote / Rally", pacenote_wall, rally_wall)
     return Outcome(
-        figures=(pacenote, rally, pair_ratio, pacenote_wall, rally_wall),
-        targets=(Target("documents per second, pacenote / Rally", ratio, _RATIO, "ratio", at_most=False),),
+        figures=(pacenote, sender, rally, of_sender, of_rally, pacenote_wall, rally_wall, time_ratio),
+        targets=(
+            Target(of_sender, _OF_SENDER, at_most=False),
+            Target(time_ratio, _OF_RALLYS_TIME, at_most=True),
+        ),
         notes=(
-            f"{note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
-            f"Rally {peers.rally_version()}; both through nginx {null_server.version()}, which answers like"
-            " an Elasticsearch 8 node, because Rally does not connect to other engines",
-            "engine, nginx and clients share all cores without pinning; each run gets a newly started engine",
+            note,
+            f"Rally {peers.rally_version()} and Pacenote connect to Elasticsearch 7.17 directly",
+            "engine and clients share all cores without pinning; one engine, warmed by all tools; each run"
+            " gets a new index",
             "documents per second of the index task, from its first request to its last reply",
-            f"Rally's whole command takes {rally_wall.median / pacenote_wall.median:.1f} times as long",
         ),
     )

@@ -2,7 +2,8 @@
 
 Prints every figure, stores the results in `benchmarks/results` and rewrites the outcome in the README. A
 target that is not met is printed and stored as missed; the exit code is 1 only if a benchmark could not run.
-With `--quick`, runs are short and nothing is stored.
+With `--quick`, runs are short and nothing is stored. A benchmark that is skipped, because a program that it
+needs is not installed, does not change its stored result.
 """
 
 from __future__ import annotations
@@ -52,16 +53,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", metavar="NAME", choices=_BENCHMARKS, help=", ".join(_BENCHMARKS))
     parser.add_argument("--quick", action="store_true", help="short runs; nothing is stored")
+    parser.add_argument("--blocks", type=int, metavar="N", help="number of blocks when tools are compared")
     given = parser.parse_args(arguments)
     command = " ".join(["benchmarks/run.py", *(arguments if arguments is not None else sys.argv[1:])])
     failed = False
     with engine_home() as engines:
-        options = Options(quick=given.quick, engines=engines)
+        options = Options(quick=given.quick, engines=engines, blocks=given.blocks)
         for name in [given.only] if given.only else _BENCHMARKS:
             document = _run(name, options, command)
             failed = failed or document is None
             if document is not None and not given.quick:
-                _store(name, document)
+                store(_HERE / "results", name, document)
     if not given.quick:
         # The README is written from all stored results, so that a single benchmark can be repeated.
         rewrite(_HERE / "README.md", read_results(_HERE / "results", _BENCHMARKS))
@@ -95,10 +97,17 @@ def _run(name: str, options: Options, command: str) -> Mapping[str, Any] | None:
     return document
 
 
-def _store(name: str, document: Mapping[str, Any]) -> None:
-    folder = _HERE / "results"
+def store(folder: Path, name: str, document: Mapping[str, Any]) -> bool:
+    """Stores the results of a benchmark; returns whether it did.
+
+    A benchmark that was skipped, or in which a peer is missing, does not replace an earlier result.
+    """
+    if missing := document["skipped"] or document["incomplete"]:
+        print(f"{name} is not stored: {missing}", file=sys.stderr)
+        return False
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    return True
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ _COMMANDS = {
 def measure(options: Options) -> Outcome:
     """Measures the wall time of the commands, run in turn, after one round that is not counted."""
     times: dict[str, list[float]] = {name: [] for name in _COMMANDS}
-    for turn in range(1 + options.choose(10, 3)):
+    for turn in range(1 + options.choose(10, 6)):
         for name, command in _COMMANDS.items():
             wall_ms = run(command).wall_s * 1e3
             if turn:
@@ -25,7 +25,12 @@ def measure(options: Options) -> Outcome:
     python = figures["python -c pass"]
     pacenote = [figure for figure in figures.values() if figure is not python]
     return Outcome(
-        figures=tuple(figures.values()),
-        targets=tuple(Target(one.name, one.median, _LIMIT_MS, "ms", at_most=True) for one in pacenote),
-        notes=tuple(f"{one.name} takes {one.median / python.median:.2f} × {python.name}" for one in pacenote),
+        figures=(*figures.values(), *(_ratio(one, python) for one in pacenote)),
+        targets=tuple(Target(one, _LIMIT_MS, at_most=True) for one in pacenote),
     )
+
+
+def _ratio(one: Figure, python: Figure) -> Figure:
+    """Returns the ratio of two commands for each turn."""
+    values = tuple(over / under for over, under in zip(one.values, python.values, strict=True))
+    return Figure(f"{one.name} / {python.name}, per turn", "ratio", values)

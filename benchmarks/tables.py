@@ -49,9 +49,11 @@ def _targets(results: Mapping[str, Document]) -> Sequence[str]:
             side = "at most" if "at most" in target else "at least"
             limit = f"{side} {_figure(target[side], target['unit'])}"
             measured = _figure(target["measured"], target["unit"])
-            verdict = "met" if target["met"] else "**missed**"
-            rows.append((name, target["what"], limit, measured, verdict))
-    return _table(("benchmark", "what", "target", "measured", "outcome"), rows) if rows else ()
+            outcome = target["outcome"]
+            shown = f"**{outcome}**" if outcome == "missed" else outcome
+            rows.append((name, target["what"], limit, measured, _interval(target["interval"]), shown))
+    head = ("benchmark", "what", "target", "median", "95 % interval", "outcome")
+    return _table(head, rows) if rows else ()
 
 
 def _benchmark(document: Document) -> Sequence[str]:
@@ -65,9 +67,11 @@ def _benchmark(document: Document) -> Sequence[str]:
         unit = figure["unit"]
         spread = f"{_number(figure['min'])} to {_number(figure['max'])}"
         count = str(len(figure["values"]))
-        rows.append((figure["name"], _figure(figure["median"], unit), spread, count))
-    lines += [*_table(("figure", "median", "spread", "values"), rows), ""]
+        interval = _interval(figure["interval"])
+        rows.append((figure["name"], _figure(figure["median"], unit), interval, spread, count))
+    lines += [*_table(("figure", "median", "95 % interval", "range", "values"), rows), ""]
     lines += [f"- {note}" for note in document["notes"]]
+    lines += [f"- incomplete: {document['incomplete']}"] if document["incomplete"] else []
     load, used, stolen = (document["processor"][k] for k in ("load_before", "used_percent", "stolen_percent"))
     lines.append(
         f"- load before: {load}; CPU time of all cores: {used} % used by this machine, {stolen} % by"
@@ -85,7 +89,7 @@ def _environments(results: Mapping[str, Document]) -> Sequence[str]:
         text = (
             f"{environment['cpu_usable_cores']} cores, shared virtual machine: {environment['cpu_model']},"
             f" {gigabytes} GiB, Linux {environment['kernel']}; Python {environment['python']},"
-            f" curl {environment['curl']}, Pacenote {environment['pacenote']} at {environment['commit']}"
+            f" Pacenote {environment['pacenote']} at {environment['commit']}"
         )
         names_by_text.setdefault(text, []).append(name)
     return [f"- {', '.join(names)}: {text}" for text, names in names_by_text.items()]
@@ -94,6 +98,11 @@ def _environments(results: Mapping[str, Document]) -> Sequence[str]:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _interval(bounds: Sequence[float] | None) -> str:
+    """Formats the bounds of an interval; with too few values, there is none."""
+    return f"{_number(bounds[0])} to {_number(bounds[1])}" if bounds else "–"
 
 
 def _figure(value: float, unit: str) -> str:

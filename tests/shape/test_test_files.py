@@ -5,6 +5,7 @@ from pathlib import Path
 from shape.sources import PACKAGE, ROOT, files, label
 
 WITHOUT_MODULE = {
+    "tests/benchmarks/": "the programs in benchmarks/",
     "tests/core/": "the Rust core, through its Python module",
     "tests/e2e/": "whole commands with a real engine",
     "tests/shape/": "guards of the repository",
