@@ -1,0 +1,52 @@
+//! Percentiles of latency in which operations without success rank above all others.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(dead_code, reason = "other tests use the rest of the helpers")]
+
+mod support;
+
+use pacenote_record::{EndedBy, ErrorClass, TaskInfo};
+use support::{MS, Race, end, failing, info, paced, record, sample};
+
+#[test]
+fn operations_without_success_rank_above_every_latency() {
+    let mut race = Race::new(TaskInfo { paced: true, ..info() }, 1);
+    let mut recorder = race.recorder(true);
+    // A success lasts 1 to 980 ms; a failure is fast.
+    for number in 0..980_u64 {
+        record(&mut recorder, paced(number * MS, 0, sample(number * MS, (2 * number + 1) * MS)));
+    }
+    for number in 980..1000 {
+        let failed = failing(ErrorClass::HttpStatus, 1, sample(number * MS, number * MS + 1));
+        record(&mut recorder, paced(number * MS, 0, failed));
+    }
+    end(&mut recorder, EndedBy::Time, 1000);
+    let result = race.result();
+    let successes = result.latency.unwrap();
+    assert!((successes.percentiles[2].ms - 971.0).abs() < 1.0, "{successes:?}");
+    let [p50, p90, p99, p999, _] = result.latency_with_failures[..] else {
+        panic!("{:?}", result.latency_with_failures)
+    };
+    // Half of a thousand operations, not half of the successes, were as fast as 500 ms.
+    assert!((p50.ms.unwrap() - 500.0).abs() < 1.0, "{p50:?}");
+    // The upper bound of p90 is at rank 919: the number of operations above p90 is binomial, 100 ± 19.
+    assert!((p90.ms.unwrap() - 900.0).abs() < 1.0 && (p90.high_ms.unwrap() - 919.0).abs() < 2.0, "{p90:?}");
+    assert_eq!((p99.q, p99.ms, p99.high_ms, p99.supported), (99.0, None, None, true));
+    assert_eq!((p999.ms, p999.supported), (None, false));
+}
+
+#[test]
+fn the_bound_of_a_percentile_is_endless_if_failures_reach_its_rank() {
+    let mut race = Race::new(TaskInfo { paced: true, ..info() }, 1);
+    let mut recorder = race.recorder(true);
+    for number in 0..1000_u64 {
+        let sample = sample(number * MS, (number + 5) * MS);
+        let sample = if number % 125 == 0 { failing(ErrorClass::Reset, 1, sample) } else { sample };
+        record(&mut recorder, paced(number * MS, 0, sample));
+    }
+    end(&mut recorder, EndedBy::Time, 1000);
+    let p99 = race.result().latency_with_failures[2];
+    // 8 of 1,000 failed; their true rate may be above 1 %.
+    assert!((p99.ms.unwrap() - 5.0).abs() < 0.01, "{p99:?}");
+    assert_eq!(p99.high_ms, None);
+}
