@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
-from pacenote.model.secrets import is_secret, redact, redact_params, secret_values
+from pacenote.model.secrets import (
+    body_secrets,
+    is_secret,
+    redact,
+    redact_body,
+    redact_params,
+    redact_query,
+    secret_values,
+)
+
+NAMES = (
+    *("client_secret", "aws_secret", "secret", "passwd", "pwd", "passphrase", "private_key", "credentials"),
+    *("account_key", "sas", "auth", "connection_string", "token", "password", "access_key", "bearer"),
+)
 
 
 @pytest.mark.parametrize(
@@ -18,10 +34,31 @@ from pacenote.model.secrets import is_secret, redact, redact_params, secret_valu
         ("api-key", True),
         ("auth_token", True),
         ("accessToken", True),
+        *((name, True) for name in NAMES),
+        *((name.upper(), True) for name in NAMES),
+        *((name.replace("_", "-"), True) for name in NAMES),
+        *((re.sub("_(.)", lambda found: found[1].upper(), name), True) for name in NAMES),
+        *((f"my_{name}_2", True) for name in NAMES),
+        *((f"azure.client.default.{name}", True) for name in NAMES),
+        ("basicAuthPassword", True),
+        ("apikey", True),
+        ("awsAccessKeyId", True),
+        ("SASToken", True),
         ("tokenizer", False),
+        ("token_chars", False),
+        ("max_token_length", False),
+        ("max_tokens", False),
+        ("author", False),
+        ("authors", False),
         ("secretary", False),
+        ("sasquatch", False),
         ("bulk_size", False),
         ("key", False),
+        ("key_field", False),
+        ("keyword", False),
+        ("string", False),
+        ("connection", False),
+        ("", False),
     ],
 )
 def test_secret_keys_are_recognized_by_their_names(key: str, secret: bool) -> None:
@@ -70,3 +107,49 @@ def test_the_longest_secret_is_redacted_first() -> None:
 
 def test_text_without_secrets_is_unchanged() -> None:
     assert redact("text", ()) == "text"
+
+
+def test_secrets_of_bodies_are_redacted_but_not_definitions_of_fields() -> None:
+    mapping = {"mappings": {"properties": {"token": {"type": "keyword"}, "auth": {"properties": {}}}}}
+    assert redact_body(json.dumps(mapping)) == json.dumps(mapping)
+    analysis = '{"tokenizer": {"a": {"token_chars": ["letter"], "max_token_length": 5}}, "auth": false}'
+    assert redact_body(analysis) == analysis
+    nested = {"source": {"remote": {"host": "https://me:pw@h:9200", "credentials": {"user": "me"}}}, "k": 1}
+    assert json.loads(redact_body(json.dumps(nested))) == {
+        "source": {"remote": {"host": "https://<hidden>@h:9200", "credentials": "<hidden>"}},
+        "k": 1,
+    }
+    lines = '{"index": {}}\n{"pwd": "hunter2", "n": [{"sas": "x"}]}\n'
+    assert redact_body(lines) == '{"index": {}}\n{"pwd":"<hidden>","n":[{"sas":"<hidden>"}]}\n'
+    assert redact_body("not JSON: http://t@h") == "not JSON: http://<hidden>@h"
+
+
+def test_long_secrets_of_bodies_are_redacted_elsewhere() -> None:
+    body = {
+        "account_key": "0123456789",
+        "auth": "basic",
+        "properties": {"token": {"type": "search_as_you_type"}},
+    }
+    assert body_secrets(json.dumps(body)) == {"0123456789"}
+    assert body_secrets('{"a": 1}\n{"b": {"credentials": ["abcdefgh", {"c": "ijklmnop"}]}}\n') == {
+        "abcdefgh",
+        "ijklmnop",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "redacted"),
+    [
+        ("/a/_search?q=1&api%5Fkey=x&pretty", "/a/_search?q=1&api%5Fkey=<hidden>&pretty"),
+        ("/a?token=", "/a?token="),
+        ("/a", "/a"),
+    ],
+)
+def test_secrets_of_query_strings_are_redacted(path: str, redacted: str) -> None:
+    assert redact_query(path) == redacted
+
+
+def test_user_names_of_urls_are_redacted() -> None:
+    assert redact_params({"host": ["https://me:pw@h:1/x", "a@b"]}) == {
+        "host": ["https://<hidden>@h:1/x", "a@b"]
+    }

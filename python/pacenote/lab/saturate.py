@@ -25,7 +25,6 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import TaskResult
 from pacenote.model.saturation import ConcurrencyLevel, LimitedBy, Objective, Probe, SaturationResult
-from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import BulkWork
@@ -293,14 +292,15 @@ class _Search:
     def _drive(self, task: Task, *, open_loop: bool) -> _SoloRun:
         """Runs the task alone. Raises _StoppedSearch if it was stopped."""
         self._runs += 1
-        folder = RaceFolder(self._context.folder.probes / f"{self._runs:03}")
+        secrets = self._context.folder.secrets
+        folder = RaceFolder(self._context.folder.probes / f"{self._runs:03}", secrets)
         try:
             folder.path.mkdir(mode=PRIVATE_FOLDER, parents=True)
         except OSError as error:
             raise store_error("create", folder.path, error) from error
         challenge = _with_task(self._challenge, _ScheduledTask(self._position, task))
         plan = _task_alone(self._context.replan(challenge), task, open_loop=open_loop)
-        folder.write_plan(plan.to_public_json(secret_values(self._context.request.track_params)))
+        folder.write_plan(plan.to_public_json(secrets))
         driven = self._context.drive(plan, folder)
         if not driven.completed:
             raise _StoppedSearch(driven.aborted)

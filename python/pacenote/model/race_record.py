@@ -320,6 +320,7 @@ class RaceRecord:
     def __post_init__(self) -> None:
         """Redacts secrets, so that records never contain them."""
         object.__setattr__(self, "car_params", redact_params(self.car_params))
+        object.__setattr__(self, "user_tags", redact_params(self.user_tags))
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready `race.json`."""

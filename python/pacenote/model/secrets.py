@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
-from urllib.parse import quote
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from urllib.parse import quote, unquote
 
 REDACTED = "<hidden>"
 """Replaces a secret."""
@@ -13,7 +15,40 @@ REDACTED = "<hidden>"
 _MIN_LENGTH = 4
 """Minimum length of a secret that is redacted in text: shorter values occur in other text by chance."""
 
-_SECRET_WORDS = ("password", "secret_key", "access_key", "api_key", "apikey")
+_MIN_BODY_LENGTH = 8
+"""Minimum length of a secret in a body that is redacted elsewhere, too: the keys of a body are those of any
+document, and a value such as `basic` is no secret.
+"""
+
+_SECRET_WORDS = frozenset({
+    *("pwd", "auth", "oauth", "sas", "creds", "bearer", "authorization", "authentication"),
+})
+"""Words that make a name secret wherever they are in it."""
+
+_SECRET_PARTS = (
+    *("password", "passwd", "passphrase", "credential", "connectionstring"),
+    *("apikey", "accesskey", "secretkey", "privatekey", "accountkey"),
+)
+"""Texts that make a name secret even within a word."""
+
+_KEY_KINDS = frozenset({"api", "access", "secret", "private", "account", "shared", "signing", "encryption"})
+"""Words before `key` that make a name secret; `key` alone is the name of many fields."""
+
+_ANALYSIS_WORDS = frozenset({"chars", "count", "filter", "filters", "graph", "length", "limit", "type"})
+"""Words after `token` in the names of settings for text analysis, such as `token_chars`."""
+
+_COUNTING_WORDS = frozenset({"max", "min", "num", "number", "total"})
+"""Words before `tokens` in the names of numbers."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""A word of a name in snake case, kebab case or camel case."""
+
+_USER_INFO = re.compile(r"(?<=://)[^/@\s\"\\]+(?=@)")
+"""User name and password in a URL."""
+
+_FIELD_DEFINITIONS = frozenset({"properties", "fields", "runtime"})
+"""Keys of objects that map the names of fields, which may be any word, to their definitions."""
+
 _SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
 """Characters that URLs of operations and templates may contain without percent-encoding."""
 
@@ -23,10 +58,30 @@ _ELLIPSIS = "..."
 
 def is_secret(key: str) -> bool:
     """Returns whether the value of a parameter is secret. For a dotted key, the last part determines it."""
-    name = key.rpartition(".")[2].lower().replace("-", "_")
-    if name.startswith("secret_") or any(word in name for word in _SECRET_WORDS):
-        return True
-    return any(word.endswith("token") for word in name.split("_"))
+    words = [word.lower() for word in _WORD.findall(key.rpartition(".")[2])]
+    pairs = list(pairwise(words))
+    return (
+        any(map(_is_secret_word, words))
+        or any(second in ("key", "keys") and first in _KEY_KINDS for first, second in pairs)
+        or ("connection", "string") in pairs
+        or any(_is_token(words, position) for position in range(len(words)))
+    )
+
+
+def _is_secret_word(word: str) -> bool:
+    return (
+        word in _SECRET_WORDS
+        or word.endswith(("secret", "secrets"))
+        or any(part in word for part in _SECRET_PARTS)
+    )
+
+
+def _is_token(words: Sequence[str], position: int) -> bool:
+    """Returns whether a word is `token`, and not in the name of a setting for text analysis."""
+    before, after = words[:position], words[position + 1 :]
+    if words[position].endswith("tokens"):
+        return not before or before[-1] not in _COUNTING_WORDS
+    return words[position].endswith("token") and not (after and after[0] in _ANALYSIS_WORDS)
 
 
 def secret_values(params: Mapping[str, object]) -> frozenset[str]:
@@ -62,7 +117,103 @@ def redact_params(params: Mapping[str, object]) -> dict[str, object]:
 def _redact_nested(value: object) -> object:
     if isinstance(value, Mapping):
         return redact_params(value)
+    if isinstance(value, str):
+        return redact_user_info(value)
     return [_redact_nested(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def redact_user_info(text: str) -> str:
+    """Redacts the user names and passwords of all URLs in a text; a user name may be a token."""
+    return _USER_INFO.sub(REDACTED, text)
+
+
+def redact_query(path: str) -> str:
+    """Redacts the values of secret parameters in the query string of a path."""
+    name, mark, query = path.partition("?")
+    parameters = (parameter.partition("=") for parameter in query.split("&"))
+    return (
+        name
+        + mark
+        + "&".join(
+            key + equals + (REDACTED if value and is_secret(unquote(key)) else value)
+            for key, equals, value in parameters
+        )
+    )
+
+
+def query_secrets(path: str) -> frozenset[str]:
+    """Returns the values of secret parameters in the query string of a path, as they are and decoded, that
+    are long enough to be redacted elsewhere.
+    """
+    parameters = (parameter.partition("=") for parameter in path.partition("?")[2].split("&"))
+    values = {value for key, _, value in parameters if is_secret(unquote(key))}
+    return frozenset(value for value in (*values, *map(unquote, values)) if len(value) >= _MIN_BODY_LENGTH)
+
+
+def redact_body(text: str) -> str:
+    """Redacts the values of secret keys in a JSON body or in the lines of one, and user names in its URLs."""
+    redacted = []
+    for line in _documents(text):
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            redacted.append(redact_user_info(line))
+            continue
+        hidden = _redact_keys(document, in_fields=False)
+        changed = hidden != document
+        redacted.append(json.dumps(hidden, ensure_ascii=False, separators=(",", ":")) if changed else line)
+    return "\n".join(redacted)
+
+
+def body_secrets(text: str) -> frozenset[str]:
+    """Returns the values of secret keys in a JSON body, or in the lines of one, that are long enough to be
+    redacted elsewhere.
+    """
+    found: set[str] = set()
+    for line in _documents(text):
+        with contextlib.suppress(ValueError, RecursionError):
+            found.update(_keyed_secrets(json.loads(line), in_fields=False))
+    return frozenset(value for value in found if len(value) >= _MIN_BODY_LENGTH)
+
+
+def _documents(text: str) -> list[str]:
+    """Returns a body as one document, or as its lines if it is not one document."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text.split("\n")
+    return [text]
+
+
+def _redact_keys(value: object, *, in_fields: bool) -> object:
+    if isinstance(value, Mapping):
+        return {
+            key: REDACTED
+            if _hides(key, item, in_fields=in_fields)
+            else _redact_keys(item, in_fields=key in _FIELD_DEFINITIONS)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_redact_keys(item, in_fields=False) for item in value]
+    return redact_user_info(value) if isinstance(value, str) else value
+
+
+def _keyed_secrets(value: object, *, in_fields: bool) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if _hides(key, item, in_fields=in_fields):
+                yield from _secrets(item, secret=True)
+            else:
+                yield from _keyed_secrets(item, in_fields=key in _FIELD_DEFINITIONS)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _keyed_secrets(item, in_fields=False)
+
+
+def _hides(key: str, value: object, *, in_fields: bool) -> bool:
+    """Returns whether a value of a body is secret: a flag is not, nor the definition of a field."""
+    definition = in_fields and isinstance(value, Mapping)
+    return is_secret(key) and not definition and not isinstance(value, bool | None)
 
 
 def _secrets(value: object, *, secret: bool) -> Iterator[str]:

@@ -10,11 +10,27 @@ import enum
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 from pacenote.model.client_options import TlsOptions
-from pacenote.model.secrets import REDACTED, redact_value
-from pacenote.model.work import Headers, PythonRunner, PythonSource, TaskWork, document_data, written_as
+from pacenote.model.secrets import (
+    REDACTED,
+    body_secrets,
+    query_secrets,
+    redact_body,
+    redact_query,
+    redact_value,
+)
+from pacenote.model.work import (
+    Headers,
+    PythonRunner,
+    PythonSource,
+    TaskWork,
+    document_data,
+    requests_of,
+    written_as,
+)
 
 VERSION = 4
 """The version of the document; the driver rejects all others."""
@@ -308,10 +324,18 @@ class Plan:
         """Returns the document that the driver reads; equal plans have equal text."""
         return json.dumps(document_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
+    def secrets(self) -> frozenset[str]:
+        """Returns the values of secret keys in the queries and bodies of requests."""
+        found: set[str] = set()
+        for request in chain.from_iterable(requests_of(task.work) for task in self.tasks):
+            found |= query_secrets(request.path) | body_secrets(request.body or "")
+        return frozenset(found)
+
     def to_public_json(self, secrets: Collection[str] = ()) -> str:
         """Returns the document without credentials, to be stored or shown.
 
-        Redacts the values of headers that may contain credentials, and all occurrences of the `secrets`.
+        Redacts the values of headers that may contain credentials, those of secret keys in bodies and
+        queries, user names in URLs, and all occurrences of the `secrets`.
         """
         document = document_data(self)
         _redact_credentials(document)
@@ -329,5 +353,9 @@ def _redact_credentials(value: Any) -> None:
                 header[1] = REDACTED
         if value.get("authorization"):
             value["authorization"] = REDACTED
+        if isinstance(body := value.get("body"), str):
+            value["body"] = redact_body(body)
+        if isinstance(path := value.get("path"), str):
+            value["path"] = redact_query(path)
         for item in value.values():
             _redact_credentials(item)

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 from pacenote import _core
 from pacenote.errors import DriverError, StoreError
 from pacenote.model.race_listener import RaceListener
+from pacenote.model.redaction import redact_result
 from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.secrets import redact
 from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:
@@ -136,8 +138,9 @@ class _RunningDriver:
                 # Otherwise the core would continue to send requests after this loop has ended.
                 self._driver.stop(True)
                 raise
-        error = str(self._summary.pop("error", None) or "") or self._store_failure
-        failure = str(self._summary.pop("aborted", None) or "")
+        secrets = self._folder.secrets
+        error = redact(str(self._summary.pop("error", None) or ""), secrets) or self._store_failure
+        failure = redact(str(self._summary.pop("aborted", None) or ""), secrets)
         if error or failure:
             self._wait_for_exit_reason()
         return DriveResult(
@@ -191,7 +194,7 @@ class _RunningDriver:
                 assert_never(event)
 
     def _finish_task(self, result: TaskResult) -> None:
-        result = self.complete_result(result)
+        result = redact_result(self.complete_result(result), self._folder.secrets)
         self._tasks.append(result)
         try:
             self._folder.append(result)

@@ -24,6 +24,7 @@ from pacenote.model.engine import SERVERLESS
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.redaction import redact_record
 from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge
 from pacenote.operations.base import CompileContext
@@ -223,8 +224,11 @@ class _Preparation:
             declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
         )
         plan = plan_challenge(request, track, challenge, context)
-        record = initial_record(request, self.prepared, corpora)
-        folder = RaceStore(request.home).create(record, sum(1 for _ in challenge.tasks()))
+        record, secrets = (
+            initial_record(request, self.prepared, corpora),
+            _secrets(request, plan, self.existing),
+        )
+        folder = RaceStore(request.home).create(record, sum(1 for _ in challenge.tasks()), secrets)
         try:
             with self.existing or start_cluster(engine, self.listener.preparing) as cluster:
                 record = _record_start(folder, plan, cluster, request)
@@ -293,10 +297,19 @@ def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
         listener.info(text)
 
 
+def _secrets(request: RaceRequest, plan: Plan, existing: Cluster | None) -> frozenset[str]:
+    """Returns the secrets of a race that must not be stored or shown."""
+    found = {*secret_values(request.track_params), *secret_values(request.car_params), *plan.secrets()}
+    for name, value in existing.client_config.headers if existing is not None else ():
+        if name == "authorization":
+            found.add(value.rpartition(" ")[2])
+    return frozenset(found)
+
+
 def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: RaceRequest) -> RaceRecord:
     """Stores the final plan without its secrets, and the record with the cluster."""
     plan = with_targets(plan, cluster, request)
-    public = plan.to_public_json(secret_values(request.track_params))
+    public = plan.to_public_json(folder.secrets)
     folder.write_plan(public)
     record = dataclasses.replace(
         folder.read(),
@@ -338,6 +351,7 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
 def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> RaceRecord:
     """Stores the final record. Raises DriverError if nothing was measured: such a race has no verdict."""
     record = with_verdict(dataclasses.replace(record, complete=driven.completed))
+    record = redact_record(record, folder.secrets)
     folder.finish(record)
     if driven.error and not driven.tasks:
         provisioned = record.pipeline != "benchmark-only"

@@ -27,6 +27,7 @@ from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.redaction import redact_record, redact_result
 from pacenote.model.result import TaskResult
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import append_line, read_regular_file, store_error, write_atomically
@@ -45,9 +46,11 @@ RECORD_BYTES = 64 << 10
 class RaceFolder:
     """The files of one race. Only the race itself writes to them; they can be read at any time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secrets: frozenset[str] = frozenset()) -> None:
+        """`secrets` are removed from everything that is stored."""
         self.path = path
         self._final_record: ReservedFile | None = None
+        self.secrets = secrets
 
     @property
     def race_json(self) -> Path:
@@ -124,10 +127,15 @@ class RaceFolder:
 
     def write(self, record: RaceRecord) -> None:
         """Replaces the stored record. If that fails, the old one remains and StoreError is raised."""
-        write_atomically(self.race_json, _text(record))
+        write_atomically(self.race_json, self._text(record))
+
+    def _text(self, record: RaceRecord) -> bytes:
+        document = redact_record(record, self.secrets).to_document()
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode()
 
     def append(self, result: TaskResult) -> None:
         """Adds the result of a finished task to the journal, durably. Raises StoreError."""
+        result = redact_result(result, self.secrets)
         append_line(
             self.journal, json.dumps(result.to_document(), ensure_ascii=False, allow_nan=False).encode()
         )
@@ -137,7 +145,7 @@ class RaceFolder:
         if self._final_record is None:
             self.write(record)
         else:
-            self._final_record.become(self.race_json, _text(record))
+            self._final_record.become(self.race_json, self._text(record))
             self._final_record = None
         try:
             self.journal.unlink(missing_ok=True)
@@ -195,10 +203,6 @@ class RaceFolder:
                 ) from None
             except PacenoteError as error:
                 raise StoreError(f"{self.journal}, line {number}: {error.message}", hint=error.hint) from None
-
-
-def _text(record: RaceRecord) -> bytes:
-    return json.dumps(record.to_document(), ensure_ascii=False, allow_nan=False, indent=1).encode()
 
 
 def _losses(folder: Path) -> Iterator[str]:

@@ -63,8 +63,8 @@ class RaceStore:
         self.home = home or default_home()
         self.races = self.home / "races"
 
-    def create(self, record: RaceRecord, tasks: int = 0) -> RaceFolder:
-        """Creates the folder of a new race and stores its initial record.
+    def create(self, record: RaceRecord, tasks: int = 0, secrets: frozenset[str] = frozenset()) -> RaceFolder:
+        """Creates the folder of a new race and stores its initial record. `secrets` are never stored.
 
         Reserves room for the results of this number of tasks. Raises StoreError if the id exists or is
         invalid, or if the folder cannot be written.
@@ -74,7 +74,7 @@ class RaceStore:
                 f"'{record.race_id}' is not a valid race id",
                 hint=ID_HINT,
             )
-        folder = RaceFolder(self.races / record.race_id)
+        folder = RaceFolder(self.races / record.race_id, secrets)
         try:
             self.races.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             folder.path.mkdir(mode=PRIVATE_FOLDER)

@@ -292,12 +292,19 @@ def open_repository(
 
 
 def _checked_url(url: str) -> str:
-    """Rejects a URL with a password, because git would store it in the clone."""
+    """Rejects a URL with credentials: git would store them in the clone and show them to other processes."""
     try:
-        has_password = "://" in url and urlsplit(url).password is not None
-    except ValueError as cause:
-        raise UsageError(f"the URL of a track repository is malformed: {cause}") from cause
-    if has_password:
+        parts = urlsplit(url) if "://" in url else None
+    except ValueError:
+        # The message of the error may repeat a part of the URL.
+        raise UsageError("the URL of a track repository is malformed", hint="check its host") from None
+    # The user name of an HTTP URL may be a token; that of SSH selects the account.
+    if parts is not None and parts.scheme in ("http", "https") and "@" in parts.netloc:
+        raise UsageError(
+            "the URL of a track repository cannot contain a user name or a password",
+            hint="remove them and use a git credential helper: `git help credentials`",
+        )
+    if parts is not None and parts.password is not None:
         raise UsageError(
             "the URL of a track repository cannot contain a password",
             hint="configure it in git: `git help credentials`",

@@ -1,0 +1,51 @@
+"""Removes secrets from the results and the record of a race before they are stored and shown.
+
+An engine or a plug-in may repeat a secret in an error message. Names of tasks, operations and indices are not
+changed, because results refer to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from pacenote.model.race_record import RaceRecord, Verdict
+from pacenote.model.result import FailureGroup, TaskResult
+from pacenote.model.secrets import redact, redact_user_info, redact_value
+
+
+def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
+    """Returns the result of a task without secrets in the reasons of its failures."""
+    if not (result.errors or result.parts):
+        return result
+    parts = tuple(replace(part, errors=_redact_errors(part.errors, secrets)) for part in result.parts)
+    return replace(result, errors=_redact_errors(result.errors, secrets), parts=parts)
+
+
+def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
+    """Returns the record of a race without secrets in its parameters and messages."""
+    if not secrets:
+        return record
+
+    def clean(value: object) -> Any:
+        return redact_value(value, secrets)
+
+    nodes = tuple(clean(node) for node in record.cluster.nodes)
+    reasons = tuple(clean(reason) for reason in record.verdict.reasons)
+    return replace(
+        record,
+        track=replace(record.track, params=clean(record.track.params)),
+        car_params=clean(record.car_params),
+        user_tags=clean(record.user_tags),
+        cluster=replace(record.cluster, nodes=nodes),
+        tasks=tuple(redact_result(task, secrets) for task in record.tasks),
+        telemetry=clean(record.telemetry),
+        telemetry_errors=tuple(clean(text) for text in record.telemetry_errors),
+        verdict=Verdict(record.verdict.state, reasons),
+        aborted=clean(record.aborted),
+    )
+
+
+def _redact_errors(errors: tuple[FailureGroup, ...], secrets: Collection[str]) -> tuple[FailureGroup, ...]:
+    return tuple(replace(error, reason=redact_user_info(redact(error.reason, secrets))) for error in errors)
