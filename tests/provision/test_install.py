@@ -13,6 +13,7 @@ import pytest
 from pacenote.errors import DiskError, EngineError
 from pacenote.provision.engine_lock import EngineLock, EngineModule
 from pacenote.provision.install import MARKER, assemble
+from support.disks import fill, small_disk
 
 from .conftest import FakeEngine, jar
 
@@ -87,3 +88,34 @@ def test_locale_jars_provide_only_word_boundaries(lock: EngineLock, tmp_path: Pa
         build(dataclasses.replace(lock, version="2.0", locale=(spi,)), tmp_path)
     assert caught.value.message.startswith(f"{spi.path_in(tmp_path / 'jars')} is damaged: ")
     assert caught.value.hint == "delete this file; it will be downloaded again"
+
+
+@pytest.mark.parametrize("leave_kb", range(0, 360, 50))
+def test_a_full_disk_leaves_no_files_and_the_next_attempt_succeeds(tmp_path: Path, leave_kb: int) -> None:
+    core, own = jar("core", os.urandom(150_000)), jar("own", b"own")
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("META-INF/services/java.text.spi.DateFormatProvider", b"x")
+        archive.writestr("a/B.class", os.urandom(100_000))
+    spi = jar("spi", content.getvalue())
+    for each, data in ((core, os.urandom(150_000)), (own, b"own"), (spi, content.getvalue())):
+        each.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
+        each.path_in(tmp_path / "jars").write_bytes(data)
+    lock = EngineLock("fake", "1.0", (core,), (EngineModule("m", "a.M", (), (own,)),), locale=(spi,))
+    # The jars are on another disk, and are therefore copied.
+    with small_disk(tmp_path / "installs", 400) as disk:
+        filler = fill(disk, leave_kb)
+        message = ""
+        try:
+            build(lock, tmp_path)
+        except DiskError as error:
+            message = error.message
+        if message:
+            assert message.startswith(f"no space left on the disk for {disk}")
+            assert list(disk.iterdir()) == [filler]
+        assert bool(message) == (leave_kb < 260)
+        filler.unlink()
+        folder = build(lock, tmp_path)
+        assert (folder / MARKER).read_text() == "fake 1.0\n"
+        assert (folder / "lib" / "core-1.0.jar").stat().st_size == 150_000
+        assert zipfile.ZipFile(folder / "locale" / "spi-1.0.jar").testzip() is None

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.errors import EngineError, UsageError
+from pacenote.errors import DiskError, EngineError, UsageError
 from pacenote.provision import java as java_module
 from pacenote.provision.java import JavaRange, find_java, make_reachable, read_java
 from pacenote.provision.layout import EngineLayout, NodeUser
+from support.disks import small_disk
 
 SUPPORTED = JavaRange(21)
 
@@ -126,6 +127,17 @@ def test_a_runtime_that_the_nodes_user_cannot_run_is_copied(
     assert (home / "bin" / "java").stat().st_mode & 0o777 == 0o644
     before = found.home.stat().st_ino
     assert make_reachable(read_java(home, "bundled"), layout).home.stat().st_ino == before
+
+
+def test_a_full_disk_is_the_reason_why_a_runtime_cannot_be_copied(tmp_path: Path) -> None:
+    home = make(tmp_path / "wheel", "25.0.2")
+    (home / "bin" / "java").chmod(0o644)
+    (home / "lib" / "modules").write_bytes(b"x" * 600_000)
+    with small_disk(tmp_path / "place" / "java", 400) as disk:
+        layout = EngineLayout(tmp_path, tmp_path / "place", NodeUser("nobody", 65534, 65534))
+        with pytest.raises(DiskError, match=f"no space left on the disk for {disk}"):
+            make_reachable(read_java(home, "bundled"), layout)
+        assert list(disk.iterdir()) == []
 
 
 def test_a_runnable_runtime_is_not_copied(tmp_path: Path, layout: EngineLayout) -> None:

@@ -80,6 +80,8 @@ def _move(build: Path, target: Path) -> None:
         # Another race created it in the meantime. A folder without its marker is damaged and replaced.
         if (target / MARKER).exists():
             return
+        if not target.exists():
+            raise
         shutil.rmtree(target)
         build.rename(target)
 

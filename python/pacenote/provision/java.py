@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -219,11 +220,8 @@ def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
     if not target.exists():
         try:
             _copy(java.home, target)
-        except (OSError, shutil.Error) as failure:
-            cause = (
-                failure if not isinstance(failure, shutil.Error) else OSError(0, "some files cannot be read")
-            )
-            raise disk_error(cause, target) from failure
+        except OSError as failure:
+            raise disk_error(failure, target) from failure
     return replace(java, home=target)
 
 
@@ -254,12 +252,29 @@ def _mode(path: Path) -> int:
         return 0o777
 
 
+def _copy_files(source: Path, target: Path) -> None:
+    """Copies a folder. Raises the first OSError, which `shutil.Error` would hide among its consequences."""
+    failures: list[OSError] = []
+
+    def copy(one: str, other: str) -> None:
+        try:
+            if not failures:
+                shutil.copyfile(one, other)
+        except OSError as failure:
+            failures.append(failure)
+
+    try:
+        shutil.copytree(source, target, dirs_exist_ok=True, copy_function=copy, ignore_dangling_symlinks=True)
+    except shutil.Error as several:
+        failures.append(OSError(errno.EIO, f"some files cannot be copied, such as {several.args[0][0][0]}"))
+    if failures:
+        raise failures[0]
+
+
 def _copy(source: Path, target: Path) -> None:
     build = Path(tempfile.mkdtemp(prefix=".build-", dir=target.parent))
     try:
-        shutil.copytree(
-            source, build, dirs_exist_ok=True, copy_function=shutil.copyfile, ignore_dangling_symlinks=True
-        )
+        _copy_files(source, build)
         for folder, _, names in os.walk(build):
             Path(folder).chmod(0o755)
             for name in names:
