@@ -35,7 +35,16 @@ DRIVER: dict[str, Any] = {
             "busiest": {"step": "index", "share": 0.8},
             "delayed": {"step": "s", "task": "term", "wait_ms": 0.2, "service_ms": 2.0, "share": 0.1},
         },
-        {"name": "collect", "cpu_s": 0.1, "run_queue_s": None, "busiest": None, "delayed": None},
+        {
+            "name": "collect",
+            "cpu_s": 0.1,
+            "run_queue_s": 6.0,
+            "wall_s": 60.0,
+            "busiest": None,
+            "delayed": None,
+        },
+        {"name": "control", "cpu_s": 0.1, "run_queue_s": None, "wall_s": 60.0},
+        {"name": "control", "cpu_s": 0.1, "run_queue_s": 2.0, "wall_s": 2.0},
     ],
     "clock": CLOCK,
     "machine": {"busy_share": 0.99, "stolen_share": 0.05},
@@ -67,13 +76,18 @@ def test_values_at_their_limits_are_accepted() -> None:
     [
         (
             thread(busiest={"step": "index", "share": 0.81}),
-            "driver thread drive-0 was busy 81 % of step 'index' (limit 80 %): "
+            "driver thread drive-0 was busy 81 % of its busiest ten seconds, in step 'index' (limit 80 %): "
             "the driver may have been the bottleneck",
         ),
         (
             thread(delayed={"step": "s", "task": "term", "wait_ms": 0.21, "service_ms": 2.0}),
-            "task 'term': driver thread drive-0 waited 0.21 ms for a core whenever it had work, "
+            "task 'term': driver thread drive-0 waited 0.21 ms for a core per reply, "
             "more than 10 % of the mean service time 2 ms: replies were read late",
+        ),
+        (
+            driver(threads=[{"name": "collect", "run_queue_s": 6.5, "wall_s": 60.0}]),
+            "driver thread collect waited for a core for 11 % of the race (limit 10 %): this machine has too "
+            "little CPU time for the driver",
         ),
         (
             driver(data_waits=[DRIVER["data_waits"][0] | {"share": 0.034}]),

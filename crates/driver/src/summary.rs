@@ -5,9 +5,10 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::health::clocks::ClockHealth;
-use crate::health::cpu::{BusiestStep, DelayedTask, PeakLoad, RunQueueStats, major_faults, thread_cpu_ns};
+use crate::health::cpu::{BusiestStep, DelayedTask, PeakLoad, major_faults, thread_cpu_ns};
 use crate::health::data_waits::DataWaits;
 use crate::health::host::HostUsage;
+use crate::health::run_queue::RunQueueStats;
 use crate::transport::Endpoint;
 
 /// How a race ended, and the resources it used.

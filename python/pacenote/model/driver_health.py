@@ -12,12 +12,20 @@ from dataclasses import dataclass
 from pacenote.units import format_count
 
 THREAD_CPU_SHARE = 0.80
-"""Above this share of a step, a busy driver thread may have queued requests behind its own work."""
+"""Above this share of ten seconds, a busy driver thread may have queued requests behind its own work."""
 
 RUN_QUEUE_SHARE = 0.10
 """If a driver thread waits for a core longer than this share of a task's mean service time, the measured
 times include its own waiting.
 """
+
+STARVED_SHARE = 0.10
+"""Highest acceptable share of a race for which threads that measure nothing themselves wait for a core."""
+
+MIN_STARVED_S = 10.0
+"""Length of a race in seconds from which such waits are judged: short ones mostly consist of their start."""
+
+_UNTIMED_THREADS = ("collect", "control")
 
 DATA_WAIT_SHARE = 0.01
 """If driver threads wait for the disk for more than this share of a step while they read documents, they send
@@ -87,6 +95,7 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
         if isinstance(thread, Mapping):
             yield from _busy(thread, number)
             yield from _delayed(thread, number)
+            yield from _starved(thread)
     yield from map(_set_aside, (use for use in host_uses(driver) if use.set_aside))
     yield from _data_waits(driver)
     yield from clock_reasons(driver)
@@ -199,13 +208,13 @@ def _set_aside(use: HostUse) -> str:
 
 
 def _busy(thread: Mapping[str, object], number: int) -> Iterator[str]:
-    """Checks the busiest step of a thread, because an average would hide it among idle steps."""
+    """Checks the busiest ten seconds of a thread, because an average would hide them."""
     busiest = _part(thread, "busiest")
     share = _number(busiest, "share")
     if share > THREAD_CPU_SHARE:
         yield (
-            f"driver thread {thread.get('name', number)} was busy {share * 100:.0f} % of step "
-            f"'{busiest.get('step')}' (limit {THREAD_CPU_SHARE * 100:.0f} %): "
+            f"driver thread {thread.get('name', number)} was busy {share * 100:.0f} % of its busiest ten "
+            f"seconds, in step '{busiest.get('step')}' (limit {THREAD_CPU_SHARE * 100:.0f} %): "
             "the driver may have been the bottleneck"
         )
 
@@ -216,8 +225,21 @@ def _delayed(thread: Mapping[str, object], number: int) -> Iterator[str]:
     if wait_ms > RUN_QUEUE_SHARE * service_ms:
         yield (
             f"task '{delayed.get('task')}': driver thread {thread.get('name', number)} waited "
-            f"{wait_ms:.3g} ms for a core whenever it had work, more than {RUN_QUEUE_SHARE * 100:.0f} % "
+            f"{wait_ms:.3g} ms for a core per reply, more than {RUN_QUEUE_SHARE * 100:.0f} % "
             f"of the mean service time {service_ms:.3g} ms: replies were read late"
+        )
+
+
+def _starved(thread: Mapping[str, object]) -> Iterator[str]:
+    """Checks threads that measure nothing themselves: if they hardly get a core, others do not either."""
+    waited_s, wall_s = _number(thread, "run_queue_s"), _number(thread, "wall_s")
+    if thread.get("name") not in _UNTIMED_THREADS or wall_s < MIN_STARVED_S:
+        return
+    if waited_s > STARVED_SHARE * wall_s:
+        yield (
+            f"driver thread {thread.get('name')} waited for a core for {waited_s / wall_s * 100:.0f} % of "
+            f"the race (limit {STARVED_SHARE * 100:.0f} %): this machine has too little CPU time for the "
+            "driver"
         )
 
 

@@ -9,6 +9,7 @@ use tokio::task::LocalSet;
 
 use crate::error::DriveError;
 use crate::health::cpu::PeakLoad;
+use crate::health::reply_waits::before_sleep;
 use crate::summary::ThreadSummary;
 
 /// Prefix of the names of all threads.
@@ -40,7 +41,7 @@ pub fn run_thread(name: &str, work: impl Future<Output = PeakLoad>) -> Result<Th
     // The kernel may delay timers by the thread's timer slack, 50 µs by default. If this call fails, only precision is
     // lost.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime::Builder::new_current_thread().enable_all().on_thread_park(before_sleep).build();
     let runtime = runtime.map_err(|source| DriveError::System { what: "a runtime", source })?;
     let peak_load = LocalSet::new().block_on(&runtime, work);
     Ok(ThreadSummary::of_current_thread(name, started, peak_load))

@@ -2,15 +2,20 @@
 //!
 //! A thread that is ready to run but has no core reads responses late, so the service times it measures include its own
 //! wait. The kernel counts how long a thread waited and how often it ran (`/proc/thread-self/schedstat`); both counters
-//! are read only at the beginning and end of a step.
+//! are read at the beginning and end of a step. CPU time is read once a second.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fs;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use pacenote_record::ServiceTimeTotals;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use crate::health::reply_waits::ReplyWaits;
+use crate::health::run_queue::RunQueueStats;
 use crate::units::nanos;
 
 /// Minimum length of a step that is evaluated; shorter steps provide too little data about a thread.
@@ -19,13 +24,22 @@ const MIN_STEP: Duration = Duration::from_secs(1);
 /// Minimum number of operations for which a task is evaluated.
 const MIN_OPERATIONS: u64 = 100;
 
-/// The step in which a thread was busiest. A mean over all steps would hide a saturated step among idle ones.
+/// Length of the time over which the load of a thread is averaged. A mean over a step would hide saturated seconds
+/// among idle ones.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Interval at which the CPU time of a thread is read.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The ten seconds of a step in which a thread was busiest, or the step if it was shorter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BusiestStep {
     /// Name of the step.
     pub step: String,
     /// CPU time / wall time.
     pub share: f64,
+    /// When these seconds began, in seconds since the step began.
+    pub from_s: f64,
 }
 
 /// The task whose service times were affected most by a thread's wait for a core.
@@ -35,7 +49,7 @@ pub struct DelayedTask {
     pub step: String,
     /// Name of the task.
     pub task: String,
-    /// Mean wait for a core each time the thread became ready to run, in milliseconds.
+    /// Wait for a core that delayed the thread's mean reply, in milliseconds; see [`ReplyWaits`].
     pub wait_ms: f64,
     /// Mean service time of the thread's successes in the task, in milliseconds.
     pub service_ms: f64,
@@ -55,21 +69,14 @@ pub struct PeakLoad {
     pub delayed: Option<DelayedTask>,
 }
 
-/// The kernel's counters of a thread's wait for a core, since the thread started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunQueueStats {
-    /// Time in which the thread was ready to run but had no core, in nanoseconds.
-    pub wait_ns: u64,
-    /// Number of times that the thread ran.
-    pub runs: u64,
-}
-
 /// Measures the CPU time and the waits of the calling thread from now on.
 #[derive(Debug)]
 pub struct CpuMeter {
     started: Instant,
     cpu_ns: u64,
     queue: Option<RunQueueStats>,
+    replies: ReplyWaits,
+    load: LoadWindow,
 }
 
 /// CPU time and waits of a thread in an interval.
@@ -77,48 +84,109 @@ pub struct CpuMeter {
 pub struct CpuUsage {
     /// Length of the interval.
     pub wall: Duration,
-    /// CPU time in nanoseconds, without that of spin waits while the thread was idle.
-    pub cpu_ns: u64,
+    /// The part of the interval with the highest load.
+    pub busiest: LoadShare,
     /// The wait for a core, or `None` if the operating system does not count it.
     pub queue: Option<RunQueueStats>,
+    /// The replies, and samples of the waits for a core that delayed them.
+    pub replies: ReplyWaits,
 }
 
-impl RunQueueStats {
-    /// Returns the counters of the calling thread, or `None` if the operating system does not provide them.
-    pub fn read() -> Option<Self> {
-        Self::parse(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+/// The load of a thread in a part of an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LoadShare {
+    /// CPU time / wall time.
+    pub share: f64,
+    /// When the part began, since the beginning of the interval.
+    pub from: Duration,
+}
+
+/// Finds the ten seconds with the highest load.
+#[derive(Debug)]
+struct LoadWindow {
+    /// Readings of the last ten seconds, and one that is older, if there is one.
+    readings: VecDeque<LoadReading>,
+    busiest: Option<LoadShare>,
+}
+
+/// The CPU time that a thread has used since the beginning of an interval.
+#[derive(Debug, Clone, Copy, Default)]
+struct LoadReading {
+    at: Duration,
+    cpu_ns: u64,
+}
+
+impl LoadReading {
+    /// Returns the load from this reading to a later one.
+    fn load_until(self, later: Self) -> LoadShare {
+        let wall_ns = nanos(later.at.saturating_sub(self.at)).max(1);
+        LoadShare { share: later.cpu_ns.saturating_sub(self.cpu_ns) as f64 / wall_ns as f64, from: self.at }
+    }
+}
+
+impl LoadWindow {
+    fn new() -> Self {
+        Self { readings: VecDeque::from([LoadReading::default()]), busiest: None }
     }
 
-    /// Parses `CPU-TIME WAIT RUNS`. On a kernel without these counters, the file is empty or contains zeros.
-    fn parse(text: &str) -> Option<Self> {
-        let mut fields = text.split_ascii_whitespace().skip(1).map(str::parse);
-        let (wait_ns, runs) = (fields.next()?.ok()?, fields.next()?.ok()?);
-        (runs > 0).then_some(Self { wait_ns, runs })
-    }
-
-    fn since(self, earlier: Self) -> Self {
-        Self {
-            wait_ns: self.wait_ns.saturating_sub(earlier.wait_ns),
-            runs: self.runs.saturating_sub(earlier.runs),
+    /// Adds a reading. Must be called about once a second.
+    fn add(&mut self, reading: LoadReading) {
+        let begins_window = |candidate: &LoadReading| reading.at.saturating_sub(candidate.at) >= WINDOW;
+        while self.readings.get(1).is_some_and(begins_window) {
+            self.readings.pop_front();
         }
+        if let Some(first) = self.readings.front().copied().filter(begins_window) {
+            let load = first.load_until(reading);
+            self.busiest = Some(self.busiest.filter(|known| known.share >= load.share).unwrap_or(load));
+        }
+        self.readings.push_back(reading);
+    }
+
+    /// Returns the highest load up to `last`, or that of the whole interval if it is shorter than ten seconds.
+    fn end(&mut self, last: LoadReading) -> LoadShare {
+        self.add(last);
+        self.busiest.unwrap_or_else(|| LoadReading::default().load_until(last))
     }
 }
 
 impl CpuMeter {
     /// Starts measuring.
     pub fn start() -> Self {
-        let queue = RunQueueStats::read();
-        Self { started: Instant::now(), cpu_ns: thread_cpu_ns(), queue }
+        Self {
+            queue: RunQueueStats::read(),
+            replies: ReplyWaits::read(),
+            started: Instant::now(),
+            cpu_ns: thread_cpu_ns(),
+            load: LoadWindow::new(),
+        }
     }
 
-    /// Returns the usage since the start. The CPU time of spin waits while the thread was idle, `idle_spin_ns`, is
-    /// subtracted, because it would have been available for work.
-    pub fn read(&self, idle_spin_ns: u64) -> CpuUsage {
-        CpuUsage {
-            wall: self.started.elapsed(),
-            cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_ns).saturating_sub(idle_spin_ns),
-            queue: RunQueueStats::read().zip(self.queue).map(|(now, then)| now.since(then)),
+    /// Reads the CPU time once a second, until the task that executes this is aborted. `idle_spin_ns` returns the CPU
+    /// time since the start of spin waits while the thread was idle. It is subtracted, because it would have been
+    /// available for work.
+    pub async fn tick_every_second(meter: Rc<RefCell<Self>>, idle_spin_ns: impl Fn() -> u64) {
+        let mut ticks = tokio::time::interval(TICK);
+        loop {
+            ticks.tick().await;
+            let reading = meter.borrow().load_reading(idle_spin_ns());
+            meter.borrow_mut().load.add(reading);
         }
+    }
+
+    /// Returns the usage since the start; see [`CpuMeter::tick_every_second`].
+    pub fn end(&mut self, idle_spin_ns: u64) -> CpuUsage {
+        let last = self.load_reading(idle_spin_ns);
+        CpuUsage {
+            wall: last.at,
+            busiest: self.load.end(last),
+            queue: RunQueueStats::read().zip(self.queue).map(|(now, then)| now.since(then)),
+            replies: ReplyWaits::read().since(self.replies),
+        }
+    }
+
+    fn load_reading(&self, idle_spin_ns: u64) -> LoadReading {
+        let cpu_ns = thread_cpu_ns().saturating_sub(self.cpu_ns).saturating_sub(idle_spin_ns);
+        LoadReading { at: self.started.elapsed(), cpu_ns }
     }
 }
 
@@ -135,19 +203,19 @@ impl PeakLoad {
         if usage.wall < MIN_STEP {
             return;
         }
-        let wall_ns = nanos(usage.wall) as f64;
-        let busiest = BusiestStep { step: step.to_owned(), share: usage.cpu_ns as f64 / wall_ns };
+        let LoadShare { share, from } = usage.busiest;
+        let busiest = BusiestStep { step: step.to_owned(), share, from_s: from.as_secs_f64() };
         let known = self.busiest.take();
         self.busiest =
             known.into_iter().chain([busiest]).max_by(|one, other| one.share.total_cmp(&other.share));
         let Some(queue) = usage.queue.filter(|queue| queue.runs > 0) else { return };
-        let wait_ms = queue.wait_ns as f64 / queue.runs as f64 / 1e6;
+        let Some(wait_ms) = usage.replies.mean_ns(queue).map(|wait_ns| wait_ns / 1e6) else { return };
         let enough =
             tasks.iter().filter(|totals| totals.succeeded >= MIN_OPERATIONS && totals.service_ns > 0);
         let delayed = enough.map(|totals| {
             let service_ms = totals.service_ns as f64 / totals.succeeded as f64 / 1e6;
             let share = wait_ms / service_ms;
-            let share_of_step = queue.wait_ns as f64 / wall_ns;
+            let share_of_step = queue.wait_ns as f64 / nanos(usage.wall) as f64;
             let (step, task) = (step.to_owned(), task_name(totals.task_index));
             DelayedTask { step, task, wait_ms, service_ms, share, share_of_step }
         });
@@ -191,21 +259,16 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn usage(seconds: u64, wait_ns: u64, runs: u64) -> CpuUsage {
-        let queue = Some(RunQueueStats { wait_ns, runs });
-        CpuUsage { wall: Duration::from_secs(seconds), cpu_ns: 500 * MS, queue }
+        CpuUsage {
+            wall: Duration::from_secs(seconds),
+            busiest: LoadShare { share: 0.5, from: Duration::from_secs(3) },
+            queue: Some(RunQueueStats { wait_ns, runs }),
+            replies: ReplyWaits { replies: runs, ..ReplyWaits::default() },
+        }
     }
 
     fn totals(task_index: u32, succeeded: u64, each_ns: u64) -> ServiceTimeTotals {
         ServiceTimeTotals { task_index, succeeded, service_ns: succeeded * each_ns }
-    }
-
-    #[test]
-    fn schedstat_is_parsed_and_missing_counters_are_none() {
-        assert_eq!(RunQueueStats::parse("123 456 7\n"), Some(RunQueueStats { wait_ns: 456, runs: 7 }));
-        assert_eq!(
-            (RunQueueStats::parse("0 0 0\n"), RunQueueStats::parse(""), RunQueueStats::parse("1 x 2")),
-            (None, None, None)
-        );
     }
 
     #[test]
@@ -217,11 +280,41 @@ mod tests {
 
     #[test]
     fn the_meter_measures_cpu_time_of_its_thread() {
-        let meter = CpuMeter::start();
+        let mut meter = CpuMeter::start();
         while thread_cpu_ns() - meter.cpu_ns < 2 * MS {}
-        let used = meter.read(0);
-        assert!(used.cpu_ns >= 2 * MS && used.wall.as_nanos() >= u128::from(2 * MS));
+        let used = meter.end(0);
+        let cpu_ns = used.busiest.share * used.wall.as_nanos() as f64;
+        assert!(cpu_ns >= 2e6 && used.wall.as_nanos() >= u128::from(2 * MS));
         assert!(process_cpu_ns() >= thread_cpu_ns());
+    }
+
+    /// Returns the highest load of a thread that used `cpu_ms` of CPU time in each of these seconds.
+    fn busiest(cpu_ms: impl IntoIterator<Item = u64>) -> (f64, u64) {
+        let (mut window, mut last) = (LoadWindow::new(), LoadReading::default());
+        for cpu_ms in cpu_ms {
+            last = LoadReading { at: last.at + TICK, cpu_ns: last.cpu_ns + cpu_ms * MS };
+            window.add(last);
+        }
+        let LoadShare { share, from } = window.end(last);
+        ((share * 1000.0).round() / 1000.0, from.as_secs())
+    }
+
+    #[test]
+    fn the_load_is_that_of_the_worst_ten_seconds() {
+        let minute =
+            |from: u64, until: u64| (0..60).map(move |at| if (from..until).contains(&at) { 950 } else { 50 });
+        assert_eq!(busiest(minute(20, 30)), (0.95, 20));
+        assert_eq!(busiest(minute(20, 25)), (0.5, 15));
+        assert_eq!(busiest(minute(50, 60)), (0.95, 50));
+        assert_eq!(busiest(minute(0, 60)), (0.95, 0));
+        // A shorter step is a single window.
+        assert_eq!(busiest([900, 100, 200, 0]), (0.3, 0));
+        assert_eq!(busiest(vec![100; 9].into_iter().chain([1000])), (0.19, 0));
+        // A thread that was not ticked for a minute.
+        let mut window = LoadWindow::new();
+        window.add(LoadReading { at: Duration::from_mins(1), cpu_ns: 30_000 * MS });
+        let load = window.end(LoadReading { at: Duration::from_secs(62), cpu_ns: 32_000 * MS });
+        assert!((load.share * 62.0 - 32.0).abs() < 1e-9, "{load:?}");
     }
 
     #[test]
@@ -238,7 +331,8 @@ mod tests {
         // A step with a smaller share changes nothing, although the thread waited longer.
         peak.add("slow", usage(10, 2000 * MS, 2000), &[totals(2, 100, 100 * MS)], name);
         assert_eq!(peak.delayed.as_ref(), Some(&delayed));
-        assert!((peak.busiest.unwrap().share - 0.05).abs() < 1e-9);
+        let busiest = peak.busiest.unwrap();
+        assert_eq!((busiest.step.as_str(), busiest.share, busiest.from_s), ("slow", 0.5, 3.0));
     }
 
     #[test]

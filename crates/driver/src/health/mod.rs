@@ -9,3 +9,5 @@ pub mod clocks;
 pub mod cpu;
 pub mod data_waits;
 pub mod host;
+pub mod reply_waits;
+pub mod run_queue;

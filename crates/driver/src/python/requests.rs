@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pacenote_record::ErrorClass;
+use pacenote_record::{ErrorClass, ServiceTimeTotals};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet, spawn_local};
 
 use crate::cancel::Cancellation;
-use crate::health::cpu::{CpuMeter, PeakLoad};
+use crate::health::cpu::{CpuMeter, CpuUsage, PeakLoad};
+use crate::health::reply_waits::{count_reply, count_request};
 use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::PreparedRequest;
 use crate::python::channel::{ClientChannel, QueryNumber};
@@ -27,6 +28,7 @@ use crate::step_state::StepState;
 use crate::task_client_id::TaskClientId;
 use crate::transport::exchange::ResponseView;
 use crate::transport::pool::{ConnectionPool, IDLE_CHECK};
+use crate::units::nanos_since;
 
 /// A command for the thread.
 #[derive(Debug)]
@@ -107,8 +109,9 @@ impl RequestThread {
             race_state,
             step: RefCell::default(),
             connections: RefCell::default(),
+            service_times: RefCell::default(),
         });
-        let (mut meter, mut peak) = (None::<CpuMeter>, PeakLoad::default());
+        let (mut metering, mut peak) = (None::<Metering>, PeakLoad::default());
         let mut trials = tokio::time::interval(IDLE_CHECK);
         loop {
             let command = tokio::select! {
@@ -123,22 +126,44 @@ impl RequestThread {
                 RequestCommand::OpenStep(step, channels) => {
                     sender.open_step(step);
                     let sender = Rc::clone(&sender);
-                    drop(tokio::task::spawn_local(async move { sender.connect(channels).await }));
+                    drop(spawn_local(async move { sender.connect(channels).await }));
                 }
                 RequestCommand::Send(job) => {
                     let sender = Rc::clone(&sender);
-                    drop(tokio::task::spawn_local(async move { sender.execute(*job).await }));
+                    drop(spawn_local(async move { sender.execute(*job).await }));
                 }
-                RequestCommand::StartStep => meter = Some(CpuMeter::start()),
+                RequestCommand::StartStep => {
+                    sender.service_times.take();
+                    metering = Some(Metering::start());
+                }
                 RequestCommand::CloseStep => {
-                    if let (Some(step), Some(meter)) = (sender.step.take(), meter.take()) {
-                        peak.add(&step.planned().name, meter.read(0), &[], |_| String::new());
+                    if let Some(metering) = metering.take() {
+                        sender.close_step(metering.end(), &mut peak);
                     }
                 }
                 RequestCommand::Shutdown => break,
             }
         }
         peak
+    }
+}
+
+/// The measurement of the thread's load during a step.
+struct Metering {
+    meter: Rc<RefCell<CpuMeter>>,
+    ticking: JoinHandle<()>,
+}
+
+impl Metering {
+    fn start() -> Self {
+        let meter = Rc::new(RefCell::new(CpuMeter::start()));
+        let ticking = spawn_local(CpuMeter::tick_every_second(Rc::clone(&meter), || 0));
+        Self { meter, ticking }
+    }
+
+    fn end(self) -> CpuUsage {
+        self.ticking.abort();
+        self.meter.borrow_mut().end(0)
     }
 }
 
@@ -152,6 +177,8 @@ struct RequestSender {
     /// The current step.
     step: RefCell<Option<Arc<StepState>>>,
     connections: RefCell<BTreeMap<ConnectionKey, Rc<ConnectionPool>>>,
+    /// Service times of the current step, by the position of the task in the plan.
+    service_times: RefCell<BTreeMap<u32, ServiceTimeTotals>>,
 }
 
 impl RequestSender {
@@ -183,7 +210,7 @@ impl RequestSender {
         let deadline = Instant::now() + self.clusters.timeout();
         for pool in self.connections.borrow().values() {
             for reopening in pool.start_reopening(deadline, false) {
-                drop(tokio::task::spawn_local(async move { reopening.finish(deadline).await }));
+                drop(spawn_local(async move { reopening.finish(deadline).await }));
             }
         }
     }
@@ -191,6 +218,7 @@ impl RequestSender {
     async fn execute(&self, job: RequestJob) {
         let RequestJob { request_id, owner, cluster, payload } = job;
         let connections = self.connections(owner.as_ref().map(|owner| &owner.channel), cluster);
+        count_request();
         let (outcome, event) = match payload {
             JobPayload::Request(prepared) => request(&connections, request_id, *prepared).await,
             JobPayload::Operation(operation) => {
@@ -199,13 +227,34 @@ impl RequestSender {
                 (outcome, PythonEvent::OperationExecuted { request_id, result })
             }
         };
+        count_reply();
         if let Some(RequestOwner { channel, query }) = owner {
+            self.add_service_time(channel.id.task_index, outcome.as_ref());
             if outcome.as_ref().is_some_and(|outcome| outcome.result.error_class.is_unreachable()) {
                 channel.set_has_host_left(connections.unreachable_hosts().is_none());
             }
             channel.end_request(query, outcome);
         }
         self.events.push(event);
+    }
+
+    /// Ends the step, for which the thread used `usage`.
+    fn close_step(&self, usage: CpuUsage, peak: &mut PeakLoad) {
+        let Some(step) = self.step.take() else { return };
+        let totals: Vec<_> = self.service_times.take().into_values().collect();
+        let task_name =
+            |task_index| step.task(task_index).map_or_else(String::new, |(_, task)| task.name.clone());
+        peak.add(&step.planned().name, usage, &totals, task_name);
+    }
+
+    /// Adds the service time of a request, or of an operation, that succeeded.
+    fn add_service_time(&self, task_index: u32, outcome: Option<&OperationOutcome>) {
+        let Some(outcome) = outcome.filter(|outcome| outcome.result.is_success()) else { return };
+        let mut service_times = self.service_times.borrow_mut();
+        let new = ServiceTimeTotals { task_index, ..ServiceTimeTotals::default() };
+        let totals = service_times.entry(task_index).or_insert(new);
+        totals.succeeded += 1;
+        totals.service_ns += nanos_since(outcome.service_start, outcome.done);
     }
 
     async fn execute_operation(

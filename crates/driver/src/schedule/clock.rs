@@ -19,6 +19,9 @@ pub trait Clock {
     /// Sleeps for `duration`, to within about a millisecond.
     async fn sleep_coarse(&self, duration: Duration);
 
-    /// Records that the client has begun or ended an operation, so that its thread is not idle.
-    fn mark_active(&self);
+    /// Records that the client begins an operation, so that its thread is not idle.
+    fn mark_begun(&self);
+
+    /// Records that the client has ended an operation, so that its thread is not idle.
+    fn mark_ended(&self);
 }

@@ -141,7 +141,9 @@ impl Clock for PausedClock {
         self.sleep(self.now() + duration).await;
     }
 
-    fn mark_active(&self) {}
+    fn mark_begun(&self) {}
+
+    fn mark_ended(&self) {}
 }
 
 /// Whether a future was woken since the last poll.

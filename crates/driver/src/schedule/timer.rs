@@ -16,6 +16,7 @@ use rustix::time::{
 use tokio::io::unix::AsyncFd;
 
 use crate::health::cpu::thread_cpu_ns;
+use crate::health::reply_waits::{count_reply, count_request};
 use crate::schedule::clock::Clock;
 
 /// The spin wait shared by the clients of a thread, and the CPU time it uses.
@@ -41,6 +42,10 @@ impl SpinWait {
     /// Returns the CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
     pub fn idle_spin_ns(&self) -> u64 {
         self.idle_spin_ns.get()
+    }
+
+    fn mark_active(&self) {
+        self.activity.set(self.activity.get().wrapping_add(1));
     }
 
     /// Spins until `instant`. Between two reads of the clock, the runtime runs other clients.
@@ -123,8 +128,14 @@ impl Clock for Timer {
         tokio::time::sleep(duration).await;
     }
 
-    fn mark_active(&self) {
-        self.spin_wait.activity.set(self.spin_wait.activity.get().wrapping_add(1));
+    fn mark_begun(&self) {
+        self.spin_wait.mark_active();
+        count_request();
+    }
+
+    fn mark_ended(&self) {
+        self.spin_wait.mark_active();
+        count_reply();
     }
 }
 
@@ -202,6 +213,6 @@ mod tests {
 
     #[test]
     fn a_thread_that_works_during_a_spin_wait_is_not_idle() {
-        assert_eq!(spin_beside(100, Timer::mark_active).0, 0);
+        assert_eq!(spin_beside(100, Timer::mark_begun).0, 0);
     }
 }

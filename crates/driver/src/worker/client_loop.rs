@@ -110,12 +110,12 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 return LoopEnd { ended_by: self.stop_reason(), not_begun_due_ns: due_ns };
             }
             self.recorder.borrow_mut().begin_operation(self.client.id.task_index);
-            self.clock.mark_active();
+            self.clock.mark_begun();
             let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
                 return self.end_without_outcome(schedule, due_ns, sample_type).into();
             };
-            self.clock.mark_active();
+            self.clock.mark_ended();
             let processing_end = self.operations.processing_end();
             let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
             free_since_ns = self.task_time_ns(outcome.freed);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pacenote_plan::{ClientAllocation, OnError, Plan, PlannedTask, TaskAllocation, TaskPacing};
 use pacenote_record::{EndedBy, RecordError, RecordSender, Recorder, RecordingSettings, ServiceTimeTotals};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{JoinError, JoinSet, spawn_local};
 
 use crate::cancel::{Cancellation, run_until_cancelled};
 use crate::error::DriveError;
@@ -144,9 +144,14 @@ impl Worker {
             if failed || !matches!(self.commands.recv().await, Some(WorkerCommand::Start)) {
                 break;
             }
-            let meter = CpuMeter::start();
+            let meter = Rc::new(RefCell::new(CpuMeter::start()));
+            let spinning = Rc::clone(&spin_wait);
+            let idle_spin_ns = move || spinning.idle_spin_ns();
+            let ticking = spawn_local(CpuMeter::tick_every_second(Rc::clone(&meter), idle_spin_ns));
             let totals = self.run_step(&step, recorder, clients, &mut pools).await;
-            peak_load.add(&step.planned().name, meter.read(spin_wait.idle_spin_ns()), &totals, |task| {
+            ticking.abort();
+            let usage = meter.borrow_mut().end(spin_wait.idle_spin_ns());
+            peak_load.add(&step.planned().name, usage, &totals, |task| {
                 self.context.plan.tasks[task as usize].name.clone()
             });
             let _ = self.replies.send(WorkerReply::Done);

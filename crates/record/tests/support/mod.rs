@@ -1,6 +1,7 @@
 //! Helpers of the tests of recorders and the collector: samples, and a race without a driver.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};

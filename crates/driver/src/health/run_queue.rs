@@ -1,0 +1,48 @@
+//! The kernel's counters of the waits of a thread for a core.
+
+use std::fs;
+
+/// The kernel's counters of a thread's wait for a core, since the thread started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunQueueStats {
+    /// Time in which the thread was ready to run but had no core, in nanoseconds.
+    pub wait_ns: u64,
+    /// Number of times that the thread ran.
+    pub runs: u64,
+}
+
+impl RunQueueStats {
+    /// Returns the counters of the calling thread, or `None` if the operating system does not provide them.
+    pub fn read() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+    }
+
+    /// Parses `CPU-TIME WAIT RUNS`. On a kernel without these counters, the file is empty or contains zeros.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.split_ascii_whitespace().skip(1).map(str::parse);
+        let (wait_ns, runs) = (fields.next()?.ok()?, fields.next()?.ok()?);
+        (runs > 0).then_some(Self { wait_ns, runs })
+    }
+
+    /// Returns the values since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            wait_ns: self.wait_ns.saturating_sub(earlier.wait_ns),
+            runs: self.runs.saturating_sub(earlier.runs),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedstat_is_parsed_and_missing_counters_are_none() {
+        assert_eq!(RunQueueStats::parse("123 456 7\n"), Some(RunQueueStats { wait_ns: 456, runs: 7 }));
+        assert_eq!(
+            (RunQueueStats::parse("0 0 0\n"), RunQueueStats::parse(""), RunQueueStats::parse("1 x 2")),
+            (None, None, None)
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! The load of the driver's threads, as recorded with a race.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::thread;
+use std::time::Duration;
+
+use pacenote_driver::{PythonEvent, RaceSummary, RunnerResponse, ThreadSummary};
+use support::python::{CLIENT, get, prepared, race, runner_task, success};
+use support::{Server, plan, request_task, run, success_response};
+
+/// A server that takes 12 ms, so that a hundred requests take more than a second.
+fn slow_server() -> Server {
+    Server::start(|_, _| {
+        thread::sleep(Duration::from_millis(12));
+        Some(success_response())
+    })
+}
+
+fn summary_of<'a>(summary: &'a RaceSummary, name: &str) -> &'a ThreadSummary {
+    summary.threads.iter().find(|thread| thread.name == name).unwrap()
+}
+
+/// Checks the load of a thread that has received a hundred replies in one step.
+fn check(thread: &ThreadSummary, task: &str) {
+    let busiest = thread.busiest.as_ref().unwrap();
+    assert!((0.0..1.0).contains(&busiest.share) && busiest.from_s.abs() < f64::EPSILON, "{busiest:?}");
+    // The kernel may not count waits for a core.
+    if thread.run_queue_s.is_some() {
+        let delayed = thread.delayed.as_ref().unwrap();
+        assert_eq!(delayed.task, task);
+        assert!(delayed.service_ms >= 12.0 && delayed.wait_ms > 0.0, "{delayed:?}");
+    }
+    assert!(thread.major_faults.is_some());
+}
+
+#[test]
+fn the_waits_of_a_worker_are_compared_with_the_service_times_of_its_replies() {
+    let race = run(&plan(slow_server().port, &[request_task("search", 1, 100)]));
+    check(summary_of(&race.summary, "drive-0"), "search");
+}
+
+#[test]
+fn the_waits_of_the_thread_that_sends_the_requests_of_runners_are_judged_too() {
+    let (mut running, mut answered) = (0, 0);
+    let finished = race(&plan(slow_server().port, &[runner_task("own")]), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, .. } => {
+            running = *query_id;
+            bridge.request(Some(CLIENT), "default", get("/_cat")).unwrap();
+        }
+        PythonEvent::ResponseReceived(RunnerResponse { .. }) => {
+            answered += 1;
+            bridge.complete(running, success(1, answered == 100)).unwrap();
+        }
+        other => prepared(bridge, other),
+    });
+    check(summary_of(&finished.summary, "lane"), "own");
+}
