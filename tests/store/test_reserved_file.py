@@ -53,6 +53,14 @@ def test_a_record_that_does_not_fit_leaves_the_old_one_and_the_results(tmp_path)
         assert folder.read() == record()
 
 
+def test_the_record_is_stored_even_if_its_reserved_file_was_deleted(tmp_path):
+    folder = RaceFolder(tmp_path)
+    folder.reserve(1)
+    (tmp_path / ".race.json.reserved").unlink()
+    folder.finish(record())
+    assert folder.read() == record()
+
+
 def test_a_race_that_the_disk_has_no_room_for_is_an_error(tmp_path):
     message = r"cannot reserve .* MiB for .*: the disk is full"
     with small_disk(tmp_path / "disk", 1024) as disk, pytest.raises(StoreError, match=message):

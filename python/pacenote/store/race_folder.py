@@ -142,7 +142,7 @@ class RaceFolder:
 
     def finish(self, record: RaceRecord) -> None:
         """Stores the final record, which contains all results, and deletes the journal. Raises StoreError."""
-        if self._final_record is None:
+        if self._final_record is None or not self._final_record.path.exists():
             self.write(record)
         else:
             self._final_record.become(self.race_json, self._text(record))
