@@ -36,6 +36,7 @@ class Folder:
         self.name = "notes"
         self.generator: dict[str, object] = {}
         self.more: list[dict[str, object]] = []
+        self.allow_outside_paths = False
 
     def prepare(
         self,
@@ -67,6 +68,7 @@ class Folder:
             corpus=choice,
             offline=offline,
             corpus_mirrors=mirrors,
+            allow_outside_paths=self.allow_outside_paths,
         )
 
         def progress(label: str, done: int, total: int) -> None:
@@ -111,7 +113,8 @@ def test_an_archive_is_unpacked_once(folder: Folder, ending: str, packed) -> Non
 def test_the_tracks_own_folder_is_searched_first(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     (folder.track / "notes.json").write_bytes(lines(7))
-    assert single(folder.prepare({"source-file": "notes.json"})) == ("as-is", folder.track / "notes.json", 7)
+    origin, path, count = single(folder.prepare({"source-file": "notes.json"}))
+    assert (origin, path.resolve(), count) == ("as-is", folder.track / "notes.json", 7)
 
 
 def test_archives_with_the_same_name_are_distinguished(folder: Folder) -> None:
@@ -286,6 +289,7 @@ def test_test_mode_writes_no_file_next_to_the_users_own_file(folder: Folder, tmp
     file.parent.mkdir()
     file.write_bytes(b"".join(b'{"index": {}}\n{"n": %d}\n' % number for number in range(1_500)))
     documents = {"source-file": str(file), "document-count": 1_500, "includes-action-and-meta-data": True}
+    folder.allow_outside_paths = True
     assert single(folder.prepare(documents))[0] == "declared"
     origin, path, count = single(folder.prepare(documents, test_mode=True))
     assert (origin, path.parent.parent, count) == ("excerpt", folder.data, 1_000)
@@ -327,3 +331,63 @@ def test_generating_a_corpus_without_a_generator_is_an_error(tmp_path: Path, fol
         generate("poems", 5, 1, tmp_path, lambda *_: None)
     with pytest.raises(CorpusError, match="corpus 'notes' cannot be generated"):
         folder.prepare({"source-file": "notes.json"}, "generated")
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file that is in no folder of the race."""
+    path = tmp_path / "elsewhere" / "secret.json"
+    path.parent.mkdir()
+    path.write_bytes(lines(3))
+    return path
+
+
+@pytest.mark.parametrize("name", ["../elsewhere/secret.json", "{path}", "a/../../elsewhere/secret.json"])
+def test_a_source_file_outside_of_all_folders_is_refused(
+    folder: Folder, secret: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder.track / "a").mkdir()
+    monkeypatch.chdir(folder.track)
+    documents: dict[str, object] = {"source-file": name.format(path=secret)}
+    with pytest.raises(CorpusError, match=f"leads to {secret}, outside of the folders") as caught:
+        folder.prepare(documents)
+    assert "--allow-outside-paths" in caught.value.hint
+    assert [path.name for path in secret.parent.iterdir()] == ["secret.json"]
+    folder.allow_outside_paths = True
+    assert single(folder.prepare(documents))[2] == 3
+    # The offset table is in the data folder.
+    assert [path.name for path in secret.parent.iterdir()] == ["secret.json"]
+    assert [path.name for path in folder.home.rglob("*.offset")] == ["secret.json.offset"]
+
+
+def test_a_link_in_the_tracks_folder_that_leads_out_of_it_is_refused(folder: Folder, secret: Path) -> None:
+    documents: dict[str, object] = {"source-file": "notes.json"}
+    (folder.track / "notes.json").symlink_to(secret)
+    with pytest.raises(CorpusError, match="outside of the folders"):
+        folder.prepare(documents)
+    (folder.track / "notes.json").unlink()
+    (folder.track / "sub").symlink_to(secret.parent)
+    with pytest.raises(CorpusError, match="outside of the folders"):
+        folder.prepare({"source-file": "sub/secret.json"})
+    (folder.track / "own.json").write_bytes(lines(4))
+    (folder.track / "notes.json").symlink_to("own.json")
+    assert single(folder.prepare(documents))[2] == 4
+    assert not list(folder.track.rglob("*.offset"))
+
+
+def test_links_that_the_user_put_into_the_data_folder_are_followed(folder: Folder, secret: Path) -> None:
+    (folder.data / "notes.json").symlink_to(secret)
+    documents: dict[str, object] = {"source-file": "notes.json"}
+    assert single(folder.prepare(documents)) == ("as-is", folder.data / "notes.json", 3)
+    assert [path.name for path in secret.parent.iterdir()] == ["secret.json"]
+    # A link to a folder does not make the paths before it available.
+    (folder.data / "disk").symlink_to(secret.parent / "deep")
+    (secret.parent / "deep").mkdir()
+    with pytest.raises(CorpusError, match="outside of the folders"):
+        folder.prepare({"source-file": "disk/../secret.json"})
+
+
+def test_a_changed_file_of_the_track_gets_a_new_offset_table(folder: Folder) -> None:
+    for count in (5, 6):
+        (folder.track / "notes.json").write_bytes(lines(count))
+        assert single(folder.prepare({"source-file": "notes.json"}))[2] == count

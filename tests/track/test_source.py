@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import TrackError
+from pacenote.track.load import load_track
+from pacenote.track.render import RenderOptions
 from pacenote.track.source import BUNDLED_TRACKS, FolderRepository, find_track, open_track, read_text
 
 
@@ -81,3 +84,64 @@ def test_bytes_that_are_not_utf_8_are_reported(tmp_path: Path) -> None:
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match="No such file"):
         read_text(tmp_path / "track.json")
+
+
+def write_track(root: Path, body: str) -> Path:
+    root.mkdir(parents=True)
+    indices = '[{"name": "i", "body": "body.json"}]'
+    (root / "track.json").write_text(f'{{"version": 2, "indices": {indices}, "schedule": [{body}]}}')
+    (root / "body.json").write_text("{}")
+    return root
+
+
+def load(root: Path, *, anywhere: bool = False) -> None:
+    source = open_track(root)
+    if anywhere:
+        source = replace(source, boundary=None)
+    load_track(source, {}, RenderOptions(now=0))
+
+
+TASK = '{"operation": {"operation-type": "raw-request", "path": "/"}}'
+
+
+@pytest.mark.parametrize(
+    "include",
+    [
+        '{{ rally.collect(parts="../outside/task.json") }}',
+        '{{ rally.collect(parts="PATH/task.json") }}',
+        '{{ rally.collect(parts="linked.json") }}',
+        '{{ rally.collect(parts="folder/*.json") }}',
+        '{% include "../outside/task.json" %}',
+        '{% include "linked.json" %}',
+        '{% for part in glob("../outside/*.json") %}{% include part %}{% endfor %}',
+    ],
+)
+def test_a_fragment_outside_of_the_track_is_refused(tmp_path: Path, include: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "task.json").write_text(TASK)
+    root = write_track(tmp_path / "track", include.replace("PATH", str(outside)))
+    (root / "linked.json").symlink_to(outside / "task.json")
+    (root / "folder").symlink_to(outside)
+    with pytest.raises(TrackError, match="outside of") as caught:
+        load(root)
+    assert "--allow-outside-paths" in caught.value.hint
+    load(root, anywhere=True)
+
+
+@pytest.mark.parametrize("name", ["body.json", "track.py"])
+def test_a_body_or_a_plug_in_that_is_a_link_out_of_the_track_is_refused(tmp_path: Path, name: str) -> None:
+    root = write_track(tmp_path / "track", TASK)
+    (tmp_path / "outside").write_text("{}")
+    (root / name).unlink(missing_ok=True)
+    (root / name).symlink_to(tmp_path / "outside")
+    with pytest.raises(TrackError, match="outside of"):
+        load(root)
+    load(root, anywhere=True)
+
+
+def test_tracks_of_a_work_tree_share_files(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "shared.json").write_text(TASK)
+    root = write_track(tmp_path / "elastic" / "logs", '{{ rally.collect(parts="../../shared.json") }}')
+    load(root)

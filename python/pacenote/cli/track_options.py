@@ -28,6 +28,9 @@ def add_source_options(parser: Parser) -> None:
         "the repository 'default')",
     )
     parser.add_argument("--track-revision", help="revision of the repository: a commit, branch or tag")
+    parser.add_flag(
+        "--allow-outside-paths", help="accept paths and links of the track that lead out of its folder"
+    )
     parser.add_flag("--offline", help="download nothing")
 
 
@@ -94,6 +97,7 @@ _COPIED_FIELDS = (
     "track_repository",
     "track_revision",
     "offline",
+    "allow_outside_paths",
     "ignore_unused_track_params",
     "challenge",
     "build_flavor",

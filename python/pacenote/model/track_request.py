@@ -43,6 +43,9 @@ class TrackRequest:
     track_params: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Parameters of the track; they may contain secrets."""
 
+    allow_outside_paths: bool = False
+    """Whether files of the track and its data may be outside of their folders."""
+
     ignore_unused_track_params: bool = False
     """Whether parameters that the track does not read are accepted."""
 

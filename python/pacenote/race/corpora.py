@@ -25,6 +25,7 @@ from pacenote.race.corpus_selection import (
 from pacenote.race.data_files import DataDirs, open_data_file, write_excerpt
 from pacenote.race.data_folder import call_core, exclusive_folder, path_inside
 from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated
+from pacenote.track.source import boundary_of
 
 _DOWNLOAD_HINT = "check the network, or name a mirror with --corpus-mirror"
 
@@ -117,6 +118,7 @@ class _CorpusPreparer:
 
     def __init__(self, track: Track, request: RaceRequest, progress: ProgressCallback) -> None:
         self._track_folders = (Path(track.root),) if request.track_path else ()
+        self._allowed = None if request.allow_outside_paths else (boundary_of(Path(track.root)),)
         self._cache = request.data_root
         self._request = request
         self._progress = progress
@@ -131,7 +133,8 @@ class _CorpusPreparer:
         choice = self._request.corpus
         if choice == "generated":
             return self._generate(corpus, wanted)
-        dirs = DataDirs(path_inside(self._cache, corpus.name, corpus.name), self._track_folders)
+        cache = path_inside(self._cache, corpus.name, corpus.name)
+        dirs = DataDirs(cache, self._track_folders, self._allowed)
         try:
             located = [self._locate(corpus, documents, dirs) for documents in wanted]
         except CorpusNotAvailable:

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import hashlib
 import itertools
-import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from pacenote.fetch.disk import check_free_space
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.operations.base import DataFile
-from pacenote.race.data_folder import atomic_file, call_core, exclusive_folder
+from pacenote.race.data_folder import atomic_file, call_core, exclusive_folder, write_error
 
 AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"
 
@@ -36,16 +35,45 @@ class DataDirs:
     searched_first: tuple[Path, ...] = ()
     """The user's folders, which are searched before the cache and never written to."""
 
+    allowed: tuple[Path, ...] | None = ()
+    """Folders without symbolic links that may contain data files besides the cache; None means any folder. A
+    file that the user named by its path may also be in the current folder.
+    """
+
     def find(self, documents: Documents) -> Path | None:
-        """Returns the absolute path of the unpacked file or of an archive of it, or None if neither
-        exists.
+        """Returns the absolute path of the unpacked file or of an archive of it, or None if neither exists.
+
+        Raises CorpusError if it is outside of the allowed folders. Links in the cache are followed, because
+        the user created them.
         """
         name = documents.document_file
         archives = (name + suffix for suffix in ARCHIVE_SUFFIXES)
         names = dict.fromkeys([name, documents.source_file, *archives])
         folders = [Path()] if documents.is_local else [*self.searched_first, self.cache]
         candidates = (folder / name for folder in folders for name in names)
-        return next((path.absolute() for path in candidates if path.is_file()), None)
+        path = next((path.absolute() for path in candidates if path.is_file()), None)
+        if path is not None and not (self.is_cached(path) or self._is_allowed(path, documents)):
+            raise CorpusError(
+                f"{documents.source_file} leads to {path.resolve()}, outside of the folders of the track and "
+                "its data",
+                hint=f"put it or a link to it into {self.cache}, or use --allow-outside-paths if you trust "
+                "the track",
+            )
+        return path
+
+    def is_cached(self, path: Path) -> bool:
+        """Returns whether an absolute path is below the cache, without following links."""
+        cache = self.cache.absolute()
+        # With a link before it, `..` leads elsewhere.
+        return path.is_relative_to(cache) and ".." not in path.relative_to(cache).parts
+
+    def _is_allowed(self, path: Path, documents: Documents) -> bool:
+        if self.allowed is None:
+            return True
+        current = Path.cwd().resolve()
+        named = (current,) if documents.is_local and current != Path("/") else ()
+        folders = (self.cache.resolve(), *self.allowed, *named)
+        return any(path.resolve().is_relative_to(folder) for folder in folders)
 
 
 def open_data_file(
@@ -62,6 +90,7 @@ def open_data_file(
         path = _unpack(path, documents, dirs, progress, documents.uncompressed_bytes if checked else None)
     if checked:
         _check_size(path, documents.uncompressed_bytes)
+    path = path if dirs.is_cached(path) else _linked(path, dirs)
     lines = call_core(lambda: _core.count_lines(str(path)))
     count = lines // _lines_per_document(documents)
     declared = documents.document_count
@@ -70,6 +99,20 @@ def open_data_file(
             f"{path} holds {count:,} documents, but the track declares {declared:,}", hint=AS_IS_HINT
         )
     return DataFile(path, count)
+
+
+def _linked(path: Path, dirs: DataDirs) -> Path:
+    """Returns a link in the cache to a file elsewhere. Its offset table is written beside the link."""
+    link = dirs.cache / f"local-{_fingerprint(path)}" / path.name
+    if link.exists():
+        return link
+    with exclusive_folder(link.parent):
+        try:
+            link.unlink(missing_ok=True)
+            link.symlink_to(path)
+        except OSError as error:
+            raise write_error(link, error) from error
+    return link
 
 
 def write_excerpt(path: Path, documents: Documents, dirs: DataDirs, progress: ProgressCallback) -> Path:
@@ -135,8 +178,7 @@ def _unpack(
     """
     # A user's archive is unpacked to a separate folder in the cache, because other archives may have the same
     # name.
-    in_cache = Path(os.path.normpath(archive)).is_relative_to(dirs.cache.absolute())
-    folder = archive.parent if in_cache else dirs.cache / f"local-{_fingerprint(archive)}"
+    folder = archive.parent if dirs.is_cached(archive) else dirs.cache / f"local-{_fingerprint(archive)}"
     suffix = next(suffix for suffix in ARCHIVE_SUFFIXES if archive.name.endswith(suffix))
     target = folder / archive.name.removesuffix(suffix)
     if target.is_file():

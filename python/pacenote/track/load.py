@@ -77,6 +77,8 @@ def _load(
         return tuple(redact(text, secrets) for text in rendered.describe(later))
 
     plugin = source.root / PLUGIN_FILE
+    if plugin.is_file():
+        source.check(plugin)
     return dataclasses.replace(track, describe=describe, plugin=plugin if plugin.is_file() else None)
 
 

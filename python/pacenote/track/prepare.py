@@ -72,6 +72,13 @@ def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda
 
     Raises `TrackError` if there is no such track, and `UsageError` for a malformed repository.
     """
+    located = _locate_track(request, progress)
+    if request.allow_outside_paths:
+        return replace(located, source=replace(located.source, boundary=None))
+    return located
+
+
+def _locate_track(request: TrackRequest, progress: Callable[[str], None]) -> LocatedTrack:
     if request.track_path is not None:
         return LocatedTrack(open_track(request.track_path))
     name = request.track or ""

@@ -17,6 +17,9 @@ ENTRY_FILES = ("track.json", "workload.json")
 """Names of a track's entry file: Rally's, and OpenSearch Benchmark's."""
 
 
+OUTSIDE_HINT = "move the file into that folder, or use --allow-outside-paths if you trust the track"
+
+
 @dataclass(frozen=True, slots=True)
 class TrackSource:
     """The location of a track. Paths are absolute."""
@@ -30,15 +33,36 @@ class TrackSource:
     file: Path
     """Its entry file."""
 
+    boundary: Path | None = None
+    """The folder that its files must not leave, without symbolic links; None means no limit."""
+
     def read(self, path: Path) -> str:
-        """Returns the text of one file of the track. Raises `TrackError` if it cannot be read."""
+        """Returns the text of one file of the track.
+
+        Raises `TrackError` if it cannot be read or is outside of the boundary.
+        """
+        self.check(path)
         return read_text(path)
 
     def glob(self, folder: Path, pattern: str) -> list[Path]:
-        """Returns the files that match a pattern relative to a folder, sorted."""
+        """Returns the files that match a pattern relative to a folder, sorted. Raises `TrackError` if one is
+        outside of the boundary.
+        """
         found = sorted(glob.glob(pattern, root_dir=folder))  # noqa: PTH207  # Path.glob refuses absolute patterns
         paths = [Path(os.path.normpath(folder / name)) for name in found]
-        return [path for path in paths if path.is_file()]
+        files = [path for path in paths if path.is_file()]
+        for file in files:
+            self.check(file)
+        return files
+
+    def check(self, path: Path) -> None:
+        """Raises `TrackError` if a path or the target of its links is outside of the boundary."""
+        if self.boundary is not None and not path.resolve().is_relative_to(self.boundary):
+            raise TrackError(
+                f"track {quoted(self.name)}: {self.display_path(path)} leads to {path.resolve()}, outside of "
+                f"{self.boundary}",
+                hint=OUTSIDE_HINT,
+            )
 
     def display_path(self, path: Path) -> str:
         """Returns a path for messages, relative to the folder of the track."""
@@ -121,17 +145,33 @@ def open_track(path: Path) -> TrackSource:
         if path.suffix != ".json":
             raise TrackError(f"{path} is not a track", hint="name the track's folder or its .json file")
         name = path.parent.name if path.name in ENTRY_FILES else path.stem
-        return TrackSource(name=name, root=path.parent, file=path)
+        # The user named this file, so a link is followed.
+        file = path.resolve() if path.is_symlink() else path
+        return TrackSource(name=name, root=file.parent, file=file, boundary=boundary_of(file.parent))
     if not path.exists():
         raise TrackError(
             f"{path} does not exist", hint="--track-path names the track's folder or its .json file"
         )
     for entry in ENTRY_FILES:
         if (path / entry).is_file():
-            return TrackSource(name=path.resolve().name, root=path, file=path / entry)
+            return TrackSource(path.resolve().name, path, path / entry, boundary_of(path))
     raise TrackError(
         f"{path} does not contain track.json", hint="--track-path names the track's folder or its .json file"
     )
+
+
+def boundary_of(root: Path) -> Path:
+    """Returns the folder that the files of a track must not leave.
+
+    This is the git work tree that contains it, because the tracks of a repository share files, otherwise the
+    track's own folder.
+    """
+    folder = root.resolve()
+    for candidate in (folder, *folder.parents):
+        # Some users keep their whole home folder in git.
+        if (candidate / ".git").exists() and candidate not in (Path.home().resolve(), Path("/")):
+            return candidate
+    return folder
 
 
 def read_text(path: Path) -> str:
