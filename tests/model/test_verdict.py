@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
-from pacenote.model.result import FailureGroup, OperationTotals, SampleCounts
+from pacenote.model.result import DriverTime, FailureGroup, OperationTotals, SampleCounts
 from pacenote.model.verdict import determine_verdict
 from support.records import bulk, paced, record, task, times
 
@@ -63,6 +63,21 @@ def test_interrupted_aborted_and_unfinished_races_are_void():
         "aborted in task 'search'",
     )
     assert determine_verdict(record(complete=False)).reasons == ("the race has not finished",)
+
+
+def test_long_work_of_the_driver_makes_a_race_suspect():
+    at_limit = DriverTime(operations=100, mean_ms=0.2, service_ms=2.0, share=0.1)
+    assert determine_verdict(record(tasks=(task(driver_time=at_limit),))) == Verdict("valid")
+    above = replace(at_limit, mean_ms=0.31, share=0.155)
+    assert determine_verdict(record(tasks=(task(driver_time=above),))) == Verdict(
+        "suspect",
+        (
+            "task 'search': the driver's own work took 0.31 ms per operation, more than 10 % of the mean "
+            "service time 2 ms: the driver may have been the bottleneck",
+        ),
+    )
+    few = replace(above, operations=99)
+    assert determine_verdict(record(tasks=(task(driver_time=few),))) == Verdict("valid")
 
 
 def test_late_sends_make_a_race_suspect():

@@ -3,12 +3,13 @@
 
 mod support;
 
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use pacenote_driver::{PythonEvent, RaceSummary, RunnerResponse, ThreadSummary};
 use support::python::{CLIENT, get, prepared, race, runner_task, success};
-use support::{Server, plan, request_task, run, success_response};
+use support::{Server, bulk_task, plan, request_task, run, success_response};
 
 /// A server that takes 12 ms, so that a hundred requests take more than a second.
 fn slow_server() -> Server {
@@ -56,4 +57,34 @@ fn the_waits_of_the_thread_that_sends_the_requests_of_runners_are_judged_too() {
         other => prepared(bridge, other),
     });
     check(summary_of(&finished.summary, "lane"), "own");
+}
+
+#[test]
+fn the_work_of_the_driver_and_the_service_time_add_up_to_the_processing_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    let line = |n: u64| format!("{{\"n\":{n},\"pad\":\"{}\"}}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    fs::write(&file, (0..8_000).map(line).collect::<String>()).unwrap();
+    let mut task = bulk_task("index", 1, &file, 8_000);
+    task["work"]["bulk_size"] = 800.into();
+    let server = Server::start(|_, _| Some(success_response()));
+    let mut plan = plan(server.port, &[task]);
+    plan["target"]["compress"] = true.into();
+    let race = run(&plan);
+    let result = race.task("index");
+    let (driver, service) = (result.driver_time.unwrap(), result.service_time.as_ref().unwrap());
+    assert_eq!(driver.operations, 10);
+    assert!((driver.service_ms - service.mean_ms).abs() < 1e-6, "{driver:?}");
+    let processing_ms = result.processing_time.as_ref().unwrap().mean_ms;
+    assert!((driver.mean_ms + driver.service_ms - processing_ms).abs() < 1e-3, "{driver:?} {processing_ms}");
+    assert!(driver.mean_ms > 0.0 && (driver.share * driver.service_ms - driver.mean_ms).abs() < 1e-9);
+}
+
+#[test]
+fn operations_that_open_a_connection_do_not_count_as_work_of_the_driver() {
+    let server = Server::start(|_, _| {
+        Some(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 11\r\n\r\n{\"took\": 1}".to_vec())
+    });
+    let race = run(&plan(server.port, &[request_task("search", 1, 9)]));
+    assert_eq!(race.task("search").driver_time.unwrap().operations, 1);
 }

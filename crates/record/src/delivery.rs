@@ -2,6 +2,7 @@
 
 use crate::buffers::MissingSamples;
 use crate::catalog::{SubOperationInfo, SubOperationNumber};
+use crate::driver_time::DriverTime;
 use crate::failure::FailureGroups;
 use crate::operation_stats::SecondStats;
 use crate::result::EndedBy;
@@ -75,6 +76,8 @@ pub struct WorkerTaskEnd {
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.
     pub underrun_ns: u64,
+    /// The driver's own work on its operations.
+    pub driver_time: DriverTime,
     /// When the task began, in nanoseconds since the race's first step.
     pub task_began_ns: u64,
 }

@@ -29,6 +29,7 @@ mod buffers;
 mod catalog;
 mod collector;
 mod delivery;
+mod driver_time;
 mod error;
 mod failure;
 mod files;
@@ -46,6 +47,7 @@ pub use catalog::{SubOperationInfo, SubOperationName, SubOperationNumber, TaskIn
 pub use collector::accounting::file_contradiction;
 pub use collector::{Collector, FinishedTask};
 pub use delivery::{Delivery, WorkerTaskEnd};
+pub use driver_time::{DriverTime, DriverTimeSummary};
 pub use error::RecordError;
 pub use failure::{Failure, FailureGroup, FailureGroups};
 pub use files::recover_files;

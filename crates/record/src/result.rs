@@ -3,6 +3,7 @@
 use pacenote_stats::{RankInterval, Steadiness, is_supported, rank, rank_interval};
 use serde::Serialize;
 
+use crate::driver_time::DriverTimeSummary;
 use crate::failure::FailureGroup;
 use crate::histogram::DurationHistogram;
 use crate::units::ms;
@@ -78,6 +79,9 @@ pub struct TaskResult {
     pub underruns: u64,
     /// Time that clients waited for them, in seconds, summed over all clients.
     pub underrun_s: f64,
+    /// The driver's own work on its operations, compared with their service times; `null` if there is no operation to
+    /// compare.
+    pub driver_time: Option<DriverTimeSummary>,
     /// Whether the task was in a steady state while it was measured.
     pub steady: Steadiness,
     /// Counts of its samples that are in `samples.parquet`, and of those that are not.

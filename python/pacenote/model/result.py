@@ -223,6 +223,22 @@ class Steadiness:
 
 
 @dataclass(frozen=True, slots=True)
+class DriverTime:
+    """The driver's own work on the measured operations of a task that succeeded, compared with their service
+    times.
+    """
+
+    operations: int
+    """Number of operations; without those that run in Python or opened a connection."""
+    mean_ms: float
+    """Mean of the driver's own work: building, compressing, decompressing, checking, in milliseconds."""
+    service_ms: float
+    """Mean service time in milliseconds."""
+    share: float
+    """`mean_ms` / `service_ms`."""
+
+
+@dataclass(frozen=True, slots=True)
 class SampleCounts:
     """Number of samples of a task, including those of sub-operations, that are in `samples.parquet`."""
 
@@ -324,6 +340,8 @@ class TaskResult:
     """Its sub-operations in the order of their first execution; no other field includes them."""
     values: Mapping[str, ValueSummary] = field(default_factory=dict)
     """Numbers that a runner in Python returned with measured operations, by name."""
+    driver_time: DriverTime | None = None
+    """The driver's own work on its operations, or None if there is no operation to compare."""
     latency_with_failures: tuple[CensoredPercentile, ...] = ()
     """Percentiles of latency in which operations that failed, or were not answered or not sent, rank above
     all others; empty if there is no schedule.

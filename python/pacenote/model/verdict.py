@@ -24,6 +24,12 @@ target rate.
 PLUGIN_SHARE = 0.01
 """Highest acceptable share of planned operations that a plug-in did not execute because it failed."""
 
+DRIVER_TIME_SHARE = 0.10
+"""Highest acceptable duration of the driver's own work on an operation as a fraction of its service time."""
+
+MIN_DRIVER_OPERATIONS = 100
+"""Number of operations from which the driver's own work is judged."""
+
 UNDERRUN_SHARE = 0.01
 """Highest acceptable share of time that clients wait for a parameter source in Python."""
 
@@ -99,6 +105,7 @@ def disturbances(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> I
         if _failed_in_plugins(task) and _is_tolerable(task):
             yield _plugin_failures(task)
         yield from _underrun(task)
+        yield from _driver_time(task)
         yield from _lost_samples(task)
     yield from driver_health.suspect_reasons(driver)
 
@@ -163,6 +170,17 @@ def _unsent(task: TaskResult) -> Iterator[str]:
         yield (
             f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent before "
             "its end: the engine is slower than the schedule"
+        )
+
+
+def _driver_time(task: TaskResult) -> Iterator[str]:
+    """Reports a task whose clients spend much of their time in the driver: it may limit the load."""
+    driver = task.driver_time
+    if driver and driver.operations >= MIN_DRIVER_OPERATIONS and driver.share > DRIVER_TIME_SHARE:
+        yield (
+            f"task '{task.task}': the driver's own work took {driver.mean_ms:.3g} ms per operation, more "
+            f"than {DRIVER_TIME_SHARE * 100:.0f} % of the mean service time {driver.service_ms:.3g} ms: the "
+            "driver may have been the bottleneck"
         )
 
 

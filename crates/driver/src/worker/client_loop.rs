@@ -329,6 +329,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             self.record_sub_operation(sample_type, sub_operation);
         }
         let service_start_ns = self.task_time_ns(outcome.service_start);
+        let is_native = times.processing_end.is_none();
         let processing_end = times.processing_end.unwrap_or_else(|| self.clock.now());
         let times = OperationTimes {
             paced: times.due_ns.is_some(),
@@ -340,7 +341,18 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             processing_ns: nanos_since(times.processing_start, processing_end),
         };
         let sample = self.build_sample(sample_type, times, &outcome);
-        self.recorder.borrow_mut().record(sample, outcome.result.failures);
+        let mut recorder = self.recorder.borrow_mut();
+        // A runner works in Python, and opening a connection is not the driver's own work.
+        if is_native
+            && sample_type == SampleType::Measured
+            && sample.is_success()
+            && sample.traffic.reconnects == 0
+        {
+            let outside_ns = nanos_since(outcome.first_sent, outcome.freed);
+            let driver_ns = sample.times.processing_ns.saturating_sub(outside_ns);
+            recorder.record_driver_time(sample.task_index, driver_ns, sample.times.service_ns());
+        }
+        recorder.record(sample, outcome.result.failures);
     }
 
     /// Records a sub-operation. The sample of the whole operation contains the weight and the lateness.

@@ -8,6 +8,7 @@ use crate::buffers::MissingSamples;
 use crate::catalog::TaskInfo;
 use crate::collector::accounting::OperationAccounting;
 use crate::delivery::WorkerTaskEnd;
+use crate::driver_time::DriverTime;
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
 use crate::histogram::DurationHistogram;
@@ -38,6 +39,7 @@ pub struct TaskTotals {
     unsent: u64,
     underruns: u64,
     underrun_ns: u64,
+    driver_time: DriverTime,
     ended_by: EndedBy,
     /// The latest second, which is not complete.
     current_second: RecentSecond,
@@ -88,6 +90,7 @@ impl TaskTotals {
             unsent: 0,
             underruns: 0,
             underrun_ns: 0,
+            driver_time: DriverTime::default(),
             ended_by: EndedBy::Source,
             current_second: RecentSecond::new()?,
             previous_second: RecentSecond::new()?,
@@ -170,6 +173,7 @@ impl TaskTotals {
         self.unsent += end.unsent;
         self.underruns += end.underruns;
         self.underrun_ns += end.underrun_ns;
+        self.driver_time.merge(end.driver_time);
     }
 
     /// Sets the reason why the task ended, unless a reason with a higher precedence is already set.
@@ -320,6 +324,7 @@ impl TaskTotals {
             ended_by: self.ended_by,
             underruns: self.underruns,
             underrun_s: seconds(self.underrun_ns),
+            driver_time: self.driver_time.summary(),
             steady: self.steadiness(begin..end),
             samples: self.sample_counts(),
         }

@@ -107,6 +107,13 @@ impl Recorder {
         }
     }
 
+    /// Adds an operation to [`WorkerTaskEnd::driver_time`](crate::WorkerTaskEnd).
+    pub fn record_driver_time(&mut self, task_index: u32, driver_ns: u64, service_ns: u64) {
+        if let Some(open) = self.find_open(task_index) {
+            open.driver_time.add_operation(driver_ns, service_ns);
+        }
+    }
+
     /// Records an operation that has ended and, if it failed, the reasons.
     pub fn record(&mut self, sample: Sample, failures: impl IntoIterator<Item = Failure>) {
         let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) else {

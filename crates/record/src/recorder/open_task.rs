@@ -4,6 +4,7 @@
 use crate::buffers::{MissingSamples, SampleDecision};
 use crate::catalog::{SubOperationInfo, SubOperationName, SubOperationNumber};
 use crate::delivery::{Delivery, WorkerTaskEnd};
+use crate::driver_time::DriverTime;
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
 use crate::operation_stats::{OperationStats, SecondStats};
@@ -67,6 +68,8 @@ pub struct OpenTask {
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.
     pub underrun_ns: u64,
+    /// The driver's own work on its operations.
+    pub driver_time: DriverTime,
     /// Service times of its successful operations.
     pub service_time_totals: ServiceTimeTotals,
     /// The reason with the highest precedence why its clients ended.
@@ -102,6 +105,7 @@ impl OpenTask {
             unsent: 0,
             underruns: 0,
             underrun_ns: 0,
+            driver_time: DriverTime::default(),
             service_time_totals: ServiceTimeTotals { task_index, ..ServiceTimeTotals::default() },
             ended_by: EndedBy::Source,
         })
@@ -158,6 +162,7 @@ impl OpenTask {
             unsent: self.unsent,
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,
+            driver_time: self.driver_time,
             task_began_ns,
         }
     }
