@@ -6,6 +6,7 @@ import bz2
 import dataclasses
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -391,3 +392,16 @@ def test_a_changed_file_of_the_track_gets_a_new_offset_table(folder: Folder) -> 
     for count in (5, 6):
         (folder.track / "notes.json").write_bytes(lines(count))
         assert single(folder.prepare({"source-file": "notes.json"}))[2] == count
+
+
+def test_changed_generated_data_is_refused_before_the_race(folder: Folder) -> None:
+    folder.generator = {"name": "http_logs", "documents": 100}
+    documents: dict[str, object] = {"source-file": "documents-241998.json.bz2", "document-count": 100}
+    prepared = folder.prepare(documents, "generated")
+    prepared.verify()
+    _, path, _ = single(prepared)
+    status, data = path.stat(), path.read_bytes()
+    path.write_bytes(data.replace(b"1", b"2", 1))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(CorpusError, match="was changed since it was generated"):
+        folder.prepare(documents, "generated").verify()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from pacenote.race.generated_corpora import generate
+from pacenote.errors import CorpusError
+from pacenote.model.progress import no_progress
+from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated, generate
 
 
 def test_a_corpus_is_generated_once_unless_it_is_damaged(tmp_path: Path) -> None:
@@ -16,8 +21,8 @@ def test_a_corpus_is_generated_once_unless_it_is_damaged(tmp_path: Path) -> None
         labels.append(label)
 
     generate("http_logs", 700, 1, tmp_path, progress)
-    first = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
-    assert sum(text.count(b"\n") for name, text in first.items() if name != "generated.json") == 700
+    first = {path.name: path.read_bytes() for path in tmp_path.glob("documents-*.json")}
+    assert sum(text.count(b"\n") for text in first.values()) == 700
     assert set(labels) == {"generating 700 documents of http_logs"}
     labels.clear()
     generate("http_logs", 700, 1, tmp_path, progress)
@@ -26,7 +31,7 @@ def test_a_corpus_is_generated_once_unless_it_is_damaged(tmp_path: Path) -> None
     (tmp_path / "documents-241998.json.Ab12Cd.partial").write_bytes(b"")
     (tmp_path / "thesis.partial").write_bytes(b"")
     generate("http_logs", 700, 1, tmp_path, progress)
-    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == first
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("documents-*.json")} == first
     # The folder belongs to the user, so only Pacenote's own partial files are removed.
     assert [path.name for path in tmp_path.glob("*.partial")] == ["thesis.partial"]
 
@@ -38,3 +43,62 @@ def test_a_progress_callback_that_raises_ends_the_generation(tmp_path: Path) -> 
     with pytest.raises(KeyboardInterrupt):
         generate("http_logs", 3_000_000, 1, tmp_path, stop)
     assert not list(tmp_path.glob("*.json"))
+
+
+def change_byte(path: Path, *, keep_time: bool) -> None:
+    status = path.stat()
+    with path.open("r+b") as file:
+        file.seek(status.st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+    if keep_time:
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+CORPUS = GeneratedCorpus("http_logs", {"documents-241998.json": 500}, 42)
+
+
+@pytest.mark.parametrize("keep_time", [False, True])
+def test_generated_data_with_one_changed_byte_is_not_used(tmp_path: Path, keep_time: bool) -> None:
+    ensure_generated(CORPUS, tmp_path, no_progress).verify()
+    path = tmp_path / "documents-241998.json"
+    generated = path.read_bytes()
+    change_byte(path, keep_time=keep_time)
+    assert path.read_bytes() != generated
+    present = ensure_generated(CORPUS, tmp_path, no_progress)
+    if keep_time:
+        with pytest.raises(CorpusError, match=r"documents-241998\.json was changed since it was generated"):
+            present.verify()
+    else:
+        # The time shows it at once, so the file is generated again.
+        present.verify()
+        assert path.read_bytes() == generated
+
+
+def test_pacenote_generate_replaces_changed_files(tmp_path: Path) -> None:
+    generate("http_logs", 700, 1, tmp_path, no_progress)
+    path = tmp_path / "documents-241998.json"
+    generated = path.read_bytes()
+    change_byte(path, keep_time=True)
+    generate("http_logs", 700, 1, tmp_path, no_progress)
+    assert path.read_bytes() == generated
+
+
+def test_a_copied_folder_is_compared_and_not_generated_again(tmp_path: Path) -> None:
+    ensure_generated(CORPUS, tmp_path / "a", no_progress)
+    shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=shutil.copy)
+    labels: list[str] = []
+    ensure_generated(CORPUS, tmp_path / "b", lambda label, *_: labels.append(label)).verify()
+    assert labels == []
+
+
+def test_files_without_a_checksum_are_generated_again(tmp_path: Path) -> None:
+    ensure_generated(CORPUS, tmp_path, no_progress)
+    manifest = json.loads((tmp_path / "generated.json").read_text())
+    for file in manifest["files"]:
+        del file["crc32c"]
+    (tmp_path / "generated.json").write_text(json.dumps(manifest))
+    labels: list[str] = []
+    ensure_generated(CORPUS, tmp_path, lambda label, *_: labels.append(label))
+    assert labels

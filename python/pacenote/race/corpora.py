@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +40,14 @@ class PreparedCorpora:
     files: Mapping[tuple[str, str], DataFile] = field(default_factory=dict)
     """Data files by name of the corpus and name of the source file."""
 
+    comparisons: tuple[Callable[[], None], ...] = ()
+    """Wait for the comparisons of checksums that run in the background."""
+
+    def verify(self) -> None:
+        """Waits until the checksums of generated files are compared. Raises CorpusError if one differs."""
+        for wait in self.comparisons:
+            wait()
+
     def data_file(self, file: CorpusFile) -> DataFile:
         """Returns the prepared data file of a corpus. Implements `DataFileLookup` for the planner."""
         return self.files[file.corpus.name, file.documents.source_file]
@@ -51,6 +59,7 @@ class _CorpusFiles:
 
     origin: CorpusOrigin
     files: tuple[DataFile, ...]
+    verify: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +91,14 @@ def prepare_corpora(
         needed.setdefault(file.corpus.name, []).append(file.documents)
     preparer = _CorpusPreparer(track, request, progress)
     files: dict[tuple[str, str], DataFile] = {}
-    recorded = []
+    recorded, comparisons = [], []
     for name, wanted in needed.items():
         prepared = preparer.prepare(corpora[name], tuple(wanted))
         for documents, data_file in zip(wanted, prepared.files, strict=True):
             files[name, documents.source_file] = data_file
         recorded.append(_record(name, prepared, request.seed))
-    return PreparedCorpora(tuple(recorded), files)
+        comparisons.append(prepared.verify)
+    return PreparedCorpora(tuple(recorded), files, tuple(comparisons))
 
 
 def _record(name: str, prepared: _CorpusFiles, seed: int) -> RecordedCorpus:
@@ -212,10 +222,12 @@ class _CorpusPreparer:
         counts = generated_document_counts(corpus, wanted, self._request.corpus_documents)
         generated = GeneratedCorpus(name, counts, self._request.seed)
         folder = self._cache / name / generated.folder_name
-        documents_by_name = ensure_generated(generated, folder, self._progress)
+        present = ensure_generated(generated, folder, self._progress)
         names = [full_file(documents).document_file for documents in wanted]
         return _CorpusFiles(
-            "generated", tuple(DataFile(folder / file, documents_by_name[file]) for file in names)
+            "generated",
+            tuple(DataFile(folder / file, present.documents[file]) for file in names),
+            present.verify,
         )
 
     def _not_found(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,22 @@ class GeneratedCorpus:
         return f"generated-{sum(self.counts.values())}-seed-{self.seed}-{digest[:8]}"
 
 
-def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> Mapping[str, int]:
-    """Generates a corpus unless the folder already contains it, and returns the number of documents by file
-    name.
+@dataclass(frozen=True, slots=True)
+class GeneratedFiles:
+    """The files of a generated corpus."""
 
-    Raises CorpusError.
+    documents: Mapping[str, int]
+    """Number of documents by file name."""
+
+    verify: Callable[[], None] = lambda: None
+    """Waits until the checksums of existing files are compared. Raises CorpusError if a file was changed."""
+
+
+def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedFiles:
+    """Generates a corpus unless the folder already contains it.
+
+    Existing files are generated again if their size is wrong, or if their time and their checksum are. If
+    size and time are right, the checksum is compared in the background. Raises CorpusError.
     """
     present = _read_manifest(folder, corpus)
     if present is not None:
@@ -61,10 +73,15 @@ def generate(name: str, documents: int, seed: int, folder: Path, progress: Progr
     if name not in available:
         raise CorpusError(f"there is no generator for '{name}'", hint=f"generators: {', '.join(available)}")
     counts = _core.generator_files(name, documents)
-    ensure_generated(GeneratedCorpus(name, counts, seed), folder, progress)
+    corpus = GeneratedCorpus(name, counts, seed)
+    try:
+        ensure_generated(corpus, folder, progress).verify()
+    except _ChangedFile:
+        with exclusive_folder(folder, tuple(counts)):
+            _generate(corpus, folder, progress)
 
 
-def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> Mapping[str, int]:
+def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedFiles:
     documents = sum(corpus.counts.values())
     label = f"generating {documents:,} documents of {corpus.generator}"
     generated = call_core(
@@ -81,25 +98,80 @@ def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback)
         **_identity(corpus),
         "version": generated.version,
         "files": [
-            {"name": file.name, "documents": file.documents, "bytes": file.bytes} for file in generated.files
+            {
+                "name": file.name,
+                "documents": file.documents,
+                "bytes": file.bytes,
+                "modified_ns": (folder / file.name).stat().st_mtime_ns,
+                "crc32c": _checksum(folder / file.name),
+            }
+            for file in generated.files
         ],
     }
     _write_manifest(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
-    return {file.name: file.documents for file in generated.files}
+    return GeneratedFiles({file.name: file.documents for file in generated.files})
 
 
-def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> Mapping[str, int] | None:
-    """Returns the number of documents by file name, or None if the folder is incomplete or contains another
-    corpus.
-    """
+def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> GeneratedFiles | None:
+    """Returns the files of a folder, or None if it is incomplete, was changed or contains another corpus."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
-        complete = all((folder / file["name"]).stat().st_size == file["bytes"] for file in manifest["files"])
-        same = complete and all(manifest[key] == value for key, value in _identity(corpus).items())
+        files = manifest["files"]
+        same = all(manifest[key] == value for key, value in _identity(corpus).items())
         current = manifest["version"] == _core.generator_version(corpus.generator)
-        return {file["name"]: file["documents"] for file in manifest["files"]} if same and current else None
+        if not (same and current and all(_is_intact(folder, file) for file in files)):
+            return None
+        comparison = _Comparison({folder / file["name"]: int(file["crc32c"]) for file in files})
+        comparison.start()
+        return GeneratedFiles({file["name"]: file["documents"] for file in files}, comparison.wait)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _is_intact(folder: Path, file: Mapping[str, Any]) -> bool:
+    """Returns whether a file has the size of the manifest, and its time or its checksum."""
+    path, checksum = folder / file["name"], file["crc32c"]
+    status = path.stat()
+    if status.st_size != file["bytes"]:
+        return False
+    # A copied folder has other times.
+    return bool(status.st_mtime_ns == file["modified_ns"] or _checksum(path) == checksum)
+
+
+def _checksum(path: Path) -> int:
+    return call_core(lambda: _core.crc32c(str(path)))
+
+
+class _ChangedFile(CorpusError):
+    """A generated file has other bytes than those that were generated."""
+
+
+class _Comparison(threading.Thread):
+    """Compares the checksums of files in the background. A daemon, so that a race can end before it."""
+
+    def __init__(self, checksums: Mapping[Path, int]) -> None:
+        super().__init__(name="pacenote-checksums", daemon=True)
+        self._checksums = checksums
+        self._error: CorpusError | None = None
+
+    def run(self) -> None:
+        """Reads the files; called by the thread."""
+        try:
+            for path, checksum in self._checksums.items():
+                if _checksum(path) != checksum:
+                    self._error = _ChangedFile(
+                        f"{path} was changed since it was generated",
+                        hint=f"remove {path.parent / MANIFEST}; the corpus is then generated again",
+                    )
+                    return
+        except CorpusError as error:
+            self._error = error
+
+    def wait(self) -> None:
+        """Waits for the result. Raises CorpusError."""
+        self.join()
+        if self._error is not None:
+            raise self._error
 
 
 def _identity(corpus: GeneratedCorpus) -> Mapping[str, Any]:

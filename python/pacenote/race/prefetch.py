@@ -27,6 +27,7 @@ def prefetch_corpora(request: RaceRequest, progress: ProgressCallback) -> Mappin
     version = expected_engine(request, None).track_version
     prepared = prepare_track(request.track_request(version), lambda label: progress(label, 0, 0))
     corpora = prepare_corpora(prepared.track, prepared.challenge, request, progress)
+    corpora.verify()
     files: dict[str, list[Path]] = {corpus.name: [] for corpus in corpora.recorded}
     for (corpus, _), file in corpora.files.items():
         files[corpus].append(file.path)

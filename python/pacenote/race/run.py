@@ -232,6 +232,7 @@ class _Preparation:
         try:
             with self.existing or start_cluster(engine, self.listener.preparing) as cluster:
                 record = _record_start(folder, plan, cluster, request)
+                corpora.verify()
                 self._announce_start(record, cluster)
                 return drive_stage(
                     RaceContext(
