@@ -20,7 +20,7 @@ from pacenote.model.work import Request
 from pacenote.net.rest import RestClient
 from pacenote.plan.document import Plan
 
-_BLOCKS = 8
+_BLOCKS = 16
 _RATIO = 0.98
 _INDICES = "logs-*"
 
