@@ -117,7 +117,7 @@ SLOW_CLOCK = {"clock": {"sources": ["hpet"], "read_ns": 1400.0, "resolution_ns":
 @pytest.mark.parametrize(
     ("changes", "driver", "reason"),
     [
-        ({}, {"threads": [{"busiest": {"step": "s", "share": 0.95}}]}, "was busy 95 % of step 's'"),
+        ({}, {"threads": [{"busiest": {"step": "s", "share": 0.95}}]}, "was busy 95 % of"),
         ({"lateness": times(p50=0.05, p99=3.0)}, QUIET, "p99 lateness 3 ms is more than 10 %"),
         ({}, {"machine": {"stolen_share": 0.2}}, "20 % of this machine's time was used for other machines"),
         (
