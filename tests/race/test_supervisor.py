@@ -229,3 +229,37 @@ def test_a_signal_reaches_the_copy_once(send: Callable[[int, int], None]):
         process.terminate()
         output, _ = process.communicate(timeout=60)
     assert (output, process.returncode) == ("1\n", 7)
+
+
+STUCK = """
+import signal
+import threading
+import time
+from pathlib import Path
+
+from pacenote.errors import Interrupted
+from pacenote.race.supervisor import supervised
+
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: print("signal", flush=True))
+threading.Thread(target=time.sleep, args=(600,), name="signals", daemon=True).start()
+try:
+    with supervised("tour", Path("track.py")):
+        print("ready", flush=True)
+        while True:
+            time.sleep(600)
+except Interrupted as error:
+    raise SystemExit(error.exit_code)
+"""
+
+
+def test_the_third_signal_kills_a_copy_that_does_not_end():
+    command = [sys.executable, "-c", STUCK]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "signal\n"
+        process.send_signal(signal.SIGINT)
+        assert (process.communicate(timeout=60)[0], process.returncode) == ("", 130)

@@ -8,7 +8,7 @@ the original waits for it, and reports and cleans up if it ends too early.
     copy         └─ plug-ins, race, report, exit code ──┘
 
 A terminal sends Ctrl-C to both processes; a signal that only the original receives is passed on. If the
-original is killed, the copy ends its race as after SIGTERM.
+original is killed, the copy ends its race as after SIGTERM. At the third signal, the original kills the copy.
 """
 
 from __future__ import annotations
@@ -18,19 +18,27 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
+import warnings
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from pacenote.errors import TrackError
+from pacenote.errors import Interrupted, TrackError
 from pacenote.model.messages import quoted
 from pacenote.race.child_processes import become_subreaper, end_descendants, terminate_with_parent
 
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _ALL_CODE_HAS_ENDED = 0
 """Sent by the copy when it runs no more code of the track; other bytes are numbers of received signals."""
+
+_KILLING_SIGNAL = 3
+"""Number of signals at which the copy is killed."""
+
+_IDLE_THREADS = frozenset({"signals"})
+"""Names of threads that wait for a descriptor and hold no lock (`cli/immediate_exit.py`)."""
 
 _RECEIPT_TIMEOUT_S = 0.2
 """Seconds within which the copy receives a signal that was sent to both processes."""
@@ -48,7 +56,7 @@ def supervised(track: str, file: Path) -> Generator[None, None, None]:
     ends before the block. On systems other than Linux, and in a process with several threads, which cannot be
     copied, it does nothing.
     """
-    if not (sys.platform == "linux" and become_subreaper() and _has_one_thread()):
+    if not (sys.platform == "linux" and become_subreaper() and _may_fork()):
         yield
         return
     for stream in (sys.stdout, sys.stderr):
@@ -58,7 +66,11 @@ def supervised(track: str, file: Path) -> Generator[None, None, None]:
     original = os.getpid()
     # A signal that arrives now waits until one of the processes handles it.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED | {signal.SIGCHLD})
-    if pid := os.fork():
+    with warnings.catch_warnings():
+        # Python warns about the threads of the original, of which `_may_fork` has checked that they are idle.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid:
         os.close(writer)
         _Supervisor(pid, reader, f"the Python code of track {quoted(track)} ({file})").run()
     os.close(reader)
@@ -85,26 +97,45 @@ class _Supervisor:
 
     def run(self) -> NoReturn:
         """Passes signals on until the copy has ended, then exits or raises `ProcessEnded`."""
+        count = 0
         while (status := self._status()) is None:
             received = signal.sigwaitinfo(_FORWARDED | {signal.SIGCHLD})
-            if received.si_signo == signal.SIGCHLD or self._received(received.si_signo):
+            if received.si_signo == signal.SIGCHLD:
+                continue
+            count += 1
+            if count == _KILLING_SIGNAL:
+                # The copy may hang on a disk, so this does not wait for its end.
+                os.kill(self.pid, signal.SIGKILL)
+                end_descendants()
+                self._resume()
+                raise Interrupted(
+                    "stopped at once: what was not written yet is lost",
+                    hint="`pacenote report` shows what was written",
+                )
+            if self._received(received.si_signo):
                 continue
             # The kernel sends signals of the terminal to both processes, with a code above 0.
             if received.si_code <= 0:
                 os.kill(self.pid, received.si_signo)
+                # The copy reports this one as well; the report must not be taken for that of a later signal.
+                self._received(received.si_signo)
         self._received(_ALL_CODE_HAS_ENDED)
         end_descendants()
         code = os.waitstatus_to_exitcode(status)
         if self.code_has_ended:
             os._exit(code if code >= 0 else 128 - code)
-        become_subreaper(enabled=False)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED | {signal.SIGCHLD})
+        self._resume()
         if -code in _FORWARDED:
             raise KeyboardInterrupt
         if code < 0:
             number = _signal_name(-code)
             raise ProcessEnded(f"{self.what} was killed by {number} with the process that runs it")
         raise ProcessEnded(f"{self.what} ended its process with exit code {code}, as `os._exit` does")
+
+    def _resume(self) -> None:
+        """Makes this process a usual one, which handles its signals itself."""
+        become_subreaper(enabled=False)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED | {signal.SIGCHLD})
 
     def _status(self) -> int | None:
         pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -123,9 +154,11 @@ class _Supervisor:
         return False
 
 
-def _has_one_thread() -> bool:
-    """Returns whether the process has one thread, counting those that Python does not know."""
-    return len(list(Path("/proc/self/task").iterdir())) == 1
+def _may_fork() -> bool:
+    """Returns whether the process has no threads that may hold a lock, which its copy would wait for."""
+    idle = sum(thread.name in _IDLE_THREADS for thread in threading.enumerate())
+    # This counts threads that Python does not know, too.
+    return len(list(Path("/proc/self/task").iterdir())) == 1 + idle
 
 
 def _signal_name(number: int) -> str:
