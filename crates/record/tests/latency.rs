@@ -1,7 +1,6 @@
 //! Percentiles of latency in which operations without success rank above all others.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
-#![allow(dead_code, reason = "other tests use the rest of the helpers")]
 
 mod support;
 

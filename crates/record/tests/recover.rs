@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
-#[allow(dead_code, reason = "the tests of the collector use the rest")]
 mod support;
 
 use std::fs;
