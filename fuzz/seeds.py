@@ -1,14 +1,35 @@
-"""Writes the initial fuzzing corpora: recorded responses, their chunks, and their compressed bodies."""
+"""Writes the initial fuzzing corpora: recorded responses, their chunks, their bodies, and what is in `kept/`.
+
+`seeds.py keep TARGET` replaces the file in `kept/` by the corpus of the target, which `cargo fuzz cmin`
+should have reduced before.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+MAX_KEPT_BYTES = 80
+"""Length of the longest input that is kept: longer ones are seldom needed to reach the same code."""
 
 
-def main() -> None:
-    """Writes `corpus/TARGET/ENGINE-NAME` for every recorded response that a target can use as a seed."""
+def main(arguments: list[str]) -> None:
+    """Writes the corpora, or keeps one."""
+    match arguments:
+        case []:
+            write_corpora()
+        case ["keep", target]:
+            keep(target)
+        case _:
+            sys.exit("usage: seeds.py [keep TARGET]")
+
+
+def write_corpora() -> None:
+    """Writes `corpus/TARGET/ENGINE-NAME` for every recorded response that a target can use as a seed, and
+    `corpus/TARGET/kept-NUMBER` for every input in `kept/TARGET.lines`.
+    """
     for path in sorted(HERE.glob("seeds/*/*")):
         if path.name == "expected.json":
             continue
@@ -21,6 +42,23 @@ def main() -> None:
             _write("gzip", path, body)
             # The deflated data alone: the header and trailer that engines write have a fixed length.
             _write("gzip", path.with_name(f"{path.name}-deflated"), body[10:-8])
+        elif body.startswith((b"{", b"[")):
+            _write("json_scan", path, body)
+    for path in sorted(HERE.glob("kept/*.lines")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines()):
+            _write(path.stem, Path("kept") / str(number), json.loads(line).encode("latin-1"))
+
+
+def keep(target: str) -> None:
+    """Writes the short inputs of a corpus to `kept/TARGET.lines`: each line is a JSON string in which every
+    character stands for one byte.
+    """
+    inputs = {path.read_bytes() for path in (HERE / "corpus" / target).iterdir()}
+    short = sorted(
+        (found for found in inputs if len(found) <= MAX_KEPT_BYTES), key=lambda found: (len(found), found)
+    )
+    lines = [json.dumps(found.decode("latin-1")) + "\n" for found in short]
+    (HERE / "kept" / f"{target}.lines").write_text("".join(lines), "utf-8")
 
 
 def _write(target: str, path: Path, seed: bytes) -> None:
@@ -30,4 +68,4 @@ def _write(target: str, path: Path, seed: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,4 +1,6 @@
-//! Reads responses in pieces; shared by the fuzz targets.
+//! Reads responses in pieces, and scans JSON; shared by the fuzz targets.
+
+pub mod json_scan;
 
 use std::task::{Context, Poll, Waker};
 

@@ -67,5 +67,6 @@ pub use python::{
 pub use race::{Race, RaceProgress};
 pub use race_state::{RaceEvent, StopLevel};
 pub use response::json_scan;
+pub use slices::Slices;
 pub use summary::{HostSummary, RaceSummary, ThreadSummary};
 pub use task_client_id::TaskClientId;

@@ -341,10 +341,11 @@ fn skip_value(text: &[u8]) -> &[u8] {
 /// Returns the text without leading whitespace. Engines write none, so comparing the first byte is nearly always
 /// enough.
 fn trim_start(text: &[u8]) -> &[u8] {
-    match text.first() {
-        Some(b'!'..) => text,
-        _ => text.trim_ascii_start(),
+    if matches!(text.first(), Some(b'!'..)) {
+        return text;
     }
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    &text[text.iter().take_while(|byte| is_space(byte)).count()..]
 }
 
 /// Returns the end of the string that `text` starts with, after its closing quote.
