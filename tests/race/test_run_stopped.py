@@ -53,11 +53,20 @@ class Engine:
 
 
 @contextmanager
-def racing(tmp_path: Path, engine: Engine, **task: Any) -> Iterator[subprocess.Popen[str]]:
-    """Starts a race of one task, whose folder is `home/races/r`."""
-    track = tmp_path / "track.json"
+def racing(
+    tmp_path: Path, engine: Engine, *, plugin: bool = False, **task: Any
+) -> Iterator[subprocess.Popen[str]]:
+    """Starts a race of one task, whose folder is `home/races/r`. With `plugin`, the track has Python code,
+    and a copy of the process runs the race.
+    """
+    track = tmp_path / "tour"
+    track.mkdir()
+    if plugin:
+        (track / "track.py").write_text("def register(registry):\n    pass\n")
     operation = {"operation-type": "raw-request", "path": "/planned"}
-    track.write_text(json.dumps({"version": 2, "schedule": [{"name": "t", "operation": operation, **task}]}))
+    (track / "track.json").write_text(
+        json.dumps({"version": 2, "schedule": [{"name": "t", "operation": operation, **task}]})
+    )
     with http_server(engine.respond) as server:
         command = [sys.executable, "-m", "pacenote", "race", f"--track-path={track}", "--race-id=r"]
         command += [f"--target-hosts={server.address}", "--pipeline=benchmark-only"]
@@ -90,8 +99,9 @@ def test_a_driver_that_was_stopped_for_a_second_makes_a_closed_loop_suspect(tmp_
 
 
 def is_blocked(process: subprocess.Popen[str]) -> bool:
-    """Returns whether the main thread stays in the same system call for half a second."""
-    path = Path(f"/proc/{process.pid}/syscall")
+    """Returns whether the main thread of the race stays in the same system call for half a second."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    path = Path(f"/proc/{children[0] if children else process.pid}/syscall")
     before = path.read_text()
     time.sleep(0.5)
     return before != "running\n" and path.read_text() == before
@@ -104,8 +114,11 @@ def send_three_signals(process: subprocess.Popen[str]) -> None:
         time.sleep(0.3)
 
 
+@pytest.mark.parametrize("plugin", [False, True])
 @pytest.mark.parametrize("file", ["series.jsonl", "samples.parquet"])
-def test_a_third_ctrl_c_ends_a_race_that_hangs_in_opening_a_file(tmp_path: Path, file: str) -> None:
+def test_a_third_ctrl_c_ends_a_race_that_hangs_in_opening_a_file(
+    tmp_path: Path, file: str, plugin: bool
+) -> None:
     created = threading.Event()
 
     def create_pipe() -> None:
@@ -113,7 +126,7 @@ def test_a_third_ctrl_c_ends_a_race_that_hangs_in_opening_a_file(tmp_path: Path,
         os.mkfifo(tmp_path / "home" / "races" / "r" / file)
         created.set()
 
-    with racing(tmp_path, Engine(create_pipe), iterations=10) as process:
+    with racing(tmp_path, Engine(create_pipe), plugin=plugin, iterations=10) as process:
         wait_until(created.is_set)
         wait_until(lambda: is_blocked(process))
         send_three_signals(process)
