@@ -10,14 +10,14 @@ use pacenote_driver::json_scan::{
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// Number of brackets up to which validity is compared; serde_json limits the depth of a document.
+/// Number of brackets up to which validity is compared; `serde_json` limits the depth of a document.
 const MAX_BRACKETS: usize = 100;
 
 /// Scans a text as an object, as an array and as a scalar.
 ///
 /// # Panics
 ///
-/// If scanning does not end, accepts what serde_json rejects, or rejects what it accepts.
+/// If scanning does not end, accepts what `serde_json` rejects, or rejects what it accepts.
 pub fn check(text: &[u8]) {
     check_fields(text);
     check_elements(text);
@@ -55,13 +55,13 @@ fn check_fields(text: &[u8]) {
     check_values(text, &found);
 }
 
-/// Compares the values of an object with those of serde_json, which keeps the last of two fields with one name.
+/// Compares the values of an object with those of `serde_json`, which keeps the last of two fields with one name.
 fn check_values(text: &[u8], found: &[(&[u8], &[u8])]) {
     let Ok(Value::Object(map)) = serde_json::from_slice::<Value>(text) else { return };
     assert!(map.len() <= found.len());
     if map.len() == found.len() {
         for (key, expected) in &map {
-            let value = field(text, key).map(|value| parse_first::<Value>(value));
+            let value = field(text, key).map(parse_first::<Value>);
             assert_eq!(value, Some(Ok(expected.clone())), "{key}");
         }
     }
