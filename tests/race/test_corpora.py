@@ -38,6 +38,7 @@ class Folder:
         self.generator: dict[str, object] = {}
         self.more: list[dict[str, object]] = []
         self.allow_outside_paths = False
+        self.track_params: dict[str, object] = {}
 
     def prepare(
         self,
@@ -70,6 +71,7 @@ class Folder:
             offline=offline,
             corpus_mirrors=mirrors,
             allow_outside_paths=self.allow_outside_paths,
+            track_params=self.track_params,
         )
 
         def progress(label: str, done: int, total: int) -> None:
@@ -359,6 +361,15 @@ def test_a_source_file_outside_of_all_folders_is_refused(
     # The offset table is in the data folder.
     assert [path.name for path in secret.parent.iterdir()] == ["secret.json"]
     assert [path.name for path in folder.home.rglob("*.offset")] == ["secret.json.offset"]
+
+
+def test_a_path_that_the_user_typed_as_a_track_parameter_may_lead_anywhere(
+    folder: Folder, secret: Path
+) -> None:
+    folder.track_params = {"corpus_file": str(secret), "bulk_size": 10}
+    assert single(folder.prepare({"source-file": str(secret)}))[2] == 3
+    with pytest.raises(CorpusError, match="outside of the folders"):
+        folder.prepare({"source-file": str(secret.parent / "." / ".." / "elsewhere" / "secret.json")})
 
 
 def test_a_link_in_the_tracks_folder_that_leads_out_of_it_is_refused(folder: Folder, secret: Path) -> None:

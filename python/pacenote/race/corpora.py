@@ -129,6 +129,9 @@ class _CorpusPreparer:
     def __init__(self, track: Track, request: RaceRequest, progress: ProgressCallback) -> None:
         self._track_folders = (Path(track.root),) if request.track_path else ()
         self._allowed = None if request.allow_outside_paths else (boundary_of(Path(track.root)),)
+        self._named_by_user = frozenset(
+            value for value in request.track_params.values() if isinstance(value, str)
+        )
         self._cache = request.data_root
         self._request = request
         self._progress = progress
@@ -144,7 +147,7 @@ class _CorpusPreparer:
         if choice == "generated":
             return self._generate(corpus, wanted)
         cache = path_inside(self._cache, corpus.name, corpus.name)
-        dirs = DataDirs(cache, self._track_folders, self._allowed)
+        dirs = DataDirs(cache, self._track_folders, self._allowed, self._named_by_user)
         try:
             located = [self._locate(corpus, documents, dirs) for documents in wanted]
         except CorpusNotAvailable:

@@ -37,8 +37,11 @@ class DataDirs:
 
     allowed: tuple[Path, ...] | None = ()
     """Folders without symbolic links that may contain data files besides the cache; None means any folder. A
-    file that the user named by its path may also be in the current folder.
+    file that is named by its path may also be in the current folder.
     """
+
+    named_by_user: frozenset[str] = frozenset()
+    """The values of `--track-params`: a path among them may lead anywhere, because the user typed it."""
 
     def find(self, documents: Documents) -> Path | None:
         """Returns the absolute path of the unpacked file or of an archive of it, or None if neither exists.
@@ -68,7 +71,7 @@ class DataDirs:
         return path.is_relative_to(cache) and ".." not in path.relative_to(cache).parts
 
     def _is_allowed(self, path: Path, documents: Documents) -> bool:
-        if self.allowed is None:
+        if self.allowed is None or (documents.is_local and documents.source_file in self.named_by_user):
             return True
         current = Path.cwd().resolve()
         named = (current,) if documents.is_local and current != Path("/") else ()
