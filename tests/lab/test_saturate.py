@@ -132,6 +132,21 @@ def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: Saturation
     assert found.fit == fit_usl(used)
 
 
+def test_a_search_whose_operations_all_fail_ends_soon(request_: SaturationRequest) -> None:
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.path == "/x":
+            return json_response({"error": {"type": "planted", "reason": "never"}, "status": 400}, 400)
+        return json_response(engine_document(request.target), 200)
+
+    with http_server(respond) as server:
+        race = replace(request_.race, target_hosts=(server.address,))
+        within = RateRange(1000.0, 0.001, 1000.0)
+        saturation = saturate(replace(request_, race=race, within=within), Listener())
+    assert len(saturation.result.probes) == 3
+    assert "no operation of 3 probes in a row succeeded (planted: never" in saturation.record.aborted
+    assert not saturation.result.complete
+
+
 def test_failures_are_part_of_the_percentiles_of_a_probe(request_: SaturationRequest) -> None:
     """Two requests in three fail at once; the others succeed within the limit."""
     numbers = itertools.count()

@@ -45,6 +45,11 @@ MAX_VOID_TRIALS = 3
 A short disturbance of the host voids only one trial.
 """
 
+MAX_FAILED_PROBES = 3
+"""Number of probes in a row without any success after which the search ends: such failures do not depend on
+the rate.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaturationRequest:
@@ -161,6 +166,7 @@ class _Search:
         self._within = within
         self._runs = 0
         self._wrong_clocks = 0
+        self._failed_probes = 0
         self.result = SaturationResult(
             race_id=request.race.race_id,
             task=self._task.name,
@@ -250,7 +256,18 @@ class _Search:
         self._store(complete=False)
         reasons = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
         self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{reasons}")
+        self._check_success(run.result)
         return probe
+
+    def _check_success(self, result: TaskResult) -> None:
+        """Raises _StoppedSearch if no operation of several probes in a row has succeeded."""
+        self._failed_probes = 0 if result.accounting.succeeded else self._failed_probes + 1
+        if self._failed_probes == MAX_FAILED_PROBES:
+            first = f" ({result.errors[0].reason})" if result.errors else ""
+            raise _StoppedSearch(
+                f"no operation of {MAX_FAILED_PROBES} probes in a row succeeded{first}; check with "
+                "`pacenote race` that the task works"
+            )
 
     def _update_answer(self, trials: list[RateTrial]) -> None:
         bracket = find_bracket(trials)
