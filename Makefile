@@ -16,15 +16,15 @@ race: $(VENV)/.built
 ## All tests that CI runs: Rust, Python, and races against a real engine.
 test: unit engine
 
-## Tests without an engine. Tests of a file run in order in one process, because some share expensive fixtures. The
+## Tests without an engine that take little time. Tests of a file run in order in one process, because some share expensive fixtures. The
 ## target lint checks the structure of the sources.
 unit: $(VENV)/.built
 	cargo test --workspace --quiet
-	$(BIN)/pytest --ignore=tests/shape -m "not engine" -n 3 --dist loadfile --durations=10
+	$(BIN)/pytest --ignore=tests/shape -m "not engine and not process" -n 3 --dist loadfile --durations=10
 
-## Tests that start a real engine.
+## Tests that start a real engine, or that stop, signal or kill processes and wait for them.
 engine: $(VENV)/.built
-	$(BIN)/pytest -m engine --durations=10
+	$(BIN)/pytest -m "engine or process" --durations=10
 
 lint: $(VENV)/.built
 	cargo fmt --all --check

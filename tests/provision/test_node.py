@@ -23,6 +23,8 @@ from pacenote.provision.node import Installation, NodeSpec, free_ports, start_no
 from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.process import process_identity
 
+pytestmark = pytest.mark.process
+
 Fake = Callable[[str], Installation]
 
 

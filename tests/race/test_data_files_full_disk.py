@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import CorpusError, PacenoteError
+from pacenote.fetch.disk import check_free_space
 from pacenote.model.track import Documents
+from pacenote.race import data_files
 from pacenote.race.data_files import DataDirs, open_data_file, write_excerpt
 from support.disks import fill, small_disk
 
@@ -66,16 +68,19 @@ def test_an_archive_is_unpacked_whole_or_not_at_all(
         assert (opened.path.stat().st_size, opened.documents) == (LINES * len(LINE), LINES)
 
 
-def test_the_disk_is_filled_by_others_meanwhile(tmp_path: Path, archive: Path) -> None:
+def test_the_disk_is_filled_by_others_meanwhile(
+    tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check_then_fill(folder: Path, needed: int, name: str) -> None:
+        check_free_space(folder, needed, name)
+        fill(folder.parent.parent)
+
     with small_disk(tmp_path / "home", 160 << 10) as disk:
         dirs = DataDirs(disk / "corpora")
-
-        def progress(_label: str, done: int, total: int) -> None:
-            if done >= total // 2:
-                fill(disk)
-
+        monkeypatch.setattr(data_files, "check_free_space", check_then_fill)
         with pytest.raises(CorpusError, match=r"docs\.json.*(bytes left|No space left)"):
-            open_data_file(archive, documents(declared=True), dirs, progress, checked=True)
+            open_data_file(archive, documents(declared=True), dirs, lambda *_: None, checked=True)
+        monkeypatch.undo()
         assert files(disk) == []
         (disk / "filler").unlink()
         opened = open_data_file(archive, documents(declared=True), dirs, lambda *_: None, checked=True)

@@ -21,6 +21,8 @@ from pacenote.store.race_store import RaceStore
 from support.engine import OPENSEARCH, engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
+pytestmark = pytest.mark.process
+
 DEADLINE_S = 60.0
 """Seconds after which a process that does not do what is expected fails the test."""
 

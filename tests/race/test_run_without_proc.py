@@ -13,6 +13,8 @@ import pytest
 
 from support.secure import engine
 
+pytestmark = pytest.mark.process
+
 RUNNER = """
 def register(registry):
     registry.register_runner("own", own, async_runner=True)

@@ -15,6 +15,8 @@ import pytest
 
 from python_tasks.racing import Server, serving, start_race, stored_race
 
+pytestmark = pytest.mark.process
+
 TRACK = """
     import asyncio
     import ctypes

@@ -36,14 +36,22 @@ pub fn spawn<T: Send + 'static>(
 /// # Errors
 ///
 /// If the operating system cannot create a runtime.
-pub fn run_thread(name: &str, work: impl Future<Output = PeakLoad>) -> Result<ThreadSummary, DriveError> {
+pub fn run_thread(
+    name: &str,
+    work: impl Future<Output = PeakLoad> + 'static,
+) -> Result<ThreadSummary, DriveError> {
     let started = Instant::now();
     // The kernel may delay timers by the thread's timer slack, 50 µs by default. If this call fails, only precision is
     // lost.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let runtime = runtime::Builder::new_current_thread().enable_all().on_thread_park(before_sleep).build();
     let runtime = runtime.map_err(|source| DriveError::System { what: "a runtime", source })?;
-    let peak_load = LocalSet::new().block_on(&runtime, work);
+    let tasks = LocalSet::new();
+    // The root future of a runtime is polled whenever any task is woken, that is, for every response. As a task, `work`
+    // is polled only when it is woken itself.
+    let work = tasks.spawn_local(work);
+    let peak_load =
+        tasks.block_on(&runtime, work).unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     Ok(ThreadSummary::of_current_thread(name, started, peak_load))
 }
 

@@ -109,7 +109,7 @@ fn fast_path_bulk(body: &[u8]) -> Option<u64> {
         }
         None => split_integer(body.strip_prefix(br#"{"errors":false,"took":"#)?)?,
     };
-    if rest.starts_with(br#","items":[{"#) { u64::try_from(took_ms).ok() } else { None }
+    rest.starts_with(br#","items":[{"#).then_some(took_ms)
 }
 
 impl<'a> BulkFields<'a> {

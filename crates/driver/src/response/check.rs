@@ -8,8 +8,8 @@ use pacenote_record::ErrorClass;
 use serde_json::Value;
 
 use crate::response::json_scan::{
-    Elements, Fields, InvalidJson, field_in_slices, parse_first, parse_scalar, scalar, split_integer,
-    value_at_path_in_slices,
+    Elements, Fields, InvalidJson, field_in_slices, parse_first, parse_scalar, scalar, skip_digits,
+    split_integer, value_at_path_in_slices,
 };
 use crate::response::outcome::WorkOutcome;
 use crate::slices::Slices;
@@ -213,12 +213,12 @@ pub fn parse_took(value: &[u8]) -> Result<Option<u64>, InvalidJson> {
 /// it. A few comparisons are enough to recognize nearly all responses. `None` means that the response must be scanned.
 fn fast_path_search(body: &[u8]) -> Option<u64> {
     let (took_ms, rest) = split_integer(body.strip_prefix(br#"{"took":"#)?)?;
-    let (_, rest) = split_integer(rest.strip_prefix(br#","timed_out":false,"_shards":{"total":"#)?)?;
-    let (_, rest) = split_integer(rest.strip_prefix(br#","successful":"#)?)?;
-    let (_, rest) = split_integer(rest.strip_prefix(br#","skipped":"#)?)?;
+    let rest = skip_digits(rest.strip_prefix(br#","timed_out":false,"_shards":{"total":"#)?)?;
+    let rest = skip_digits(rest.strip_prefix(br#","successful":"#)?)?;
+    let rest = skip_digits(rest.strip_prefix(br#","skipped":"#)?)?;
     let rest = rest.strip_prefix(br#","failed":0"#)?;
     // Anything else would continue the number.
-    if matches!(rest.first(), Some(b'}' | b',')) { u64::try_from(took_ms).ok() } else { None }
+    matches!(rest.first(), Some(b'}' | b',')).then_some(took_ms)
 }
 
 /// Checks the response to an ES|QL query. A response without any of its fields is not such a response, unless the

@@ -423,20 +423,24 @@ impl NestedValue {
     }
 }
 
-/// Returns the integer that `text` starts with and the text after it, or `None` if there is no integer, it has leading
-/// zeros, or it does not fit into `i64`. What follows it may be the rest of a number that is not an integer.
+/// Returns the integer that `text` starts with and the text after it, or `None` if there is no integer, it is negative
+/// or has leading zeros, or it does not fit into `u64`. What follows it may be the rest of a number that is not an
+/// integer.
 #[must_use]
-pub fn split_integer(text: &[u8]) -> Option<(i64, &[u8])> {
-    let (sign, digits) = text.strip_prefix(b"-").map_or((1, text), |digits| (-1, digits));
-    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if length > 1 && digits[0] == b'0' {
-        return None;
-    }
-    let (digits, rest) = digits.split_at(length);
-    let append =
-        |number: i64, digit: &u8| number.checked_mul(10)?.checked_add(sign * i64::from(digit - b'0'));
-    let number = digits.iter().try_fold(0, append)?;
-    (length > 0).then_some((number, rest))
+pub fn split_integer(text: &[u8]) -> Option<(u64, &[u8])> {
+    let rest = skip_digits(text)?;
+    let digits = &text[..text.len() - rest.len()];
+    let append = |number: u64, digit: &u8| number.checked_mul(10)?.checked_add(u64::from(digit - b'0'));
+    Some((digits.iter().try_fold(0, append)?, rest))
+}
+
+/// Returns what follows the integer that `text` starts with, or `None` if there is no integer, or it is negative or has
+/// leading zeros.
+#[must_use]
+#[inline]
+pub fn skip_digits(text: &[u8]) -> Option<&[u8]> {
+    let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (length == 1 || length > 1 && text[0] != b'0').then(|| &text[length..])
 }
 
 #[cfg(test)]
@@ -538,15 +542,15 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_parsed_up_to_the_limits_of_i64() {
-        let cases: [(&[u8], Option<i64>); 8] = [
+    fn integers_are_parsed_up_to_the_limit_of_u64() {
+        let cases: [(&[u8], Option<u64>); 8] = [
             (b"0,", Some(0)),
-            (b"-17}", Some(-17)),
+            (b"17}", Some(17)),
             (b"12", Some(12)),
-            (b"9223372036854775807", Some(i64::MAX)),
-            (b"-9223372036854775808", Some(i64::MIN)),
-            (b"9223372036854775808", None),
-            (b"-", None),
+            (b"18446744073709551615", Some(u64::MAX)),
+            (b"18446744073709551616", None),
+            (b"-1", None),
+            (b"", None),
             (b"00", None),
         ];
         for (text, expected) in cases {

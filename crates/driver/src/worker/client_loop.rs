@@ -117,14 +117,12 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             };
             self.clock.mark_ended();
             let processing_end = self.operations.processing_end();
-            let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
-            free_since_ns = self.task_time_ns(outcome.freed);
+            let freed_ns = self.task_time_ns(outcome.freed);
+            let times = LoopTimes { due_ns, free_since_ns, freed_ns, processing_start, processing_end };
+            free_since_ns = freed_ns;
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
-            let unreachable = if outcome.result.error_class.is_unreachable() {
-                self.operations.unreachable_hosts()
-            } else {
-                None
-            };
+            let is_unreachable = outcome.result.error_class.is_unreachable();
+            let unreachable = is_unreachable.then(|| self.operations.unreachable_hosts()).flatten();
             self.apply_failure_policy(&outcome.result, unreachable.as_deref());
             self.record(sample_type, &times, outcome);
             if was_last {
@@ -308,6 +306,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let times = LoopTimes {
             due_ns: None,
             free_since_ns: self.task_time_ns(now),
+            freed_ns: self.task_time_ns(now),
             processing_start: now,
             processing_end: Some(now),
         };
@@ -325,11 +324,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 
     /// Records an operation that has ended, its sub-operations first.
     fn record(&self, sample_type: SampleType, times: &LoopTimes, mut outcome: OperationOutcome) {
-        for sub_operation in std::mem::take(&mut outcome.sub_operations) {
-            self.record_sub_operation(sample_type, sub_operation);
+        if !outcome.sub_operations.is_empty() {
+            for sub_operation in std::mem::take(&mut outcome.sub_operations) {
+                self.record_sub_operation(sample_type, sub_operation);
+            }
         }
         let service_start_ns = self.task_time_ns(outcome.service_start);
-        let is_native = times.processing_end.is_none();
+        let (is_native, freed_ns) = (times.processing_end.is_none(), times.freed_ns);
         let processing_end = times.processing_end.unwrap_or_else(|| self.clock.now());
         let times = OperationTimes {
             paced: times.due_ns.is_some(),
@@ -348,7 +349,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             && sample.is_success()
             && sample.traffic.reconnects == 0
         {
-            let outside_ns = nanos_since(outcome.first_sent, outcome.freed);
+            let outside_ns = freed_ns.saturating_sub(sample.times.first_sent_ns);
             let driver_ns = sample.times.processing_ns.saturating_sub(outside_ns);
             recorder.record_driver_time(sample.task_index, driver_ns, sample.times.service_ns());
         }
@@ -516,6 +517,8 @@ struct LoopTimes {
     due_ns: Option<u64>,
     /// When the client was free for it, in nanoseconds since the task started.
     free_since_ns: u64,
+    /// When the client was free for the next one, in nanoseconds since the task started.
+    freed_ns: u64,
     /// Start of the processing time: when the execution began or, without a schedule, when the preparation began.
     processing_start: Instant,
     /// When the whole operation ended, or `None` if that is when it is recorded.
