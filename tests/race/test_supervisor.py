@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -233,9 +234,70 @@ def test_a_signal_reaches_the_copy_once(send: Callable[[int, int], None]):
     assert (output, process.returncode) == ("1\n", 7)
 
 
+STORING = """
+import signal
+import sys
+import time
+from pathlib import Path
+
+from pacenote.cli.console import Console
+from pacenote.cli.immediate_exit import exit_at_third_signal
+from pacenote.race.supervisor import supervised
+
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.default_int_handler)
+interrupted = 0
+with exit_at_third_signal(Console()), supervised("tour", Path("track.py")):
+    print("ready", flush=True)
+    end = time.monotonic() + float(sys.argv[1])
+    while time.monotonic() < end:
+        try:
+            time.sleep(0.05)
+        except KeyboardInterrupt:
+            interrupted += 1
+            print("interrupted", flush=True)
+            end = time.monotonic() + 1
+raise SystemExit(7 + interrupted)
+"""
+
+
+def test_a_signal_that_follows_at_once_does_not_end_the_supervisor_early():
+    command = [sys.executable, "-c", STORING, "60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(2):
+            process.terminate()
+            # The supervisor passes the first one on meanwhile.
+            time.sleep(0.05)
+        output, error = process.communicate(timeout=60)
+    assert (output, error, process.returncode) == ("interrupted\n" * 2, "", 9)
+
+
+def test_the_end_of_a_copy_is_noticed_if_its_launcher_ignores_children():
+    launcher = (
+        f"import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv({sys.executable!r}, "
+    )
+    launcher += f"[{sys.executable!r}, '-c', {STORING!r}, '0'])"
+    ended = subprocess.run([sys.executable, "-c", launcher], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("ready\n", "", 7)
+
+
+def test_processes_that_ran_before_the_race_are_not_ended(tmp_path):
+    pid_file = tmp_path / "pid"
+    script = f'sleep 60 & echo $! >{pid_file}; exec "$@"'
+    ended = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, "-c", STORING, "0"], stdout=subprocess.DEVNULL, timeout=60
+    )
+    assert ended.returncode == 7
+    # It would have ended with the race.
+    os.kill(int(pid_file.read_text()), signal.SIGKILL)
+
+
 STUCK = """
 import signal
 import threading
+import time
 import time
 from pathlib import Path
 

@@ -36,7 +36,12 @@ def exit_at_third_signal(console: Console) -> Generator[None, None, None]:
             yield
             return
         counter = threading.Thread(target=_count, args=(reader, console), name="signals", daemon=True)
-        counter.start()
+        # Signals go to the main thread only, so that it can block them for the whole process.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            counter.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
             yield
         finally:

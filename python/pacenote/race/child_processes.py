@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -39,8 +39,8 @@ class RunningProcess:
     started: int
     """Start time in clock ticks since the boot."""
 
-    name: str
-    """Name of its program, without arguments, which may contain secrets."""
+    name: str = field(compare=False)
+    """Name of its program, without arguments, which may contain secrets. A process can change it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,13 @@ from typing import NoReturn
 
 from pacenote.errors import Interrupted, TrackError
 from pacenote.model.messages import quoted
-from pacenote.race.child_processes import become_subreaper, end_descendants, terminate_with_parent
+from pacenote.race.child_processes import (
+    RunningProcess,
+    become_subreaper,
+    descendants,
+    end_descendants,
+    terminate_with_parent,
+)
 
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _ALL_CODE_HAS_ENDED = 0
@@ -63,7 +69,9 @@ def supervised(track: str, file: Path) -> Generator[None, None, None]:
         if stream is not None:
             stream.flush()
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    original = os.getpid()
+    original, before = os.getpid(), descendants()
+    # If it were ignored, as some launchers leave it, the kernel would not report the end of the copy.
+    child_handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # A signal that arrives now waits until one of the processes handles it.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED | {signal.SIGCHLD})
     with warnings.catch_warnings():
@@ -72,8 +80,9 @@ def supervised(track: str, file: Path) -> Generator[None, None, None]:
         pid = os.fork()
     if pid:
         os.close(writer)
-        _Supervisor(pid, reader, f"the Python code of track {quoted(track)} ({file})").run()
+        _Supervisor(pid, reader, f"the Python code of track {quoted(track)} ({file})", before).run()
     os.close(reader)
+    signal.signal(signal.SIGCHLD, child_handler or signal.SIG_DFL)
     previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if not terminate_with_parent() or os.getppid() != original:
@@ -93,6 +102,8 @@ class _Supervisor:
     pid: int
     reader: int
     what: str
+    before: tuple[RunningProcess, ...]
+    """Processes that ran below this one before the copy; they are not the race's."""
     code_has_ended: bool = False
 
     def run(self) -> NoReturn:
@@ -106,7 +117,7 @@ class _Supervisor:
             if count == _KILLING_SIGNAL:
                 # The copy may hang on a disk, so this does not wait for its end.
                 os.kill(self.pid, signal.SIGKILL)
-                end_descendants()
+                end_descendants(self.before)
                 self._resume()
                 raise Interrupted(
                     "stopped at once: what was not written yet is lost",
@@ -120,7 +131,7 @@ class _Supervisor:
                 # The copy reports this one as well; the report must not be taken for that of a later signal.
                 self._received(received.si_signo)
         self._received(_ALL_CODE_HAS_ENDED)
-        end_descendants()
+        end_descendants(self.before)
         code = os.waitstatus_to_exitcode(status)
         if self.code_has_ended:
             os._exit(code if code >= 0 else 128 - code)
