@@ -363,6 +363,15 @@ def test_a_source_file_outside_of_all_folders_is_refused(
     assert [path.name for path in folder.home.rglob("*.offset")] == ["secret.json.offset"]
 
 
+def test_the_current_folder_is_not_open_to_a_track(
+    folder: Folder, secret: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("./elsewhere/secret.json", str(secret)):
+        with pytest.raises(CorpusError, match="outside of the folders"):
+            folder.prepare({"source-file": name})
+
+
 def test_a_path_that_the_user_typed_as_a_track_parameter_may_lead_anywhere(
     folder: Folder, secret: Path
 ) -> None:

@@ -36,9 +36,7 @@ class DataDirs:
     """The user's folders, which are searched before the cache and never written to."""
 
     allowed: tuple[Path, ...] | None = ()
-    """Folders without symbolic links that may contain data files besides the cache; None means any folder. A
-    file that is named by its path may also be in the current folder.
-    """
+    """Folders without symbolic links that may contain data files besides the cache; None means any folder."""
 
     named_by_user: frozenset[str] = frozenset()
     """The values of `--track-params`: a path among them may lead anywhere, because the user typed it."""
@@ -73,9 +71,7 @@ class DataDirs:
     def _is_allowed(self, path: Path, documents: Documents) -> bool:
         if self.allowed is None or (documents.is_local and documents.source_file in self.named_by_user):
             return True
-        current = Path.cwd().resolve()
-        named = (current,) if documents.is_local and current != Path("/") else ()
-        folders = (self.cache.resolve(), *self.allowed, *named)
+        folders = (self.cache.resolve(), *self.allowed)
         return any(path.resolve().is_relative_to(folder) for folder in folders)
 
 
