@@ -39,16 +39,25 @@ fn new_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Returns the files of a race that was killed while it wrote its fourth row group.
-fn killed_race() -> TempDir {
-    let folder = new_folder();
-    let catalog = Catalog { tasks: vec![TaskInfo::default()], sub_operations: Vec::new() };
-    let mut samples = SamplesFile::create(folder.path()).unwrap();
+fn catalog() -> Catalog {
+    Catalog { tasks: vec![TaskInfo::default()], sub_operations: Vec::new() }
+}
+
+/// Writes all samples, but not the footer.
+fn written_samples(folder: &Path, catalog: &Catalog) -> SamplesFile {
+    let mut samples = SamplesFile::create(folder).unwrap();
     for group in 0..GROUPS {
         let rows: Vec<_> = (0..GROUP_ROWS).map(|row| sample(group * GROUP_ROWS + row)).collect();
-        samples.append(&rows, &catalog).unwrap();
-        samples.flush(&catalog).unwrap();
+        samples.append(&rows, catalog).unwrap();
+        samples.flush(catalog).unwrap();
     }
+    samples
+}
+
+/// Returns the files of a race that was killed while it wrote its fourth row group.
+fn killed_race() -> TempDir {
+    let (folder, catalog) = (new_folder(), catalog());
+    let samples = written_samples(folder.path(), &catalog);
     let mut series = SeriesFile::create(folder.path()).unwrap();
     for second in 0..SECONDS {
         let second = SecondStats {
@@ -142,6 +151,41 @@ fn a_recovery_that_is_interrupted_anywhere_can_be_repeated() {
             assert!(loss.starts_with("777 samples are lost"), "{loss}");
         },
     );
+}
+
+#[test]
+fn no_sample_is_lost_when_the_race_is_interrupted_while_it_writes_the_footer() {
+    let catalog = catalog();
+    let check = |folder: &Path, what: &str| {
+        recover_files(folder).unwrap();
+        assert_eq!(done_times(folder), expected_done_times(GROUPS), "{what}");
+        assert_eq!(losses(folder), Vec::<String>::new(), "{what}");
+    };
+    for fault in [Fault::Kill, Fault::DiskFull] {
+        for interruptions in 0.. {
+            let folder = new_folder();
+            let samples = written_samples(folder.path(), &catalog);
+            let (_, interrupted) = interrupt(fault, interruptions, || samples.close(&catalog));
+            check(folder.path(), &format!("{fault:?} {interruptions}"));
+            if !interrupted {
+                assert!(interruptions > 2, "{fault:?}: only {interruptions} operations");
+                break;
+            }
+        }
+    }
+    let (killed, complete) = (new_folder(), new_folder());
+    let samples = written_samples(killed.path(), &catalog);
+    // The first operation writes to the index, and the second is interrupted in the middle.
+    assert!(interrupt(Fault::Kill, 2, || samples.close(&catalog)).1);
+    written_samples(complete.path(), &catalog).close(&catalog).unwrap();
+    let (killed, complete) = (files(killed.path()), files(complete.path())["samples.parquet"].clone());
+    let footer = killed["samples.parquet"].len()..complete.len();
+    assert!(footer.len() > 1000);
+    for length in footer.step_by(97).chain([complete.len() - 1]) {
+        let folder = copy(&killed);
+        fs::write(folder.path().join("samples.parquet"), &complete[..length]).unwrap();
+        check(folder.path(), &format!("{length} of {} bytes", complete.len()));
+    }
 }
 
 #[test]

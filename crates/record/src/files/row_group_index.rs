@@ -3,7 +3,7 @@
 //! A line begins with the number of rows, which is written before the row group, so that a recovery knows what a kill
 //! has cut off. After the row group, the line is completed with a footer for it, and with a checksum of everything up to
 //! its end, so that a recovery knows whether line and row groups are as they were written. Indexes of earlier versions
-//! have neither.
+//! have neither. The last line is followed by [`FOOTER_BEGIN`] before the race writes the footer of the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -27,6 +27,8 @@ const MAGIC_BYTES: u64 = 4;
 
 /// How a line begins, before the number of rows.
 const LINE_BEGIN: &str = "{\"rows\":";
+/// What follows the last line before the footer of the file is written.
+pub const FOOTER_BEGIN: &str = "{\"footer\":";
 /// How a line of an earlier version begins.
 const EARLIER_LINE_BEGIN: &str = "{\"end\":";
 
@@ -102,6 +104,8 @@ pub enum Unfinished {
     Nothing,
     /// It has this number of rows.
     Rows(u64),
+    /// There is none, but the footer of the file.
+    Footer,
     /// There may be one: earlier versions do not tell.
     Unknown,
 }
@@ -132,6 +136,12 @@ fn unfinished(line: &[u8], is_of_earlier_version: bool) -> Option<Unfinished> {
     let begins = |begin: &str| line.starts_with(begin.as_bytes()) || begin.as_bytes().starts_with(line);
     if line.is_empty() {
         return Some(if is_of_earlier_version { Unfinished::Unknown } else { Unfinished::Nothing });
+    }
+    if line == FOOTER_BEGIN.as_bytes() {
+        return Some(Unfinished::Footer);
+    }
+    if !begins(LINE_BEGIN) && FOOTER_BEGIN.as_bytes().starts_with(line) {
+        return Some(Unfinished::Nothing);
     }
     if !begins(LINE_BEGIN) {
         return begins(EARLIER_LINE_BEGIN).then_some(Unfinished::Unknown);

@@ -18,7 +18,7 @@ use crate::catalog::{Catalog, OperationNames};
 use crate::error::RecordError;
 use crate::files::columns::{check_name, plain_text, write, write_dictionary};
 use crate::files::durable::{self, OutputFile};
-use crate::files::row_group_index::{line_begin, line_end};
+use crate::files::row_group_index::{FOOTER_BEGIN, line_begin, line_end};
 use crate::files::samples_recovery::{FooterPlacement, complete_samples};
 use crate::files::samples_schema::{PARQUET, ROW_GROUP_INDEX, ROW_GROUP_ROWS, begin};
 use crate::sample::Sample;
@@ -110,6 +110,8 @@ impl SamplesFile {
     /// An error if a file cannot be written.
     pub fn close(mut self, catalog: &Catalog) -> Result<u64, RecordError> {
         let flushed = if self.intact { self.flush(catalog) } else { Ok(()) };
+        // A part of the footer must not be mistaken for a damaged row group.
+        self.intact = self.intact && self.append_to_index(FOOTER_BEGIN).is_ok();
         let Self { folder, writer, row_group_index, rows_written, intact, .. } = self;
         // Releases the lock for the recovery. Dropping the writer does not write anything.
         drop(row_group_index);
