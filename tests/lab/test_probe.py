@@ -149,6 +149,18 @@ def test_a_clock_that_cannot_be_trusted_voids_every_probe():
     assert probe(result(latency=times(p99=10.5)), driver=SLOW_CLOCK).outcome == "void"
 
 
+def test_a_driver_that_did_not_run_for_a_while_does_not_void_a_probe_that_passes():
+    paused = QUIET | {"clock": {"gaps": [{"at_s": 1.0, "length_s": 0.6}], "gaps_s": 0.6}}
+    assert probe(result(), driver=paused).outcome == "passed"
+    assert probe(result(latency=times(p99=10.5)), driver=paused).outcome == "void"
+
+
+def test_hosts_that_fail_under_load_do_not_excuse_the_engine():
+    uses = {"cluster": "default", "host": "a:9200", "requests": 9, "connection_failures": 0, "set_aside": 3}
+    found = probe(result(done=1900, failed=100), driver=QUIET | {"hosts": [uses, uses | {"host": "b:9200"}]})
+    assert found.outcome == "failed"
+
+
 def test_a_level_that_fails_or_was_disturbed_is_left_out_of_the_law():
     assert level_left_out(result(), OBJECTIVE, QUIET) == ()
     assert level_left_out(result(done=1960, failed=40), OBJECTIVE, QUIET) == ("error rate 2 %",)

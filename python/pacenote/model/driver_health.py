@@ -96,8 +96,8 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
             yield from _busy(thread, number)
             yield from _delayed(thread, number)
             yield from _starved(thread)
-    yield from map(_set_aside, (use for use in host_uses(driver) if use.set_aside))
     yield from _data_waits(driver)
+    yield from _gaps(_part(driver, "clock"))
     yield from clock_reasons(driver)
     stolen = _number(_part(driver, "machine"), "stolen_share")
     if stolen > STOLEN_SHARE:
@@ -107,12 +107,16 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
         )
 
 
+def host_reasons(driver: Mapping[str, object]) -> Iterator[str]:
+    """Yields the hosts of a cluster that were not used all the time, which the engine may have caused."""
+    yield from map(_set_aside, (use for use in host_uses(driver) if use.set_aside))
+
+
 def clock_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     """Yields the reasons why measured times may be wrong in either direction; `suspect_reasons` includes
     them.
     """
     clock = _part(driver, "clock")
-    yield from _gaps(clock)
     sources = clock.get("sources")
     names = [str(name) for name in (sources if isinstance(sources, list | tuple) else ())]
     if len(names) > 1:

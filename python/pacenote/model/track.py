@@ -160,7 +160,7 @@ class Documents:
 
     @property
     def is_local(self) -> bool:
-        """Whether the source file is a path from the current folder or the root, not a name in the data folder."""
+        """Whether the source file is named by a path, which the data folder does not precede."""
         return self.source_file.startswith(("/", "./", "../"))
 
 

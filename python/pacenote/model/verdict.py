@@ -78,6 +78,7 @@ def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
     for task in record.tasks:
         yield from _unsent(task)
     yield from disturbances(record.tasks, record.driver)
+    yield from driver_health.host_reasons(record.driver)
     for check in record.documents:
         if check.difference_expected or check.acknowledged is None:
             continue
