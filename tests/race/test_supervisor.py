@@ -296,19 +296,19 @@ def test_processes_that_ran_before_the_race_are_not_ended(tmp_path):
 
 STUCK = """
 import signal
-import threading
 import time
 import time
 from pathlib import Path
 
+from pacenote.cli.console import Console
+from pacenote.cli.immediate_exit import exit_at_third_signal
 from pacenote.errors import Interrupted
 from pacenote.race.supervisor import supervised
 
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda *_: print("signal", flush=True))
-threading.Thread(target=time.sleep, args=(600,), name="signals", daemon=True).start()
 try:
-    with supervised("tour", Path("track.py")):
+    with exit_at_third_signal(Console()), supervised("tour", Path("track.py")):
         print("ready", flush=True)
         while True:
             time.sleep(600)
