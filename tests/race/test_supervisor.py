@@ -297,7 +297,6 @@ def test_processes_that_ran_before_the_race_are_not_ended(tmp_path):
 STUCK = """
 import signal
 import time
-import time
 from pathlib import Path
 
 from pacenote.cli.console import Console
