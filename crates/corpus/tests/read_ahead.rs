@@ -69,15 +69,21 @@ fn waits_for_the_disk_are_counted_and_reading_ahead_prevents_them() {
     let waits = file.disk_waits();
     assert!(waits.count > 0 && waits.total_ns >= waits.longest_ns && waits.longest_ns > 0, "{waits:?}");
 
-    let mut warm = reader(&file);
-    assert!(evict(&path));
+    // A busy system may evict a page again, or make a read wait for something else.
+    assert!((0..5).any(|_| disk_waits_after_reading_ahead(&path, &file) == 0), "reads waited for the disk");
+}
+
+/// Reads a file ahead that is not cached, then reads its documents. Returns how often that waited for the disk.
+fn disk_waits_after_reading_ahead(path: &Path, file: &Arc<LineFile>) -> u64 {
+    let mut warm = reader(file);
+    assert!(evict(path));
     file.forget_disk_waits();
     // The window of a single reader is longer than the file.
     let mut ahead = ReadAhead::new(vec![warm.followed()]);
     let before = bytes_from_disk();
     ahead.advance();
     assert!(bytes_from_disk() - before >= LINE as u64 * LINES * 9 / 10, "nothing was read ahead");
-    let bytes = File::open(&path).unwrap();
+    let bytes = File::open(path).unwrap();
     for offset in (0..LINE as u64 * LINES).step_by(4096) {
         let loaded = (0..10_000).any(|_| {
             is_cached(&bytes, offset) || {
@@ -88,5 +94,5 @@ fn waits_for_the_disk_are_counted_and_reading_ahead_prevents_them() {
         assert!(loaded, "byte {offset} was not read ahead");
     }
     assert_eq!(u64::from(read_all(&mut warm)), LINES);
-    assert_eq!(file.disk_waits().count, 0);
+    file.disk_waits().count
 }
