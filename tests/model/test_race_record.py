@@ -10,6 +10,7 @@ import pytest
 from pacenote.errors import PacenoteError
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import PlanFile, RaceRecord, RecordedClient, RecordedTrack
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from support.records import bulk, paced, record
 
@@ -24,6 +25,8 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         unreported=("refresh",),
         car_params={"heap_size": "2g"},
         client=RecordedClient(hosts=("http://127.0.0.1:9200",)),
+        other_clients={"other": RecordedClient(hosts=("http://127.0.0.1:9201",))},
+        options=RecordedOptions(test_mode=True, runtime_jdk=21),
         seed=7,
         pacing=PacingOptions(open_loop=True),
         max_error_rate=0.5,

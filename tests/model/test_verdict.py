@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import DriverTime, FailureGroup, OperationTotals, SampleCounts
 from pacenote.model.verdict import determine_verdict
 from support.records import bulk, paced, record, task, times
@@ -157,8 +158,15 @@ def test_missing_documents_void_a_race_and_additional_ones_make_it_suspect_unles
     assert (
         determine_verdict(record(documents=(replace(lost, difference_expected="updates"),))).state == "valid"
     )
-    unknown = determine_verdict(record(documents=(replace(lost, counted=None),)))
-    assert unknown == Verdict("suspect", ("index 'logs': its documents could not be counted after the race",))
+    unknown = replace(lost, counted=None, count_problem="logs: it is closed")
+    assert determine_verdict(record(documents=(unknown,))) == Verdict(
+        "suspect", ("index 'logs': documents could not be counted: logs: it is closed",)
+    )
+
+
+def test_test_mode_makes_a_race_suspect():
+    race = record(options=RecordedOptions(test_mode=True))
+    assert determine_verdict(race) == Verdict("suspect", ("test mode: not a measurement",))
 
 
 def test_a_void_race_also_lists_suspect_reasons():

@@ -1,6 +1,11 @@
 """Documents are counted after a race."""
 
+from typing import Any
+
+import pytest
+
 from pacenote.errors import EngineError
+from pacenote.net.reply import FailedStatus
 from pacenote.race.document_counts import count_documents
 
 
@@ -10,14 +15,46 @@ def test_indices_are_counted_after_a_refresh():
     def get(path):
         paths.append(path)
         if path.startswith("/gone"):
-            raise EngineError("HTTP 404 for /gone/_refresh")
-        return {"count": 7, "_shards": {"failed": 1 if path.startswith("/half") else 0}}
+            raise FailedStatus("HTTP 404 for /gone/_refresh", 404)
+        if path.startswith("/closed"):
+            raise EngineError("it is closed")
+        return {"count": 7, "_shards": {"failed": 1 if path == "/half/_count" else 0}}
 
-    counted = count_documents(get, ["logs", "gone", "half", "a/b"])
+    counted = count_documents(get, ["logs", "gone", "half", "a/b", "closed"])
     assert counted.counts == {"logs": 7, "a/b": 7}
-    assert counted.problems == (
-        "documents of index 'gone' could not be counted: HTTP 404 for /gone/_refresh",
-        "documents of index 'half' could not be counted: 1 shard failed",
-    )
+    assert counted.problems == {
+        "gone": "HTTP 404 for /gone/_refresh",
+        "half": "1 shard failed",
+        "closed": "it is closed",
+    }
+    assert counted.missing == {"gone"}
     assert paths[:2] == ["/logs/_refresh", "/logs/_count"]
-    assert paths[-1] == "/a%2Fb/_count"
+    assert paths[-2:] == ["/a%2Fb/_count", "/closed/_refresh"]
+
+
+@pytest.mark.parametrize(
+    ("refreshed", "shards", "problem"),
+    [
+        # A shard without a running copy (a red index) is neither successful nor failed.
+        ({}, {"total": 5, "successful": 3, "skipped": 0, "failed": 0}, "2 shards failed"),
+        ({"_shards": {"total": 2, "successful": 1, "failed": 1}}, {}, "1 shard could not be refreshed"),
+        # A replica without a node is not refreshed, and not counted either.
+        ({"_shards": {"total": 2, "successful": 1, "failed": 0}}, {"total": 1, "successful": 1}, None),
+    ],
+)
+def test_an_index_is_counted_only_if_all_its_shards_answer(
+    refreshed: dict[str, Any], shards: dict[str, Any], problem: str | None
+):
+    counted = count_documents(
+        lambda path: refreshed if path.endswith("_refresh") else {"count": 7, "_shards": shards}, ["a"]
+    )
+    assert counted.problems == ({} if problem is None else {"a": problem})
+    assert counted.counts == ({"a": 7} if problem is None else {})
+
+
+@pytest.mark.parametrize("count", [None, "7", {}])
+def test_a_reply_without_a_number_is_a_problem(count: object):
+    counted = count_documents(lambda _: {"count": count}, ["a"])
+    assert counted.problems == {
+        "a": "the cluster's reply about the number of documents has an unexpected form"
+    }

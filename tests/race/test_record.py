@@ -12,7 +12,7 @@ def test_tls_and_proxies_are_recorded() -> None:
     through = TargetProxy("http", "proxy.example", 3128, "Basic bWU6aHVudGVyMg==")
     target = Target(
         hosts=(TargetHost("https", "es.example", 9200, "/x", through), TargetHost("https", "::1", 9200)),
-        headers=(("authorization", "ApiKey abc"),),
+        headers=(("authorization", "ApiKey abc"), ("X-Tenant", "t")),
         timeout_ms=60_000,
         compress=True,
         tls=TlsOptions(client_cert="/c.pem", verify_host=False),
@@ -27,4 +27,5 @@ def test_tls_and_proxies_are_recorded() -> None:
         authentication="api-key",
         compress=True,
         timeout_s=60.0,
+        headers=("x-tenant",),
     )

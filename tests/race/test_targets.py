@@ -98,7 +98,8 @@ def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_
         assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
         assert {request.headers["x-key"] for request in one.requests + two.requests} == {"sesame-sesame"}
         hosts = (f"http://{one.address}", f"http://{two.address}")
-    assert record.client == RecordedClient(hosts=hosts, authentication="basic", timeout_s=7.0)
+    expected = RecordedClient(hosts, authentication="basic", timeout_s=7.0, headers=("x-key",))
+    assert record.client == expected
     assert '"x-key","<hidden>"' in contents
     assert ME not in contents
     assert "sesame-sesame" not in contents

@@ -16,6 +16,7 @@ from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode, encode
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.rally_results import op_metrics, unmeasured_results
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import TaskResult
 from pacenote.model.secrets import redact_params
 from pacenote.model.system_metrics import SystemMetrics
@@ -154,6 +155,9 @@ class RecordedClient:
     timeout_s: float | None = None
     """Timeout of requests that do not set their own, in seconds."""
 
+    headers: tuple[str, ...] = ()
+    """Names of the other headers of every request."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedCorpus:
@@ -195,6 +199,9 @@ class DocumentCheck:
     """Why the two may differ, for example because the track updates documents; if empty, missing documents
     make the race void, and additional ones suspect.
     """
+
+    count_problem: str = ""
+    """Why the documents could not be counted; empty if they could, or if the index must not exist."""
 
     @property
     def is_missing_documents(self) -> bool:
@@ -268,6 +275,12 @@ class RaceRecord:
 
     client: RecordedClient = field(default_factory=RecordedClient)
     """The driver's connection to the cluster."""
+
+    other_clients: Mapping[str, RecordedClient] = field(default_factory=dict)
+    """The driver's connections to further clusters, by name."""
+
+    options: RecordedOptions = field(default_factory=RecordedOptions)
+    """Further options that may affect the results."""
 
     seed: int = 42
     """The seed of the race."""
@@ -387,6 +400,8 @@ _STORED_FIELDS = (
     ("car-params", "car_params"),
     ("environment", "environment"),
     ("client", "client"),
+    ("other-clients", "other_clients"),
+    ("options", "options"),
     ("seed", "seed"),
     ("pacing", "pacing"),
     ("max-error-rate", "max_error_rate"),

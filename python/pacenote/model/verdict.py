@@ -42,9 +42,10 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     failed to execute too many operations, if the driver's counts do not add up, if acknowledged documents are
     missing, or if the machine was suspended.
 
-    It is suspect after late or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a
-    driver that was saturated or waited for a core, an unreliable clock or machine, or additional documents.
-    Percentiles without enough samples are ignored.
+    It is suspect in test mode, and after late or unsent requests, failures of plug-ins, slow parameter
+    sources, lost samples, a driver that was saturated or waited for a core, an unreliable clock or machine,
+    additional documents, or documents that could not be counted. Percentiles without enough samples are
+    ignored.
     """
     void = tuple(_void_reasons(record))
     suspect = tuple(_suspect_reasons(record))
@@ -75,6 +76,8 @@ def _void_reasons(record: RaceRecord) -> Iterator[str]:
 
 
 def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
+    if record.options.test_mode:
+        yield "test mode: not a measurement"
     for task in record.tasks:
         yield from _unsent(task)
     yield from disturbances(record.tasks, record.driver)
@@ -83,7 +86,8 @@ def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
         if check.difference_expected or check.acknowledged is None:
             continue
         if check.counted is None:
-            yield f"index '{check.index}': its documents could not be counted after the race"
+            problem = check.count_problem or "the reason was not recorded"
+            yield f"index '{check.index}': documents could not be counted: {problem}"
         elif check.counted > check.acknowledged:
             yield _document_difference(check)
 

@@ -29,6 +29,14 @@ class ReplyLimitError(EngineError):
     """A reply exceeds a limit. The same request would fail again."""
 
 
+class FailedStatus(EngineError):
+    """A reply has a status other than 2xx."""
+
+    def __init__(self, message: str, status: int, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
 def read_body(response: BaseHTTPResponse) -> bytes:
     """Reads a body up to the limit, decompressed.
 

@@ -14,7 +14,7 @@ from pacenote.net.failures import HTTPS_HINT, PROXY_CREDENTIALS_HINT, FailureDes
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig, ConnectionPools
 from pacenote.net.proxy import proxy_for
-from pacenote.net.reply import ReplyLimitError, UnusableReply, parse_body, read_body
+from pacenote.net.reply import FailedStatus, ReplyLimitError, UnusableReply, parse_body, read_body
 from pacenote.net.rotation import HostRotation
 from pacenote.net.tls import speaks_tls
 
@@ -78,16 +78,17 @@ class RestClient:
         """Sends a request and returns the parsed response.
 
         Text and bytes are sent unchanged, any other `body` as JSON. Raises EngineError with the hosts if none
-        can be reached, with path, status and reason if the status is not 2xx, or with the limit that the
-        response exceeds (see `reply.py`).
+        can be reached, or with the limit that the response exceeds (see `reply.py`), and FailedStatus with
+        path, status and reason if the status is not 2xx.
         """
         response = self.exchange(method, path, body, params)
         if response.ok:
             return response.body
         secrets = [value for name, value in self._config.headers if name == "authorization"]
         reason = redact(_reason(response.body), secrets)
-        raise EngineError(
+        raise FailedStatus(
             f"{method} {path} failed with status {response.status}: {reason}",
+            response.status,
             hint=self._hint(response),
         )
 

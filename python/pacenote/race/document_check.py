@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from urllib.parse import parse_qs
 
 from pacenote.model.engine import GetJson
 from pacenote.model.race_record import DocumentCheck
@@ -24,7 +25,9 @@ from pacenote.model.work import (
 from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
-from pacenote.race.document_counts import count_documents
+from pacenote.race.document_counts import DocumentCounts, count_documents
+from pacenote.race.index_names import NO_PIPELINE, ResolvedName, depends_on_date, resolve_names
+from pacenote.race.ingest_pipelines import removing_pipeline
 
 _INDEX_PATH = re.compile(r"/(?:_all|[^_/?][^/?]*)(?:\?.*)?")
 """The path of a request to indices themselves, such as `/logs-*?timeout=1m`."""
@@ -40,22 +43,16 @@ _READING_METHODS = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentChecks:
-    """The checks of all indices that a race adds documents to."""
-
-    checks: tuple[DocumentCheck, ...] = ()
-    """One check per index, or per group of indices whose acknowledged documents are counted together."""
-
-    problems: tuple[str, ...] = ()
-    """A message for each index that could not be counted."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Acknowledged:
-    """Documents that the engine has acknowledged for one or several indices together."""
+    """Documents that the engine has acknowledged for one or several names together."""
 
-    indices: tuple[str, ...]
+    names: tuple[str, ...]
+    """Names of indices, aliases and data streams, as the bulks contain them."""
+
     documents: int
+
+    pipelines: frozenset[str] = frozenset()
+    """The ingest pipelines that the bulks select."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,46 +66,109 @@ class _Explanation:
     """Why it may count more, but not fewer."""
 
 
-def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> DocumentChecks:
+def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> tuple[DocumentCheck, ...]:
     """Checks every index that the plan adds documents to; `get` reads from the cluster.
 
+    Returns a check per name in the bulks, or per group of names whose documents can only be counted together.
     The driver counts how many documents of a task were acknowledged, but not for which index. If a task has
     sent all its documents and none failed, that is the number of documents in its files; otherwise its
     indices are checked together. The engine acknowledges a document whose id was used before like a new one,
     so it may contain fewer documents than it acknowledged; the driver does not count such ids.
     """
-    groups = _merge(_acknowledged(plan, results))
-    indices = dict.fromkeys(index for group in groups for index in group.indices)
-    if not indices:
-        return DocumentChecks()
-    counted = count_documents(get, indices)
-    explanation = _explain_difference(plan)
-    repeated = _repeated_ids(plan)
-    checks = []
-    for group in groups:
-        counts = [counted.counts[index] for index in group.indices if index in counted.counts]
-        total = sum(counts) if len(counts) == len(group.indices) else None
-        ids = next((repeated[index] for index in group.indices if index in repeated), "")
-        if total is not None and total < group.documents:
-            # Earlier documents explain only additional ones, and repeated ids leave at least one document.
-            expected = explanation.any_number or (ids if total else "")
-        else:
-            expected = explanation.any_number or explanation.more or ids
-        checks.append(DocumentCheck(",".join(group.indices), group.documents, total, expected))
-    return DocumentChecks(tuple(checks), counted.problems)
+    acknowledged = list(_acknowledged(plan, results))
+    resolved = resolve_names(get, dict.fromkeys(name for group in acknowledged for name in group.names))
+    groups = _merge(acknowledged, resolved)
+    if not groups:
+        return ()
+    indices = {index for each in resolved.values() for index in each.indices}
+    comparison = _Comparison(
+        get=get,
+        resolved=resolved,
+        counted=count_documents(get, sorted(indices)),
+        explanation=_explain_difference(plan),
+        repeated=_repeated_ids(plan),
+        pipelines={name for group in groups for name in group.pipelines}.union(
+            *(each.pipelines for each in resolved.values())
+        ),
+    )
+    return tuple(map(comparison.check, groups))
 
 
-def _merge(groups: Iterable[_Acknowledged]) -> list[_Acknowledged]:
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Everything that is known about the indices after a race."""
+
+    get: GetJson
+    resolved: Mapping[str, ResolvedName]
+    counted: DocumentCounts
+    explanation: _Explanation
+    repeated: Mapping[str, str]
+    """Indices that receive documents under ids that were used before, each with the reason."""
+    pipelines: Set[str]
+    """The ingest pipelines of all indices and bulks."""
+
+    def check(self, group: _Acknowledged) -> DocumentCheck:
+        """Compares the documents of a group with those that the engine counts."""
+        label = ",".join(group.names)
+        indices = _indices(group, self.resolved)
+        uncounted = sorted(indices - self.counted.counts.keys())
+        if uncounted:
+            problem = f"{uncounted[0]}: {self.counted.problems[uncounted[0]]}"
+            # Only the absence of an index may be explained; what exists can be counted.
+            absent = self.counted.missing.issuperset(uncounted)
+            expected = self._why_fewer(group, 0) if absent else ""
+            return DocumentCheck(label, group.documents, None, expected, "" if expected else problem)
+        total = sum(self.counted.counts[index] for index in indices)
+        if total < group.documents and (dated := next(filter(depends_on_date, group.names), "")):
+            problem = f"the name {dated} refers to a different index when the date changes"
+            return DocumentCheck(label, group.documents, None, self.explanation.any_number, problem)
+        expected = self._why_fewer(group, total) if total < group.documents else self._why_more(group, total)
+        return DocumentCheck(label, group.documents, total, expected)
+
+    def _why_fewer(self, group: _Acknowledged, total: int) -> str:
+        """Returns why an index may have fewer documents than were acknowledged, or an empty string."""
+        # Earlier documents explain only additional ones, and repeated ids leave at least one document.
+        if reason := self.explanation.any_number or (self._repeated_ids(group) if total else ""):
+            return reason
+        own = group.pipelines.union(*(self.resolved[name].pipelines for name in group.names))
+        pipeline = removing_pipeline(self.get, own)
+        return pipeline and f"pipeline '{pipeline}' may drop documents or send them to another index"
+
+    def _why_more(self, group: _Acknowledged, total: int) -> str:
+        """Returns why an index may have more documents than were acknowledged, or an empty string. Repeated
+        ids explain only fewer documents; if both numbers are equal, they are still mentioned.
+        """
+        if reason := self.explanation.any_number or self.explanation.more:
+            return reason
+        if total == group.documents:
+            return self._repeated_ids(group)
+        # Any pipeline may send documents here.
+        pipeline = removing_pipeline(self.get, self.pipelines)
+        return pipeline and f"pipeline '{pipeline}' may send documents of other indices here"
+
+    def _repeated_ids(self, group: _Acknowledged) -> str:
+        return next((self.repeated[name] for name in group.names if name in self.repeated), "")
+
+
+def _merge(groups: Iterable[_Acknowledged], resolved: Mapping[str, ResolvedName]) -> list[_Acknowledged]:
     """Joins groups that share an index, because the engine counts an index only as a whole."""
-    merged: dict[tuple[str, ...], int] = {}
+    merged: list[_Acknowledged] = []
     for group in groups:
-        if group.indices in merged:
-            merged[group.indices] += group.documents
-            continue
-        overlapping = [indices for indices in merged if set(indices) & set(group.indices)]
-        union = tuple(dict.fromkeys(index for indices in (*overlapping, group.indices) for index in indices))
-        merged[union] = group.documents + sum(merged.pop(indices) for indices in overlapping)
-    return [_Acknowledged(indices, documents) for indices, documents in merged.items()]
+        indices = _indices(group, resolved)
+        overlapping = [each for each in merged if indices & _indices(each, resolved)]
+        joined = (*overlapping, group)
+        union = _Acknowledged(
+            tuple(dict.fromkeys(name for each in joined for name in each.names)),
+            sum(each.documents for each in joined),
+            frozenset().union(*(each.pipelines for each in joined)),
+        )
+        position = merged.index(overlapping[0]) if overlapping else len(merged)
+        merged[position:] = [union, *(each for each in merged[position:] if each not in overlapping)]
+    return merged
+
+
+def _indices(group: _Acknowledged, resolved: Mapping[str, ResolvedName]) -> set[str]:
+    return {index for name in group.names for index in resolved[name].indices}
 
 
 def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknowledged]:
@@ -122,11 +182,12 @@ def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknow
         if any(target is None for target in targets):
             continue  # The action lines of the file name the indices.
         names = tuple(str(target) for target in targets)
+        pipelines = frozenset(parse_qs(task.work.path.partition("?")[2]).get("pipeline", ())) - {NO_PIPELINE}
         if _sent_everything(task.work, result):
             for name, file in zip(names, task.work.files, strict=True):
-                yield _Acknowledged((name,), file.documents)
+                yield _Acknowledged((name,), file.documents, pipelines)
         else:
-            yield _Acknowledged(tuple(dict.fromkeys(names)), result.work.done)
+            yield _Acknowledged(tuple(dict.fromkeys(names)), result.work.done, pipelines)
 
 
 def _sent_everything(work: BulkWork, result: TaskResult) -> bool:

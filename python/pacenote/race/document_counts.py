@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
-from pacenote.net.reply import expected_form
+from pacenote.net.reply import FailedStatus, expected_form
 from pacenote.units import format_count
+
+_NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,11 @@ class DocumentCounts:
     counts: Mapping[str, int]
     """Number of documents by index; an index that could not be counted is omitted."""
 
-    problems: tuple[str, ...]
-    """A message for each index that could not be counted."""
+    problems: Mapping[str, str]
+    """Why an index could not be counted, by index."""
+
+    missing: frozenset[str] = frozenset()
+    """The indices of `problems` that do not exist."""
 
 
 def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:
@@ -29,21 +34,32 @@ def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:
     An index that cannot be counted is a problem in the result; PacenoteError is never raised.
     """
     counts: dict[str, int] = {}
-    problems: list[str] = []
+    problems: dict[str, str] = {}
+    missing: set[str] = set()
     for index in indices:
-        name = quote(index, safe="")
         try:
-            get(f"/{name}/_refresh")
-            reply = get(f"/{name}/_count")
-            with expected_form("the number of documents"):
-                count, failed = reply.get("count"), int(reply.get("_shards", {}).get("failed", 0))
+            counts[index] = _count(get, quote(index, safe=""))
         except PacenoteError as error:
-            problems.append(f"documents of index '{index}' could not be counted: {error.message}")
-            continue
-        if isinstance(count, int) and not failed:
-            counts[index] = count
-        else:
-            problems.append(
-                f"documents of index '{index}' could not be counted: {format_count(failed, 'shard')} failed"
-            )
-    return DocumentCounts(counts, tuple(problems))
+            problems[index] = error.message
+            if isinstance(error, FailedStatus) and error.status == _NOT_FOUND:
+                missing.add(index)
+    return DocumentCounts(counts, problems, frozenset(missing))
+
+
+def _count(get: GetJson, name: str) -> int:
+    """Returns the number of documents of an index, whatever its refresh interval. Raises PacenoteError."""
+    refreshed = get(f"/{name}/_refresh")
+    with expected_form("a refresh"):
+        if failed := int(refreshed.get("_shards", {}).get("failed", 0)):
+            raise PacenoteError(f"{format_count(failed, 'shard')} could not be refreshed")
+    reply = get(f"/{name}/_count")
+    with expected_form("the number of documents"):
+        shards = reply.get("_shards", {})
+        # A shard without a running copy is neither successful nor failed.
+        unanswered = int(shards.get("total", 0)) - int(shards.get("successful", shards.get("total", 0)))
+        if failed := max(int(shards.get("failed", 0)), unanswered):
+            raise PacenoteError(f"{format_count(failed, 'shard')} failed")
+        count = reply["count"]
+        if not isinstance(count, int):
+            raise TypeError(count)
+        return count

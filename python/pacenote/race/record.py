@@ -17,6 +17,8 @@ from pacenote.model.race_record import (
     RecordedTrack,
 )
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.secrets import redact_user_info
 from pacenote.model.verdict import determine_verdict
 from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type
@@ -46,12 +48,39 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         car=request.car if provisioned else ("external",),
         car_params=request.car_params if provisioned else {},
         user_tags=request.user_tags,
+        options=recorded_options(request),
         environment=read_environment(),
         seed=request.seed,
         pacing=request.pacing,
         max_error_rate=request.max_error_rate,
         corpora=corpora.recorded,
         unreported=tuple(unreported),
+    )
+
+
+def recorded_options(request: RaceRequest) -> RecordedOptions:
+    """Returns the options that have no key of their own in the record."""
+    provisioned = request.pipeline != "benchmark-only"
+    repository = request.track_repository
+    return RecordedOptions(
+        track_path=None if request.track_path is None else str(request.track_path),
+        track_repository=None if repository is None else redact_user_info(repository),
+        track_revision=request.track_revision,
+        include_tasks=request.include_tasks,
+        exclude_tasks=request.exclude_tasks,
+        test_mode=request.test_mode,
+        enable_assertions=request.enable_assertions,
+        build_flavor=request.build_flavor,
+        serverless_operator=request.serverless_operator,
+        distribution=request.distribution if provisioned else None,
+        distribution_version=(request.distribution_version or None) if provisioned else None,
+        runtime_jdk=request.runtime_jdk if provisioned else None,
+        on_error=request.on_error,
+        samples=request.samples,
+        driver_threads=request.driver_threads,
+        corpus=request.corpus,
+        corpus_documents=request.corpus_documents,
+        dataset_cache=None if request.dataset_cache is None else str(request.dataset_cache),
     )
 
 
@@ -107,6 +136,7 @@ def recorded_client(target: Target) -> RecordedClient:
         authentication=next((_SCHEMES.get(scheme, "other") for scheme in schemes), "none"),
         compress=target.compress,
         timeout_s=target.timeout_ms / 1000,
+        headers=tuple(sorted({name.lower() for name, _ in target.headers} - {"authorization"})),
     )
 
 

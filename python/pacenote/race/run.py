@@ -34,7 +34,7 @@ from pacenote.plan.explain import StepDescription, explain
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest, check_engine_request
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
-from pacenote.race.document_check import DocumentChecks, check_documents
+from pacenote.race.document_check import check_documents
 from pacenote.race.drive import DriveResult, drive, handled_signals
 from pacenote.race.engine_request import engine_request
 from pacenote.race.open_files import check_open_files
@@ -316,6 +316,7 @@ def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: Rac
         folder.read(),
         cluster=recorded_cluster(cluster.info()),
         client=recorded_client(plan.target),
+        other_clients={other.name: recorded_client(other.target) for other in plan.others},
         plan=recorded_plan(folder.plan_json.name, public),
     )
     folder.write(record)
@@ -334,7 +335,7 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
         measured = telemetry.stop() if driven.completed else TelemetryResult()
     finally:
         unclosed = telemetry.close()
-    documents = check_documents(context.plan, driven.tasks, get) if driven.completed else DocumentChecks()
+    documents = check_documents(context.plan, driven.tasks, get) if driven.completed else ()
     record = dataclasses.replace(
         context.record,
         tasks=driven.tasks,
@@ -343,8 +344,8 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
         aborted=driven.aborted,
         system=measured.system,
         telemetry=measured.values,
-        telemetry_errors=(*measured.errors, *unclosed, *documents.problems),
-        documents=documents.checks,
+        telemetry_errors=(*measured.errors, *unclosed),
+        documents=documents,
     )
     return _conclude(record, driven, context.folder)
 

@@ -1,0 +1,61 @@
+"""The indices behind the names in bulks: aliases, data streams, and names that contain a date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from pacenote.errors import PacenoteError
+from pacenote.model.engine import GetJson
+
+_PIPELINE_SETTINGS = ("index.default_pipeline", "index.final_pipeline")
+
+NO_PIPELINE = "_none"
+"""The name in requests and settings that stands for no pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedName:
+    """What the engine writes documents to that are sent under one name."""
+
+    indices: frozenset[str]
+    """The name itself, or the indices of an alias or a data stream."""
+
+    pipelines: frozenset[str] = frozenset()
+    """The ingest pipelines in the settings of the indices, which templates may have set."""
+
+
+def resolve_names(get: GetJson, names: Iterable[str]) -> dict[str, ResolvedName]:
+    """Returns what each name refers to now.
+
+    A name whose settings cannot be read, for example without the privilege, refers to itself.
+    """
+    return {name: _resolve(get, name) for name in names}
+
+
+def depends_on_date(name: str) -> bool:
+    """Returns whether the engine computes the index of a name from the date, as for `<logs-{now/d}>`: a later
+    request may then refer to another index.
+    """
+    return name.startswith("<") and name.endswith(">")
+
+
+def _resolve(get: GetJson, name: str) -> ResolvedName:
+    try:
+        settings = _settings(get(f"/{quote(name, safe='')}/_settings?flat_settings=true"))
+    except PacenoteError:
+        settings = {}
+    pipelines = {str(each.get(key, "")) for each in settings.values() for key in _PIPELINE_SETTINGS}
+    return ResolvedName(frozenset(settings) or frozenset((name,)), frozenset(pipelines) - {"", NO_PIPELINE})
+
+
+def _settings(reply: object) -> dict[str, Mapping[str, Any]]:
+    """Returns the settings in a reply by index."""
+    found = {}
+    for index, entry in reply.items() if isinstance(reply, Mapping) else ():
+        settings = entry.get("settings") if isinstance(entry, Mapping) else None
+        if isinstance(settings, Mapping):
+            found[str(index)] = settings
+    return found
