@@ -22,7 +22,7 @@ unit: $(VENV)/.built
 	cargo test --workspace --quiet
 	$(BIN)/pytest --ignore=tests/shape -m "not engine and not process" -n 3 --dist loadfile --durations=10
 
-## Tests that start a real engine, or that stop, signal or kill processes and wait for them.
+## Tests that start a real engine, or that wait for processes, such as pip or a race that is killed.
 engine: $(VENV)/.built
 	$(BIN)/pytest -m "engine or process" --durations=10
 

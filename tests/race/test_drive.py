@@ -179,7 +179,7 @@ def test_a_full_disk_ends_the_race_and_every_finished_task_is_reported(port: int
 
 def test_ctrl_c_at_any_moment_loses_no_result(port: int, folder: RaceFolder) -> None:
     # The race takes about 40 ms; the delays interrupt it before, at and after its end.
-    for delay_ms in range(0, 90, 6):
+    for delay_ms in range(0, 84, 12):
         struck = threading.Timer(delay_ms / 1000, signal.raise_signal, (signal.SIGINT,))
         before = signal.signal(signal.SIGINT, lambda *_: None)
         struck.start()

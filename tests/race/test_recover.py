@@ -19,6 +19,8 @@ from race.test_drive import plan
 from support.disks import fill, small_disk
 from support.http_server import HttpResponse, http_server
 
+pytestmark = pytest.mark.process
+
 TASKS = 12
 """Finished tasks of the killed race, each with a row group."""
 

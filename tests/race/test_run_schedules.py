@@ -16,6 +16,9 @@ from support.http_server import HttpRequest, HttpResponse, http_server, json_res
 SERVICE_S = 0.02
 """Time that the server needs for a slow request: one client sends at most 50 per second."""
 
+DUE, DUE_S = 40, 0.3
+"""Operations that are due in the seconds that the other task takes."""
+
 
 def respond(request: HttpRequest) -> HttpResponse:
     if request.target == "/slow":
@@ -31,10 +34,10 @@ def test_a_backlog_makes_a_race_suspect_when_another_task_completes_the_step(
     slow = {
         "name": "slow",
         "operation": {"operation-type": "raw-request", "path": "/slow"},
-        "target-throughput": 100,
+        "target-throughput": DUE / DUE_S,
         "time-period": 600,
     }
-    other = {"name": "other", "operation": {"operation-type": "sleep", "duration": 1}}
+    other = {"name": "other", "operation": {"operation-type": "sleep", "duration": DUE_S}}
     schedule = [{"parallel": {"completed-by": "other", "tasks": [slow, other]}}]
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
     options = ["race", f"--track-path={tmp_path}", "--pipeline=benchmark-only", "--race-id=r", "--quiet"]
@@ -46,8 +49,7 @@ def test_a_backlog_makes_a_race_suspect_when_another_task_completes_the_step(
     accounting = result.accounting
     planned = accounting.operations + accounting.unsent
     assert result.ended_by == "completed-by"
-    # 100 operations are due in the second that the other task takes, and the server needs 20 ms for each.
-    assert planned >= 100
+    assert planned >= DUE
     assert accounting.operations <= planned / 2 + 1
     assert record.verdict is not None
     assert record.verdict.state == "suspect"

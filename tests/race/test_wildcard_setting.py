@@ -22,7 +22,10 @@ SETTING = "action.destructive_requires_name"
 
 
 class Listener:
-    """Ignores the events of a race."""
+    """Ignores the events of a race, except that it is being stopped."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
 
     def preparing(self, label: str, done: int, total: int) -> None: ...
 
@@ -34,7 +37,9 @@ class Listener:
 
     def info(self, text: str) -> None: ...
 
-    def warning(self, text: str) -> None: ...
+    def warning(self, text: str) -> None:
+        if text.startswith("stopping"):
+            self.stopping.set()
 
     def finished(self, record: Any) -> None: ...
 
@@ -76,7 +81,12 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def run(engine: Engine, tmp_path: Path) -> Iterator[Callable[[], RaceRecord]]:
+def listener() -> Listener:
+    return Listener()
+
+
+@pytest.fixture
+def run(engine: Engine, listener: Listener, tmp_path: Path) -> Iterator[Callable[[], RaceRecord]]:
     operation = {"operation-type": "delete-index", "index": "logs-*"}
     track = {"version": 2, "schedule": [{"name": "delete", "operation": operation}]}
     (tmp_path / "track.json").write_text(json.dumps(track))
@@ -88,7 +98,7 @@ def run(engine: Engine, tmp_path: Path) -> Iterator[Callable[[], RaceRecord]]:
             pipeline="benchmark-only",
             target_hosts=(server.address,),
         )
-        yield lambda: race(request, Listener())
+        yield lambda: race(request, listener)
 
 
 def test_an_operation_restores_the_setting_after_success(
@@ -112,14 +122,15 @@ def test_an_operation_restores_the_setting_after_a_failed_deletion(
 
 
 def test_the_race_restores_the_setting_if_a_deletion_is_interrupted(
-    engine: Engine, run: Callable[[], RaceRecord]
+    engine: Engine, listener: Listener, run: Callable[[], RaceRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("pacenote.race.drive.EVENT_TIMEOUT_S", 0.02)
     before, released = dict(engine.transient), threading.Event()
 
     def interrupt() -> HttpResponse:
         # The second signal drops the deletion, so the operation cannot restore the setting.
         os.kill(os.getpid(), signal.SIGINT)
-        released.wait(0.5)
+        assert listener.stopping.wait(20)
         os.kill(os.getpid(), signal.SIGINT)
         released.wait(20)
         return json_response({})

@@ -23,6 +23,7 @@ def wheel(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.process
 def test_packages_are_installed_once(wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     folder = install_dependencies([wheel], tmp_path / "home", False)
@@ -33,6 +34,7 @@ def test_packages_are_installed_once(wheel: str, tmp_path: Path, monkeypatch: py
     assert install_dependencies([wheel], tmp_path / "home", True) == folder
 
 
+@pytest.mark.process
 def test_packages_that_cannot_be_installed_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

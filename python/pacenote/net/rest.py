@@ -178,8 +178,9 @@ class RestClient:
 
     def _describe(self, host: HttpHost, failure: BaseException) -> FailureDescription:
         described = describe_failure(failure)
+        timeout_s = min(_TLS_PROBE_TIMEOUT_S, self._timeout_s)
         is_unknown = host.scheme == "http" and host not in self._speaking_http
-        if is_unknown and described.may_be_foreign and speaks_tls(host, _TLS_PROBE_TIMEOUT_S):
+        if is_unknown and described.may_be_foreign and speaks_tls(host, timeout_s):
             return FailureDescription("the port speaks TLS", HTTPS_HINT)
         return described
 

@@ -90,8 +90,9 @@ def _importable(root: Path, libraries: Sequence[Path]) -> Generator[None, None, 
         yield
     finally:
         sys.path[:] = before_path
-        for name in [name for name, module in sys.modules.items() if _below(module, root.parent)]:
-            if before.get(name) is not sys.modules[name]:
+        added = [name for name, module in sys.modules.items() if before.get(name) is not module]
+        for name in added:
+            if _below(sys.modules[name], root.parent):
                 del sys.modules[name]
         for name, module in before.items():
             sys.modules.setdefault(name, module)

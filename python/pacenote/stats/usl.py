@@ -8,10 +8,11 @@ throughput peaks at N = sqrt((1 - sigma) / kappa). Source: N. J. Gunther, "Guerr
 Springer 2007, chapters 4 to 6.
 
 N / X is a linear function of 1/lambda, sigma/lambda and kappa/lambda. None of them is negative, so the fit is
-a non-negative least squares problem. The errors of throughput are assumed to be relative, and equal for all
-levels. Without the limit at 0, the errors of the three coefficients follow Student's distribution. The 95 %
-intervals follow from it: directly for lambda, by Fieller's method for ratios of coefficients. Their coverage
-is simulated in `benchmarks/scalability_intervals.py`.
+a non-negative least squares problem, whose solution is the unlimited one of the terms that are above 0. The
+errors of throughput are assumed to be relative, and equal for all levels. Without the limit at 0, the errors
+of the three coefficients follow Student's distribution. The 95 % intervals follow from it: directly for
+lambda, by Fieller's method for ratios of coefficients. Their coverage is simulated in
+`benchmarks/scalability_intervals.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _Weights = tuple[float, float, float]
 """Weights of the three coefficients in a sum."""
 
 _TERMS = ([0, 1, 2], [0, 1], [0, 2], [0])
-"""Sets of terms that may be positive; all contain the constant term, as lambda must be finite."""
+"""Sets of terms that may be above 0; all contain the constant term, as lambda must be finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,18 +227,17 @@ def _peak_rate(line: _Line) -> _Interval:
 
 def _fit(rates: Mapping[int, float]) -> _Curve:
     """Returns the curve with the least squared relative deviations of N / X."""
-    # Importing SciPy takes almost a second and starts threads, so it is imported only after the last
-    # measurement.
+    # Importing NumPy takes time and starts threads, so it is imported only after the last measurement.
     import numpy as np
-    from scipy.optimize import nnls
 
     rows = _rows(rates)
     smallest = math.inf
     base, slope, bend = math.inf, 0.0, 0.0
     for terms in _TERMS:
-        solution, residual = nnls(rows[:, terms], np.ones(len(rows)))
-        if solution[0] > 0 and residual < smallest:
-            smallest = float(residual)
+        solution = np.linalg.lstsq(rows[:, terms], np.ones(len(rows)), rcond=None)[0]
+        residual = float(np.sum((1 - rows[:, terms] @ solution) ** 2))
+        if solution[0] > 0 and min(solution) >= 0 and residual < smallest:
+            smallest = residual
             whole = np.zeros(3)
             whole[terms] = solution
             base, slope, bend = map(float, whole)

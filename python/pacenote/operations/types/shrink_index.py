@@ -20,7 +20,8 @@ from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFai
 SETTLE_S = 3.0
 """Seconds to wait before checking for relocations, because the engine does not start them immediately."""
 
-_POLL_S = 0.5
+POLL_S = 0.5
+"""Seconds between two checks for relocations."""
 
 _NODE = "index.routing.allocation.require._name"
 _WRITES = "index.blocks.write"
@@ -89,7 +90,7 @@ async def _wait_for_relocations(client: DriverClient, common: CommonParams, inde
     query = {"wait_for_no_relocating_shards": True}
     health = common.request("GET", build_path("_cluster", "health", index), query=query)
     while (await client.send(health)).json()["relocating_shards"]:
-        await asyncio.sleep(_POLL_S)
+        await asyncio.sleep(POLL_S)
 
 
 OPERATION = OperationType(
