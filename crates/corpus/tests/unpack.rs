@@ -193,3 +193,81 @@ fn a_file_that_is_not_an_archive_is_returned_as_it_is() {
     let nowhere = quietly(&archive, &folder.path().join("no-such-folder")).unwrap_err();
     assert!(matches!(nowhere, CorpusError::Write { .. }), "{nowhere}");
 }
+
+/// Unpacks an archive that `change` changes meanwhile, and returns the error.
+fn changed_meanwhile(kind: &str, bytes: &[u8], change: impl Fn(&fs::File)) -> CorpusError {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let archive = archive(folder.path(), kind, bytes);
+    let file = fs::OpenOptions::new().write(true).open(&archive).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let mut reports = 0;
+    let unpacked = unpack(&archive, to.path(), None, &mut |_| {
+        reports += 1;
+        if reports == 1 {
+            change(&file);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(names(to.path()), [""; 0], "{kind}");
+    unpacked.expect_err(kind)
+}
+
+#[test]
+fn an_archive_that_changes_while_it_is_unpacked_is_an_error() {
+    use std::os::unix::fs::FileExt;
+
+    let blank = vec![b'\n'; 2 << 20];
+    for kind in ["gz", "bz2", "zst", "tar", "zip"] {
+        let packed = |size| match kind {
+            "tar" => tar_of("documents.json", &blank[..size]),
+            "zip" => zip_of("documents.json", &blank[..size]),
+            _ => packed_once(kind, &noise()[..size.min(32 << 10)]),
+        };
+        let large = packed(2_000_000);
+        let large = large.repeat((2 << 20) / large.len());
+        let shorter = changed_meanwhile(kind, &large, |file| file.set_len(5 << 18).unwrap());
+        let small = packed(1000);
+        let rewritten = changed_meanwhile(kind, &small, |file| file.write_all_at(&small[..1], 0).unwrap());
+        for error in [shorter, rewritten] {
+            let expected = format!("{kind} is truncated or corrupt (it was changed while it was read)");
+            assert!(error.to_string().contains(&expected), "{error}");
+        }
+    }
+}
+
+/// Returns 32 KiB that cannot be compressed.
+fn noise() -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(&mut next).take(32 << 10).collect()
+}
+
+/// Returns a tar archive of one file.
+fn tar_of(name: &str, data: &[u8]) -> Vec<u8> {
+    let mut header = [0_u8; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[124..135].copy_from_slice(format!("{:011o}", data.len()).as_bytes());
+    header[148..156].fill(b' ');
+    header[156] = b'0';
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    let mut archive = [&header[..], data].concat();
+    archive.resize(archive.len().next_multiple_of(512) + 1024, 0);
+    archive
+}
+
+/// Returns a zip archive of one file that is not compressed.
+fn zip_of(name: &str, data: &[u8]) -> Vec<u8> {
+    let mut crc = flate2::Crc::new();
+    crc.update(data);
+    let size = u32::try_from(data.len()).unwrap().to_le_bytes();
+    let sums = [&crc.sum().to_le_bytes()[..], &size, &size, &[u8::try_from(name.len()).unwrap(), 0]].concat();
+    let start = [&b"PK\x03\x04"[..], &[0; 10], &sums, &[0; 2], name.as_bytes(), data].concat();
+    let entry = [&b"PK\x01\x02"[..], &[0; 12], &sums, &[0; 16], name.as_bytes()].concat();
+    let (at, length) = (u32::try_from(start.len()).unwrap(), u32::try_from(entry.len()).unwrap());
+    let end = [&b"PK\x05\x06"[..], &[0; 4], &[1, 0, 1, 0], &length.to_le_bytes(), &at.to_le_bytes(), &[0; 2]];
+    [start, entry, end.concat()].concat()
+}

@@ -3,7 +3,7 @@
 //! [`ArchiveKind`] determines the kind of a file from its name; `tar`, `zip` and `parallel_bzip2` read the file,
 //! `members` selects the data file in it, and `writer_thread` writes the data.
 
-mod archive_map;
+mod archive_file;
 mod fill;
 mod members;
 mod parallel_bzip2;
@@ -12,12 +12,12 @@ mod writer_thread;
 mod zip;
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use archive_map::map;
+use archive_file::{ArchiveFile, RangeReader};
 use fill::fill;
 use members::{MemberSelector, RefusedMember};
 use parallel_bzip2::BlockReader;
@@ -171,8 +171,8 @@ fn unpack_within(
     limits: UnpackLimits,
     progress: &mut dyn FnMut(UnpackProgress) -> ControlFlow<()>,
 ) -> Result<Unpacked, CorpusError> {
-    let file = File::open(archive).map_err(|cause| CorpusError::read(archive, cause))?;
-    let archive_size = file.metadata().map_err(|cause| CorpusError::read(archive, cause))?.len();
+    let file = ArchiveFile::open(archive).map_err(|cause| CorpusError::read(archive, cause))?;
+    let archive_size = file.size();
     let (kind, name) = ArchiveKind::split_name(archive);
     if kind == ArchiveKind::Stream(Compression::None) {
         return Ok(Unpacked { path: archive.to_path_buf(), bytes: archive_size, lines: None });
@@ -184,6 +184,7 @@ fn unpack_within(
     }
     let mut unpacker = Unpacker {
         archive,
+        file: Arc::new(file),
         target: folder.join(&name),
         name,
         archive_size,
@@ -213,6 +214,7 @@ fn unpack_within(
 /// Unpacks one archive.
 struct Unpacker<'a> {
     archive: &'a Path,
+    file: Arc<ArchiveFile>,
     /// Name of the data file.
     name: String,
     /// Path of the data file.
@@ -240,6 +242,7 @@ impl Unpacker<'_> {
             ArchiveKind::Tar(compression) => self.unpack_tar(compression)?,
             ArchiveKind::Zip => self.unpack_zip()?,
         };
+        self.file.check_unchanged().map_err(|cause| CorpusError::corrupt(self.archive, cause))?;
         self.archive_bytes_read.set(self.archive_size);
         self.report()?;
         Ok(output)
@@ -273,9 +276,8 @@ impl Unpacker<'_> {
         let (archive, name) = (self.archive, self.name.clone());
         let corrupt = |cause| CorpusError::corrupt(archive, cause);
         let refused = |member: RefusedMember| CorpusError::refused(archive, member.name, member.reason);
-        let map = map(archive)?;
         let (mut selector, mut selected_member) = (MemberSelector::new(&name), None);
-        for member in zip::ZipDirectory::of(&map).map_err(corrupt)? {
+        for member in zip::ZipDirectory::of(&self.file).map_err(corrupt)? {
             let member = member.map_err(corrupt)?;
             let selected = selector.try_select(&member.name, member.kind);
             if selected.map_err(refused)? {
@@ -283,13 +285,15 @@ impl Unpacker<'_> {
             }
         }
         let member = self.selected(&selector, selected_member)?;
-        let (start, data) = member.data(&map).map_err(corrupt)?;
-        self.archive_bytes_read.set(start);
-        let source = CountingReader { source: data, archive_bytes_read: self.archive_bytes_read };
+        let range = member.data_range(&self.file).map_err(corrupt)?;
+        self.archive_bytes_read.set(range.start);
+        let source = RangeReader::new(&self.file, range);
+        let source = CountingReader { source, archive_bytes_read: self.archive_bytes_read };
         let stream = match (member.encrypted, member.method) {
             (false, zip::STORED) => decoder(Compression::None, source),
             (false, zip::DEFLATE) => {
-                Ok(Box::new(flate2::read::DeflateDecoder::new(source)) as Box<dyn Read + '_>)
+                let source = BufReader::with_capacity(READ_SIZE, source);
+                Ok(Box::new(flate2::bufread::DeflateDecoder::new(source)) as Box<dyn Read + '_>)
             }
             (false, zip::BZIP2) => decoder(Compression::Bzip2, source),
             (false, zip::ZSTD) => decoder(Compression::Zstd, source),
@@ -379,15 +383,15 @@ impl<'a> Unpacker<'a> {
     /// Returns a reader of the decompressed archive.
     fn open_stream(&self, compression: Compression) -> Result<Box<dyn Read + 'a>, CorpusError> {
         let (archive, archive_bytes_read) = (self.archive, self.archive_bytes_read);
-        let thread_count = self.limits.thread_count;
+        let (file, thread_count) = (&self.file, self.limits.thread_count);
         let read_error = |cause| CorpusError::read(archive, cause);
         if compression == Compression::Bzip2 && thread_count > 1 {
             return Ok(Box::new(
-                BlockReader::new(map(archive)?, thread_count, archive_bytes_read).map_err(read_error)?,
+                BlockReader::new(file, thread_count, archive_bytes_read).map_err(read_error)?,
             ));
         }
         archive_bytes_read.set(0);
-        let source = File::open(archive).map_err(read_error)?;
+        let source = RangeReader::new(file, 0..file.size());
         decoder(compression, CountingReader { source, archive_bytes_read }).map_err(read_error)
     }
 }
@@ -423,6 +427,7 @@ impl<R: Read> Read for CountingReader<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::io::Write;
 
     const LIMITS: UnpackLimits =
@@ -509,6 +514,10 @@ mod tests {
         assert!(matches!(unpack_of(&vec![b'x'; 1 << 20]).unwrap_err(), CorpusError::TooLarge { .. }));
     }
 
+    fn opened(archive: &Path) -> Arc<ArchiveFile> {
+        Arc::new(ArchiveFile::open(archive).unwrap())
+    }
+
     /// Returns data that compresses poorly, so that it fills several blocks of the smallest size.
     fn noise(bytes: usize) -> Vec<u8> {
         let mut state = 1_u64;
@@ -545,7 +554,7 @@ mod tests {
                 all_equal &= std::fs::read(unpacked.unwrap().path).unwrap() == *expected;
             }
             let archive_bytes_read = Cell::new(0);
-            let blocks = BlockReader::new(map(&archive).unwrap(), 2, &archive_bytes_read).unwrap();
+            let blocks = BlockReader::new(&opened(&archive), 2, &archive_bytes_read).unwrap();
             let mut unpacked = Vec::new();
             io::BufReader::new(blocks).read_to_end(&mut unpacked).unwrap();
             all_equal &= unpacked == *expected;
@@ -564,7 +573,7 @@ mod tests {
         for end in ends {
             std::fs::write(&archive, &whole[..end]).unwrap();
             let archive_bytes_read = Cell::new(0);
-            let mut blocks = BlockReader::new(map(&archive).unwrap(), 2, &archive_bytes_read).unwrap();
+            let mut blocks = BlockReader::new(&opened(&archive), 2, &archive_bytes_read).unwrap();
             let error = io::copy(&mut blocks, &mut io::sink()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{end}: {error}");
         }
@@ -573,7 +582,7 @@ mod tests {
             wrong[at] ^= 0x10;
             std::fs::write(&archive, &wrong).unwrap();
             let archive_bytes_read = Cell::new(0);
-            let mut blocks = BlockReader::new(map(&archive).unwrap(), 2, &archive_bytes_read).unwrap();
+            let mut blocks = BlockReader::new(&opened(&archive), 2, &archive_bytes_read).unwrap();
             io::copy(&mut blocks, &mut io::sink()).unwrap_err();
         }
     }

@@ -1,18 +1,27 @@
 //! Reads zip archives: the central directory, including that of large archives (zip64), and the data of one member.
 //!
-//! The `zip` crate is not used because it reads the whole directory into memory. This reader maps the archive into
-//! memory and reads its directory entry by entry.
+//! The `zip` crate is not used because it reads the whole directory into memory. This reader reads it entry by entry.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+use std::sync::Arc;
 
 use flate2::Crc;
 use memchr::memmem;
 
+use super::archive_file::{ArchiveFile, RangeReader};
 use super::members::MemberKind;
 
 /// Size of the end-of-central-directory record without its comment, and of the longest comment, in bytes.
 const END_RECORD_SIZE: usize = 22;
 const MAX_COMMENT_SIZE: usize = 0xffff;
+
+/// Sizes of the zip64 locator, which precedes that record, of the part of the zip64 record that is read, and of the fixed
+/// parts of an entry of the directory and of the header of a member, in bytes.
+const LOCATOR_SIZE: usize = 20;
+const ZIP64_RECORD_SIZE: u64 = 56;
+const ENTRY_SIZE: usize = 46;
+const HEADER_SIZE: u64 = 30;
 
 // Compression methods of members (APPNOTE.TXT 4.4.5).
 pub(super) const STORED: u16 = 0;
@@ -34,49 +43,58 @@ pub(super) struct ZipMember {
 }
 
 /// Iterates over the members of an archive, in the order of its central directory.
-pub(super) struct ZipDirectory<'a> {
-    rest: &'a [u8],
+pub(super) struct ZipDirectory {
+    rest: BufReader<RangeReader>,
 }
 
-impl<'a> ZipDirectory<'a> {
-    pub(super) fn of(archive: &'a [u8]) -> io::Result<Self> {
-        let tail = archive.len().saturating_sub(END_RECORD_SIZE + MAX_COMMENT_SIZE);
-        let end = memmem::rfind(&archive[tail..], b"PK\x05\x06").ok_or_else(truncated)? + tail;
-        if archive.len() - end < END_RECORD_SIZE + usize::from(u16_at(archive, end + 20)?) {
+impl ZipDirectory {
+    pub(super) fn of(archive: &Arc<ArchiveFile>) -> io::Result<Self> {
+        let tail_size = (LOCATOR_SIZE + END_RECORD_SIZE + MAX_COMMENT_SIZE) as u64;
+        let tail = read(archive, archive.size().saturating_sub(tail_size), tail_size.min(archive.size()))?;
+        let end = memmem::rfind(&tail, b"PK\x05\x06").ok_or_else(truncated)?;
+        if tail.len() - end < END_RECORD_SIZE + usize::from(u16_at(&tail, end + 20)?) {
             return Err(truncated());
         }
         let (mut size, mut start) =
-            (u64::from(u32_at(archive, end + 12)?), u64::from(u32_at(archive, end + 16)?));
-        if let Some(locator) = end.checked_sub(20).filter(|at| archive[*at..].starts_with(b"PK\x06\x07")) {
-            let large = index(u64_at(archive, locator + 8)?)?;
-            (size, start) =
-                (u64_at(archive, large.saturating_add(40))?, u64_at(archive, large.saturating_add(48))?);
+            (u64::from(u32_at(&tail, end + 12)?), u64::from(u32_at(&tail, end + 16)?));
+        let locator = end.checked_sub(LOCATOR_SIZE);
+        if let Some(locator) = locator.filter(|at| tail[*at..].starts_with(b"PK\x06\x07")) {
+            let large = read(archive, u64_at(&tail, locator + 8)?, ZIP64_RECORD_SIZE)?;
+            (size, start) = (u64_at(&large, 40)?, u64_at(&large, 48)?);
         }
-        let start = index(start)?;
-        let rest = archive.get(start..start.saturating_add(index(size)?)).ok_or_else(truncated)?;
-        Ok(Self { rest })
+        let range = range_inside(archive, start, size)?;
+        Ok(Self { rest: BufReader::new(RangeReader::new(archive, range)) })
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.rest.buffer().is_empty() && self.rest.get_ref().is_at_end()
+    }
+
+    fn read_bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.rest.read_exact(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn read_member(&mut self) -> io::Result<ZipMember> {
-        let entry = self.rest;
+        let entry = self.read_bytes(ENTRY_SIZE)?;
         if !entry.starts_with(b"PK\x01\x02") {
             return Err(invalid("the directory of the zip archive is invalid"));
         }
-        let length = |at| u16_at(entry, at).map(usize::from);
-        let (name, extra, comment) = (length(28)?, length(30)?, length(32)?);
-        let (extra_at, end) = (46 + name, 46 + name + extra + comment);
-        self.rest = entry.get(end..).ok_or_else(truncated)?;
-        let name = String::from_utf8_lossy(&entry[46..extra_at]).into_owned();
-        let mut large = Zip64Values::of(&entry[extra_at..extra_at + extra]);
-        let unpacked_size = large.resolve(u32_at(entry, 24)?)?;
-        let compressed_size = large.resolve(u32_at(entry, 20)?)?;
-        let header_offset = large.resolve(u32_at(entry, 42)?)?;
+        let length = |at| u16_at(&entry, at).map(usize::from);
+        let name = self.read_bytes(length(28)?)?;
+        let (name, extra) = (String::from_utf8_lossy(&name).into_owned(), self.read_bytes(length(30)?)?);
+        let _comment = self.read_bytes(length(32)?)?;
+        let mut large = Zip64Values::of(&extra);
+        let unpacked_size = large.resolve(u32_at(&entry, 24)?)?;
+        let compressed_size = large.resolve(u32_at(&entry, 20)?)?;
+        let header_offset = large.resolve(u32_at(&entry, 42)?)?;
         Ok(ZipMember {
-            kind: kind_of(u32_at(entry, 38)? >> 16, &name),
+            kind: kind_of(u32_at(&entry, 38)? >> 16, &name),
             name,
-            encrypted: u16_at(entry, 8)? & 1 != 0,
-            method: u16_at(entry, 10)?,
-            crc: u32_at(entry, 16)?,
+            encrypted: u16_at(&entry, 8)? & 1 != 0,
+            method: u16_at(&entry, 10)?,
+            crc: u32_at(&entry, 16)?,
             compressed_size,
             unpacked_size,
             header_offset,
@@ -84,26 +102,23 @@ impl<'a> ZipDirectory<'a> {
     }
 }
 
-impl Iterator for ZipDirectory<'_> {
+impl Iterator for ZipDirectory {
     type Item = io::Result<ZipMember>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        (!self.rest.is_empty()).then(|| self.read_member())
+        (!self.is_at_end()).then(|| self.read_member())
     }
 }
 
 impl ZipMember {
-    /// Returns the offset of the member's compressed bytes, and these bytes.
-    pub(super) fn data<'a>(&self, archive: &'a [u8]) -> io::Result<(u64, &'a [u8])> {
-        let at = index(self.header_offset)?;
-        let header = archive.get(at..).ok_or_else(truncated)?;
+    /// Returns where the member's compressed bytes are in the archive.
+    pub(super) fn data_range(&self, archive: &ArchiveFile) -> io::Result<Range<u64>> {
+        let header = read(archive, self.header_offset, HEADER_SIZE)?;
         if !header.starts_with(b"PK\x03\x04") {
             return Err(invalid("a member does not begin where the directory says"));
         }
-        let start = at + 30 + usize::from(u16_at(header, 26)?) + usize::from(u16_at(header, 28)?);
-        let data =
-            archive.get(start..start.saturating_add(index(self.compressed_size)?)).ok_or_else(truncated)?;
-        Ok((start as u64, data))
+        let names = u64::from(u16_at(&header, 26)?) + u64::from(u16_at(&header, 28)?);
+        range_inside(archive, self.header_offset + HEADER_SIZE + names, self.compressed_size)
     }
 
     /// Wraps the decompressed member in a reader that checks its size and CRC.
@@ -188,8 +203,16 @@ fn u64_at(bytes: &[u8], at: usize) -> io::Result<u64> {
     array(bytes, at).map(u64::from_le_bytes)
 }
 
-fn index(offset: u64) -> io::Result<usize> {
-    usize::try_from(offset).map_err(|_| truncated())
+/// Reads `length` bytes, which must be few.
+fn read(archive: &ArchiveFile, start: u64, length: u64) -> io::Result<Vec<u8>> {
+    let range = range_inside(archive, start, length)?;
+    archive.read_range(range)?.ok_or_else(truncated)
+}
+
+/// Returns a range, or an error if the archive ends before it.
+fn range_inside(archive: &ArchiveFile, start: u64, length: u64) -> io::Result<Range<u64>> {
+    let end = start.checked_add(length).filter(|end| *end <= archive.size());
+    end.map(|end| start..end).ok_or_else(truncated)
 }
 
 fn invalid(what: &'static str) -> io::Error {
