@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from pacenote.errors import StoreError
+from pacenote.race.recover import recover
 from pacenote.race.run import race
 from pacenote.store.race_store import RaceStore
 from race.test_run import Engine, Listener, existing
@@ -63,6 +66,15 @@ def test_the_results_of_finished_tasks_are_always_stored(
         assert stored.verdict is not None
         if stored.aborted:
             assert stored.aborted.startswith(("cannot record to", "cannot write"))
+        (disk / "filler").unlink()
+        recover(RaceStore(disk).folder("r"))
+        rows = Counter(pyarrow.parquet.read_table(disk / "races/r/samples.parquet")["task"].to_pylist())
+        for task in stored.tasks:
+            samples = task.samples
+            assert samples.kept == rows[task.task]
+            assert samples.kept + samples.lost == task.accounting.succeeded + task.accounting.failed
+            assert (samples.from_s is None) == (samples.lost == 0)
+        assert stored.driver["samples"] == rows.total()
 
 
 @pytest.mark.parametrize("size_kb", range(200, 900, 100))

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use pacenote_record::{LostSamples, MissingSamples};
 use serde::Serialize;
 
 use crate::health::clocks::ClockHealth;
@@ -30,6 +31,8 @@ pub struct RaceSummary {
     pub contradictions: Vec<String>,
     /// Number of samples on disk.
     pub samples: u64,
+    /// Samples that could not be written although the results of their tasks count them as kept.
+    pub lost_samples: Vec<LostTaskSamples>,
     /// Time from the start of the first step to the end of the race, in seconds.
     pub wall_s: f64,
     /// Whether the caller stopped the race.
@@ -38,6 +41,30 @@ pub struct RaceSummary {
     pub aborted: Option<String>,
     /// The error in the driver that ended the race.
     pub error: Option<String>,
+}
+
+/// Samples of one task that could not be written.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LostTaskSamples {
+    /// Position of the task in the plan.
+    pub index: u32,
+    /// Number of the samples.
+    pub count: u64,
+    /// When the operation of the first of them ended, in seconds since the task began.
+    pub from_s: f64,
+}
+
+impl LostTaskSamples {
+    /// Returns the samples of all tasks, in the order of the plan.
+    #[must_use]
+    pub fn of_all(lost: &LostSamples) -> Vec<Self> {
+        let of = |(index, samples): (&u32, &MissingSamples)| Self {
+            index: *index,
+            count: samples.lost,
+            from_s: samples.from_ns.unwrap_or_default() as f64 / 1e9,
+        };
+        lost.iter().map(of).collect()
+    }
 }
 
 /// What happened on the connections to one host, over all clients.

@@ -178,6 +178,9 @@ impl MissingSamples {
     }
 }
 
+/// Samples that were not written although they were sent to be, by the position of their task in the plan.
+pub type LostSamples = BTreeMap<u32, MissingSamples>;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,7 +42,7 @@ mod sender;
 mod units;
 mod window;
 
-pub use buffers::{BufferPool, MissingSamples, RetentionPolicy, SampleDecision};
+pub use buffers::{BufferPool, LostSamples, MissingSamples, RetentionPolicy, SampleDecision};
 pub use catalog::{SubOperationInfo, SubOperationName, SubOperationNumber, TaskInfo};
 pub use collector::accounting::file_contradiction;
 pub use collector::{Collector, FinishedTask};
@@ -51,6 +51,7 @@ pub use driver_time::{DriverTime, DriverTimeSummary};
 pub use error::RecordError;
 pub use failure::{Failure, FailureGroup, FailureGroups};
 pub use files::recover_files;
+pub use files::writer::ClosedFiles;
 pub use histogram::DurationHistogram;
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
 pub use recorder::{ClientEnd, Recorder, RecordingSettings, ServiceTimeTotals};

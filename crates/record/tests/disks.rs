@@ -29,7 +29,7 @@ fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
     assert_eq!((samples.kept + samples.lost, samples.left_out), (all, 0));
     assert_eq!((samples.kept, samples.missing_from_s), (2 * 4096, Some(0.009_192)));
     assert_eq!(result.operation_totals.begun, all);
-    assert_eq!(race.collector.close().unwrap(), samples.kept);
+    assert_eq!(race.collector.close().into_sample_count().unwrap(), samples.kept);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_disk_that_stalls_for_minutes_costs_no_buffer_per_second() {
     end(&mut recorder, EndedBy::Iterations, 200);
     let samples = race.result().samples;
     assert_eq!((samples.kept, samples.lost), (200, 0));
-    assert_eq!(race.collector.close().unwrap(), 200);
+    assert_eq!(race.collector.close().into_sample_count().unwrap(), 200);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn nothing_is_written_and_no_sample_counts_as_kept_once_writing_is_disabled() {
     assert_eq!((samples.kept, samples.lost), (4096, 150_000 - 4096));
     assert_eq!(samples.missing_from_s, Some(4.097));
     let folder = race.folder;
-    assert_eq!(race.collector.close().unwrap(), 4096);
+    assert_eq!(race.collector.close().into_sample_count().unwrap(), 4096);
     assert_eq!(rows(&folder.path().join("samples.parquet")).len(), 4096);
     assert!(rows(&folder.path().join("series.parquet")).len() < 5);
 }
@@ -131,9 +131,18 @@ fn a_full_disk_stops_writing_and_keeps_what_was_written() {
             }
         }
         // The result of the task is complete, no matter when the error is reported.
-        assert_eq!(result.expect("the task has ended").result.operation_totals.begun, 150_000, "{full}");
-        errors += u32::from(collector.close().is_err());
+        let result = result.expect("the task has ended").result;
+        assert_eq!(result.operation_totals.begun, 150_000, "{full}");
+        let closed = collector.close();
+        errors += u32::from(closed.error.is_some());
         assert!(errors > 0, "{full}");
+        let lost = closed.lost.get(&0).copied().unwrap_or_default();
+        assert_eq!(result.samples.kept - lost.lost, closed.sample_count, "{full}");
+        if full == "samples.parquet" {
+            assert_eq!((closed.sample_count, lost.from_ns), (0, Some(MS)));
+        } else {
+            assert_eq!(rows(&folder.path().join("samples.parquet")).len() as u64, closed.sample_count);
+        }
         let other = ["series.parquet", "samples.parquet"][usize::from(full == "series.jsonl")];
         assert!(!rows(&folder.path().join(other)).is_empty(), "{other}");
     }

@@ -6,11 +6,12 @@ The core sends requests on its own threads; the loop of this module only receive
 from __future__ import annotations
 
 import json
+import math
 import signal
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -104,6 +105,17 @@ def drive(
         return running.run()
 
 
+def _without_lost_samples(task: TaskResult, lost: Sequence[Mapping[str, Any]]) -> TaskResult:
+    """Returns the result with the samples counted as lost that could not be written after the task had ended."""
+    for samples in lost:
+        if samples["index"] == task.index:
+            counts, count = task.samples, samples["count"]
+            from_s = min(samples["from_s"], math.inf if counts.from_s is None else counts.from_s)
+            counts = replace(counts, kept=counts.kept - count, lost=counts.lost + count, from_s=from_s)
+            task = replace(task, samples=counts)
+    return task
+
+
 class _RunningDriver:
     """The event loop of one race."""
 
@@ -143,8 +155,9 @@ class _RunningDriver:
         failure = redact(str(self._summary.pop("aborted", None) or ""), secrets)
         if error or failure:
             self._wait_for_exit_reason()
+        lost = self._summary.pop("lost_samples", ())
         return DriveResult(
-            tasks=tuple(self._tasks),
+            tasks=tuple(_without_lost_samples(task, lost) for task in self._tasks),
             summary=self._summary,
             interrupted=self._interrupted_at is not None,
             aborted=self._engine_failure or error or failure,

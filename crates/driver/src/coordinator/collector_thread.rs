@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use pacenote_record::{BufferPool, Collector, Delivery, FinishedTask, RecordError, file_contradiction};
+use pacenote_record::{
+    BufferPool, ClosedFiles, Collector, Delivery, FinishedTask, LostSamples, RecordError, file_contradiction,
+};
 
 use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
 use crate::health::host::{CpuTicks, HostUsage};
@@ -19,6 +21,8 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 pub struct CollectorSummary {
     /// Number of samples on disk.
     pub sample_count: u64,
+    /// Samples that are counted as kept in the results, but could not be written.
+    pub lost_samples: LostSamples,
     /// Counts of the driver that do not add up, one sentence each.
     pub contradictions: Vec<String>,
     /// The clocks during the race.
@@ -71,14 +75,15 @@ pub fn collect(
     }
     race_state.progress().running_tasks.clear();
     let (mut contradictions, samples_kept) = (collector.contradictions().to_vec(), collector.samples_kept());
-    let closed = collector.close().map_err(|error| failure.get_or_insert(error));
-    let sample_count = closed.unwrap_or_default();
+    let ClosedFiles { sample_count, lost: lost_samples, error } = collector.close();
     // Samples that a thread had not delivered when it panicked are lost; the summary reports the panic.
-    if failure.is_none() && orphans == 0 {
-        contradictions.extend(file_contradiction(samples_kept, sample_count));
+    if orphans == 0 && !matches!(error, Some(RecordError::Died)) {
+        let lost: u64 = lost_samples.values().map(|samples| samples.lost).sum();
+        contradictions.extend(file_contradiction(samples_kept.saturating_sub(lost), sample_count));
     }
+    let failure = failure.or(error);
     let host = CpuTicks::read().zip(ticks).and_then(|(now, then)| now.since(then));
-    CollectorSummary { sample_count, contradictions, clock: clocks.end(), host, failure }
+    CollectorSummary { sample_count, lost_samples, contradictions, clock: clocks.end(), host, failure }
 }
 
 /// Publishes the result of a task that has ended.

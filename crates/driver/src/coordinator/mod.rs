@@ -32,7 +32,7 @@ use crate::health::data_waits::DataWaits;
 use crate::operation::data_files::DataFiles;
 use crate::race_state::StopLevel;
 use crate::step_state::StepState;
-use crate::summary::{HostSummary, RaceSummary, ThreadSummary};
+use crate::summary::{HostSummary, LostTaskSamples, RaceSummary, ThreadSummary};
 use crate::transport::Endpoints;
 use crate::worker::thread::{WorkerCommand, WorkerContext};
 
@@ -92,6 +92,7 @@ impl Coordinator {
             data_waits,
             contradictions: collected.contradictions,
             samples: collected.sample_count,
+            lost_samples: LostTaskSamples::of_all(&collected.lost_samples),
             wall_s: race_state.race_time_ns(Instant::now()) as f64 / 1e9,
             stopped,
             aborted: race_state.abort_reason(),

@@ -139,7 +139,7 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     while let Ok(delivery) = inbox.try_recv() {
         collector.receive(delivery, sender.buffers())?;
     }
-    let written = collector.close()?;
+    let written = collector.close().into_sample_count()?;
     let [recording, merging, writing] = [recording, merging, writing].map(|ns| ns / count);
     println!(
         "per sample: recording {recording} ns, merging {merging} ns, writing {writing} ns; {written} written"

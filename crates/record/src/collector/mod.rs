@@ -18,7 +18,7 @@ use crate::collector::task_totals::TaskTotals;
 use crate::delivery::{Delivery, WorkerTaskEnd};
 use crate::error::RecordError;
 use crate::files::series::journal_line;
-use crate::files::writer::Writer;
+use crate::files::writer::{ClosedFiles, Writer};
 use crate::operation_stats::SecondStats;
 use crate::result::{EndedBy, SampleCounts, TaskProgress, TaskResult};
 use crate::sample::Sample;
@@ -226,7 +226,7 @@ impl Collector {
     }
 
     /// Returns the number of samples of finished tasks that were sent to be written; [`Collector::close`] returns how
-    /// many were written.
+    /// many were written, and how many were not because a write failed.
     #[must_use]
     pub fn samples_kept(&self) -> u64 {
         self.samples_kept
@@ -239,12 +239,9 @@ impl Collector {
         self.running.values().map(|running| running.totals.progress(since(running))).collect()
     }
 
-    /// Closes the files after all tasks have finished, and returns the number of samples that were written.
-    ///
-    /// # Errors
-    ///
-    /// An error if a file cannot be written.
-    pub fn close(self) -> Result<u64, RecordError> {
+    /// Closes the files after all tasks have finished.
+    #[must_use]
+    pub fn close(self) -> ClosedFiles {
         self.writer.close()
     }
 

@@ -4,10 +4,13 @@
 //! A file is written beside its target, synced and renamed, and what it replaces is removed only after that. Every
 //! operation that changes a folder is in this module, so that the tests can interrupt each of them.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 /// Mode of files that only their owner may read.
 const PRIVATE_FILE: u32 = 0o600;
@@ -28,9 +31,20 @@ impl OutputFile {
     ///
     /// An error if the file cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut options = File::options();
-        step(|| options.write(true).create(true).truncate(true).mode(PRIVATE_FILE).open(path))
-            .map(|file| Self { file, checksum: 0 })
+        Self::open(path, File::options().create(true).truncate(true))
+    }
+
+    /// Creates a file that only its owner may read, instead of the one that an interrupted recovery has left.
+    fn create_part(path: &Path) -> io::Result<Self> {
+        if path.symlink_metadata().is_ok() {
+            step(|| fs::remove_file(path))?;
+        }
+        Self::open(path, File::options().create_new(true))
+    }
+
+    fn open(path: &Path, options: &mut OpenOptions) -> io::Result<Self> {
+        let file = step(|| options.write(true).mode(PRIVATE_FILE).open(path))?;
+        Ok(Self { file, checksum: 0 })
     }
 
     /// Truncates an existing file to `length` bytes, to which further bytes are appended.
@@ -39,7 +53,7 @@ impl OutputFile {
     ///
     /// An error if the file cannot be opened or truncated.
     pub fn truncate(path: &Path, length: u64) -> io::Result<Self> {
-        let file = File::options().append(true).open(path)?;
+        let file = open_existing(path, File::options().append(true))?;
         step(|| file.set_len(length))?;
         Ok(Self { file, checksum: 0 })
     }
@@ -85,16 +99,23 @@ impl Write for OutputFile {
     }
 }
 
-/// Opens a file for reading, unless it is a pipe or a device, which could be read for ever.
+/// Opens a file for reading, unless it is a pipe or a device, which could be read for ever, or a link, which may lead out
+/// of the race folder.
 ///
 /// # Errors
 ///
 /// An error if there is no such file, or if it is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        return File::open(path);
-    }
-    Err(io::Error::other("it is not a regular file"))
+    open_existing(path, File::options().read(true))
+}
+
+fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path).map_err(|error| {
+        let is_link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
+        if is_link { io::Error::other("it is a symbolic link; replace it with the file") } else { error }
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 /// Returns the name under which a damaged file is kept.
@@ -119,7 +140,7 @@ pub fn replace<T>(
     write: impl FnOnce(OutputFile) -> io::Result<(OutputFile, T)>,
 ) -> io::Result<T> {
     let part = with_suffix(path, ".part");
-    let written = OutputFile::create(&part).and_then(write).and_then(|(file, result)| {
+    let written = OutputFile::create_part(&part).and_then(write).and_then(|(file, result)| {
         file.give_to_owner_of(path);
         file.sync()?;
         rename(&part, path)?;

@@ -177,7 +177,7 @@ fn no_sample_is_lost_when_the_race_is_interrupted_while_it_writes_the_footer() {
     let samples = written_samples(killed.path(), &catalog);
     // The first operation writes to the index, and the second is interrupted in the middle.
     assert!(interrupt(Fault::Kill, 2, || samples.close(&catalog)).1);
-    written_samples(complete.path(), &catalog).close(&catalog).unwrap();
+    assert!(written_samples(complete.path(), &catalog).close(&catalog).error.is_none());
     let (killed, complete) = (files(killed.path()), files(complete.path())["samples.parquet"].clone());
     let footer = killed["samples.parquet"].len()..complete.len();
     assert!(footer.len() > 1000);
@@ -337,13 +337,46 @@ fn files_are_private_and_only_one_process_completes_them() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_not_read() {
+fn what_is_no_regular_file_is_neither_read_nor_written() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     for name in ["samples.parquet", "samples.directory", "series.jsonl"] {
-        let race = killed_race();
-        fs::remove_file(race.path().join(name)).unwrap();
-        // Reading this device does not end.
-        std::os::unix::fs::symlink("/dev/zero", race.path().join(name)).unwrap();
-        let error = recover_files(race.path()).unwrap_err().to_string();
-        assert!(error.contains(name) && error.ends_with("it is not a regular file"), "{error}");
+        let (race, outside) = (killed_race(), new_folder());
+        let (path, target) = (race.path().join(name), outside.path().join(name));
+        fs::rename(&path, &target).unwrap();
+        let content = fs::read(&target).unwrap();
+        let is_refused = |expected: &str| {
+            let error = recover_files(race.path()).unwrap_err().to_string();
+            assert!(error.contains(name) && error.ends_with(expected), "{error}");
+        };
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        is_refused("it is a symbolic link; replace it with the file");
+        assert_eq!(fs::read(&target).unwrap(), content);
+        fs::remove_file(&path).unwrap();
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        is_refused("it is not a regular file");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        is_refused("it is not a regular file");
     }
+}
+
+#[test]
+fn a_recovery_does_not_write_through_links() {
+    let (race, outside) = (killed_race(), new_folder());
+    let target = outside.path().join("target");
+    fs::write(&target, b"content").unwrap();
+    for name in [
+        "samples.parquet.part",
+        "series.parquet.part",
+        "series.parquet",
+        "recovery.json.part",
+        "recovery.json",
+    ] {
+        std::os::unix::fs::symlink(&target, race.path().join(name)).unwrap();
+    }
+    assert_eq!(recover_files(race.path()).unwrap(), Some(SECONDS));
+    assert_eq!(fs::read(&target).unwrap(), b"content");
+    assert_eq!(done_times(race.path()), expected_done_times(GROUPS));
+    assert_eq!(losses(race.path()).len(), 1);
 }

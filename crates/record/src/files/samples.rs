@@ -14,6 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnDescPtr;
 
+use crate::buffers::{LostSamples, MissingSamples};
 use crate::catalog::{Catalog, OperationNames};
 use crate::error::RecordError;
 use crate::files::columns::{check_name, plain_text, write, write_dictionary};
@@ -33,8 +34,21 @@ pub struct SamplesFile {
     pending_samples: Vec<Sample>,
     /// Number of rows in the file.
     rows_written: u64,
+    /// The samples that were not written because a write had failed.
+    lost: LostSamples,
     /// Whether the last row group was written completely.
     intact: bool,
+}
+
+/// The samples file of a race that has ended.
+#[derive(Debug)]
+pub struct ClosedSamples {
+    /// Number of rows in the file.
+    pub rows: u64,
+    /// The samples that are not in the file because it could not be written.
+    pub lost: LostSamples,
+    /// The error that a row group could not be written, or the file could not be completed.
+    pub error: Option<RecordError>,
 }
 
 impl SamplesFile {
@@ -52,6 +66,7 @@ impl SamplesFile {
             row_group_index,
             pending_samples: Vec::new(),
             rows_written: 0,
+            lost: LostSamples::new(),
             intact: true,
         })
     }
@@ -75,18 +90,35 @@ impl SamplesFile {
         if self.pending_samples.is_empty() {
             return Ok(());
         }
+        let mut samples = std::mem::take(&mut self.pending_samples);
+        let written = self.write_row_group(&samples, catalog);
+        match written {
+            Ok(()) => self.rows_written += samples.len() as u64,
+            Err(_) => self.lose(&samples),
+        }
+        samples.clear();
+        self.pending_samples = samples;
+        written
+    }
+
+    fn write_row_group(&mut self, samples: &[Sample], catalog: &Catalog) -> Result<(), RecordError> {
         // A row group that could not be written completely cannot be continued.
         self.intact = false;
-        self.append_to_index(&line_begin(self.pending_samples.len()))?;
-        let result = write_rows(&mut self.writer, &self.pending_samples, catalog);
-        let row_count = self.pending_samples.len() as u64;
-        self.pending_samples.clear();
+        self.append_to_index(&line_begin(samples.len()))?;
+        let result = write_rows(&mut self.writer, samples, catalog);
         let result = result.and_then(|()| self.writer.flush().map_err(ParquetError::from));
         result.map_err(|source| RecordError::parquet(&self.folder.join(PARQUET), source))?;
         self.append_row_group_to_index()?;
-        self.rows_written += row_count;
         self.intact = true;
         Ok(())
+    }
+
+    /// Counts samples that are not written, because an earlier write has failed.
+    pub fn lose(&mut self, samples: &[Sample]) {
+        for sample in samples {
+            let lost = self.lost.entry(sample.task_index).or_default();
+            lost.merge(MissingSamples::lost(sample.times.done_ns));
+        }
     }
 
     fn append_row_group_to_index(&mut self) -> Result<(), RecordError> {
@@ -102,17 +134,24 @@ impl SamplesFile {
         written.map_err(|source| RecordError::file(&self.folder.join(ROW_GROUP_INDEX), source))
     }
 
-    /// Writes the remaining samples and completes the file, even if an earlier write failed. Returns the number of its
-    /// rows.
-    ///
-    /// # Errors
-    ///
-    /// An error if a file cannot be written.
-    pub fn close(mut self, catalog: &Catalog) -> Result<u64, RecordError> {
+    /// Writes the remaining samples and completes the file, even if an earlier write failed.
+    pub fn close(mut self, catalog: &Catalog) -> ClosedSamples {
         let flushed = if self.intact { self.flush(catalog) } else { Ok(()) };
+        let (rows, lost) = (self.rows_written, std::mem::take(&mut self.lost));
+        let completed = self.complete();
+        let (rows, error) = match completed {
+            Ok(completed) => (completed.unwrap_or(rows), flushed.err()),
+            // The row groups are in the file, and can be completed later.
+            Err(error) => (rows, flushed.err().or(Some(error))),
+        };
+        ClosedSamples { rows, lost, error }
+    }
+
+    /// Completes the file. Returns the number of its rows if it differs from what was written.
+    fn complete(mut self) -> Result<Option<u64>, RecordError> {
         // A part of the footer must not be mistaken for a damaged row group.
         self.intact = self.intact && self.append_to_index(FOOTER_BEGIN).is_ok();
-        let Self { folder, writer, row_group_index, rows_written, intact, .. } = self;
+        let Self { folder, writer, row_group_index, intact, .. } = self;
         // Releases the lock for the recovery. Dropping the writer does not write anything.
         drop(row_group_index);
         let is_closed = |writer: SerializedFileWriter<OutputFile>| {
@@ -121,11 +160,9 @@ impl SamplesFile {
         if Some(writer).filter(|_| intact).is_some_and(is_closed) {
             let path = folder.join(ROW_GROUP_INDEX);
             durable::remove(&path).map_err(|source| RecordError::file(&path, source))?;
-            return Ok(rows_written);
+            return Ok(None);
         }
-        let rows =
-            complete_samples(&folder, FooterPlacement::AtItsEnd).map(|rows| rows.unwrap_or(rows_written))?;
-        flushed.map(|()| rows)
+        complete_samples(&folder, FooterPlacement::AtItsEnd)
     }
 }
 
@@ -289,7 +326,9 @@ mod tests {
         // Every write to this device fails as if the disk were full.
         file.row_group_index = OutputFile::create(Path::new("/dev/full")).unwrap();
         file.append(&[sample(); 5], &catalog).unwrap();
-        assert!(file.close(&catalog).is_err(), "five samples are not in the file");
+        let closed = file.close(&catalog);
+        assert!(closed.error.is_some(), "five samples are not in the file");
+        assert_eq!((closed.rows, closed.lost[&0].lost), (10, 5));
         let reader = SerializedFileReader::try_from(folder.path().join(PARQUET).as_path()).unwrap();
         assert_eq!(reader.metadata().file_metadata().num_rows(), 10);
         assert!(!folder.path().join(ROW_GROUP_INDEX).exists());

@@ -9,10 +9,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crate::buffers::BufferPool;
+use crate::buffers::{BufferPool, LostSamples};
 use crate::catalog::{Catalog, SubOperationInfo};
 use crate::error::RecordError;
-use crate::files::samples::SamplesFile;
+use crate::files::samples::{ClosedSamples, SamplesFile};
 use crate::files::series::SeriesFile;
 use crate::sample::Sample;
 
@@ -51,6 +51,28 @@ struct WriterState {
     failed: AtomicBool,
     error: Mutex<Option<RecordError>>,
     waiting_bytes: AtomicUsize,
+}
+
+/// The files of a race that has ended.
+#[derive(Debug, Default)]
+pub struct ClosedFiles {
+    /// Number of samples on disk.
+    pub sample_count: u64,
+    /// Samples that are not on disk because the file could not be written.
+    pub lost: LostSamples,
+    /// The first error, unless it was returned before.
+    pub error: Option<RecordError>,
+}
+
+impl ClosedFiles {
+    /// Returns the number of samples on disk.
+    ///
+    /// # Errors
+    ///
+    /// The first error, unless it was returned before.
+    pub fn into_sample_count(self) -> Result<u64, RecordError> {
+        self.error.map_or(Ok(self.sample_count), Err)
+    }
 }
 
 #[derive(Debug)]
@@ -145,20 +167,17 @@ impl Writer {
         }
     }
 
-    /// Waits until everything is written, and completes the files even if a write has failed. Returns the number of
-    /// samples on disk.
-    ///
-    /// # Errors
-    ///
-    /// The first error, if it has not been returned before.
-    pub fn close(mut self) -> Result<u64, RecordError> {
+    /// Waits until everything is written, and completes the files even if a write has failed.
+    #[must_use]
+    pub fn close(mut self) -> ClosedFiles {
         self.jobs = None;
-        let files = self.thread.take().and_then(|thread| thread.join().ok()).ok_or(RecordError::Died)?;
-        let written = files.samples.close(&files.catalog);
+        let Some(files) = self.thread.take().and_then(|thread| thread.join().ok()) else {
+            return ClosedFiles { error: Some(RecordError::Died), ..ClosedFiles::default() };
+        };
+        let ClosedSamples { rows, lost, error } = files.samples.close(&files.catalog);
         let series = files.series.close();
-        self.take_error()?;
-        series?;
-        written
+        let error = self.take_error().err().or(series.err()).or(error);
+        ClosedFiles { sample_count: rows, lost, error }
     }
 }
 
@@ -196,7 +215,12 @@ impl RaceFiles {
         let writing = !state.failed.load(Ordering::Relaxed);
         match job {
             Job::Samples { samples, buffers } => {
-                let result = if writing { self.samples.append(&samples, &self.catalog) } else { Ok(()) };
+                let mut result = Ok(());
+                if writing {
+                    result = self.samples.append(&samples, &self.catalog);
+                } else {
+                    self.samples.lose(&samples);
+                }
                 buffers.release(samples);
                 result
             }
