@@ -106,7 +106,7 @@ def drive(
 
 
 def _without_lost_samples(task: TaskResult, lost: Sequence[Mapping[str, Any]]) -> TaskResult:
-    """Returns the result with the samples counted as lost that could not be written after the task had ended."""
+    """Returns the result with the samples counted as lost that could not be written after the task ended."""
     for samples in lost:
         if samples["index"] == task.index:
             counts, count = task.samples, samples["count"]
