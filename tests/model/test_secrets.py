@@ -14,7 +14,9 @@ from pacenote.model.secrets import (
     redact_body,
     redact_params,
     redact_query,
+    redact_user_info,
     secret_values,
+    user_info_secrets,
 )
 
 NAMES = (
@@ -93,6 +95,8 @@ def test_secrets_within_lists_are_redacted() -> None:
         ('headers is "hunter2 x"', 'headers is "<hidden>"'),
         ("/_search?q=hunter2%20x", "/_search?q=<hidden>"),
         ('is "abc hunter...', 'is "abc <hidden>...'),
+        ('is "abc hunter2…', 'is "abc <hidden>…'),
+        ("hunt… hunter... …", "<hidden>… <hidden>... …"),
         ("wait ... and hunter", "wait ... and hunter"),
         ("nothing", "nothing"),
     ],
@@ -147,6 +151,42 @@ def test_long_secrets_of_bodies_are_redacted_elsewhere() -> None:
 )
 def test_secrets_of_query_strings_are_redacted(path: str, redacted: str) -> None:
     assert redact_query(path) == redacted
+
+
+@pytest.mark.parametrize(
+    ("url", "redacted"),
+    [
+        ("https://me:pw@h:1/x", "https://<hidden>@h:1/x"),
+        ("https://token@h", "https://<hidden>@h"),
+        ("https://me:p%40w@[::1]:9200", "https://<hidden>@[::1]:9200"),
+        ("http://me:p@ss@h/x", "http://<hidden>@h/x"),
+        ("http://me:p/ss@h/x", "http://<hidden>@h/x"),
+        ("http://me:p?s#s@h/x", "http://<hidden>@h/x"),
+        ("http://h:9200/a@b", "http://h:9200/a@b"),
+        ("http://h/a@b", "http://h/a@b"),
+        ("http://[::1]:9200/a@b", "http://[::1]:9200/a@b"),
+        ('"http://h", "a@b"', '"http://h", "a@b"'),
+        ("two http://a@h and s3://b:c@h", "two http://<hidden>@h and s3://<hidden>@h"),
+    ],
+)
+def test_user_information_of_urls_is_redacted(url: str, redacted: str) -> None:
+    assert redact_user_info(url) == redacted
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("https://me:p%40ss@h", {"p%40ss", "p@ss"}),
+        ("https://elastic:secret@h", {"secret"}),
+        ("https://elastic@h", set()),
+        ("https://0123456789@h", {"0123456789"}),
+        ("https://0123456789abcdef:x-oauth@h", {"0123456789abcdef", "x-oauth"}),
+    ],
+)
+def test_passwords_and_tokens_of_urls_are_secrets(url: str, secrets: set[str]) -> None:
+    assert user_info_secrets(url) == secrets
+    assert secret_values({"urls": [url]}) == secrets
+    assert body_secrets(json.dumps({"urls": [url]})) == {each for each in secrets if len(each) >= 8}
 
 
 def test_user_names_of_urls_are_redacted() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
 from pacenote.cli.main import main
+from pacenote.store.race_store import RaceStore
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
+from support.records import record
 
 NAMES = (
     *("client_secret", "aws_secret", "secret", "passwd", "pwd", "passphrase", "private_key", "credentials"),
@@ -23,7 +27,8 @@ def echo(request: HttpRequest) -> HttpResponse:
     """Rejects each request of the track and repeats it in the reason, as an engine may do."""
     if request.path != "/planted":
         return json_response(engine_document(request.target))
-    reason = f"cannot use {request.target} {request.body.decode()}"
+    credentials = base64.b64decode(request.headers["authorization"].rpartition(" ")[2]).decode()
+    reason = f"cannot use {request.headers} {credentials} {request.target} {request.body.decode()}"
     return json_response({"error": {"type": "t", "reason": reason}, "status": 400}, 400)
 
 
@@ -45,6 +50,7 @@ def test_planted_secrets_are_in_no_file_of_a_race_and_not_printed(
     params = {name: f"hunter-p-{number:02}" for number, name in enumerate(NAMES)}
     body = {"settings": {name: f"hunter-b-{number:02}" for number, name in enumerate(NAMES)}}
     body["settings"]["url"] = "https://hunter-u@host/x"
+    body["settings"]["other"] = "https://me:hunter-body%21@host/x"
     body["settings"]["plain"] = "kept-readable {{ secret }}"
     operation = {
         "operation-type": "raw-request",
@@ -63,8 +69,9 @@ def test_planted_secrets_are_in_no_file_of_a_race_and_not_printed(
             f"--track-params={tmp_path / 'params.json'}",
             "--ignore-unused-track-params",
             "--pipeline=benchmark-only",
-            f"--target-hosts=http://me:hunter-host@{server.address}",
-            f"--user-tags={json.dumps({'token': 'hunter-tag', 'team': 'search'})}",
+            f"--target-hosts=http://me:hunter-host%21@{server.address}",
+            f"--user-tags={json.dumps({'token': 'hunter-tag', 'team': 'search', 'at': 'http://hunter-at@h'})}",
+            f"--client-options={json.dumps({'headers': {'x-tenant': 'hunter-header'}})}",
         ])
         sent = [request for request in server.requests if request.path == "/planted"]
     assert len(sent) == 2
@@ -77,3 +84,153 @@ def test_planted_secrets_are_in_no_file_of_a_race_and_not_printed(
     assert "search" in texts["race.json"]
     texts |= {"stdout": output.out, "stderr": output.err}
     assert {name: text for name, text in texts.items() if "hunter" in text} == {}
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command line, and returns the exit code, what it printed, and the content of its home."""
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RALLY_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        output = capfd.readouterr()
+        return code, output.out + output.err, str(stored_texts(tmp_path / "home"))
+
+    return run
+
+
+def write_track(folder: Path, operation: dict[str, object], **more: object) -> str:
+    """Writes a track with one task, and returns the option that selects it."""
+    folder.mkdir(exist_ok=True)
+    schedule = [{"name": "t", "operation": operation, "clients": 1, "iterations": 1}]
+    (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule, **more}))
+    return f"--track-path={folder}"
+
+
+URLS = ("http://me:{}@{}", "http://{}:x@{}", "http://{}@{}")
+"""URLs whose password or user name is a token."""
+
+TOKEN = "hunter%2Ftoken-0123456789"
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_reason_why_a_race_was_aborted_contains_no_credentials(
+    url: str, debug: bool, run: Run, tmp_path: Path
+) -> None:
+    operation = {"operation-type": "raw-request", "method": "POST", "path": "/planted"}
+    track = write_track(
+        tmp_path / "t",
+        {**operation, "body": {"url": url.format(TOKEN, "h"), "name": "hunter/token-0123456789"}},
+    )
+    with http_server(echo) as server:
+        code, printed, stored = run(
+            *("race", track, "--on-error=abort", f"--target-hosts={url.format(TOKEN, server.address)}"),
+            *(["--debug"] if debug else []),
+        )
+    assert code in (3, 64), printed
+    assert "aborted" in stored
+    assert "hunter" not in printed + stored
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_addresses_of_clusters_and_data_are_shown_without_credentials(
+    url: str, run: Run, tmp_path: Path
+) -> None:
+    def refuse(request: HttpRequest) -> HttpResponse:
+        if request.path == "/data/d.json":
+            return HttpResponse(403, f"no {request.headers}".encode())
+        return json_response(engine_document(request.target))
+
+    with http_server(refuse) as server:
+        documents = [{"source-file": "d.json", "document-count": 1, "target-index": "i"}]
+        corpus = {
+            "name": "c",
+            "base-url": url.format(TOKEN, f"{server.address}/data"),
+            "documents": documents,
+        }
+        indices = [{"name": "i"}]
+        track = write_track(
+            tmp_path / "t", {"operation-type": "bulk", "bulk-size": 1}, corpora=[corpus], indices=indices
+        )
+        arguments = ("race", track, "--debug", "--corpus=declared")
+        data = run(*arguments, f"--target-hosts={server.address}")
+        mirror = run(
+            *(*arguments, f"--target-hosts={server.address}"),
+            f"--corpus-mirror={url.format(TOKEN, server.address)}",
+        )
+    cluster = run(*arguments, f"--target-hosts={url.format(TOKEN, '127.0.0.1:1')}")
+    for code, printed, stored in (data, mirror, cluster):
+        assert code == 64, printed
+        assert "127.0.0.1" in printed
+        assert "hunter" not in printed + stored
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_addresses_of_repositories_and_proxies_are_shown_without_credentials(
+    url: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = url.format(TOKEN, "127.0.0.1:1/r")
+    (tmp_path / ".rally").mkdir()
+    (tmp_path / ".rally" / "rally.ini").write_text(f"[tracks]\nmine.url = {address}\nother = {address}\n")
+    repository = run("race", "--track=t", f"--track-repository={address}", "--debug")
+    configured = run("race", "--track=t", "--track-repository=mine", "--debug")
+    unknown = run("race", "--track=t", address, "--debug")
+    assert {repository[0], configured[0], unknown[0]} == {2}
+    (tmp_path / ".rally" / "rally.ini").unlink()
+    track = write_track(tmp_path / "t", {"operation-type": "raw-request", "path": "/"})
+    monkeypatch.setenv("http_proxy", address)
+    proxy = run("race", track, "--target-hosts=192.0.2.1:9200", "--debug")
+    assert proxy[0] == 64
+    assert "127.0.0.1" in proxy[1]
+    for _, printed, stored in (repository, configured, unknown, proxy):
+        assert "hunter" not in printed + stored
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        "http://me:hunter,hunter@127.0.0.1:1",
+        "me:hunter/hunter@127.0.0.1:1",
+        "me:hunter@hunter@127.0.0.1:1/%zz:",
+        "http://me:hunter?hunter@127.0.0.1:1",
+    ],
+)
+def test_malformed_addresses_are_not_repeated(hosts: str, run: Run, tmp_path: Path) -> None:
+    track = write_track(tmp_path / "t", {"operation-type": "raw-request", "path": "/"})
+    code, printed, _ = run("race", track, f"--target-hosts={hosts}", "--debug")
+    assert code in (2, 64)
+    assert "hunter" not in printed
+
+
+def test_a_record_of_an_older_version_is_shown_without_secrets(run: Run, tmp_path: Path) -> None:
+    folder = RaceStore(tmp_path / "home").create(record("old", tasks=(), complete=False))
+    document = json.loads(folder.race_json.read_text())
+    document["aborted"] = "cannot use http://me:hunter-url@h/x with hunter-param"
+    document["verdict"] = {"state": "void", "reasons": [f"aborted: {document['aborted']}"]}
+    document["track-params"] = {"token": "hunter-param"}
+    document["user-tags"] = {"password": "hunter-tag", "repository": "https://hunter-token@h/x"}
+    document["complete"] = True
+    folder.race_json.write_text(json.dumps(document))
+    for arguments in (("report", "old"), ("report", "old", "--report-format=json"), ("list", "races")):
+        code, printed, _ = run(*arguments)
+        assert code == 0
+        assert "<hidden>" in printed
+        assert "hunter" not in printed
+
+
+def test_secrets_are_removed_from_the_log_of_an_engine(tmp_path: Path) -> None:
+    folder = RaceStore(tmp_path).create(record(), secrets=frozenset({"hunter-2"}))
+    log, other = folder.artifacts / "engine.log", folder.artifacts / "gc.log"
+    log.write_bytes(b"a\n\xff uses http://me:hunter-1@h and hunter-2\n" * 3)
+    other.write_bytes(b"b\n")
+    before = other.stat().st_ino
+    folder.redact_logs()
+    assert log.read_bytes() == b"a\n\xff uses http://<hidden>@h and <hidden>\n" * 3
+    assert other.stat().st_ino == before
+    assert {path.name for path in folder.artifacts.iterdir()} == {"engine.log", "gc.log"}

@@ -14,6 +14,7 @@ import os
 import select
 import sys
 import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
 from pacenote.errors import PacenoteError
@@ -28,13 +29,30 @@ _STDERR = 2
 
 
 class Console:
-    """Standard output and standard error. `quiet` suppresses progress only."""
+    """Standard output and standard error. `quiet` suppresses progress only.
+
+    Standard error never shows user names and passwords of URLs, and no secrets that `hide` knows.
+    """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
         _reopen_closed_descriptors()
         self._out = _SafeStream(out or sys.stdout)
-        self._err = _SafeStream(err or sys.stderr)
+        self._err = _SafeStream(err or sys.stderr, self.redacted)
+        self._secrets: frozenset[str] = frozenset()
         self.quiet = False
+
+    def hide(self, secrets: frozenset[str]) -> None:
+        """Hides these secrets from now on."""
+        self._secrets |= secrets
+
+    def redacted(self, text: str) -> str:
+        """Returns the text without secrets."""
+        if not self._secrets and "@" not in text:
+            return text
+        # Few texts contain a secret, and most commands end without one.
+        from pacenote.model.secrets import redact, redact_user_info
+
+        return redact_user_info(redact(text, self._secrets))
 
     @property
     def shows_results_on_terminal(self) -> bool:
@@ -80,7 +98,7 @@ class Console:
         with contextlib.suppress(OSError, ValueError):
             _, writable, _ = select.select([], [_STDERR], [], 0)
             if writable:
-                os.write(_STDERR, f"{shown}error: {printable(text)}\n".encode())
+                os.write(_STDERR, f"{shown}error: {self.redacted(printable(text))}\n".encode())
 
     def trace(self, error: BaseException) -> None:
         """Prints the stack trace (`--debug`)."""
@@ -117,8 +135,10 @@ class _SafeStream(io.TextIOBase):
     pipe. Without a stream (`>&-`) all output is lost.
     """
 
-    def __init__(self, stream: TextIO | None) -> None:
+    def __init__(self, stream: TextIO | None, clean: Callable[[str], str] = lambda text: text) -> None:
+        """`clean` is applied to everything that is written."""
         self._stream = stream
+        self._clean = clean
         self.failure = ""
         # A character that the terminal cannot encode is replaced by a question mark.
         if reconfigure := getattr(stream, "reconfigure", None):
@@ -145,7 +165,7 @@ class _SafeStream(io.TextIOBase):
     def write(self, text: str, /) -> int:
         """Writes and flushes the text, or drops it."""
         if self._stream is not None:
-            self._try(self._stream, text)
+            self._try(self._stream, self._clean(text))
         elif text and not self.failure:
             self.failure = "it is closed"
         return len(text)

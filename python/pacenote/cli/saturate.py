@@ -95,6 +95,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.report_format not in (None, *_FORMATS):
         raise UsageError(f"--report-format must be {' or '.join(_FORMATS)} for saturate")
     request = build_request(options)
+    race.hide_secrets(request.race, console)
     check_report_file(options)
     for text in race.options_without_effect(options, request.race):
         console.warning(text)

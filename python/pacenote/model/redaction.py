@@ -6,13 +6,14 @@ changed, because results refer to them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import FailureGroup, TaskResult
-from pacenote.model.secrets import redact, redact_user_info, redact_value
+from pacenote.model.secrets import REDACTED, redact, redact_user_info, redact_value, secret_values
 
 
 def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
@@ -24,9 +25,9 @@ def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
 
 
 def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
-    """Returns the record of a race without secrets in its parameters and messages."""
-    if not secrets:
-        return record
+    """Returns the record of a race without secrets, and without user names and passwords of URLs, in its
+    parameters and messages.
+    """
 
     def clean(value: object) -> Any:
         return redact_value(value, secrets)
@@ -42,9 +43,36 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
         tasks=tuple(redact_result(task, secrets) for task in record.tasks),
         telemetry=clean(record.telemetry),
         telemetry_errors=tuple(clean(text) for text in record.telemetry_errors),
+        documents=tuple(
+            replace(check, count_problem=clean(check.count_problem)) for check in record.documents
+        ),
         verdict=Verdict(record.verdict.state, reasons),
         aborted=clean(record.aborted),
     )
+
+
+def stored_secrets(document: Mapping[str, object]) -> frozenset[str]:
+    """Returns the secrets in the parameters of a stored race, which an older version may not have hidden."""
+    keys = ("track-params", "car-params", "user-tags")
+    params = (document.get(key) for key in keys)
+    found = (secret_values(each) for each in params if isinstance(each, Mapping))
+    return frozenset().union(*found) - {REDACTED}
+
+
+def redact_error(error: BaseException, secrets: Collection[str]) -> None:
+    """Redacts secrets in the messages of an error, and of the errors that led to it, in place."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        each.args = tuple(redact(arg, secrets) if isinstance(arg, str) else arg for arg in each.args)
+        if isinstance(each, PacenoteError):
+            each.message, each.hint = redact(each.message, secrets), redact(each.hint, secrets)
+        if isinstance(each, TrackError):
+            each.problems = tuple(redact(problem, secrets) for problem in each.problems)
+        waiting += [linked for linked in (each.__cause__, each.__context__) if linked is not None]
 
 
 def _redact_errors(errors: tuple[FailureGroup, ...], secrets: Collection[str]) -> tuple[FailureGroup, ...]:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import quote, unquote
 
@@ -43,8 +44,13 @@ _COUNTING_WORDS = frozenset({"max", "min", "num", "number", "total"})
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 """A word of a name in snake case, kebab case or camel case."""
 
-_USER_INFO = re.compile(r"(?<=://)[^/@\s\"\\]+(?=@)")
-"""User name and password in a URL."""
+_USER_INFO = re.compile(r"(?<=://)(?:[^/?#\s\"\\]+|(?!\[)[^/?#@:\s\"\\]+:(?!\d{0,5}[/?#])[^@\s\"\\]*)(?=@)")
+"""User name and password in a URL: everything up to the last @ before the path, or up to the first @ if the
+password contains a slash, a question mark or a hash, which it must not.
+"""
+
+_MIN_USER_LENGTH = 16
+"""Minimum length of the user name of a URL with a password that is redacted elsewhere: it may be a token."""
 
 _FIELD_DEFINITIONS = frozenset({"properties", "fields", "runtime"})
 """Keys of objects that map the names of fields, which may be any word, to their definitions."""
@@ -52,7 +58,7 @@ _FIELD_DEFINITIONS = frozenset({"properties", "fields", "runtime"})
 _SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
 """Characters that URLs of operations and templates may contain without percent-encoding."""
 
-_ELLIPSIS = "..."
+_ELLIPSIS = re.compile(r"(\.\.\.|…)")
 """The end of a value that was shortened for a message."""
 
 
@@ -93,17 +99,26 @@ def secret_values(params: Mapping[str, object]) -> frozenset[str]:
 
 def redact(text: str, secrets: Collection[str]) -> str:
     """Redacts every secret in a text, even if it is encoded for JSON or a URL, or shortened."""
-    forms = sorted({form for secret in secrets for form in _encoded_forms(secret)}, key=len, reverse=True)
-    if not forms:
+    if not secrets:
         return text
-    hidden = re.sub("|".join(map(re.escape, forms)), REDACTED, text)
-    return _redact_shortened(hidden, forms) if _ELLIPSIS in hidden else hidden
+    forms, pattern = _forms(frozenset(secrets))
+    hidden = pattern.sub(REDACTED, text)
+    return _redact_shortened(hidden, forms) if _ELLIPSIS.search(hidden) else hidden
+
+
+@lru_cache(maxsize=8)
+def _forms(secrets: frozenset[str]) -> tuple[tuple[str, ...], re.Pattern[str]]:
+    """Returns the encoded forms of secrets, the longest first, and a pattern that finds them."""
+    forms = sorted({form for secret in secrets for form in _encoded_forms(secret)}, key=len, reverse=True)
+    return tuple(forms), re.compile("|".join(map(re.escape, forms)))
 
 
 def redact_value(value: object, secrets: Collection[str]) -> object:
-    """Redacts secrets in every string of a JSON value; keys are not changed."""
+    """Redacts secrets, and user names and passwords of URLs, in every string of a JSON value; keys are not
+    changed.
+    """
     if isinstance(value, str):
-        return redact(value, secrets)
+        return redact_user_info(redact(value, secrets))
     if isinstance(value, Mapping):
         return {key: redact_value(item, secrets) for key, item in value.items()}
     return [redact_value(item, secrets) for item in value] if isinstance(value, list | tuple) else value
@@ -124,7 +139,20 @@ def _redact_nested(value: object) -> object:
 
 def redact_user_info(text: str) -> str:
     """Redacts the user names and passwords of all URLs in a text; a user name may be a token."""
-    return _USER_INFO.sub(REDACTED, text)
+    return _USER_INFO.sub(REDACTED, text) if "@" in text else text
+
+
+def user_info_secrets(text: str) -> frozenset[str]:
+    """Returns the passwords and tokens in the URLs of a text, as they are and decoded, if they are long
+    enough to be redacted elsewhere.
+    """
+    found: set[str] = set()
+    for match in _USER_INFO.finditer(text):
+        user, _, password = match[0].partition(":")
+        length = _MIN_USER_LENGTH if password else _MIN_BODY_LENGTH
+        found |= {value for value in (user, unquote(user)) if len(value) >= length}
+        found |= {value for value in (password, unquote(password)) if len(value) >= _MIN_LENGTH}
+    return frozenset(found)
 
 
 def redact_query(path: str) -> str:
@@ -208,6 +236,8 @@ def _keyed_secrets(value: object, *, in_fields: bool) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _keyed_secrets(item, in_fields=False)
+    elif isinstance(value, str):
+        yield from user_info_secrets(value)
 
 
 def _hides(key: str, value: object, *, in_fields: bool) -> bool:
@@ -226,6 +256,8 @@ def _secrets(value: object, *, secret: bool) -> Iterator[str]:
     elif secret and isinstance(value, str | int | float) and not isinstance(value, bool):
         # A password that consists of digits is parsed as a number.
         yield str(value)
+    elif isinstance(value, str):
+        yield from user_info_secrets(value)
 
 
 def _encoded_forms(secret: str) -> Iterator[str]:
@@ -241,8 +273,10 @@ def _redact_shortened(text: str, forms: Collection[str]) -> str:
     """Redacts the beginning of a secret directly before the ellipsis of a shortened value."""
     beginnings = {form[:end] for form in forms for end in range(_MIN_LENGTH, len(form))}
     longest_first = sorted(beginnings, key=len, reverse=True)
-    parts = text.split(_ELLIPSIS)
-    for index, part in enumerate(parts[:-1]):
+    parts = _ELLIPSIS.split(text)
+    # Texts and ellipses alternate.
+    for index in range(0, len(parts) - 1, 2):
+        part = parts[index]
         leaked = next((start for start in longest_first if part.endswith(start)), "")
         parts[index] = part.removesuffix(leaked) + REDACTED if leaked else part
-    return _ELLIPSIS.join(parts)
+    return "".join(parts)

@@ -60,6 +60,11 @@ def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -
     entries = [entry.strip() for entry in text if entry.strip()]
     if not entries:
         raise UsageError("--target-hosts names no host", hint="for example --target-hosts=127.0.0.1:9200")
+    if any("@" in entry for entry in entries) and (odd := next(filter(_is_part_of_password, entries), "")):
+        raise UsageError(
+            f"entry {entries.index(odd) + 1} of --target-hosts is not a host",
+            hint="write a comma, a slash or an @ in a password as %2C, %2F or %40",
+        )
     parsed = [_parse(entry, "https" if tls else "http") for entry in entries]
     for host in (each.hosts[0] for each in parsed):
         if tls is not None and (host.scheme == "https") != tls:
@@ -74,6 +79,21 @@ def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -
         )
     hosts = tuple(dict.fromkeys(each.hosts[0] for each in parsed))
     return ParsedHosts(hosts, next(iter(credentials), None))
+
+
+def _is_part_of_password(entry: str) -> bool:
+    """Returns whether an entry without an @ has no valid port: it may be the part of a password before a
+    comma.
+    """
+    if "@" in entry:
+        return False
+    try:
+        return (
+            urlsplit(entry if "://" in entry else f"//{entry}").port is None
+            and ":" in entry.rpartition("]")[2].rpartition("://")[2]
+        )
+    except ValueError:
+        return True
 
 
 def _parse(entry: str, scheme: str) -> ParsedHosts:

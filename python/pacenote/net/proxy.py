@@ -46,6 +46,13 @@ def proxy_for(scheme: str, host: str, port: int | None = None) -> HttpProxy | No
     return _parse(found, f"{scheme}_proxy or all_proxy in the environment") if found else None
 
 
+def environment_proxies() -> tuple[str, ...]:
+    """Returns the URLs of all proxies in the environment; they may contain credentials."""
+    from urllib.request import getproxies_environment
+
+    return tuple(url for name, url in getproxies_environment().items() if name != "no")
+
+
 def _in_networks(host: str, no_proxy: str) -> bool:
     """Returns whether an address is in one of the networks that `no_proxy` lists."""
     try:

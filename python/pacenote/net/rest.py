@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from pacenote.errors import EngineError
+from pacenote.model.printable import single_line
 from pacenote.model.secrets import redact
 from pacenote.net.failures import HTTPS_HINT, PROXY_CREDENTIALS_HINT, FailureDescription, describe_failure
 from pacenote.net.hosts import HttpHost
@@ -85,7 +86,7 @@ class RestClient:
         if response.ok:
             return response.body
         secrets = [value for name, value in self._config.headers if name == "authorization"]
-        reason = redact(_reason(response.body), secrets)
+        reason = single_line(redact(_reason(response.body), secrets))
         raise FailedStatus(
             f"{method} {path} failed with status {response.status}: {reason}",
             response.status,
@@ -218,4 +219,4 @@ def _reason(body: Any) -> str:
     if isinstance(error, dict):
         error = error.get("reason") or error.get("type") or json.dumps(error)
     lines = str(error or "no reason given").strip().splitlines()
-    return lines[0][:300] if lines else "no reason given"
+    return lines[0] if lines else "no reason given"

@@ -13,6 +13,9 @@ from pacenote.units import OPS
 
 _REQUEST_TIMEOUT = 408
 
+_MAX_SHOWN_BYTES = 60
+"""Bytes of a body that are shown if it is not JSON."""
+
 
 @dataclass(frozen=True, slots=True)
 class DriverResponse:
@@ -32,7 +35,8 @@ class DriverResponse:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as cause:
-            text = self.body[:60].decode(errors="replace")
+            cut = "…" if len(self.body) > _MAX_SHOWN_BYTES else ""
+            text = self.body[:_MAX_SHOWN_BYTES].decode(errors="replace") + cut
             raise UnexpectedResponse(f"the response is not JSON: {text!r}") from cause
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pacenote.model.secrets import redact_query
 from pacenote.model.work import (
     BulkWork,
     Call,
@@ -195,7 +196,7 @@ def _item(item: SubOperation | OperationStream) -> tuple[str, ...]:
 def _request(request: Request) -> str:
     size = f" {format_bytes(len(request.body.encode()))} body" if request.body is not None else ""
     poll = f", every {format_seconds(request.poll.every_s)} until done" if request.poll else ""
-    path = request.path
+    path = redact_query(request.path)
     if request.placeholder:
         path = path.replace(request.placeholder.marker, f"{{{request.placeholder.name}}}")
     return f"{request.method} {path}{size}{poll}"

@@ -7,8 +7,9 @@ import re
 import signal
 from pathlib import Path
 
+from pacenote.model.printable import single_line
+
 _TAIL_BYTES = 256 * 1024
-_MAX_LINE_CHARS = 300
 
 PORT_IN_USE = "Address already in use"
 OUT_OF_MEMORY = "OutOfMemoryError"
@@ -71,11 +72,11 @@ def cause_lines(text: str) -> tuple[str, ...]:
     for problem, _ in _KNOWN_PROBLEMS:
         found = next((line for line in lines if problem in line), None)
         if found is not None:
-            return (found[:_MAX_LINE_CHARS],)
+            return (single_line(found),)
     errors = [line for line in lines if _ERROR.search(line) and not line.startswith("at ")]
     causes = [line for line in errors if line.startswith("Caused by:")]
     chosen = dict.fromkeys([*errors[-1:], *causes[-1:]] if errors else lines[-1:])
-    return tuple(line[:_MAX_LINE_CHARS] for line in chosen)
+    return tuple(map(single_line, chosen))
 
 
 def hint_for(text: str) -> str:

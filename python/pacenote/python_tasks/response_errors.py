@@ -28,7 +28,9 @@ def parse_response_error(body: bytes) -> ResponseError:
             return ResponseError("", _one_line(error))
         return ResponseError(str(error.get("type") or ""), _one_line(str(error.get("reason") or "")))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return ResponseError("", _one_line(body[:_MAX_BODY].decode(errors="replace")))
+        # The mark shows that a secret at the end may be incomplete.
+        cut = "…" if len(body) > _MAX_BODY else ""
+        return ResponseError("", _one_line(body[:_MAX_BODY].decode(errors="replace")) + cut)
 
 
 def _one_line(text: str) -> str:

@@ -24,8 +24,7 @@ from pacenote.model.engine import SERVERLESS
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.redaction import redact_record
-from pacenote.model.secrets import secret_values
+from pacenote.model.redaction import redact_error, redact_record
 from pacenote.model.track import Challenge
 from pacenote.operations.base import CompileContext
 from pacenote.plan.build import PlanContext
@@ -53,6 +52,7 @@ from pacenote.race.plugins import (
     source_files,
     track_plugins,
 )
+from pacenote.race.race_secrets import race_secrets
 from pacenote.race.record import (
     initial_record,
     recorded_client,
@@ -224,13 +224,11 @@ class _Preparation:
             declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
         )
         plan = plan_challenge(request, track, challenge, context)
-        record, secrets = (
-            initial_record(request, self.prepared, corpora),
-            _secrets(request, plan, self.existing),
-        )
+        record = initial_record(request, self.prepared, corpora)
+        secrets = race_secrets(request) | plan.secrets()
         folder = RaceStore(request.home).create(record, sum(1 for _ in challenge.tasks()), secrets)
         try:
-            with self.existing or start_cluster(engine, self.listener.preparing) as cluster:
+            with _redacted_logs(folder), self._cluster(engine) as cluster:
                 record = _record_start(folder, plan, cluster, request)
                 corpora.verify()
                 self._announce_start(record, cluster)
@@ -248,8 +246,12 @@ class _Preparation:
                     )
                 )
         except BaseException as error:
+            redact_error(error, secrets)
             _record_failure(folder, error)
             raise
+
+    def _cluster(self, engine: EngineRequest) -> Cluster:
+        return self.existing or start_cluster(engine, self.listener.preparing)
 
     def _check_engine(self) -> EngineRequest:
         """Returns the engine to start.
@@ -296,15 +298,6 @@ def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
         listener.warning(text)
     for text in (*prepared.notes, *prepared.challenge.user_info.splitlines()):
         listener.info(text)
-
-
-def _secrets(request: RaceRequest, plan: Plan, existing: Cluster | None) -> frozenset[str]:
-    """Returns the secrets of a race that must not be stored or shown."""
-    found = {*secret_values(request.track_params), *secret_values(request.car_params), *plan.secrets()}
-    for name, value in existing.client_config.headers if existing is not None else ():
-        if name == "authorization":
-            found.add(value.rpartition(" ")[2])
-    return frozenset(found)
 
 
 def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: RaceRequest) -> RaceRecord:
@@ -370,6 +363,15 @@ def _with_stored_race(request: RaceRequest, error: ProcessEnded) -> ProcessEnded
         return error
     _record_failure(folder, error)
     return ProcessEnded(error.message, hint=f"what was measured is kept: pacenote report {request.race_id}")
+
+
+@contextmanager
+def _redacted_logs(folder: RaceFolder) -> Generator[None, None, None]:
+    """Removes secrets from the logs of the engine at the end of the block, when it has ended."""
+    try:
+        yield
+    finally:
+        folder.redact_logs()
 
 
 def _record_failure(folder: RaceFolder, error: BaseException) -> None:

@@ -27,10 +27,11 @@ from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.redaction import redact_record, redact_result
+from pacenote.model.redaction import redact_record, redact_result, stored_secrets
 from pacenote.model.result import TaskResult
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import append_line, read_regular_file, store_error, write_atomically
+from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, release_abandoned
 
 RESULT_BYTES = 48 << 10
@@ -152,17 +153,29 @@ class RaceFolder:
         except OSError as error:
             raise store_error("remove", self.journal, error) from error
 
+    def redact_logs(self) -> None:
+        """Removes secrets from the logs that an engine has written. Call it when the engine has ended.
+
+        Raises StoreError if a log cannot be replaced.
+        """
+        for path in sorted(self.artifacts.glob("*.log")):
+            redact_file(path, self.secrets)
+
     def write_plan(self, text: str) -> None:
         """Stores the plan document. Raises StoreError."""
         write_atomically(self.plan_json, text.encode())
 
     def read(self) -> RaceRecord:
-        """Returns the record, with all finished tasks if the race is running or was killed.
+        """Returns the record, with all finished tasks if the race is running or was killed, and without the
+        secrets that an older version may have stored.
 
         Raises StoreError.
         """
+        secrets: frozenset[str] = frozenset()
         try:
-            record = RaceRecord.from_document(json.loads(read_regular_file(self.race_json)))
+            document = json.loads(read_regular_file(self.race_json))
+            record = RaceRecord.from_document(document)
+            secrets = stored_secrets(document)
         except FileNotFoundError:
             raise StoreError(
                 f"no race.json in {self.path}",
@@ -176,7 +189,7 @@ class RaceFolder:
             ) from None
         except PacenoteError as error:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
-        return record if record.complete else self._with_journal(record)
+        return redact_record(record if record.complete else self._with_journal(record), secrets)
 
     def _with_journal(self, record: RaceRecord) -> RaceRecord:
         stored = {task.task for task in record.tasks}

@@ -1,0 +1,73 @@
+"""The secrets that the user of a race has given, so that they are neither stored nor shown."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from pacenote.model.client_options import ClientOptions
+from pacenote.model.race_request import RaceRequest
+from pacenote.model.secrets import is_secret, secret_values, user_info_secrets
+from pacenote.net.proxy import environment_proxies
+
+_MIN_HEADER_LENGTH = 8
+"""Minimum length of the value of a header that is redacted elsewhere, unless the name shows that it is
+secret.
+"""
+
+_MIN_LENGTH = 4
+
+
+def race_secrets(request: RaceRequest) -> frozenset[str]:
+    """Returns the secrets of the options and of the environment: parameters, credentials, headers, and user
+    information of URLs.
+    """
+    found = set[str]()
+    for params in (request.track_params, request.car_params, request.user_tags):
+        found |= secret_values(params)
+    for url in _urls(request):
+        found |= user_info_secrets(url if "://" in url else f"http://{url}")
+        found.update(_basic_credentials(url))
+    for client in (request.client, *(other.client for other in request.additional_clusters)):
+        found.update(_client_secrets(client))
+    return frozenset(found)
+
+
+def _urls(request: RaceRequest) -> Iterator[str]:
+    yield from request.target_hosts
+    for other in request.additional_clusters:
+        yield from other.hosts
+    yield from request.corpus_mirrors
+    yield from (request.maven_mirror or "", request.track_repository or "")
+    yield from request.repository_urls.values()
+    yield from environment_proxies()
+
+
+def _basic_credentials(url: str) -> Iterator[str]:
+    """Yields the credentials of a URL as an HTTP header contains them."""
+    info, mark, _ = url.rpartition("://")[2].partition("/")[0].rpartition("@")
+    if mark:
+        yield base64.b64encode(unquote(info if ":" in info else f"{info}:").encode()).decode("ascii")
+
+
+def _client_secrets(client: ClientOptions) -> Iterator[str]:
+    kind, _, value = (client.authorization or "").rpartition(" ")
+    if len(value) >= _MIN_LENGTH:
+        yield value
+        if kind.lower() in ("basic", "apikey"):
+            yield from _decoded(value)
+    for name, text in client.headers:
+        if len(text) >= (_MIN_LENGTH if is_secret(name) else _MIN_HEADER_LENGTH):
+            yield text
+
+
+def _decoded(value: str) -> Iterator[str]:
+    """Yields the password of basic authentication, or the key of an API key."""
+    try:
+        password = base64.b64decode(value, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return
+    if len(password) >= _MIN_LENGTH:
+        yield password
