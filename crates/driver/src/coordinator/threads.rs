@@ -9,7 +9,7 @@ use tokio::task::LocalSet;
 
 use crate::error::DriveError;
 use crate::health::cpu::PeakLoad;
-use crate::health::reply_waits::before_sleep;
+use crate::health::reply_waits::{after_sleep, before_sleep};
 use crate::summary::ThreadSummary;
 
 /// Prefix of the names of all threads.
@@ -44,7 +44,8 @@ pub fn run_thread(
     // The kernel may delay timers by the thread's timer slack, 50 µs by default. If this call fails, only precision is
     // lost.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let runtime = runtime::Builder::new_current_thread().enable_all().on_thread_park(before_sleep).build();
+    let mut runtime = runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().on_thread_park(before_sleep).on_thread_unpark(after_sleep).build();
     let runtime = runtime.map_err(|source| DriveError::System { what: "a runtime", source })?;
     let tasks = LocalSet::new();
     // The root future of a runtime is polled whenever any task is woken, that is, for every response. As a task, `work`

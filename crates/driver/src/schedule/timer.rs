@@ -16,16 +16,18 @@ use rustix::time::{
 use tokio::io::unix::AsyncFd;
 
 use crate::health::cpu::thread_cpu_ns;
-use crate::health::reply_waits::{count_reply, count_request};
+use crate::health::reply_waits::{count_reply, count_request, work_count};
 use crate::schedule::clock::Clock;
+
+/// Longest turn of the runtime, in nanoseconds of CPU time, in which a thread may have been idle. A turn only polls the
+/// clients that spin, and the sockets. In a longer one, the thread worked, for example built a body.
+const MAX_IDLE_TURN_NS: u64 = 20_000;
 
 /// The spin wait shared by the clients of a thread, and the CPU time it uses.
 #[derive(Debug)]
 pub struct SpinWait {
     /// How long before an instant spinning takes over from sleeping, or 0 for never.
     lead: Duration,
-    /// Counts the operations that the thread's clients have begun or ended.
-    activity: Cell<u64>,
     /// CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
     idle_spin_ns: Cell<u64>,
     /// The thread's CPU time up to which `idle_spin_ns` has been counted, so that the same time is not counted once for
@@ -36,7 +38,7 @@ pub struct SpinWait {
 impl SpinWait {
     /// Creates a spin wait that spins for `lead` before each instant. If `lead` is 0, it never spins.
     pub fn new(lead: Duration) -> Self {
-        Self { lead, activity: Cell::new(0), idle_spin_ns: Cell::new(0), counted_ns: Cell::new(0) }
+        Self { lead, idle_spin_ns: Cell::new(0), counted_ns: Cell::new(0) }
     }
 
     /// Returns the CPU time in which the thread was spinning and otherwise idle, in nanoseconds.
@@ -44,18 +46,14 @@ impl SpinWait {
         self.idle_spin_ns.get()
     }
 
-    fn mark_active(&self) {
-        self.activity.set(self.activity.get().wrapping_add(1));
-    }
-
     /// Spins until `instant`. Between two reads of the clock, the runtime runs other clients.
     async fn spin_until(&self, instant: Instant) {
         let mut began_ns = thread_cpu_ns();
         while Instant::now() < instant {
-            let activity = self.activity.get();
+            let worked = work_count();
             tokio::task::yield_now().await;
             let now_ns = thread_cpu_ns();
-            if self.activity.get() == activity {
+            if work_count() == worked && now_ns.saturating_sub(began_ns) <= MAX_IDLE_TURN_NS {
                 let from_ns = began_ns.max(self.counted_ns.get());
                 self.idle_spin_ns.set(self.idle_spin_ns.get() + now_ns.saturating_sub(from_ns));
                 self.counted_ns.set(now_ns);
@@ -129,12 +127,10 @@ impl Clock for Timer {
     }
 
     fn mark_begun(&self) {
-        self.spin_wait.mark_active();
         count_request();
     }
 
     fn mark_ended(&self) {
-        self.spin_wait.mark_active();
         count_reply();
     }
 }
@@ -151,6 +147,7 @@ fn once(left: Duration) -> Itimerspec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::health::reply_waits::count_arrival;
 
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
@@ -214,5 +211,11 @@ mod tests {
     #[test]
     fn a_thread_that_works_during_a_spin_wait_is_not_idle() {
         assert_eq!(spin_beside(100, Timer::mark_begun).0, 0);
+        assert_eq!(spin_beside(100, |_| count_arrival(&mut 0)).0, 0);
+        let build_body = |_: &Timer| {
+            let before_ns = thread_cpu_ns();
+            while thread_cpu_ns() - before_ns <= MAX_IDLE_TURN_NS {}
+        };
+        assert_eq!(spin_beside(100, build_body).0, 0);
     }
 }

@@ -10,6 +10,7 @@ use super::error::{ExchangeError, TRAILING_DATA};
 use super::memory::ResponseMemory;
 use super::request_head::RequestHead;
 use super::response_reader::{Response, ResponseReader};
+use crate::health::reply_waits::count_arrival;
 use crate::slices::Slices;
 use crate::transport::byte_counts::ByteCounts;
 use crate::transport::stream::MaybeTlsStream;
@@ -177,8 +178,13 @@ impl Connection {
     async fn receive(&mut self) -> Result<Response, ExchangeError> {
         let mut slices = Slices::default();
         let mut received = 0;
+        let mut last_arrival = 0;
         loop {
-            if let Some(response) = self.reader.advance()? {
+            let advanced = self.reader.advance()?;
+            if received > 0 {
+                count_arrival(&mut last_arrival);
+            }
+            if let Some(response) = advanced {
                 return Ok(response);
             }
             // A host that sends a long response fast must not keep the thread from its other clients.
