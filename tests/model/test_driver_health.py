@@ -25,6 +25,7 @@ CLOCK = {
     "steps": [],
     "suspended_s": 0.0,
 }
+WAIT = {"step": "index", "file": "d.json", "waits": 7, "waited_s": 1.2, "longest_ms": 400.0, "share": 0.01}
 DRIVER: dict[str, Any] = {
     "threads": [
         {
@@ -34,6 +35,8 @@ DRIVER: dict[str, Any] = {
             "wall_s": 60.0,
             "busiest": {"step": "index", "share": 0.8},
             "delayed": {"step": "s", "task": "term", "wait_ms": 0.2, "service_ms": 2.0, "share": 0.1},
+            "faulting": {"step": "s", "major_faults": 110, "operations": 1100, "share": 0.1},
+            "data_waits": [WAIT],
         },
         {
             "name": "collect",
@@ -48,9 +51,7 @@ DRIVER: dict[str, Any] = {
     ],
     "clock": CLOCK,
     "machine": {"busy_share": 0.99, "stolen_share": 0.05},
-    "data_waits": [
-        {"step": "index", "file": "d.json", "waits": 7, "waited_s": 1.2, "longest_ms": 400.0, "share": 0.01}
-    ],
+    "throttling": {"throttled_s": 3.0, "periods": 90, "share": 0.05},
     "contradictions": [],
 }
 
@@ -76,55 +77,70 @@ def test_values_at_their_limits_are_accepted() -> None:
     [
         (
             thread(busiest={"step": "index", "share": 0.81}),
-            "driver thread drive-0 was busy 81 % of its busiest ten seconds, in step 'index' (limit 80 %): "
-            "the driver may have been the bottleneck",
+            "step 'index': driver thread drive-0 was busy 81 % of its busiest ten seconds (limit 80 %), so "
+            "the driver may have been the bottleneck: give it more threads and cores",
         ),
         (
             thread(delayed={"step": "s", "task": "term", "wait_ms": 0.21, "service_ms": 2.0}),
             "task 'term': driver thread drive-0 waited 0.21 ms for a core per reply, "
-            "more than 10 % of the mean service time 2 ms: replies were read late",
+            "more than 10 % of the mean service time 2 ms, so it read replies late: leave a core to the "
+            "driver",
         ),
         (
             driver(threads=[{"name": "collect", "run_queue_s": 6.5, "wall_s": 60.0}]),
-            "driver thread collect waited for a core for 11 % of the race (limit 10 %): this machine has too "
-            "little CPU time for the driver",
+            "driver thread collect waited for a core for 11 % of the race (limit 10 %): leave a core to the "
+            "driver",
         ),
         (
-            driver(data_waits=[DRIVER["data_waits"][0] | {"share": 0.034}]),
-            "step 'index': driver threads waited 1.2 s for the disk while they read d.json, 3.4 % of their "
-            "time (limit 1 %) and up to 400 ms at once: the disk of the data is too slow",
+            thread(data_waits=[WAIT | {"share": 0.034}]),
+            "step 'index': driver thread drive-0 waited 1.2 s for the disk while it read d.json, 3.4 % of "
+            "its time (limit 1 %): put the data on a faster disk",
+        ),
+        (
+            thread(faulting={"step": "s", "major_faults": 111, "operations": 1100, "share": 0.101}),
+            "step 's': driver thread drive-0 waited for the disk in 111 page faults during 1,100 operations "
+            "(limit 10 %): this machine has too little free memory",
+        ),
+        (
+            driver(throttling={"throttled_s": 3.36, "periods": 90, "share": 0.056}),
+            "the CPU quota of the driver's control group stopped its threads for 3.36 s in total, 6 % of the "
+            "race (limit 5 %): raise the quota",
         ),
         (
             driver(machine={"busy_share": 0.5, "stolen_share": 0.07}),
-            "7 % of this machine's time was used for other machines (limit 5 %)",
+            "the hypervisor gave 7 % of this machine's CPU time to other guests (limit 5 %): use a machine "
+            "with cores of its own",
         ),
         (
             clock(gaps=[{"at_s": 12.44, "length_s": 3.104}], gaps_s=3.104),
-            "the driver did not run for 3.1 s, 12.4 s after its start: its process was stopped, its virtual "
-            "machine was paused, or it had no core; measured times include this delay",
+            "the driver did not run for 3.1 s, 12.4 s after its start, and measured times include this: its "
+            "process was stopped, its virtual machine was paused, or it had no core; repeat the race",
         ),
         (
             clock(gaps=[{"at_s": 1.0, "length_s": 0.6}, {"at_s": 2.0, "length_s": 0.9}], gaps_s=1.5),
-            "the driver did not run several times, 1.5 s in total, first for 0.6 s, 1.0 s after its start: "
-            "its process was stopped, its virtual machine was paused, or it had no core; measured times "
-            "include this delay",
+            "the driver did not run several times, 1.5 s in total, first for 0.6 s, 1.0 s after its start, "
+            "and measured times include this: its process was stopped, its virtual machine was paused, or it "
+            "had no core; repeat the race",
         ),
         (
             clock(sources=["hpet"]),
-            "the system clock hpet is slow or coarse: a reading takes 24 ns, its smallest step is 1 ns",
+            "the system clock hpet is slow or coarse: a reading takes 24 ns, its smallest step is 1 ns; "
+            "select a faster clock source, such as tsc",
         ),
         (
             clock(read_ns=1100.0),
-            "the system clock tsc is slow or coarse: a reading takes 1100 ns, its smallest step is 1 ns",
+            "the system clock tsc is slow or coarse: a reading takes 1100 ns, its smallest step is 1 ns; "
+            "select a faster clock source, such as tsc",
         ),
         (
             clock(sources=[], resolution_ns=4_000_000),
             "the system clock of unknown kind is slow or coarse: a reading takes 24 ns, "
-            "its smallest step is 4000000 ns",
+            "its smallest step is 4000000 ns; select a faster clock source, such as tsc",
         ),
         (
             clock(sources=["tsc", "kvm-clock"]),
-            "the system switched its clock from tsc to kvm-clock during the race",
+            "the system switched its clock from tsc to kvm-clock during the race: the kernel's log states "
+            "why; repeat the race",
         ),
     ],
 )
@@ -166,8 +182,8 @@ def test_wall_clock_steps_are_reported_but_do_not_change_the_verdict() -> None:
             "threads": [{}, 3, {"busiest": None, "delayed": None}],
             "clock": {"steps": [1], "gaps": [1], "sources": 7},
         },
-        {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none", "data_waits": {}},
-        {"data_waits": [1, {}]},
+        {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none", "throttling": 3},
+        {"threads": [{"data_waits": [1, {}], "faulting": 7}, {"data_waits": {}}], "throttling": {}},
     ],
 )
 def test_missing_or_invalid_values_do_not_change_the_verdict(facts: dict[str, Any]) -> None:
@@ -201,5 +217,29 @@ def test_what_the_kernel_does_not_report_is_listed():
     unknown = {"name": "drive-0", "run_queue_s": None, "major_faults": None}
     assert unmeasured({"threads": [known], "machine": {"busy_share": 0.5}}) == ()
     assert unmeasured({"threads": [{"name": "drive-0"}]}) == ()
-    assert len(unmeasured({"threads": [unknown, {**unknown, "name": "drive-1"}], "machine": None})) == 3
-    assert unmeasured({"threads": [known, unknown], "machine": {}}) == ()
+    assert len(unmeasured({"threads": [unknown, unknown], "machine": None, "throttling": None})) == 4
+    assert unmeasured({"threads": [known], "throttling": None}) == (
+        "the time for which a CPU quota stopped it",
+    )
+    # What is missing for one worker or step is not judged either.
+    partly = {**known, "name": "drive-1", "run_queue_s": None}
+    assert unmeasured({"threads": [known, partly], "machine": {}}) == (
+        "the time that its threads waited for a core",
+    )
+
+
+def test_the_waits_for_the_disk_are_judged_for_each_thread() -> None:
+    """One of eight workers waits for 8 % of the step: 1 % of the time of all workers."""
+    calm = [{"name": f"drive-{number}", "data_waits": []} for number in range(6)]
+    slow = {"name": "drive-6", "data_waits": [WAIT | {"share": 0.08}, WAIT | {"step": "more", "share": 0.02}]}
+    slower = {"name": "drive-7", "data_waits": [WAIT | {"share": 0.09}]}
+    first, second = suspect_reasons({"threads": [*calm, slow, slower]})
+    assert first.startswith("step 'index': driver thread drive-7 waited")
+    assert "9 % of its time" in first
+    assert second.startswith("step 'more': driver thread drive-6 waited")
+
+
+def test_few_page_faults_are_not_judged() -> None:
+    for faults, operations in [(99, 100), (30, 90), (150, 99), (100, 1000)]:
+        faulting = {"step": "s", "major_faults": faults, "operations": operations}
+        assert not list(suspect_reasons({"threads": [{"faulting": faulting}]}))

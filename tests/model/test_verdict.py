@@ -74,7 +74,7 @@ def test_long_work_of_the_driver_makes_a_race_suspect():
         "suspect",
         (
             "task 'search': the driver's own work took 0.31 ms per operation, more than 10 % of the mean "
-            "service time 2 ms: the driver may have been the bottleneck",
+            "service time 2 ms, so the driver may have been the bottleneck: give it more threads and cores",
         ),
     )
     few = replace(above, operations=99)
@@ -96,7 +96,11 @@ def test_late_sends_make_a_race_suspect():
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     lossy = task(samples=SampleCounts(kept=900, lost=100, from_s=3.0))
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(
-        "suspect", ("task 'search': 100 of 1,000 samples were lost: the disk was too slow for them, or full",)
+        "suspect",
+        (
+            "task 'search': 100 of 1,000 samples were lost, because the disk was too slow for them or full: "
+            "keep fewer with --samples",
+        ),
     )
     assert (
         determine_verdict(record(tasks=(task(samples=SampleCounts(left_out=100, from_s=3.0)),))).state
@@ -109,6 +113,10 @@ def test_a_lateness_percentile_with_too_few_samples_does_not_change_the_verdict(
         determine_verdict(record(tasks=(paced("term", lateness=times(300, p50=0.1, p99=9.0)),))).state
         == "valid"
     )
+    few = paced("term", late_p99=9.0, service_time=times(300, p50=2.0, p99=8.0))
+    assert determine_verdict(record(tasks=(few,))).state == "valid"
+    supported = replace(few, service_time=times(400, p50=2.0, p99=8.0))
+    assert determine_verdict(record(tasks=(supported,))).state == "suspect"
 
 
 def test_late_sends_of_a_task_without_responses_do_not_change_the_verdict():

@@ -1,4 +1,4 @@
-"""Races of a separate process that is stopped, paused or hangs."""
+"""Races of a separate process that is stopped, paused, limited or hangs."""
 
 from __future__ import annotations
 
@@ -98,6 +98,44 @@ def test_a_driver_that_was_stopped_for_a_second_makes_a_closed_loop_suspect(tmp_
     assert record.verdict is not None
     assert record.verdict.state == "suspect"
     assert any(reason.startswith("the driver did not run ") for reason in record.verdict.reasons)
+
+
+@contextmanager
+def cpu_quota(core_share: float) -> Iterator[Path]:
+    """Creates a control group with a CPU quota, and removes it when its processes have ended; skips the test
+    where that is not possible.
+    """
+    mount = Path("/sys/fs/cgroup")
+    is_version_1 = (mount / "cpu").is_dir()
+    group = (mount / "cpu" if is_version_1 else mount) / f"pacenote-test-{os.getpid()}"
+    quota_us = round(core_share * 100_000)
+    try:
+        group.mkdir()
+        if is_version_1:
+            (group / "cpu.cfs_quota_us").write_text(f"{quota_us}")
+        else:
+            (group / "cpu.max").write_text(f"{quota_us} 100000")
+    except OSError as error:
+        pytest.skip(f"a CPU quota cannot be set: {error}")
+    try:
+        yield group
+    finally:
+        group.rmdir()
+
+
+def test_a_driver_that_a_cpu_quota_stops_makes_a_race_suspect(tmp_path: Path) -> None:
+    engine = Engine()
+    task = {"time-period": 2, "warmup-time-period": 0, "clients": 8}
+    with cpu_quota(0.1) as group, racing(tmp_path, engine, **task) as process:
+        wait_until(lambda: engine.planned > 20)
+        (group / "cgroup.procs").write_text(str(process.pid))
+        assert process.wait(DEADLINE_S) == 0
+    record = RaceStore(tmp_path / "home").load("r")
+    throttling = record.driver["throttling"]
+    assert isinstance(throttling, dict)
+    assert throttling["periods"] > 5
+    assert record.verdict is not None
+    assert any(reason.startswith("the CPU quota of the driver's") for reason in record.verdict.reasons)
 
 
 def is_blocked(process: subprocess.Popen[str]) -> bool:

@@ -41,7 +41,7 @@ pub use generate::{
     CorpusSpec, FileSpec, GenerateProgress, GeneratedCorpus, GeneratedFile, Generator, generate, generator,
 };
 pub use ids::{IdActionLines, IdConflicts, IdStreamKey};
-pub use line_file::{DiskWaits, LineFile};
+pub use line_file::{DiskWaits, LineFile, take_disk_waits};
 pub use partition::{client_range, documents_in_share, reading_order};
 pub use read_ahead::{FollowedReader, ReadAhead};
 pub use unpack::{ArchiveKind, Compression, UnpackProgress, Unpacked, unpack};

@@ -3,12 +3,13 @@
 //! The file is read with `pread` and never mapped into memory: if another process truncates it, a read returns an
 //! error, whereas access to a mapping would kill the driver.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Advice, fadvise};
@@ -30,8 +31,8 @@ pub struct LineFile {
     table: OffsetTable,
 }
 
-/// Waits for the disk while a file was read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Waits of a thread for the disk while it read files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskWaits {
     /// Number of reads whose bytes were not in the page cache.
     pub count: u64,
@@ -39,6 +40,29 @@ pub struct DiskWaits {
     pub total_ns: u64,
     /// Duration of the longest one in nanoseconds.
     pub longest_ns: u64,
+    /// The file of the longest one; `None` without waits.
+    pub path: Option<PathBuf>,
+}
+
+thread_local! {
+    static DISK_WAITS: RefCell<DiskWaits> = RefCell::default();
+}
+
+/// Returns the waits of the calling thread for the disk since the last call.
+pub fn take_disk_waits() -> DiskWaits {
+    DISK_WAITS.with(RefCell::take)
+}
+
+impl DiskWaits {
+    fn add(&mut self, waited: Duration, path: &Path) {
+        let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(waited_ns);
+        if self.path.is_none() || waited_ns > self.longest_ns {
+            self.longest_ns = waited_ns;
+            self.path = Some(path.to_path_buf());
+        }
+    }
 }
 
 /// The bytes of an open file.
@@ -50,9 +74,6 @@ struct FileContent {
     size: u64,
     /// Whether the kernel reports that a read would wait for the disk.
     reports_waits: AtomicBool,
-    wait_count: AtomicU64,
-    wait_ns: AtomicU64,
-    longest_wait_ns: AtomicU64,
 }
 
 impl LineFile {
@@ -73,9 +94,7 @@ impl LineFile {
             let _read_only_folders_are_fine = table.store(path);
             table
         };
-        let file = Self { content, table };
-        file.forget_disk_waits();
-        Ok(file)
+        Ok(Self { content, table })
     }
 
     /// Returns the path that was passed to [`LineFile::open`].
@@ -131,24 +150,6 @@ impl LineFile {
         Ok((lines_left == 0).then_some(start))
     }
 
-    /// Sets the waits for the disk to zero, for example when a race has prepared its readers.
-    pub fn forget_disk_waits(&self) {
-        let FileContent { wait_count, wait_ns, longest_wait_ns, .. } = &self.content;
-        for counter in [wait_count, wait_ns, longest_wait_ns] {
-            counter.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns the waits for the disk of all threads since [`LineFile::forget_disk_waits`].
-    #[must_use]
-    pub fn disk_waits(&self) -> DiskWaits {
-        DiskWaits {
-            count: self.content.wait_count.load(Ordering::Relaxed),
-            total_ns: self.content.wait_ns.load(Ordering::Relaxed),
-            longest_ns: self.content.longest_wait_ns.load(Ordering::Relaxed),
-        }
-    }
-
     /// Returns the offset of the first byte after the last line.
     pub(crate) fn end_offset(&self) -> u64 {
         self.table.end_offset()
@@ -184,15 +185,7 @@ impl FileContent {
     fn open(path: &Path) -> Result<Self, CorpusError> {
         let file = File::open(path).map_err(|cause| CorpusError::read(path, cause))?;
         let size = file.metadata().map_err(|cause| CorpusError::read(path, cause))?.len();
-        Ok(Self {
-            path: path.to_path_buf(),
-            file,
-            size,
-            reports_waits: AtomicBool::new(true),
-            wait_count: AtomicU64::new(0),
-            wait_ns: AtomicU64::new(0),
-            longest_wait_ns: AtomicU64::new(0),
-        })
+        Ok(Self { path: path.to_path_buf(), file, size, reports_waits: AtomicBool::new(true) })
     }
 
     /// Creates the error for a file that has no bytes, or not enough lines, at `end`.
@@ -227,10 +220,7 @@ impl FileContent {
         };
         let waited = began.elapsed();
         if read > 0 && (self.reports_waits.load(Ordering::Relaxed) || waited >= MIN_WAIT) {
-            let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
-            self.wait_count.fetch_add(1, Ordering::Relaxed);
-            self.wait_ns.fetch_add(waited_ns, Ordering::Relaxed);
-            self.longest_wait_ns.fetch_max(waited_ns, Ordering::Relaxed);
+            DISK_WAITS.with_borrow_mut(|waits| waits.add(waited, &self.path));
         }
         Ok(read)
     }

@@ -5,9 +5,12 @@ use std::fs::{self, File};
 use std::io::IoSliceMut;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
-use pacenote_corpus::{ActionLines, BulkBody, BulkReader, DocumentRange, LineFile, ReadAhead};
+use pacenote_corpus::{
+    ActionLines, BulkBody, BulkReader, DiskWaits, DocumentRange, LineFile, ReadAhead, take_disk_waits,
+};
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{ReadWriteFlags, preadv2};
 
@@ -64,10 +67,14 @@ fn waits_for_the_disk_are_counted_and_reading_ahead_prevents_them() {
     if !evict(&path) {
         return;
     }
-    file.forget_disk_waits();
+    take_disk_waits();
     assert_eq!(u64::from(read_all(&mut cold)), LINES);
-    let waits = file.disk_waits();
+    // Another thread has its own waits.
+    assert_eq!(thread::spawn(take_disk_waits).join().unwrap().count, 0);
+    let waits = take_disk_waits();
     assert!(waits.count > 0 && waits.total_ns >= waits.longest_ns && waits.longest_ns > 0, "{waits:?}");
+    assert_eq!(waits.path.as_ref(), Some(&path));
+    assert_eq!(take_disk_waits(), DiskWaits::default());
 
     // A busy system may evict a page again, or make a read wait for something else.
     assert!((0..5).any(|_| disk_waits_after_reading_ahead(&path, &file) == 0), "reads waited for the disk");
@@ -77,7 +84,7 @@ fn waits_for_the_disk_are_counted_and_reading_ahead_prevents_them() {
 fn disk_waits_after_reading_ahead(path: &Path, file: &Arc<LineFile>) -> u64 {
     let mut warm = reader(file);
     assert!(evict(path));
-    file.forget_disk_waits();
+    take_disk_waits();
     // The window of a single reader is longer than the file.
     let mut ahead = ReadAhead::new(vec![warm.followed()]);
     let before = bytes_from_disk();
@@ -94,5 +101,5 @@ fn disk_waits_after_reading_ahead(path: &Path, file: &Arc<LineFile>) -> u64 {
         assert!(loaded, "byte {offset} was not read ahead");
     }
     assert_eq!(u64::from(read_all(&mut warm)), LINES);
-    file.disk_waits().count
+    take_disk_waits().count
 }

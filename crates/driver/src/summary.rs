@@ -6,7 +6,8 @@ use pacenote_record::{LostSamples, MissingSamples};
 use serde::Serialize;
 
 use crate::health::clocks::ClockHealth;
-use crate::health::cpu::{BusiestStep, DelayedTask, PeakLoad, major_faults, thread_cpu_ns};
+use crate::health::cpu::{BusiestStep, DelayedTask, FaultingStep, PeakLoad, major_faults, thread_cpu_ns};
+use crate::health::cpu_quota::Throttling;
 use crate::health::data_waits::DataWaits;
 use crate::health::host::HostUsage;
 use crate::health::run_queue::RunQueueStats;
@@ -15,18 +16,19 @@ use crate::transport::Endpoint;
 /// How a race ended, and the resources it used.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RaceSummary {
-    /// The threads: one per worker, one for the bridge to Python if the plan needs it, then `collect` and `control`.
+    /// The threads: one per worker, one for the bridge to Python if the plan needs it, then `collect`, `health`
+    /// and `control`.
     pub threads: Vec<ThreadSummary>,
     /// CPU time of the whole process during the race, Python included, in seconds.
     pub process_cpu_s: f64,
     /// Load of the host during the race; `null` if the operating system does not report it.
     pub machine: Option<HostUsage>,
+    /// Effect of CPU quotas of control groups during the race; `null` if the operating system does not report it.
+    pub throttling: Option<Throttling>,
     /// The clocks during the race.
     pub clock: ClockHealth,
     /// The hosts of the cluster under test, then those of the other clusters.
     pub hosts: Vec<HostSummary>,
-    /// Waits for the disk while data files were read, per step and file.
-    pub data_waits: Vec<DataWaits>,
     /// Counts of the driver that do not add up, one sentence each. Each is caused by a bug in the driver.
     pub contradictions: Vec<String>,
     /// Number of samples on disk.
@@ -105,10 +107,10 @@ pub struct ThreadSummary {
     /// CPU time in seconds.
     pub cpu_s: f64,
     /// Time in which the thread was ready to run but had no core, in seconds; `null` if the operating system does not
-    /// report it.
+    /// report it, or did not report it for a step.
     pub run_queue_s: Option<f64>,
     /// Number of major page faults, each of which waited for the disk; `null` if the operating system does not report
-    /// it.
+    /// it, or did not report it for a step.
     pub major_faults: Option<u64>,
     /// Lifetime in seconds.
     pub wall_s: f64,
@@ -116,20 +118,27 @@ pub struct ThreadSummary {
     pub busiest: Option<BusiestStep>,
     /// The task that was affected most by waiting for a core; `null` if there is too little data.
     pub delayed: Option<DelayedTask>,
+    /// The step with the most major page faults per operation; `null` without any.
+    pub faulting: Option<FaultingStep>,
+    /// Waits for the disk while data files were read, for each step in which the thread waited.
+    pub data_waits: Vec<DataWaits>,
 }
 
 impl ThreadSummary {
     /// Returns the summary of the calling thread, which was started at `started` and is about to end.
     #[must_use]
     pub fn of_current_thread(name: &str, started: Instant, peak_load: PeakLoad) -> Self {
+        let queue = RunQueueStats::read().filter(|_| !peak_load.queue_is_unknown);
         Self {
             name: name.to_owned(),
             cpu_s: thread_cpu_ns() as f64 / 1e9,
-            run_queue_s: RunQueueStats::read().map(|queue| queue.wait_ns as f64 / 1e9),
-            major_faults: major_faults(),
+            run_queue_s: queue.map(|queue| queue.wait_ns as f64 / 1e9),
+            major_faults: major_faults().filter(|_| !peak_load.faults_are_unknown),
             wall_s: started.elapsed().as_secs_f64(),
             busiest: peak_load.busiest,
             delayed: peak_load.delayed,
+            faulting: peak_load.faulting,
+            data_waits: peak_load.data_waits,
         }
     }
 }

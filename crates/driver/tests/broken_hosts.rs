@@ -205,7 +205,7 @@ fn the_summary_reports_threads_cpu_time_and_clocks() {
     let race = run(&plan(server.port, &[request_task("search", 2, 50)]));
     let summary = race.summary;
     let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
-    assert_eq!(names, ["drive-0", "drive-1", "collect", "control"]);
+    assert_eq!(names, ["drive-0", "drive-1", "collect", "health", "control"]);
     let used: f64 = summary.threads.iter().map(|thread| thread.cpu_s).sum();
     assert!(0.0 < used && used <= summary.process_cpu_s + 1.0, "{used} of {}", summary.process_cpu_s);
     let counted = fs::read_to_string("/proc/thread-self/schedstat").is_ok();

@@ -115,7 +115,7 @@ fn the_thread_that_sends_for_runners_serves_all_steps_and_is_summarized() {
         other => prepared(bridge, other),
     });
     let names: Vec<&str> = finished.summary.threads.iter().map(|thread| thread.name.as_str()).collect();
-    assert_eq!(names, ["drive-0", "lane", "collect", "control"]);
+    assert_eq!(names, ["drive-0", "lane", "collect", "health", "control"]);
     assert!(finished.summary.threads.iter().all(|thread| thread.cpu_s > 0.0));
     assert_eq!(finished.tasks.iter().map(|task| task.operation_totals.succeeded).sum::<u64>(), 2);
 }

@@ -25,15 +25,26 @@ STARVED_SHARE = 0.10
 MIN_STARVED_S = 10.0
 """Length of a race in seconds from which such waits are judged: short ones mostly consist of their start."""
 
-_UNTIMED_THREADS = ("collect", "control")
+_UNTIMED_THREADS = ("collect", "control", "health")
 
 DATA_WAIT_SHARE = 0.01
-"""If driver threads wait for the disk for more than this share of a step while they read documents, they send
-less load, and read the replies of their other clients late.
+"""If a driver thread waits for the disk for more than this share of a step while it reads documents, it sends
+less load, and reads the replies of its other clients late.
+"""
+
+FAULT_SHARE = 0.10
+"""Highest acceptable number of major page faults of a driver thread per operation of a step."""
+
+MIN_FAULTS = 100
+"""Number of major page faults, and of operations, from which they are judged: a driver whose program is not
+in the page cache has some tens of them when it starts.
 """
 
 STOLEN_SHARE = 0.05
 """Above this share of time used for other machines, the speed of this machine was not constant."""
+
+THROTTLED_SHARE = 0.05
+"""Longest acceptable time for which a CPU quota stops threads, as a share of the race."""
 
 CLOCK_READ_NS = 1_000
 """Longest acceptable duration of a clock reading, in nanoseconds: every request needs several readings."""
@@ -96,15 +107,12 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
             yield from _busy(thread, number)
             yield from _delayed(thread, number)
             yield from _starved(thread)
+            yield from _faulting(thread, number)
     yield from _data_waits(driver)
     yield from _gaps(_part(driver, "clock"))
     yield from clock_reasons(driver)
-    stolen = _number(_part(driver, "machine"), "stolen_share")
-    if stolen > STOLEN_SHARE:
-        yield (
-            f"{stolen * 100:.0f} % of this machine's time was used for other machines "
-            f"(limit {STOLEN_SHARE * 100:.0f} %)"
-        )
+    yield from _stolen(driver)
+    yield from _throttled(driver)
 
 
 def host_reasons(driver: Mapping[str, object]) -> Iterator[str]:
@@ -120,13 +128,17 @@ def clock_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     sources = clock.get("sources")
     names = [str(name) for name in (sources if isinstance(sources, list | tuple) else ())]
     if len(names) > 1:
-        yield f"the system switched its clock from {' to '.join(names)} during the race"
+        yield (
+            f"the system switched its clock from {' to '.join(names)} during the race: the kernel's log "
+            "states why; repeat the race"
+        )
     read_ns, resolution_ns = _number(clock, "read_ns"), _number(clock, "resolution_ns")
     slow = [name for name in names if name in SLOW_CLOCKS]
     if slow or read_ns > CLOCK_READ_NS or resolution_ns > CLOCK_RESOLUTION_NS:
         yield (
             f"the system clock {'/'.join(slow or names) or 'of unknown kind'} is slow or coarse: a reading "
-            f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns"
+            f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns; select a faster clock "
+            "source, such as tsc"
         )
 
 
@@ -144,8 +156,8 @@ def _gaps(clock: Mapping[str, object]) -> Iterator[str]:
     else:
         times = f"several times, {_number(clock, 'gaps_s'):.3g} s in total, first for {first}"
     yield (
-        f"the driver did not run {times}: its process was stopped, its virtual machine was paused, or it had "
-        "no core; measured times include this delay"
+        f"the driver did not run {times}, and measured times include this: its process was stopped, its "
+        "virtual machine was paused, or it had no core; repeat the race"
     )
 
 
@@ -162,7 +174,8 @@ def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
 
 
 def unmeasured(driver: Mapping[str, object]) -> tuple[str, ...]:
-    """Returns what the kernel did not report about the driver and its machine, as it does without /proc.
+    """Returns what the kernel did not report about the driver and its machine, or not about each worker and
+    step. Without /proc, it reports none of this.
 
     Values that an earlier version did not record are not listed.
     """
@@ -173,15 +186,16 @@ def unmeasured(driver: Mapping[str, object]) -> tuple[str, ...]:
         if isinstance(thread, Mapping) and str(thread.get("name", "")).startswith("drive-")
     ]
     missing = {
-        "the time that its threads waited for a core": _all_null(workers, "run_queue_s"),
-        "its major page faults": _all_null(workers, "major_faults"),
-        "how busy the machine was, and the time stolen from it": _all_null([driver], "machine"),
+        "the time that its threads waited for a core": _has_null(workers, "run_queue_s"),
+        "its major page faults": _has_null(workers, "major_faults"),
+        "how busy the machine was, and the time stolen from it": _has_null([driver], "machine"),
+        "the time for which a CPU quota stopped it": _has_null([driver], "throttling"),
     }
     return tuple(what for what, is_missing in missing.items() if is_missing)
 
 
-def _all_null(values: Sequence[Mapping[str, object]], key: str) -> bool:
-    return bool(values) and all(key in value and value[key] is None for value in values)
+def _has_null(values: Sequence[Mapping[str, object]], key: str) -> bool:
+    return any(key in value and value[key] is None for value in values)
 
 
 def host_uses(driver: Mapping[str, object]) -> tuple[HostUse, ...]:
@@ -217,9 +231,9 @@ def _busy(thread: Mapping[str, object], number: int) -> Iterator[str]:
     share = _number(busiest, "share")
     if share > THREAD_CPU_SHARE:
         yield (
-            f"driver thread {thread.get('name', number)} was busy {share * 100:.0f} % of its busiest ten "
-            f"seconds, in step '{busiest.get('step')}' (limit {THREAD_CPU_SHARE * 100:.0f} %): "
-            "the driver may have been the bottleneck"
+            f"step '{busiest.get('step')}': driver thread {thread.get('name', number)} was busy "
+            f"{share * 100:.0f} % of its busiest ten seconds (limit {THREAD_CPU_SHARE * 100:.0f} %), so the "
+            "driver may have been the bottleneck: give it more threads and cores"
         )
 
 
@@ -228,9 +242,9 @@ def _delayed(thread: Mapping[str, object], number: int) -> Iterator[str]:
     wait_ms, service_ms = _number(delayed, "wait_ms"), _number(delayed, "service_ms")
     if wait_ms > RUN_QUEUE_SHARE * service_ms:
         yield (
-            f"task '{delayed.get('task')}': driver thread {thread.get('name', number)} waited "
-            f"{wait_ms:.3g} ms for a core per reply, more than {RUN_QUEUE_SHARE * 100:.0f} % "
-            f"of the mean service time {service_ms:.3g} ms: replies were read late"
+            f"task '{delayed.get('task')}': driver thread {thread.get('name', number)} waited {wait_ms:.3g} "
+            f"ms for a core per reply, more than {RUN_QUEUE_SHARE * 100:.0f} % of the mean service time "
+            f"{service_ms:.3g} ms, so it read replies late: leave a core to the driver"
         )
 
 
@@ -242,21 +256,60 @@ def _starved(thread: Mapping[str, object]) -> Iterator[str]:
     if waited_s > STARVED_SHARE * wall_s:
         yield (
             f"driver thread {thread.get('name')} waited for a core for {waited_s / wall_s * 100:.0f} % of "
-            f"the race (limit {STARVED_SHARE * 100:.0f} %): this machine has too little CPU time for the "
-            "driver"
+            f"the race (limit {STARVED_SHARE * 100:.0f} %): leave a core to the driver"
+        )
+
+
+def _faulting(thread: Mapping[str, object], number: int) -> Iterator[str]:
+    """Checks a thread whose memory or program was read from the disk while it served its clients."""
+    faulting = _part(thread, "faulting")
+    faults, operations = _number(faulting, "major_faults"), _number(faulting, "operations")
+    if min(faults, operations) >= MIN_FAULTS and faults > FAULT_SHARE * operations:
+        yield (
+            f"step '{faulting.get('step')}': driver thread {thread.get('name', number)} waited for the disk "
+            f"in {faults:,.0f} page faults during {operations:,.0f} operations (limit "
+            f"{FAULT_SHARE * 100:.0f} %): this machine has too little free memory"
         )
 
 
 def _data_waits(driver: Mapping[str, object]) -> Iterator[str]:
-    waits = driver.get("data_waits")
-    for file in waits if isinstance(waits, list | tuple) else ():
-        if isinstance(file, Mapping) and _number(file, "share") > DATA_WAIT_SHARE:
-            yield (
-                f"step '{file.get('step')}': driver threads waited {_number(file, 'waited_s'):.3g} s for "
-                f"the disk while they read {file.get('file')}, {_number(file, 'share') * 100:.2g} % of their "
-                f"time (limit {DATA_WAIT_SHARE * 100:.0f} %) and up to "
-                f"{_number(file, 'longest_ms'):.3g} ms at once: the disk of the data is too slow"
-            )
+    """Reports each step in which a thread waited for data files, with the thread that waited longest."""
+    worst: dict[str, tuple[object, Mapping[str, object]]] = {}
+    threads = driver.get("threads")
+    for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
+        waits = thread.get("data_waits") if isinstance(thread, Mapping) else None
+        for wait in waits if isinstance(waits, list | tuple) else ():
+            if not isinstance(wait, Mapping):
+                continue
+            step, share = str(wait.get("step")), _number(wait, "share")
+            if share > max(DATA_WAIT_SHARE, _number(worst[step][1], "share") if step in worst else 0.0):
+                worst[step] = (thread.get("name", number), wait)
+    for name, wait in worst.values():
+        yield (
+            f"step '{wait.get('step')}': driver thread {name} waited {_number(wait, 'waited_s'):.3g} s for "
+            f"the disk while it read {wait.get('file')}, {_number(wait, 'share') * 100:.2g} % of its time "
+            f"(limit {DATA_WAIT_SHARE * 100:.0f} %): put the data on a faster disk"
+        )
+
+
+def _stolen(driver: Mapping[str, object]) -> Iterator[str]:
+    stolen = _number(_part(driver, "machine"), "stolen_share")
+    if stolen > STOLEN_SHARE:
+        yield (
+            f"the hypervisor gave {stolen * 100:.0f} % of this machine's CPU time to other guests (limit "
+            f"{STOLEN_SHARE * 100:.0f} %): use a machine with cores of its own"
+        )
+
+
+def _throttled(driver: Mapping[str, object]) -> Iterator[str]:
+    throttling = _part(driver, "throttling")
+    share = _number(throttling, "share")
+    if share > THROTTLED_SHARE:
+        yield (
+            "the CPU quota of the driver's control group stopped its threads for "
+            f"{_number(throttling, 'throttled_s'):.3g} s in total, {share * 100:.0f} % of the race (limit "
+            f"{THROTTLED_SHARE * 100:.0f} %): raise the quota"
+        )
 
 
 def _part(values: Mapping[str, object], key: str) -> Mapping[str, object]:

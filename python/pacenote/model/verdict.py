@@ -173,8 +173,8 @@ def _unsent(task: TaskResult) -> Iterator[str]:
     # After a failure in a plug-in, the engine is not the reason.
     if unsent > UNSENT_SHARE * planned and not _failed_in_plugins(task):
         yield (
-            f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent before "
-            "its end: the engine is slower than the schedule"
+            f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent before its end, "
+            "because the engine is slower than the schedule: use a lower target rate or more clients"
         )
 
 
@@ -184,8 +184,8 @@ def _driver_time(task: TaskResult) -> Iterator[str]:
     if driver and driver.operations >= MIN_DRIVER_OPERATIONS and driver.share > DRIVER_TIME_SHARE:
         yield (
             f"task '{task.task}': the driver's own work took {driver.mean_ms:.3g} ms per operation, more "
-            f"than {DRIVER_TIME_SHARE * 100:.0f} % of the mean service time {driver.service_ms:.3g} ms: the "
-            "driver may have been the bottleneck"
+            f"than {DRIVER_TIME_SHARE * 100:.0f} % of the mean service time {driver.service_ms:.3g} ms, so "
+            "the driver may have been the bottleneck: give it more threads and cores"
         )
 
 
@@ -195,7 +195,7 @@ def _underrun(task: TaskResult) -> Iterator[str]:
     if task.underrun_s > limit_s:
         yield (
             f"task '{task.task}': its clients waited {task.underrun_s:.3g} s for a parameter source written "
-            f"in Python, more than {UNDERRUN_SHARE * 100:.0f} % of their time: the source is too slow"
+            f"in Python, more than {UNDERRUN_SHARE * 100:.0f} % of their time: make the source faster"
         )
 
 
@@ -205,7 +205,7 @@ def _lost_samples(task: TaskResult) -> Iterator[str]:
     if samples.lost:
         yield (
             f"task '{task.task}': {samples.lost:,} of {samples.kept + samples.lost + samples.left_out:,} "
-            "samples were lost: the disk was too slow for them, or full"
+            "samples were lost, because the disk was too slow for them or full: keep fewer with --samples"
         )
 
 
@@ -225,6 +225,6 @@ def _late(task: TaskResult) -> Iterator[str]:
     for late, service in _excessive_lateness(task) if task.paced else ():
         yield (
             f"task '{task.task}': p{late.q:g} lateness {late.ms:.4g} ms is more than "
-            f"{LATENESS_SHARE * 100:.0f} % of the p{late.q:g} service time {service.ms:.4g} ms: "
-            "requests were sent later than they were due"
+            f"{LATENESS_SHARE * 100:.0f} % of the p{late.q:g} service time {service.ms:.4g} ms, so the "
+            "driver sent requests too late: leave a core to it"
         )

@@ -1,5 +1,4 @@
-//! The collector: the thread that merges the recordings of the workers and publishes results and progress. Between
-//! deliveries, it reads the clocks and the host's counters.
+//! The collector: the thread that merges the recordings of the workers and publishes results and progress.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -9,11 +8,9 @@ use pacenote_record::{
     BufferPool, ClosedFiles, Collector, Delivery, FinishedTask, LostSamples, RecordError, file_contradiction,
 };
 
-use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
-use crate::health::host::{CpuTicks, HostUsage};
 use crate::race_state::{RaceEvent, RaceState};
 
-/// Interval at which progress is updated and the clocks are read.
+/// Interval at which progress is updated.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The collector's summary at the end of a race.
@@ -25,10 +22,6 @@ pub struct CollectorSummary {
     pub lost_samples: LostSamples,
     /// Counts of the driver that do not add up, one sentence each.
     pub contradictions: Vec<String>,
-    /// The clocks during the race.
-    pub clock: ClockHealth,
-    /// Load of the host during the race, or `None` if the operating system does not report it.
-    pub host: Option<HostUsage>,
     /// The error if the race folder could not be written.
     pub failure: Option<RecordError>,
 }
@@ -41,7 +34,6 @@ pub fn collect(
     buffers: &BufferPool,
     race_state: &Arc<RaceState>,
 ) -> CollectorSummary {
-    let (mut clocks, ticks) = (ClockMonitor::start(), CpuTicks::read());
     let mut last_update = Instant::now();
     let mut failure = None;
     loop {
@@ -63,11 +55,9 @@ pub fn collect(
         }
         if last_update.elapsed() >= UPDATE_INTERVAL {
             last_update = Instant::now();
-            clocks.record(ClockReading::read());
             race_state.progress().running_tasks = collector.progress(race_state.race_time_ns(last_update));
         }
     }
-    clocks.record(ClockReading::read());
     let mut orphans = 0;
     while let Some(orphan) = collector.finish_dropped_task() {
         orphans += 1;
@@ -82,8 +72,7 @@ pub fn collect(
         contradictions.extend(file_contradiction(samples_kept.saturating_sub(lost), sample_count));
     }
     let failure = failure.or(error);
-    let host = CpuTicks::read().zip(ticks).and_then(|(now, then)| now.since(then));
-    CollectorSummary { sample_count, lost_samples, contradictions, clock: clocks.end(), host, failure }
+    CollectorSummary { sample_count, lost_samples, contradictions, failure }
 }
 
 /// Publishes the result of a task that has ended.

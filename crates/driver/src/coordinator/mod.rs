@@ -1,6 +1,6 @@
 //! The coordinator: the thread that moves the workers from step to step and summarizes the race at the end.
 //!
-//! It starts and joins the worker pool and the collector, each of which has its own file. No code of this module sends
+//! It starts and joins the worker pool, the collector and the health thread, each of which has its own file. No code of this module sends
 //! a request or runs while an operation is measured. Only `race.rs` may use it.
 //!
 //! | state | until | then |
@@ -10,6 +10,7 @@
 //! | stopping | the race was stopped or aborted: workers end the current step early | no further step |
 
 pub mod collector_thread;
+mod health_thread;
 pub mod pool;
 mod read_ahead_thread;
 pub mod threads;
@@ -18,17 +19,16 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-use pacenote_corpus::LineFile;
 use pacenote_plan::Plan;
 use pacenote_record::{Collector, Delivery};
 
 use crate::coordinator::collector_thread::{CollectorSummary, collect};
+use crate::coordinator::health_thread::HealthThread;
 use crate::coordinator::pool::{PoolSummary, WorkerPool};
 use crate::coordinator::read_ahead_thread::ReadAheadThread;
 use crate::coordinator::threads::{join, spawn};
 use crate::error::DriveError;
 use crate::health::cpu::{PeakLoad, process_cpu_ns};
-use crate::health::data_waits::DataWaits;
 use crate::operation::data_files::DataFiles;
 use crate::race_state::StopLevel;
 use crate::step_state::StepState;
@@ -60,8 +60,9 @@ impl Coordinator {
             let summary = collect(collector, &deliveries, &buffers, &shared);
             (summary, ThreadSummary::of_current_thread("collect", started, PeakLoad::default()))
         });
-        let mut data_waits = Vec::new();
-        let mut error = if collecting.is_ok() { self.run_steps(&mut data_waits).err() } else { None };
+        let health = HealthThread::start();
+        let started_all = collecting.is_ok() && health.is_ok();
+        let mut error = if started_all { self.run_steps().err() } else { None };
         let stopped = race_state.stop_level() != StopLevel::Run && race_state.abort_reason().is_none();
         if let Some(error) = &error {
             race_state.abort(error.to_string());
@@ -82,14 +83,16 @@ impl Coordinator {
             }
             Err(failed) => drop(error.get_or_insert(failed)),
         }
+        let health = health.and_then(HealthThread::end).map_err(|failed| error.get_or_insert(failed)).ok();
+        threads.extend(health.as_ref().map(|health| health.thread.clone()));
         threads.push(ThreadSummary::of_current_thread("control", started, PeakLoad::default()));
         RaceSummary {
             threads,
             process_cpu_s: process_cpu_ns().saturating_sub(cpu_before_ns) as f64 / 1e9,
-            machine: collected.host,
-            clock: collected.clock,
+            machine: health.as_ref().and_then(|health| health.host),
+            throttling: health.as_ref().and_then(|health| health.throttling),
+            clock: health.map(|health| health.clock).unwrap_or_default(),
             hosts: host_summaries(&plan, &clusters),
-            data_waits,
             contradictions: collected.contradictions,
             samples: collected.sample_count,
             lost_samples: LostTaskSamples::of_all(&collected.lost_samples),
@@ -109,20 +112,19 @@ impl Coordinator {
         self.pool.shutdown()
     }
 
-    /// Runs the steps, and adds the waits for data files to `data_waits`.
-    fn run_steps(&self, data_waits: &mut Vec<DataWaits>) -> Result<(), DriveError> {
+    fn run_steps(&self) -> Result<(), DriveError> {
         let WorkerContext { plan, race_state, .. } = &self.context;
         for index in 0..plan.steps.len() {
             if race_state.stop_level() != StopLevel::Run {
                 break;
             }
-            self.run_step(&Arc::new(StepState::new(plan, index, race_state)), data_waits)?;
+            self.run_step(&Arc::new(StepState::new(plan, index, race_state)))?;
             race_state.progress().completed_steps = index + 1;
         }
         Ok(())
     }
 
-    fn run_step(&self, step: &Arc<StepState>, data_waits: &mut Vec<DataWaits>) -> Result<(), DriveError> {
+    fn run_step(&self, step: &Arc<StepState>) -> Result<(), DriveError> {
         let WorkerContext { race_state, bridge, record_sender, .. } = &self.context;
         let mut files = DataFiles::default();
         for task_state in step.tasks() {
@@ -139,7 +141,6 @@ impl Coordinator {
             return Ok(());
         }
         let read_ahead = ReadAheadThread::start(&files)?;
-        files.files().for_each(LineFile::forget_disk_waits);
         let now = Instant::now();
         race_state.start_clock(now);
         let step_began_ns = race_state.race_time_ns(now);
@@ -155,8 +156,6 @@ impl Coordinator {
         self.pool.broadcast(|| WorkerCommand::Start)?;
         let ended = self.pool.wait_all();
         drop(read_ahead);
-        let (name, length, workers) = (&step.planned().name, now.elapsed(), self.pool.commands.len());
-        data_waits.extend(files.files().filter_map(|file| DataWaits::of(file, name, length, workers)));
         ended?;
         if let Some(bridge) = bridge {
             bridge.close_step(step);
@@ -190,9 +189,9 @@ mod tests {
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 
-    /// Builds a plan with one client that sleeps briefly in the first step, and in the second step until it is woken by
-    /// the end of the race.
-    fn plan(port: u16) -> Arc<Plan> {
+    /// Builds a plan with one client that sleeps briefly in the first step, and three times `long_s` in the second step
+    /// unless it is woken by the end of the race.
+    fn plan(port: u16, long_s: f64) -> Arc<Plan> {
         let task = |name: &str, seconds: f64| {
             json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,
                 "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
@@ -209,7 +208,7 @@ mod tests {
         let plan = json!({"version": 4, "race_id": "r", "seed": 1, "others": [],
             "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
             "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all"},
-            "tasks": [task("short", 0.001), task("long", 600.0)], "steps": [step(0), step(1)]});
+            "tasks": [task("short", 0.001), task("long", long_s)], "steps": [step(0), step(1)]});
         Arc::new(Plan::from_json(&plan.to_string()).unwrap())
     }
 
@@ -228,20 +227,47 @@ mod tests {
         PeakLoad::default()
     }
 
-    #[test]
-    fn a_panicking_worker_ends_the_race_whose_results_so_far_are_kept() {
-        let (folder, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
-        let plan = plan(listener.local_addr().unwrap().port());
-        let race_state = Arc::new(RaceState::new(2, 2));
+    fn context_of(plan: &Arc<Plan>, worker_count: usize) -> (WorkerContext, Receiver<Delivery>) {
         let (sender, deliveries) = channel();
         let context = WorkerContext {
             endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default(), &Arc::default())
                 .unwrap(),
             bridge: None,
-            race_state: Arc::clone(&race_state),
+            race_state: Arc::new(RaceState::new(worker_count, plan.steps.len())),
             record_sender: RecordSender::new(sender, retention_policy(plan.driver.samples)),
-            plan: Arc::clone(&plan),
+            plan: Arc::clone(plan),
         };
+        (context, deliveries)
+    }
+
+    #[test]
+    fn a_collector_that_is_busy_is_not_a_gap_of_the_driver() {
+        let (folder, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let plan = plan(listener.local_addr().unwrap().port(), 0.3);
+        let (context, deliveries) = context_of(&plan, 1);
+        let pool = WorkerPool::spawn_workers(&context, 1).unwrap();
+        let collector = Collector::new(folder.path(), task_infos(&plan)).unwrap();
+        let race_state = Arc::clone(&context.race_state);
+        let busy = spawn("busy", move || {
+            std::thread::sleep(Duration::from_millis(50));
+            // The collector waits for this lock when it publishes the progress.
+            let progress = race_state.progress();
+            std::thread::sleep(Duration::from_millis(800));
+            drop(progress);
+        });
+        let clusters = vec![Arc::clone(&context.endpoints)];
+        let summary = Coordinator { pool, context, clusters }.run(collector, deliveries);
+        join(busy.unwrap()).unwrap();
+        assert_eq!(summary.error, None);
+        assert!(summary.clock.gaps.iter().all(|gap| gap.length_s < 0.8), "{:?}", summary.clock.gaps);
+    }
+
+    #[test]
+    fn a_panicking_worker_ends_the_race_whose_results_so_far_are_kept() {
+        let (folder, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let plan = plan(listener.local_addr().unwrap().port(), 600.0);
+        let (context, deliveries) = context_of(&plan, 2);
+        let race_state = Arc::clone(&context.race_state);
         let mut pool = WorkerPool::spawn_workers(&context, 1).unwrap();
         // This is the second of two workers; the first one runs the only client.
         let ((commands, receiver), (reply_sender, replies)) = (unbounded_channel(), channel());
@@ -260,7 +286,7 @@ mod tests {
         let reason = "a driver thread ended unexpectedly: drive-1 panicked: a bug in step 1";
         assert_eq!((summary.error.as_deref(), summary.stopped), (Some(reason), false));
         let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
-        assert_eq!(names, ["drive-0", "collect", "control"]);
+        assert_eq!(names, ["drive-0", "collect", "health", "control"]);
         let ended: Vec<(String, u64, EndedBy)> = race_state
             .wait_for_events(Duration::ZERO)
             .into_iter()

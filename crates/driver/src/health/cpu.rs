@@ -2,7 +2,7 @@
 //!
 //! A thread that is ready to run but has no core reads responses late, so the service times it measures include its own
 //! wait. The kernel counts how long a thread waited and how often it ran (`/proc/thread-self/schedstat`); both counters
-//! are read at the beginning and end of a step. CPU time is read once a second.
+//! are read at the beginning and end of a step, and so is the number of major page faults. CPU time is read once a second.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,10 +10,12 @@ use std::fs;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use pacenote_corpus::{DiskWaits, take_disk_waits};
 use pacenote_record::ServiceTimeTotals;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use crate::health::data_waits::DataWaits;
 use crate::health::reply_waits::ReplyWaits;
 use crate::health::run_queue::RunQueueStats;
 use crate::units::nanos;
@@ -59,7 +61,20 @@ pub struct DelayedTask {
     pub share_of_step: f64,
 }
 
-/// The highest load of a thread over all steps.
+/// The step in which a thread had the most major page faults per operation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FaultingStep {
+    /// Name of the step.
+    pub step: String,
+    /// Number of major page faults, each of which waited for the disk.
+    pub major_faults: u64,
+    /// Number of operations of the thread that ended, or of requests for the thread that sends those of runners.
+    pub operations: u64,
+    /// `major_faults / operations`.
+    pub share: f64,
+}
+
+/// The highest load of a thread over all steps, and its waits.
 #[derive(Debug, Default)]
 pub struct PeakLoad {
     /// The step in which it was busiest, or `None` if no step lasted a second.
@@ -67,6 +82,15 @@ pub struct PeakLoad {
     /// The task in which it was delayed most, or `None` if no task of such a step had a hundred successes on this
     /// thread, or if the operating system does not count the wait.
     pub delayed: Option<DelayedTask>,
+    /// The step with the most major page faults per operation, or `None` if there were none, or if the operating system
+    /// does not report them.
+    pub faulting: Option<FaultingStep>,
+    /// Waits for data files, in each step in which the thread waited.
+    pub data_waits: Vec<DataWaits>,
+    /// Whether the wait for a core of a step could not be read.
+    pub queue_is_unknown: bool,
+    /// Whether the number of major page faults of a step could not be read.
+    pub faults_are_unknown: bool,
 }
 
 /// Measures the CPU time and the waits of the calling thread from now on.
@@ -76,11 +100,12 @@ pub struct CpuMeter {
     cpu_ns: u64,
     queue: Option<RunQueueStats>,
     replies: ReplyWaits,
+    major_faults: Option<u64>,
     load: LoadWindow,
 }
 
 /// CPU time and waits of a thread in an interval.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct CpuUsage {
     /// Length of the interval.
     pub wall: Duration,
@@ -90,6 +115,10 @@ pub struct CpuUsage {
     pub queue: Option<RunQueueStats>,
     /// The replies, and samples of the waits for a core that delayed them.
     pub replies: ReplyWaits,
+    /// Number of major page faults, or `None` if the operating system does not report it.
+    pub major_faults: Option<u64>,
+    /// Waits for data files.
+    pub data_waits: DiskWaits,
 }
 
 /// The load of a thread in a part of an interval.
@@ -152,9 +181,12 @@ impl LoadWindow {
 impl CpuMeter {
     /// Starts measuring.
     pub fn start() -> Self {
+        // Those of the preparation of the step.
+        take_disk_waits();
         Self {
             queue: RunQueueStats::read(),
             replies: ReplyWaits::read(),
+            major_faults: major_faults(),
             started: Instant::now(),
             cpu_ns: thread_cpu_ns(),
             load: LoadWindow::new(),
@@ -179,8 +211,10 @@ impl CpuMeter {
         CpuUsage {
             wall: last.at,
             busiest: self.load.end(last),
-            queue: RunQueueStats::read().zip(self.queue).map(|(now, then)| now.since(then)),
+            queue: RunQueueStats::read().zip(self.queue).and_then(|(now, then)| now.since(then)),
             replies: ReplyWaits::read().since(self.replies),
+            major_faults: major_faults().zip(self.major_faults).and_then(|(now, then)| now.checked_sub(then)),
+            data_waits: take_disk_waits(),
         }
     }
 
@@ -196,7 +230,7 @@ impl PeakLoad {
     pub fn add(
         &mut self,
         step: &str,
-        usage: CpuUsage,
+        usage: &CpuUsage,
         tasks: &[ServiceTimeTotals],
         task_name: impl Fn(u32) -> String,
     ) {
@@ -208,6 +242,31 @@ impl PeakLoad {
         let known = self.busiest.take();
         self.busiest =
             known.into_iter().chain([busiest]).max_by(|one, other| one.share.total_cmp(&other.share));
+        self.data_waits.extend(DataWaits::new(step, usage.wall, &usage.data_waits));
+        self.add_faults(step, usage);
+        self.add_waits(step, usage, tasks, task_name);
+    }
+
+    fn add_faults(&mut self, step: &str, usage: &CpuUsage) {
+        self.faults_are_unknown |= usage.major_faults.is_none();
+        let (major_faults, operations) = (usage.major_faults.unwrap_or(0), usage.replies.replies);
+        if major_faults > 0 && operations > 0 {
+            let share = major_faults as f64 / operations as f64;
+            let faulting = FaultingStep { step: step.to_owned(), major_faults, operations, share };
+            let known = self.faulting.take();
+            self.faulting =
+                known.into_iter().chain([faulting]).max_by(|one, other| one.share.total_cmp(&other.share));
+        }
+    }
+
+    fn add_waits(
+        &mut self,
+        step: &str,
+        usage: &CpuUsage,
+        tasks: &[ServiceTimeTotals],
+        task_name: impl Fn(u32) -> String,
+    ) {
+        self.queue_is_unknown |= usage.queue.is_none();
         let Some(queue) = usage.queue.filter(|queue| queue.runs > 0) else { return };
         let Some(wait_ms) = usage.replies.mean_ns(queue).map(|wait_ns| wait_ns / 1e6) else { return };
         let enough =
@@ -264,6 +323,8 @@ mod tests {
             busiest: LoadShare { share: 0.5, from: Duration::from_secs(3) },
             queue: Some(RunQueueStats { wait_ns, runs }),
             replies: ReplyWaits { replies: runs, ..ReplyWaits::default() },
+            major_faults: Some(0),
+            data_waits: DiskWaits::default(),
         }
     }
 
@@ -323,13 +384,13 @@ mod tests {
         let name = |task| format!("t{task}");
         // 2,000 times 0.1 ms in 10 s.
         let both = [totals(0, 1000, 20 * MS), totals(1, 1000, MS)];
-        peak.add("both", usage(10, 200 * MS, 2000), &both, name);
+        peak.add("both", &usage(10, 200 * MS, 2000), &both, name);
         let delayed = peak.delayed.clone().unwrap();
         assert_eq!((delayed.step.as_str(), delayed.task.as_str()), ("both", "t1"));
         assert!((delayed.wait_ms - 0.1).abs() < 1e-9 && (delayed.service_ms - 1.0).abs() < 1e-9);
         assert!((delayed.share - 0.1).abs() < 1e-9 && (delayed.share_of_step - 0.02).abs() < 1e-9);
         // A step with a smaller share changes nothing, although the thread waited longer.
-        peak.add("slow", usage(10, 2000 * MS, 2000), &[totals(2, 100, 100 * MS)], name);
+        peak.add("slow", &usage(10, 2000 * MS, 2000), &[totals(2, 100, 100 * MS)], name);
         assert_eq!(peak.delayed.as_ref(), Some(&delayed));
         let busiest = peak.busiest.unwrap();
         assert_eq!((busiest.step.as_str(), busiest.share, busiest.from_s), ("slow", 0.5, 3.0));
@@ -340,10 +401,41 @@ mod tests {
         let mut peak = PeakLoad::default();
         let name = |task| format!("t{task}");
         let short = CpuUsage { wall: Duration::from_millis(999), ..usage(1, 900 * MS, 1) };
-        peak.add("short", short, &[totals(0, 1000, MS)], name);
+        peak.add("short", &short, &[totals(0, 1000, MS)], name);
         assert!(peak.busiest.is_none() && peak.delayed.is_none());
-        peak.add("few", usage(1, 900 * MS, 1), &[totals(0, 99, MS)], name);
-        peak.add("uncounted", CpuUsage { queue: None, ..usage(1, 0, 0) }, &[totals(0, 1000, MS)], name);
+        peak.add("few", &usage(1, 900 * MS, 1), &[totals(0, 99, MS)], name);
+        peak.add("uncounted", &CpuUsage { queue: None, ..usage(1, 0, 0) }, &[totals(0, 1000, MS)], name);
         assert!(peak.busiest.is_some() && peak.delayed.is_none());
+        assert!(peak.queue_is_unknown && !peak.faults_are_unknown);
+    }
+
+    #[test]
+    fn the_page_faults_are_those_of_the_step_with_the_most_per_operation() {
+        let mut peak = PeakLoad::default();
+        let name = |task| format!("t{task}");
+        for (step, replies, faults) in
+            [("many", 10_000, Some(20)), ("most", 100, Some(15)), ("lost", 9, None)]
+        {
+            peak.add(step, &CpuUsage { major_faults: faults, ..usage(2, 0, replies) }, &[], name);
+        }
+        let faulting = peak.faulting.unwrap();
+        assert_eq!((faulting.step.as_str(), faulting.major_faults, faulting.operations), ("most", 15, 100));
+        assert!((faulting.share - 0.15).abs() < 1e-9 && peak.faults_are_unknown);
+        let mut none = PeakLoad::default();
+        none.add("none", &usage(2, 0, 100), &[], name);
+        assert!(none.faulting.is_none() && !none.faults_are_unknown);
+    }
+
+    #[test]
+    fn waits_for_data_are_shares_of_the_time_of_their_own_thread() {
+        let mut peak = PeakLoad::default();
+        let path = std::path::PathBuf::from("/data/docs.json");
+        let waits = DiskWaits { count: 3, total_ns: 800 * MS, longest_ns: 500 * MS, path: Some(path) };
+        peak.add("index", &CpuUsage { data_waits: waits, ..usage(10, 0, 0) }, &[], |_| String::new());
+        peak.add("none", &usage(10, 0, 0), &[], |_| String::new());
+        let [waits] = &peak.data_waits[..] else { panic!("{:?}", peak.data_waits) };
+        assert_eq!((waits.step.as_str(), waits.file.as_str(), waits.waits), ("index", "docs.json", 3));
+        assert!((waits.waited_s - 0.8).abs() < 1e-9 && (waits.longest_ms - 500.0).abs() < 1e-9);
+        assert!((waits.share - 0.08).abs() < 1e-9, "{waits:?}");
     }
 }

@@ -37,7 +37,8 @@ impl CpuTicks {
         }
         let ticks: Vec<u64> = fields.take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
         let [_, _, _, idle, waiting, _, _, stolen] = ticks[..] else { return None };
-        Some(Self { idle: idle + waiting, stolen, total: ticks.iter().sum() })
+        let total = ticks.iter().try_fold(0_u64, |total, ticks| total.checked_add(*ticks))?;
+        Some(Self { idle: idle + waiting, stolen, total })
     }
 
     /// Returns the usage since an earlier reading, or `None` if no tick has passed.
@@ -71,7 +72,13 @@ mod tests {
 
     #[test]
     fn text_in_a_different_format_is_ignored() {
-        for text in ["", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8"] {
+        for text in [
+            "",
+            "cpu 1 2 3",
+            "cpu a b c d e f g h",
+            "intr 1 2 3 4 5 6 7 8",
+            "cpu 1 1 1 18446744073709551615 1 1 1 1",
+        ] {
             assert_eq!(CpuTicks::parse(text), None, "{text}");
         }
     }

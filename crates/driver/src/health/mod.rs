@@ -1,5 +1,5 @@
 //! Measurements that show whether the driver's figures can be trusted: the CPU time of its threads, their waits for the
-//! disk, the clocks, and the load of its host.
+//! disk, the clocks, the load of its host, and the quota of its control group.
 //!
 //! Each file reads counters of the operating system at the beginning and end of a step or a few times per second, never
 //! per request, and converts them to a serializable record. The records are evaluated in Python. Any module of the
@@ -7,6 +7,7 @@
 
 pub mod clocks;
 pub mod cpu;
+pub mod cpu_quota;
 pub mod data_waits;
 pub mod host;
 pub mod reply_waits;

@@ -24,12 +24,12 @@ impl RunQueueStats {
         (runs > 0).then_some(Self { wait_ns, runs })
     }
 
-    /// Returns the values since `earlier`.
-    pub fn since(self, earlier: Self) -> Self {
-        Self {
-            wait_ns: self.wait_ns.saturating_sub(earlier.wait_ns),
-            runs: self.runs.saturating_sub(earlier.runs),
-        }
+    /// Returns the values since `earlier`, or `None` if a counter has decreased.
+    pub fn since(self, earlier: Self) -> Option<Self> {
+        Some(Self {
+            wait_ns: self.wait_ns.checked_sub(earlier.wait_ns)?,
+            runs: self.runs.checked_sub(earlier.runs)?,
+        })
     }
 }
 
@@ -44,5 +44,8 @@ mod tests {
             (RunQueueStats::parse("0 0 0\n"), RunQueueStats::parse(""), RunQueueStats::parse("1 x 2")),
             (None, None, None)
         );
+        let (then, now) = (RunQueueStats { wait_ns: 400, runs: 5 }, RunQueueStats { wait_ns: 456, runs: 7 });
+        assert_eq!(now.since(then), Some(RunQueueStats { wait_ns: 56, runs: 2 }));
+        assert_eq!(then.since(now), None);
     }
 }

@@ -63,11 +63,6 @@ impl DataFiles {
         (!readers.is_empty()).then(|| ReadAhead::new(readers))
     }
 
-    /// Returns the opened files.
-    pub fn files(&self) -> impl Iterator<Item = &LineFile> {
-        self.opened.values().map(Arc::as_ref)
-    }
-
     fn open_file(&mut self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
         let file = Arc::new(LineFile::open(path)?);
         self.opened.insert(path.to_owned(), Arc::clone(&file));

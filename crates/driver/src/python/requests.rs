@@ -138,7 +138,7 @@ impl RequestThread {
                 }
                 RequestCommand::CloseStep => {
                     if let Some(metering) = metering.take() {
-                        sender.close_step(metering.end(), &mut peak);
+                        sender.close_step(&metering.end(), &mut peak);
                     }
                 }
                 RequestCommand::Shutdown => break,
@@ -239,7 +239,7 @@ impl RequestSender {
     }
 
     /// Ends the step, for which the thread used `usage`.
-    fn close_step(&self, usage: CpuUsage, peak: &mut PeakLoad) {
+    fn close_step(&self, usage: &CpuUsage, peak: &mut PeakLoad) {
         let Some(step) = self.step.take() else { return };
         let totals: Vec<_> = self.service_times.take().into_values().collect();
         let task_name =

@@ -151,7 +151,7 @@ impl Worker {
             let totals = self.run_step(&step, recorder, clients, &mut pools).await;
             ticking.abort();
             let usage = meter.borrow_mut().end(spin_wait.idle_spin_ns());
-            peak_load.add(&step.planned().name, usage, &totals, |task| {
+            peak_load.add(&step.planned().name, &usage, &totals, |task| {
                 self.context.plan.tasks[task as usize].name.clone()
             });
             let _ = self.replies.send(WorkerReply::Done);

@@ -1,0 +1,76 @@
+//! The thread that reads the clocks a few times per second, and the host's counters before and after the race.
+//!
+//! It does nothing else: a thread that also merges recordings or waits for a disk would read the clocks late, which would
+//! look as if the driver had not run.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::coordinator::threads::{join, spawn};
+use crate::error::DriveError;
+use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
+use crate::health::cpu::PeakLoad;
+use crate::health::cpu_quota::{QuotaCounters, Throttling};
+use crate::health::host::{CpuTicks, HostUsage};
+use crate::summary::ThreadSummary;
+
+/// Interval at which the clocks are read.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// The running thread.
+#[derive(Debug)]
+pub struct HealthThread {
+    stop: Sender<()>,
+    thread: JoinHandle<HealthSummary>,
+}
+
+/// What the thread has read during a race.
+#[derive(Debug)]
+pub struct HealthSummary {
+    /// The clocks.
+    pub clock: ClockHealth,
+    /// Load of the host, or `None` if the operating system does not report it.
+    pub host: Option<HostUsage>,
+    /// Effect of CPU quotas, or `None` if the operating system does not report it.
+    pub throttling: Option<Throttling>,
+    /// The thread itself.
+    pub thread: ThreadSummary,
+}
+
+impl HealthThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system cannot start a thread.
+    pub fn start() -> Result<Self, DriveError> {
+        let (stop, stopped) = channel::<()>();
+        let started = Instant::now();
+        let (mut clocks, ticks, quota) = (ClockMonitor::start(), CpuTicks::read(), QuotaCounters::read());
+        let thread = spawn("health", move || {
+            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                clocks.record(ClockReading::read());
+            }
+            clocks.record(ClockReading::read());
+            let quota = QuotaCounters::read().zip(quota);
+            HealthSummary {
+                clock: clocks.end(),
+                host: CpuTicks::read().zip(ticks).and_then(|(now, then)| now.since(then)),
+                throttling: quota.map(|(now, then)| now.since(&then, started.elapsed().as_secs_f64())),
+                thread: ThreadSummary::of_current_thread("health", started, PeakLoad::default()),
+            }
+        })?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends the thread.
+    ///
+    /// # Errors
+    ///
+    /// The message of its panic, if it panicked.
+    pub fn end(self) -> Result<HealthSummary, DriveError> {
+        drop(self.stop);
+        join(self.thread)
+    }
+}
