@@ -8,11 +8,9 @@
 
 /// The probability on each side of an interval.
 const TAIL: f64 = 0.025;
-/// Above this number of expected exceedances, the normal approximation is accurate to two ranks, and the exact sum
-/// would underflow.
-const EXACT_UP_TO: f64 = 500.0;
-/// The 97.5 % quantile of the standard normal distribution.
-const Z: f64 = 1.959_964;
+/// Terms of the distribution below this fraction of the largest are left out; together, they are far less likely than
+/// the precision of the sum.
+const NEGLIGIBLE: f64 = 1e-24;
 
 /// The ranks (1 = smallest) that bound a quantile with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,19 +33,10 @@ pub fn rank(count: u64, q: f64) -> u64 {
 /// Returns the ranks that bound quantile `q` (0 to 1) of `count` values with 95 % confidence.
 #[must_use]
 pub fn rank_interval(count: u64, q: f64) -> RankInterval {
-    let exceed = count as f64 * (1.0 - q);
-    let Exceedances { few, many } = if exceed > EXACT_UP_TO && count as f64 * q > EXACT_UP_TO {
-        let spread = Z * (exceed * q).sqrt();
-        Exceedances {
-            few: Some(from_f64((exceed - spread).floor())),
-            many: from_f64((exceed + spread).ceil()),
-        }
-    } else {
-        exact_exceedances(count, q)
-    };
+    let Exceedances { few, many } = exceedances(count, q);
     RankInterval {
         low: count.checked_sub(many).filter(|rank| *rank >= 1),
-        high: few.map(|few| count - few.min(count.saturating_sub(1))),
+        high: few.and_then(|few| count.checked_sub(few)).filter(|rank| *rank >= 1),
     }
 }
 
@@ -80,18 +69,38 @@ struct Exceedances {
     many: u64,
 }
 
-/// Computes the bounds by summing the binomial distribution term by term.
-fn exact_exceedances(count: u64, q: f64) -> Exceedances {
+/// Computes the bounds from the terms of the binomial distribution.
+///
+/// The terms are computed from the largest one on, relative to it, and divided by their sum: the probabilities of large
+/// counts would underflow. Only terms within some ten standard deviations are not negligible, so that a billion values
+/// take less than a millisecond. The tail is summed from its smallest term.
+fn exceedances(count: u64, q: f64) -> Exceedances {
     let odds = (1.0 - q) / q;
-    let mut probability = (count as f64 * q.ln()).exp();
-    let mut cumulative = probability;
-    let (mut few, mut number) = (None, 0);
-    while cumulative < 1.0 - TAIL && number < count {
-        if cumulative <= TAIL {
+    // The ratio of the probability of `number + 1` exceedances to that of `number`.
+    let ratio = |number: u64| (count - number) as f64 / (number + 1) as f64 * odds;
+    let mode = from_f64((count + 1) as f64 * (1.0 - q)).min(count);
+    let (mut first, mut term, mut sum) = (mode, 1.0, 1.0);
+    while first > 0 && term > NEGLIGIBLE {
+        first -= 1;
+        term /= ratio(first);
+        sum += term;
+    }
+    let first_term = term;
+    let mut last = mode;
+    term = 1.0;
+    while last < count && term > NEGLIGIBLE {
+        term *= ratio(last);
+        sum += term;
+        last += 1;
+    }
+    let (mut number, mut few, mut cumulative) = (first, None, first_term);
+    term = first_term;
+    while cumulative < (1.0 - TAIL) * sum && number < last {
+        if cumulative <= TAIL * sum {
             few = Some(number);
         }
-        probability *= (count - number) as f64 / (number + 1) as f64 * odds;
-        cumulative += probability;
+        term *= ratio(number);
+        cumulative += term;
         number += 1;
     }
     Exceedances { few, many: number }
@@ -112,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_supported_at_the_documented_count() {
-        for (q, enough) in [(0.99, 368), (0.999, 3_688), (0.9999, 36_887)] {
+        for (q, enough) in [(0.5, 6), (0.9, 36), (0.99, 368), (0.999, 3_688), (0.9999, 36_887)] {
             assert!(!is_supported(enough - 1, q), "{q} at {}", enough - 1);
             assert!(is_supported(enough, q), "{q} at {enough}");
             assert_eq!(rank_interval(enough - 1, q).high, None);
@@ -130,12 +139,65 @@ mod tests {
         assert!((9_918..=9_921).contains(&high.unwrap()), "{high:?}");
     }
 
+    /// The bounds are computed with rational numbers, those of more than 100,000 values with the incomplete beta function.
     #[test]
-    fn exact_and_approximate_ranks_agree_where_they_meet() {
-        let exact = exact_exceedances(49_900, 0.99);
-        let spread = Z * (499.0_f64 * 0.99).sqrt();
-        assert!((exact.few.unwrap() as f64 - (499.0 - spread)).abs() < 2.0);
-        assert!((exact.many as f64 - (499.0 + spread)).abs() < 2.0);
+    fn bounds_are_exact_for_few_and_for_many_values() {
+        let expected = [
+            (5, 0.5, None, None),
+            (6, 0.5, Some(1), Some(6)),
+            (7, 0.5, Some(1), Some(7)),
+            (100, 0.5, Some(40), Some(61)),
+            (1000, 0.5, Some(469), Some(532)),
+            (10000, 0.5, Some(4902), Some(5099)),
+            (35, 0.9, Some(28), None),
+            (36, 0.9, Some(29), Some(36)),
+            (100, 0.9, Some(84), Some(96)),
+            (1000, 0.9, Some(881), Some(919)),
+            (10000, 0.9, Some(8941), Some(9059)),
+            (1, 0.99, Some(1), None),
+            (100, 0.99, Some(97), None),
+            (367, 0.99, Some(359), None),
+            (368, 0.99, Some(360), Some(368)),
+            (1000, 0.99, Some(983), Some(997)),
+            (10000, 0.99, Some(9880), Some(9920)),
+            (36887, 0.99, Some(36480), Some(36556)),
+            (100, 0.999, Some(99), None),
+            (3687, 0.999, Some(3679), None),
+            (3688, 0.999, Some(3680), Some(3688)),
+            (36887, 0.999, Some(36838), Some(36863)),
+            (1, 0.9999, Some(1), None),
+            (10000, 0.9999, Some(9997), None),
+            (36886, 0.9999, Some(36878), None),
+            (36887, 0.9999, Some(36879), Some(36887)),
+            (49_900, 0.5, Some(24_731), Some(25_170)),
+            (50_000_000, 0.5, Some(24_993_070), Some(25_006_931)),
+            (1_000_000_000, 0.5, Some(499_969_010), Some(500_030_991)),
+            (50_000_000, 0.9, Some(44_995_842), Some(45_004_158)),
+            (1_000_000_000, 0.9, Some(899_981_406), Some(900_018_594)),
+            (49_900, 0.99, Some(49_357), Some(49_445)),
+            (50_000_000, 0.99, Some(49_498_621), Some(49_501_379)),
+            (1_000_000_000, 0.99, Some(989_993_833), Some(990_006_167)),
+            (49_900, 0.999, Some(49_836), Some(49_864)),
+            (50_000_000, 0.999, Some(49_949_561), Some(49_950_439)),
+            (1_000_000_000, 0.999, Some(998_998_041), Some(999_001_960)),
+            (50_000_000, 0.9999, Some(49_994_861), Some(49_995_139)),
+            (1_000_000_000, 0.9999, Some(999_899_380), Some(999_900_620)),
+        ];
+        for (count, q, low, high) in expected {
+            assert_eq!(rank_interval(count, q), RankInterval { low, high }, "p{} of {count}", q * 100.0);
+        }
+    }
+
+    #[test]
+    fn a_bound_exists_from_the_first_supported_count_on() {
+        for q in [0.5, 0.9, 0.99, 0.999, 0.9999] {
+            for count in (0..3_000).chain((3_000..100_000).step_by(997)) {
+                let RankInterval { low, high } = rank_interval(count, q);
+                assert_eq!(high.is_some(), is_supported(count, q), "p{} of {count}", q * 100.0);
+                let (value, least, most) = (rank(count, q), low.unwrap_or(1), high.unwrap_or(count.max(1)));
+                assert!(least <= value && value <= most, "p{} of {count}: {value}", q * 100.0);
+            }
+        }
     }
 
     #[test]
