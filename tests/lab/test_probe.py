@@ -5,9 +5,17 @@ from dataclasses import replace
 import pytest
 
 from pacenote.errors import UsageError
-from pacenote.lab.probe import evaluate_probe, level_left_out, lowest_rate, window_s
+from pacenote.lab.probe import (
+    evaluate_probe,
+    level_left_out,
+    lowest_decided_rate,
+    lowest_rate,
+    window_s,
+    work_per_operation,
+)
 from pacenote.model.result import OperationTotals, SampleCounts, Throughput, WorkTotals
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
+from pacenote.stats.power import operations_to_decide
 from support.records import paced, record, times
 
 OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
@@ -15,8 +23,8 @@ OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
 QUIET = {"threads": [{"name": "drive-0", "busiest": {"step": "term", "share": 0.1}}]}
 
 
-def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
-    """Returns the result of a probe of 20 s at 100 operations per second, without warm-up."""
+def result(done=2000, failed=0, unsent=0, late=0, **changes):
+    """Returns the result of a probe of 20 s, without warm-up; `late` operations ended after the window."""
     accounting = OperationTotals(
         operations=done + failed,
         succeeded=done,
@@ -29,7 +37,8 @@ def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
         unsent=unsent,
     )
     return paced(
-        throughput=Throughput(rate, rate, rate, rate),
+        window_operations=done + failed - late,
+        throughput=Throughput(*[done / 20] * 4),
         accounting=accounting,
         work=WorkTotals(done, failed),
         error_rate=failed / (done + failed),
@@ -50,7 +59,7 @@ def test_a_sustained_rate_within_the_objective_passes():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"rate": 98.0}, "only 98.0 % of the operations that were due were done"),
+        ({"late": 40}, "only 98.0 % of the operations that were due were done"),
         ({"unsent": 30}, "30 operations could not be sent in time"),
         ({"done": 1960, "failed": 40}, "error rate 2 %"),
         ({"latency": times(p99=10.5)}, "p99 of latency is 10.5 ms"),
@@ -59,6 +68,7 @@ def test_a_sustained_rate_within_the_objective_passes():
             "p99 of latency is endless, because too many operations failed or were not sent",
         ),
         ({"latency": None}, "p99 of latency is missing"),
+        ({"done": 1000, "unsent": 11, "late": 0}, "11 operations could not be sent in time"),
     ],
 )
 def test_a_probe_that_exceeds_a_limit_fails(changes, reason):
@@ -69,20 +79,32 @@ def test_a_probe_that_exceeds_a_limit_fails(changes, reason):
 
 def test_a_few_operations_need_not_fill_the_window_exactly():
     """In 20 s at 3.33 per second, 67 operations are due, and the last may end after the window."""
-    few = result(done=67, rate=66 / 20)
+    few = result(done=67, late=1)
     assert probe(few, rate=3.33, objective=Objective((), 0.01)).outcome == "passed"
-    assert probe(replace(few, throughput=Throughput(*[65 / 20] * 4)), rate=3.33).outcome == "failed"
+    assert probe(replace(few, window_operations=65), rate=3.33).outcome == "failed"
 
 
 def test_with_random_arrivals_the_throughput_is_compared_with_the_operations_that_were_due():
     """Of 2,000 expected operations, 1,900 were due, which happens one time in a hundred; all were done."""
-    assert probe(result(done=1900, rate=95.0)).outcome == "passed"
+    assert probe(result(done=1900)).outcome == "passed"
 
 
 def test_a_probe_without_measured_operations_fails():
     accounting = OperationTotals(1, 1, 0, 0, 0, 1, 0, 1)
-    nothing = replace(result(), throughput=None, accounting=accounting, work=WorkTotals(0, 0))
+    nothing = replace(result(), throughput=None, accounting=accounting, window_operations=0)
     assert probe(nothing, objective=Objective((), 0.01)).reasons == ("no operation was measured",)
+    # All connections hang since the warm-up.
+    hanging = replace(nothing, accounting=replace(accounting, unsent=900, unanswered=4), error_rate=None)
+    assert probe(hanging, objective=Objective((), 0.01)).outcome == "failed"
+
+
+def test_only_operations_of_the_window_count():
+    """The warm-up has failed, and an operation of the warm-up ended in the window."""
+    found = result(done=1000, late=500)
+    totals = replace(found.accounting, operations=1500, failed=500, warmup=500)
+    failed_before = replace(found, accounting=totals, work=WorkTotals(1000, 500))
+    assert probe(failed_before).achieved == 25.0
+    assert probe(failed_before).reasons == ("only 50.0 % of the operations that were due were done",)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +164,26 @@ def test_what_makes_a_race_suspect_voids_a_probe_that_does_not_pass(changes, dri
     assert (passed.outcome, passed.reasons) == ("passed", race.verdict.reasons)
 
 
+@pytest.mark.parametrize(
+    ("failed", "reported", "objective", "outcome"),
+    [
+        # 2 % of the operations fail.
+        (40, 40, OBJECTIVE, "failed"),
+        (40, 21, OBJECTIVE, "failed"),
+        (40, 20, OBJECTIVE, "void"),
+        (40, 0, OBJECTIVE, "void"),
+        # The error rate is not limited, but the failures make p99 endless.
+        (40, 40, replace(OBJECTIVE, error_rate=1.0), "failed"),
+        (40, 20, replace(OBJECTIVE, error_rate=1.0), "void"),
+    ],
+)
+def test_a_busy_driver_does_not_excuse_failures_that_the_engine_reports(failed, reported, objective, outcome):
+    busy = {"threads": [{"busiest": {"step": "s", "share": 0.95}}]}
+    found = result(done=2000 - failed, failed=failed, reported_failures=reported)
+    assert probe(found, objective=objective, driver=QUIET).outcome == "failed"
+    assert probe(found, objective=objective, driver=busy).outcome == outcome
+
+
 def test_a_clock_that_cannot_be_trusted_voids_every_probe():
     race = record(tasks=(result(),), driver=SLOW_CLOCK)
     passed = probe(result(), driver=SLOW_CLOCK)
@@ -170,18 +212,19 @@ def test_a_level_that_fails_or_was_disturbed_is_left_out_of_the_law():
 
 
 def test_failures_within_the_objective_do_not_lower_the_rate():
-    found = result(done=1000, failed=1000, rate=50.0)
+    found = result(done=1000, failed=1000)
     assert probe(found, objective=Objective((), error_rate=0.6)).outcome == "passed"
 
 
-def test_work_in_documents_is_converted_to_operations():
-    found = replace(result(rate=50_000.0), work=WorkTotals(1_000_000, 0))
-    assert probe(found).achieved == pytest.approx(100.0)
+def test_work_in_documents_is_shown_beside_operations():
+    found = replace(result(), throughput=Throughput(*[50_000.0] * 4), work=WorkTotals(1_000_000, 0))
+    assert (probe(found).achieved, probe(found).work) == (100.0, 50_000.0)
+    assert work_per_operation(found) == 500.0
 
 
-def test_low_rates_are_measured_for_longer_to_support_the_percentiles():
+def test_low_rates_are_measured_for_longer_to_decide_the_percentiles():
     assert window_s(OBJECTIVE, 1000.0, 20.0) == 20.0
-    assert window_s(OBJECTIVE, 10.0, 20.0) == pytest.approx(1.1 * 36.8)
+    assert window_s(OBJECTIVE, 10.0, 20.0) == pytest.approx(1.1 * operations_to_decide(0.01) / 10)
     assert window_s(OBJECTIVE, 0.1, 20.0) == 300.0
     assert window_s(Objective((), 0.01), 10.0, 20.0) == 20.0
     assert window_s(Objective((), 0.01), 1.0, 20.0) == 100.0
@@ -193,7 +236,11 @@ def test_below_the_lowest_rate_even_the_longest_probe_has_too_few_samples():
         lowest = lowest_rate(objective, 20.0)
         assert lowest * window_s(objective, lowest, 20.0) >= objective.samples_needed()
         assert lowest / 2 * window_s(objective, lowest / 2, 20.0) < objective.samples_needed()
-    assert lowest_rate(Objective((), 0.01), 20.0) == 0
+        decided = lowest_decided_rate(objective, 20.0)
+        assert decided > lowest
+        limit = objective.latency[0]
+        assert decided * window_s(objective, decided, 20.0) >= operations_to_decide(1 - limit.q / 100)
+    assert lowest_rate(Objective((), 0.01), 20.0) == lowest_decided_rate(Objective((), 0.01), 20.0) == 0
     assert lowest_rate(OBJECTIVE, 600.0) == pytest.approx(lowest_rate(OBJECTIVE, 20.0) / 2)
 
 

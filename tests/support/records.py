@@ -28,7 +28,7 @@ from pacenote.model.result import (
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.model.verdict import determine_verdict
 
-_ENOUGH = {50.0: 6, 90.0: 37, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
+_ENOUGH = {50.0: 6, 90.0: 36, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
 
 
 def times(count: int = 50_000, p50: float = 2.0, p99: float = 8.0) -> DurationSummary:

@@ -99,17 +99,31 @@ impl DurationHistogram {
         if self.count() == 0 { 0.0 } else { self.sum_ns as f64 / self.count() as f64 }
     }
 
-    /// Returns the duration at a rank (1 = smallest), to three significant digits and never above the maximum.
+    /// Returns the duration at a rank (1 = smallest): the longest that has the same three significant digits, but never
+    /// more than the maximum. The exact duration is not longer.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> u64 {
+        self.bucket(rank).map_or(self.max_ns, |value| self.counts.highest_equivalent(value).min(self.max_ns))
+    }
+
+    /// Returns the shortest duration that has the same three significant digits as the one at a rank, but never less
+    /// than the minimum. The exact duration is not shorter.
+    #[must_use]
+    pub fn at_or_below_rank(&self, rank: u64) -> u64 {
+        self.bucket(rank)
+            .map_or(self.max_ns, |value| self.counts.lowest_equivalent(value))
+            .clamp(self.min_ns(), self.max_ns)
+    }
+
+    /// Returns a duration in the bucket with this rank, or `None` if the rank is above the number of durations or the
+    /// bucket contains durations beyond the range.
+    fn bucket(&self, rank: u64) -> Option<u64> {
         let mut seen = 0;
-        for bucket in self.counts.iter_recorded() {
+        let reached = self.counts.iter_recorded().find(|bucket| {
             seen += u64::from(bucket.count_at_value());
-            if seen >= rank {
-                return self.counts.highest_equivalent(bucket.value_iterated_to()).min(self.max_ns);
-            }
-        }
-        self.max_ns
+            seen >= rank
+        });
+        reached.map(|bucket| bucket.value_iterated_to()).filter(|value| *value < HIGHEST_NS)
     }
 
     /// Encodes the histogram as compressed `HdrHistogram` V2, which every HDR tool reads.
@@ -171,6 +185,26 @@ mod tests {
     }
 
     #[test]
+    fn bounds_at_a_rank_contain_the_exact_duration_and_differ_by_a_thousandth() {
+        let mut histogram = DurationHistogram::new().unwrap();
+        let exact: Vec<u64> = (1..=2000_u64).map(|number| number * number * 977 + 13).collect();
+        for ns in &exact {
+            histogram.record(*ns);
+        }
+        for rank in [1, 2, 37, 1000, 1999, 2000] {
+            let (low, high) = (histogram.at_or_below_rank(rank), histogram.at_rank(rank));
+            let ns = exact[usize::try_from(rank).unwrap() - 1];
+            assert!((low..=high).contains(&ns), "rank {rank}: {ns} is not in {low} to {high}");
+            assert!((high - low) as f64 <= ns as f64 / 1000.0, "rank {rank}: {low} to {high}");
+        }
+        assert_eq!((histogram.at_or_below_rank(1), histogram.at_rank(2000)), (exact[0], exact[1999]));
+        // Both are limited to what was measured.
+        let mut single = DurationHistogram::new().unwrap();
+        single.record(1_000_003);
+        assert_eq!((single.at_or_below_rank(1), single.at_rank(1)), (1_000_003, 1_000_003));
+    }
+
+    #[test]
     fn merged_histograms_equal_one_that_recorded_everything() {
         let (mut one, mut two, mut both) = (
             DurationHistogram::new().unwrap(),
@@ -195,6 +229,7 @@ mod tests {
         let mut histogram = DurationHistogram::new().unwrap();
         histogram.record(HIGHEST_NS * 2);
         assert_eq!((histogram.count(), histogram.max_ns()), (1, HIGHEST_NS * 2));
+        assert_eq!(histogram.at_rank(1), HIGHEST_NS * 2);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct OperationCounts {
     pub ended: u64,
     /// Operations that failed.
     pub failed: u64,
+    /// Operations that failed with an error that the engine itself reported; see [`crate::ErrorClass::is_reported`].
+    pub reported: u64,
     /// Number of requests, including every attempt.
     pub requests: u64,
     /// Work done, in the task's unit.
@@ -63,6 +65,8 @@ pub struct OperationCounts {
     pub reconnects: u64,
     /// The part of `weight` that was done within the measured window; see [`MeasuredWindow`].
     pub window_weight: u64,
+    /// The part of `ended` that ended within the measured window.
+    pub window_ended: u64,
     /// Attempts after the first.
     pub retries: u64,
     /// Operations that were due before a client was free for them.
@@ -78,6 +82,7 @@ impl Default for OperationCounts {
         Self {
             ended: 0,
             failed: 0,
+            reported: 0,
             requests: 0,
             weight: 0,
             failed_weight: 0,
@@ -87,6 +92,7 @@ impl Default for OperationCounts {
             content_in: 0,
             reconnects: 0,
             window_weight: 0,
+            window_ended: 0,
             retries: 0,
             waited: 0,
             earliest_sent_ns: u64::MAX,
@@ -100,6 +106,7 @@ impl OperationCounts {
         let Sample { times, result, traffic, .. } = sample;
         self.ended += 1;
         self.failed += u64::from(!sample.is_success());
+        self.reported += u64::from(result.error_class.is_reported());
         self.requests += u64::from(traffic.requests);
         self.weight += result.weight;
         self.failed_weight += result.failed_weight;
@@ -124,6 +131,7 @@ impl OperationCounts {
     pub fn merge(&mut self, other: &Self) {
         self.ended += other.ended;
         self.failed += other.failed;
+        self.reported += other.reported;
         self.requests += other.requests;
         self.weight += other.weight;
         self.failed_weight += other.failed_weight;
@@ -133,6 +141,7 @@ impl OperationCounts {
         self.content_in += other.content_in;
         self.reconnects += other.reconnects;
         self.window_weight += other.window_weight;
+        self.window_ended += other.window_ended;
         self.retries += other.retries;
         self.waited += other.waited;
         self.earliest_sent_ns = self.earliest_sent_ns.min(other.earliest_sent_ns);
@@ -177,6 +186,7 @@ impl OperationStats {
         self.counts.add(sample);
         if window.contains(sample) {
             self.counts.window_weight += sample.result.weight;
+            self.counts.window_ended += 1;
         }
         // The failure of a source has no due time and so no lateness.
         if let Some(lateness) = self.lateness.as_mut().filter(|_| sample.times.paced) {

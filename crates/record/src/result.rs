@@ -59,6 +59,11 @@ pub struct TaskResult {
     /// The outcomes of all operations, warm-up included.
     #[serde(rename = "accounting")]
     pub operation_totals: OperationTotals,
+    /// Operations that ended in the measured window, whatever their outcome.
+    pub window_operations: u64,
+    /// Measured operations that failed with an error that the engine itself reported, such as status 429 or a rejected
+    /// document; a slow driver cannot cause these.
+    pub reported_failures: u64,
     /// Work done and failed, warm-up included.
     pub work: WorkTotals,
     /// Bytes written to sockets for requests, with TLS, warm-up included.
@@ -320,7 +325,7 @@ impl Percentile {
         Self {
             q: q * 100.0,
             ms: at(rank(count, q)),
-            low_ms: low.map(at),
+            low_ms: low.map(|rank| ms(histogram.at_or_below_rank(rank))),
             high_ms: high.map(at),
             supported: is_supported(count, q),
         }

@@ -208,6 +208,20 @@ impl ErrorClass {
         matches!(self, Self::Connect | Self::Tls)
     }
 
+    /// Returns whether the engine itself reported the failure, which no delay of the driver can cause.
+    #[must_use]
+    pub fn is_reported(self) -> bool {
+        matches!(
+            self,
+            Self::HttpStatus
+                | Self::BulkItem
+                | Self::ShardFailure
+                | Self::SearchTimeout
+                | Self::Condition
+                | Self::Partial
+        )
+    }
+
     /// Returns the name of the class in files and reports; empty for [`ErrorClass::None`].
     #[must_use]
     pub fn name(self) -> &'static str {

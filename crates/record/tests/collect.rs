@@ -85,6 +85,34 @@ fn a_time_based_task_counts_only_the_work_in_its_window() {
     assert!((result.latency.unwrap().max_ms - 250.0).abs() < 1e-9);
 }
 
+/// The warm-up fails, and an operation that is due in the window ends after it.
+#[test]
+fn operations_of_the_window_are_counted_whatever_their_outcome() {
+    let mut race =
+        Race::new(TaskInfo { warmup_ns: Some(SECOND), end_ns: Some(3 * SECOND), paced: true, ..info() }, 1);
+    let measured = MeasuredWindow::Time { begin_ns: SECOND, end_ns: 3 * SECOND };
+    let mut recorder = race.recorder_of(true, measured);
+    let classes = [ErrorClass::HttpStatus, ErrorClass::Timeout, ErrorClass::BulkItem, ErrorClass::None];
+    for number in 0..30_u64 {
+        let sent = number * 100 * MS;
+        let one = sample(sent, sent + 10 * MS);
+        let warmup = Sample { sample_type: SampleType::Warmup, ..failing(ErrorClass::HttpStatus, 1, one) };
+        let one = match classes[(number % 4) as usize] {
+            _ if number < 10 => warmup,
+            ErrorClass::None => one,
+            class => failing(class, 1, one),
+        };
+        record(&mut recorder, paced(sent, 0, one));
+    }
+    record(&mut recorder, paced(2999 * MS, 0, sample(2999 * MS, 3001 * MS)));
+    end(&mut recorder, EndedBy::Time, 31);
+    let result = race.result();
+    assert_eq!((result.operation_totals.warmup, result.operation_totals.measured), (10, 21));
+    assert_eq!(result.window_operations, 20);
+    // Of every four operations, the engine reports the failure of two; a timeout may be the driver's fault.
+    assert_eq!(result.reported_failures, 10);
+}
+
 #[test]
 fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
     let warmup_ns = Some(0);

@@ -8,6 +8,7 @@ from pacenote.model.driver_health import clock_reasons
 from pacenote.model.result import TaskResult, find_percentile
 from pacenote.model.saturation import Objective, Probe, ProbeOutcome
 from pacenote.model.verdict import disturbances
+from pacenote.stats.power import operations_to_decide
 
 MIN_COMPLETED_SHARE = 0.99
 """A rate passes only if at least this share of the operations that were due was done in the window."""
@@ -23,14 +24,23 @@ MAX_WINDOW_S = 300.0
 
 
 def window_s(objective: Objective, rate: float, shortest_s: float) -> float:
-    """Returns the seconds to measure at a rate, which give the limited percentiles the samples they need."""
-    operations = max(MIN_OPERATIONS, MARGIN * objective.samples_needed())
+    """Returns the seconds to measure at a rate, so that a probe probably decides the limited percentiles."""
+    operations = max(MIN_OPERATIONS, MARGIN * _samples_to_decide(objective))
     return max(shortest_s, min(MAX_WINDOW_S, operations / rate))
 
 
 def lowest_rate(objective: Objective, shortest_s: float) -> float:
     """Returns the rate below which no probe has the samples that the limited percentiles need."""
     return MARGIN * objective.samples_needed() / max(shortest_s, MAX_WINDOW_S)
+
+
+def lowest_decided_rate(objective: Objective, shortest_s: float) -> float:
+    """Returns the rate below which even the longest probe often does not decide the limited percentiles."""
+    return MARGIN * _samples_to_decide(objective) / max(shortest_s, MAX_WINDOW_S)
+
+
+def _samples_to_decide(objective: Objective) -> int:
+    return max((operations_to_decide(1 - limit.q / 100) for limit in objective.latency), default=0)
 
 
 def work_per_operation(result: TaskResult) -> float:
@@ -49,20 +59,21 @@ def evaluate_probe(
     (`driver` in `race.json`).
 
     A slow driver or machine increases latency and decreases throughput but never improves them, so it voids
-    only a probe that does not pass. A clock that cannot be trusted voids every probe.
+    only a probe that does not pass. It does not make the engine report failures either: a probe fails if they
+    alone exceed a limit. A clock that cannot be trusted voids every probe.
     """
-    achieved = _achieved(result)
-    failures = tuple(_failures(achieved, result, objective))
+    failures = tuple(_failures(result, objective))
     undecided = tuple(_undecided(result, objective))
     disturbed = tuple(disturbances((result,), driver))
     outcome: ProbeOutcome = "failed" if failures else "undecided" if undecided else "passed"
-    if any(clock_reasons(driver)) or (disturbed and outcome != "passed"):
+    excused = disturbed and outcome != "passed" and not _fails_by_reports(result, objective)
+    if excused or any(clock_reasons(driver)):
         outcome = "void"
     times = result.latency or result.service_time
     return Probe(
         number=number,
         rate=rate,
-        achieved=achieved,
+        achieved=result.window_operations / result.window_s if result.window_s else 0.0,
         work=result.throughput.mean if result.throughput else 0.0,
         error_rate=result.error_rate,
         latency=times.percentiles if times else (),
@@ -80,30 +91,26 @@ def level_left_out(result: TaskResult, objective: Objective, driver: Mapping[str
     return (*errors, *_excessive_error_rate(result, objective), *disturbances((result,), driver))
 
 
-def _achieved(result: TaskResult) -> float:
-    """Returns the operations answered per second of the window.
+def _due(result: TaskResult) -> int:
+    """Returns the number of operations that were due in the measured window.
 
-    Failures count, as they have a separate limit.
+    Operations are sent in the order in which they are due, so those that were not sent belong to the window.
     """
-    if result.throughput is None or result.work.done == 0:
-        return 0.0
-    failed = result.work.failed / result.work.done
-    return result.throughput.mean * (1 + failed) / work_per_operation(result)
+    return result.accounting.normal + result.accounting.unanswered + result.accounting.unsent
 
 
-def _failures(achieved: float, result: TaskResult, objective: Objective) -> Iterator[str]:
+def _failures(result: TaskResult, objective: Objective) -> Iterator[str]:
     """Yields a message for each limit that the engine has exceeded."""
     yield from _excessive_error_rate(result, objective)
     # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
-    # do not fill a window exactly.
-    due, done = result.accounting.normal + result.accounting.unsent, achieved * result.window_s
-    if not due:
+    # do not fill a window exactly. Failures count as done, as they have a separate limit.
+    due, done = _due(result), result.window_operations
+    if not result.accounting.normal:
         yield "no operation was measured"
     # One operation may overlap the end of the window without another one that overlaps its beginning.
     elif done < MIN_COMPLETED_SHARE * due - 1:
         yield f"only {done / due * 100:.1f} % of the operations that were due were done"
-    planned = result.accounting.operations + result.accounting.unsent
-    if result.accounting.unsent > (1 - MIN_COMPLETED_SHARE) * planned:
+    if result.accounting.unsent > (1 - MIN_COMPLETED_SHARE) * due:
         yield f"{result.accounting.unsent:,} operations could not be sent in time"
     for limit in objective.latency:
         percentile = find_percentile(result.latency_with_failures, limit.q)
@@ -130,6 +137,13 @@ def _undecided(result: TaskResult, objective: Objective) -> Iterator[str]:
             yield f"{name} is {percentile.ms:.4g} ms, but failures leave its interval without upper bound"
         elif percentile.high_ms > limit.ms:
             yield f"{name} is {percentile.ms:.4g} ms, but its interval reaches {percentile.high_ms:.4g} ms"
+
+
+def _fails_by_reports(result: TaskResult, objective: Objective) -> bool:
+    """Returns whether the failures that the engine itself reported exceed a limit, whatever else happened."""
+    reported, due = result.reported_failures, _due(result)
+    shares = [objective.error_rate, *(1 - limit.q / 100 for limit in objective.latency)]
+    return any(reported > share * due for share in shares)
 
 
 def _excessive_error_rate(result: TaskResult, objective: Objective) -> Iterator[str]:

@@ -320,6 +320,14 @@ class TaskResult:
     """The reason why the task ended."""
     open_loop: bool = False
     """Whether its clients shared one schedule; `clients` is then the maximum number of busy connections."""
+    window_operations: int = 0
+    """Operations that ended in the measured window, whatever their outcome; 0 if an older version did not
+    record it.
+    """
+    reported_failures: int = 0
+    """Measured operations that failed with an error that the engine itself reported, such as status 429 or a
+    rejected document; a slow driver cannot cause these. 0 if an older version did not record it.
+    """
     queues: int | None = None
     """Number of queues from which its clients took operations: 1 if they shared a schedule, the number of
     clients if each had its own; None without a schedule, or if an older version did not record it.

@@ -313,6 +313,8 @@ impl TaskTotals {
                 requests: counts.requests,
                 reconnects: counts.reconnects,
             },
+            window_operations: counts.window_ended,
+            reported_failures: measured.counts.reported,
             work: WorkTotals { weight: counts.weight, failed_weight: counts.failed_weight },
             bytes_out: counts.bytes_out,
             bytes_in: counts.bytes_in,
