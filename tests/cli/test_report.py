@@ -1,12 +1,17 @@
 """`pacenote report`: the report of a stored race."""
 
+import json
 import os
 import subprocess
+from dataclasses import replace
 
 import pytest
 
+from pacenote.model.saturation import SaturationResult
+from pacenote.report.saturation import render_saturation
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
+from report.test_saturation import FOUND, PROBE
 from support.disks import fill, small_disk
 from support.records import record, task
 
@@ -33,6 +38,33 @@ def test_the_report_of_a_killed_race_has_its_finished_tasks(run):
     assert code == 0
     assert "Mean Throughput" in out
     assert "- Reason: the race has not finished" in out
+
+
+def test_the_result_of_a_saturation_is_shown_again(run, tmp_path):
+    reasons = {"void": "driver thread drive-0 was busy", "undecided": "p99 of latency has too few samples"}
+    probes = tuple(
+        replace(PROBE, number=number, outcome=outcome, reasons=(reason,))
+        for number, (outcome, reason) in enumerate(reasons.items(), start=1)
+    )
+    result = replace(FOUND, race_id="s", probes=probes)
+    RaceStore().create(record("s")).write_saturation(result)
+    code, out, err = run("report", "s", f"--report-file={tmp_path / 'report'}")
+    assert (code, err) == (0, "")
+    assert out == render_saturation(result, record("s").verdict) == (tmp_path / "report").read_text()
+    assert all(f"| {outcome}: {reason} |" in out for outcome, reason in reasons.items())
+    code, out, err = run("report", "s", "--report-format=json")
+    assert (code, SaturationResult.from_document(json.loads(out))) == (0, result)
+    code, _, err = run("report", "s", "--report-format=csv")
+    assert (code, err) == (2, "error: --report-format must be markdown or json for the result of saturate\n")
+
+
+@pytest.mark.parametrize("text", ["{", '{"race_id": 1}', "[]"])
+def test_a_damaged_result_of_a_saturation_is_an_error(run, text):
+    folder = RaceStore().create(record("s"))
+    folder.saturation.write_text(text)
+    code, _, err = run("report", "s")
+    assert code == 64
+    assert err.startswith(f"error: {folder.saturation}")
 
 
 def test_an_unknown_or_ambiguous_race_is_an_error(run, races):

@@ -1,11 +1,12 @@
 """The search for the highest rate, with simulated engines whose limit is known."""
 
+import itertools
 import random
 from collections.abc import Callable
 
 import pytest
 
-from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, next_rate
+from pacenote.lab.rate_search import RateBracket, RateRange, RateTrial, find_bracket, next_rate
 
 WITHIN = RateRange(start=50, lowest=1, highest=100_000)
 
@@ -61,6 +62,39 @@ def test_one_unlucky_trial_does_not_end_the_search() -> None:
     bracket = find_bracket(search(unlucky_once))
     assert bracket.stable is not None
     assert bracket.stable <= 1000 < (bracket.unstable or 0) <= bracket.stable * 1.03
+
+
+def passing(outcomes: dict[float, list[bool]], otherwise: Callable[[float], bool]) -> Callable[[float], bool]:
+    """Returns the outcomes of these rates in turn, and those of other rates or further trials."""
+    return lambda rate: outcomes[rate].pop(0) if outcomes.get(rate) else otherwise(rate)
+
+
+def test_trials_that_disagree_up_to_the_highest_rate_are_not_an_answer() -> None:
+    """The trials of 640 and 800 disagree; 800 is the highest rate."""
+    within = RateRange(start=320, lowest=1, highest=800, precision=0.5)
+    outcomes = {640: [True, False], 800: [False, True, False]}
+    trials = search(passing(outcomes, lambda rate: rate < 640), within)
+    bracket = find_bracket(trials)
+    assert (round(bracket.stable or 0), bracket.unstable, bracket.disputed) == (453, None, (640, 800))
+    assert sum(trial.rate == 800 for trial in trials) == 3
+
+
+def test_the_gap_below_trials_that_disagree_is_searched() -> None:
+    within = RateRange(start=400, lowest=1, highest=800)
+    trials = search(passing({800: [True, False, True]}, lambda rate: rate < 790), within)
+    bracket = find_bracket(trials)
+    assert bracket.stable is not None
+    assert (bracket.stable <= 790, bracket.unstable or 800) == (True, pytest.approx(790, rel=0.03))
+
+
+def test_trials_of_the_lowest_rate_that_disagree_leave_the_search_without_an_answer() -> None:
+    within = RateRange(start=2, lowest=1, highest=4)
+    trials = search(passing({1: [False, True, False], 2: [False, True]}, lambda _: False), within)
+    assert find_bracket(trials).stable is None
+    assert 1 in find_bracket(trials).disputed
+    always = itertools.cycle([True, False])
+    alternating = find_bracket(search(lambda _: next(always), RateRange(start=1, lowest=1, highest=1)))
+    assert alternating == RateBracket(None, None, (1,))
 
 
 def test_random_outcomes_near_the_limit_give_a_bracket_around_it() -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from pacenote.errors import UsageError
 from pacenote.lab.rate_search import RateRange
 from pacenote.lab.saturate import SaturationRequest, saturate
+from pacenote.model.client_options import ClientOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
@@ -145,6 +147,64 @@ def test_a_search_whose_operations_all_fail_ends_soon(request_: SaturationReques
     assert len(saturation.result.probes) == 3
     assert "no operation of 3 probes in a row succeeded (planted: never" in saturation.record.aborted
     assert not saturation.result.complete
+
+
+class EngineThatStops:
+    """Answers a number of requests; then it keeps all others waiting, or is gone."""
+
+    def __init__(self, answered: int, *, refuses: bool) -> None:
+        self.answered, self.refuses = answered, refuses
+        self.requests = itertools.count(1)
+        self.over = threading.Event()
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        if request.path == "/x" and next(self.requests) > self.answered:
+            if self.refuses:
+                self.over.set()
+                raise ConnectionAbortedError
+            self.over.wait(20)
+        return json_response(engine_document(request.target))
+
+
+def test_a_search_whose_engine_hangs_ends_with_the_results_before(request_: SaturationRequest) -> None:
+    """The engine answers the first probe and hangs in the second: the rates of later ones do not matter."""
+    engine = EngineThatStops(160, refuses=False)
+    client = ClientOptions(timeout_s=0.1)
+    with http_server(engine.respond) as server:
+        race = replace(request_.race, target_hosts=(server.address,), client=client)
+        within = RateRange(2000.0, 100.0, 64_000.0, repeats=0)
+        saturation = saturate(replace(request_, race=race, within=within), Listener())
+        engine.over.set()
+    found, (_, record, stored) = saturation.result, read_results(request_)
+    assert found == stored
+    silent = [probe for probe in found.probes if not probe.achieved]
+    assert 0 < len(silent) < len(found.probes)
+    assert (found.stable, found.unstable) in ((2000, 4000), (2000, None), (None, 2000))
+    reason = "no operation of 3 probes in a row succeeded (no complete response within"
+    assert found.ended_early.startswith(reason)
+    assert record["aborted"] == found.ended_early
+    assert not found.complete
+
+
+def test_a_search_whose_engine_is_gone_ends_with_the_results_before(request_: SaturationRequest) -> None:
+    engine = EngineThatStops(160, refuses=True)
+    with ExitStack() as stack:
+        server = stack.enter_context(http_server(engine.respond))
+
+        def shut_down() -> None:
+            engine.over.wait(20)
+            stack.close()
+
+        threading.Thread(target=shut_down, daemon=True).start()
+        race = replace(request_.race, target_hosts=(server.address,))
+        within = RateRange(2000.0, 100.0, 64_000.0, repeats=0)
+        saturation = saturate(replace(request_, race=race, within=within), Listener())
+    found, (_, record, stored) = saturation.result, read_results(request_)
+    assert found == stored
+    assert found.probes[0].number == 1
+    assert f"{server.address} cannot be reached" in found.ended_early or "refused" in found.ended_early
+    assert record["aborted"] == found.ended_early
+    assert saturation.record.verdict.state == "void"
 
 
 def test_failures_are_part_of_the_percentiles_of_a_probe(request_: SaturationRequest) -> None:

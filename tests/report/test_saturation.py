@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from pacenote.model.race_record import Verdict
 from pacenote.model.result import CensoredPercentile, Percentile
 from pacenote.model.saturation import (
     ConcurrencyLevel,
@@ -64,7 +65,7 @@ def test_the_text_shows_the_objective_every_probe_and_the_levels():
     assert "| 1 | 55 | 50 | 60 | 1 of 2: error rate 20 % |" in text
     assert "too few, or too scattered" in text
     assert "ended early" not in text
-    assert "ended early" in render_saturation(replace(FOUND, complete=False))
+    assert "- the search ended early: the" in render_saturation(replace(FOUND, complete=False))
 
 
 def test_a_probe_shows_the_bound_that_decided_it():
@@ -88,6 +89,43 @@ def test_a_peak_is_shown_only_if_there_is_one():
     assert "peak: 1 (0.5 … 2) clients" in render_saturation(
         replace(FOUND, fit=replace(fit, peak_clients=one, peak_rate=one))
     )
+
+
+def test_a_peak_beyond_the_sweep_is_not_stated():
+    one = Estimate(1.0, 0.5, 2.0)
+    text = render_saturation(replace(FOUND, fit=UslFit(one, one, one, None, None, 0.01, peak_beyond=32)))
+    assert "- peak: not located: it may lie beyond the 32 clients measured;" in text
+
+
+def test_probes_that_disagree_are_part_of_the_answer():
+    rates = ((320.0, "passed"), (640.0, "passed"), (640.0, "failed"), (800.0, "undecided"), (800.0, "passed"))
+    probes = tuple(replace(PROBE, rate=rate, outcome=outcome) for rate, outcome in rates)
+    found = replace(
+        FOUND,
+        unit="ops",
+        probes=probes,
+        stable=320.0,
+        unstable=None,
+        disputed=(640.0, 800.0),
+        limited_by="disagreement",
+    )
+    disagree = "the probes at 640 ops/s and at other rates up to 800 ops/s disagree"
+    assert answer(found) == f"at least 320 ops/s; {disagree}"
+    assert answer(replace(found, stable=None)) == f"inconclusive; {disagree}"
+    assert answer(replace(found, stable=None, unstable=900.0)) == f"below 900 ops/s; {disagree}"
+    # Within an interval, disagreement is expected.
+    assert answer(replace(found, unstable=900.0)) == "between 320 ops/s and 900 ops/s"
+    text = render_saturation(found)
+    assert "- limited by: probes of the same rate that disagreed" in text
+    assert "- 640 ops/s: 1 of 2 probes passed" in text
+
+
+def test_the_reason_why_a_search_ended_early_and_the_verdict_are_shown():
+    early = replace(FOUND, complete=False, ended_early="connection | refused")
+    text = render_saturation(early, Verdict("void", ("aborted: x", "task 'index': error rate")))
+    assert "- the search ended early (connection | refused): the interval is the result so far" in text
+    assert "the tasks before the search: void\n  - aborted: x\n  - task 'index': error rate\n" in text
+    assert "verdict" not in render_saturation(FOUND, Verdict("valid"))
 
 
 def test_a_result_can_be_read_from_its_document():

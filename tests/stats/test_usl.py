@@ -127,6 +127,22 @@ def test_intervals_contain_the_true_values_as_often_as_they_claim(shape: str) ->
         assert peaks / SERIES <= 0.025
     if shape == "peak at 15 clients":
         assert (peaks, shares["peak"] >= 0.92) == (SERIES, True)
+    if shape == "peak at 64 clients":
+        # The sweeps have at most 32 clients.
+        assert peaks / SERIES <= 0.025
+
+
+def test_a_peak_beyond_the_sweep_is_not_located() -> None:
+    wide = measured(1000, 0.02, 0.98 / 40**2, 0.005)
+    shown = fit_usl(wide)
+    assert shown is not None
+    assert shown.peak_clients is not None
+    assert (shown.peak_clients.value, shown.peak_beyond) == (pytest.approx(40, rel=0.05), None)
+    narrow = {clients: rates for clients, rates in wide.items() if clients <= 32}
+    cut = fit_usl(narrow)
+    assert cut is not None
+    assert (cut.peak_clients, cut.peak_rate, cut.peak_beyond) == (None, None, 32)
+    assert cut.coherency.low > 0
 
 
 def test_levels_that_scatter_more_than_their_repeats_widen_the_intervals() -> None:

@@ -1,4 +1,4 @@
-"""`pacenote report`: prints the report of a stored race."""
+"""`pacenote report`: prints the report of a stored race or saturation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import argparse
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.report_output import add_report_options, show_report
+from pacenote.cli.saturation_output import show_saturation
 from pacenote.race.recover import recover
 from pacenote.store.race_store import RaceStore
 
@@ -20,10 +21,17 @@ def add_options(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Prints the report and returns 0, even if the race is void. Raises StoreError."""
+    """Prints the report of a race, or the result of a saturation, and returns 0 even if it is void.
+
+    Raises StoreError, and UsageError if the result cannot be printed in the given format.
+    """
     folder = RaceStore().folder(options.race)
     record = folder.read()
     for problem in recover(folder):
         console.warning(problem)
-    show_report(record, options, console)
+    saturation = folder.read_saturation()
+    if saturation is None:
+        show_report(record, options, console)
+    else:
+        show_saturation(saturation, record, options, console)
     return 0

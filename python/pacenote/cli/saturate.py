@@ -12,18 +12,16 @@ from pacenote.cli.immediate_exit import exit_at_third_signal
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import check_report_file
-from pacenote.errors import Interrupted, StoreError, UsageError, VoidRace
+from pacenote.cli.saturation_output import check_saturation_format, show_saturation
+from pacenote.errors import Interrupted, UsageError, VoidRace
 
 if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
-    from pacenote.model.saturation import SaturationResult
 
 UNAVAILABLE_OPTIONS = {
     **race.UNAVAILABLE_OPTIONS,
     "--telemetry": "saturate does not read telemetry devices; `race` reads all of them",
 }
-
-_FORMATS = ("markdown", "json")
 
 
 def add_options(parser: Parser) -> None:
@@ -92,8 +90,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Searches, prints the result, and returns the exit code. Raises PacenoteError."""
     from pacenote.lab.saturate import saturate
 
-    if options.report_format not in (None, *_FORMATS):
-        raise UsageError(f"--report-format must be {' or '.join(_FORMATS)} for saturate")
+    check_saturation_format(options)
     request = build_request(options)
     race.hide_secrets(request.race, console)
     check_report_file(options)
@@ -102,10 +99,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     with exit_at_third_signal(console), progress_listener(console) as listener:
         saturation = saturate(request, listener)
     record, result = saturation.record, saturation.result
-    text = _text(result, options)
-    console.result(text)
-    if options.report_file is not None:
-        _append(options, text)
+    show_saturation(result, record, options, console)
     if record.interrupted:
         return Interrupted.exit_code
     return VoidRace.exit_code if record.verdict.state == "void" or result.stable is None else 0
@@ -140,21 +134,3 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
         clients=options.sweep_clients,
         level_s=options.sweep_time,
     )
-
-
-def _text(result: SaturationResult, options: argparse.Namespace) -> str:
-    if options.report_format == "json":
-        from pacenote.cli.tables import json_text
-
-        return json_text(result.to_document())
-    from pacenote.report.saturation import render_saturation
-
-    return render_saturation(result)
-
-
-def _append(options: argparse.Namespace, text: str) -> None:
-    try:
-        with options.report_file.open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise StoreError(f"cannot write the report to {options.report_file}: {error.strerror}") from error

@@ -2,7 +2,8 @@
 
 Pure: the next rate follows from the trials so far. Rates are compared on a logarithmic scale. Because a
 single trial may be wrong, the answer is a bracket whose ends were tried several times with the same outcome;
-a rate that passed once and failed once lies inside it.
+a rate that passed once and failed once is disputed and lies inside it. If the bracket has no upper or lower
+end, but disputed rates, the trials do not give an answer there.
 """
 
 from __future__ import annotations
@@ -57,25 +58,27 @@ class RateBracket:
     unstable: float | None
     """Lowest rate above `stable` at which every trial failed, or None if there is none."""
 
+    disputed: tuple[float, ...] = ()
+    """Rates between both at which some trials passed and some failed, in ascending order."""
+
 
 def next_rate(trials: Sequence[RateTrial], within: RateRange) -> float | None:
     """Returns the rate to try next, or None if the search is over."""
     if not trials:
         return within.start
     bracket = find_bracket(trials)
-    if bracket.unstable is None:
-        higher = _higher(trials, within)
-        if higher is not None:
-            return higher
-    elif bracket.stable is None:
-        lower = _lower(trials, within)
-        if lower is not None:
-            return lower
-    else:
-        middle = _bisect(trials, bracket.stable, bracket.unstable, within.precision)
+    disputed = bracket.disputed
+    if bracket.unstable is None and (higher := _higher(trials, within)) is not None:
+        return higher
+    if bracket.stable is None and (lower := _lower(trials, within)) is not None:
+        return lower
+    low = bracket.stable if bracket.stable is not None else min(disputed, default=None)
+    high = bracket.unstable if bracket.unstable is not None else max(disputed, default=None)
+    if bracket.stable is not None and high is not None:
+        middle = _bisect(trials, bracket.stable, high, within.precision)
         if middle is not None:
             return middle
-    ends = (end for end in (bracket.stable, bracket.unstable) if end is not None)
+    ends = (end for end in (low, high) if end is not None)
     return next((end for end in ends if _count(trials, end) <= within.repeats), None)
 
 
@@ -86,7 +89,9 @@ def find_bracket(trials: Sequence[RateTrial]) -> RateBracket:
     # If a lower rate always failed, this rate passed by chance.
     ceiling = min(failed, default=math.inf)
     stable = max((rate for rate in passed if rate < ceiling), default=None)
-    return RateBracket(stable, None if ceiling == math.inf else ceiling)
+    known = {*failed, *passed}
+    disputed = (rate for rate in _rates(trials) if rate not in known and (stable or 0.0) < rate < ceiling)
+    return RateBracket(stable, None if ceiling == math.inf else ceiling, tuple(disputed))
 
 
 def _higher(trials: Sequence[RateTrial], within: RateRange) -> float | None:

@@ -11,12 +11,19 @@ folder holds the probes, and each probe has a folder below `probes/`.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pacenote.errors import StoreError, UsageError
-from pacenote.lab.probe import evaluate_probe, level_left_out, lowest_rate, window_s, work_per_operation
+from pacenote.lab.probe import (
+    MAX_WINDOW_S,
+    evaluate_probe,
+    level_left_out,
+    lowest_decided_rate,
+    lowest_rate,
+    window_s,
+    work_per_operation,
+)
 from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, next_rate
 from pacenote.model.driver_health import clock_reasons, void_reasons
 from pacenote.model.messages import did_you_mean, quoted
@@ -24,7 +31,14 @@ from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import TaskResult
-from pacenote.model.saturation import ConcurrencyLevel, LimitedBy, Objective, Probe, SaturationResult
+from pacenote.model.saturation import (
+    ConcurrencyLevel,
+    LimitedBy,
+    Objective,
+    Probe,
+    SaturationResult,
+    SearchedRange,
+)
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import BulkWork
@@ -32,12 +46,9 @@ from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
 from pacenote.stats.usl import fit_usl, powers_of_two
-from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
+from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, Rate
-
-FILE = "saturation.json"
-"""Name of the document in the race folder."""
 
 MAX_VOID_TRIALS = 3
 """Maximum number of trials of a rate that something other than the engine affects, such as the driver.
@@ -176,6 +187,8 @@ class _Search:
             connections=request.connections,
             objective=request.objective,
             precision=request.within.precision,
+            range=SearchedRange(self._within.start, self._within.lowest, self._within.highest),
+            arrivals=self._task.schedule,
             window_s=request.window_s,
             warmup_s=request.warmup_s,
             notes=tuple(self._notes()),
@@ -196,7 +209,6 @@ class _Search:
             try:
                 self._search()
                 self._sweep()
-                self._store(complete=True)
             except _StoppedSearch as stopped:
                 aborted = str(stopped)
                 record = dataclasses.replace(record, interrupted=not aborted, aborted=aborted)
@@ -206,6 +218,9 @@ class _Search:
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
         record = dataclasses.replace(record, verdict=determine_verdict(record))
         self._context.folder.finish(record)
+        early = "" if record.complete else record.aborted or "interrupted"
+        self.result = dataclasses.replace(self.result, ended_early=early)
+        self._store(complete=record.complete)
         return record
 
     def _notes(self) -> list[str]:
@@ -219,6 +234,14 @@ class _Search:
             notes.append(
                 f"rates below {self._within.lowest:,.4g} {OPS}/s are not tried: they have too few samples "
                 "for the percentiles of the objective"
+            )
+        objective, window_s = self._request.objective, self._request.window_s
+        decided = lowest_decided_rate(objective, window_s)
+        if decided > self._within.lowest:
+            longest_s = max(MAX_WINDOW_S, window_s)
+            notes.append(
+                f"probes below {decided:,.4g} {OPS}/s often do not decide: even {longest_s:g} s have too few "
+                "samples"
             )
         if self._sends_files:
             notes.append("the data is sent repeatedly, so the index grows from probe to probe")
@@ -240,7 +263,10 @@ class _Search:
                 if outcome != "void":
                     break
             trials.append(RateTrial(rate, outcome == "passed"))
-            self._update_answer(trials)
+            if self._failed_probes == 0:
+                # Otherwise it is not known yet whether the probes fail because of their rate.
+                self._update_answer(trials)
+        self._update_answer(trials)
 
     def _probe(self, rate: float) -> Probe:
         objective = self._request.objective
@@ -275,12 +301,18 @@ class _Search:
         if bracket.unstable is not None:
             outcomes = {probe.outcome for probe in self.result.probes if probe.rate == bracket.unstable}
             limited = "engine" if "failed" in outcomes else "samples" if "undecided" in outcomes else "driver"
+        elif bracket.disputed:
+            limited = "disagreement"
         elif any(trial.rate >= self._within.highest for trial in trials):
             limited = "range"
         if bracket.stable is None and limited == "engine":
-            limited = "nothing"
+            limited = "disagreement" if bracket.disputed else "nothing"
         self.result = dataclasses.replace(
-            self.result, stable=bracket.stable, unstable=bracket.unstable, limited_by=limited
+            self.result,
+            stable=bracket.stable,
+            unstable=bracket.unstable,
+            disputed=bracket.disputed,
+            limited_by=limited,
         )
         self._store(complete=False)
 
@@ -336,8 +368,7 @@ class _Search:
 
     def _store(self, *, complete: bool) -> None:
         self.result = dataclasses.replace(self.result, complete=complete)
-        text = json.dumps(self.result.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
-        write_atomically(self._context.folder.path / FILE, text.encode())
+        self._context.folder.write_saturation(self.result)
 
 
 def _find(challenge: Challenge, name: str | None) -> _ScheduledTask:
@@ -368,7 +399,9 @@ def _supported_range(request: SaturationRequest) -> RateRange:
             f"rates up to {within.highest:g} {OPS}/s have too few samples for the objective",
             hint="limit a lower percentile, or make probes longer with --probe-time",
         )
-    return dataclasses.replace(within, lowest=lowest, start=max(within.start, lowest))
+    # The search begins with a rate that a probe can decide, if there is one.
+    decided = min(within.highest, lowest_decided_rate(request.objective, request.window_s))
+    return dataclasses.replace(within, lowest=lowest, start=max(within.start, lowest, decided))
 
 
 def _check_native(plan: Plan, task: Task) -> None:

@@ -23,9 +23,10 @@ ProbeOutcome = Literal["passed", "failed", "undecided", "void"]
 or something other than the engine affected it.
 """
 
-LimitedBy = Literal["engine", "samples", "driver", "range", "search", "nothing"]
+LimitedBy = Literal["engine", "samples", "driver", "range", "disagreement", "search", "nothing"]
 """The reason why the result is not higher: the engine, probes with too few samples to decide, the driver or
-its machine, the highest allowed rate, a search that ended early, or that no rate passed.
+its machine, the highest allowed rate, probes of the same rate that disagreed, a search that ended early, or
+that no rate passed.
 """
 
 
@@ -54,7 +55,7 @@ class Objective:
     """The highest acceptable error rate, as a fraction from 0 to 1."""
 
     def samples_needed(self) -> int:
-        """Returns the number of samples that supports every limited percentile.
+        """Returns the number of samples that supports every limited percentile, which seldom decides one.
 
         With this number, the probability that no sample lies above the true percentile is 2.5 %, as for the
         intervals of percentiles.
@@ -161,13 +162,34 @@ class UslFit:
     """Kappa of the law: the cost of coherency."""
 
     peak_clients: Estimate | None
-    """Clients at the peak, or None if the 99 % interval of kappa contains 0: no peak was observed then."""
+    """Clients at the peak, or None if no peak was observed: the 99 % interval of kappa contains 0, or the
+    95 % interval of the clients reaches beyond the largest level (`peak_beyond`).
+    """
 
     peak_rate: Estimate | None
     """Work per second at the peak, or None if `peak_clients` is None."""
 
     residual: float
     """Root of the mean squared relative deviation of the levels' means."""
+
+    peak_beyond: int | None = None
+    """The largest number of clients that was measured, if there is a peak that may lie beyond it, so that its
+    place is not known; otherwise None.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedRange:
+    """The rates of a search, in operations per second."""
+
+    start: float
+    """The first rate."""
+
+    lowest: float
+    """The lowest rate that is tried."""
+
+    highest: float
+    """The highest rate that is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +220,14 @@ class SaturationResult:
     precision: float
     """The relative width at which the search ends, as a fraction."""
 
+    range: SearchedRange | None = None
+    """The rates of the search, or None in documents of older versions."""
+
+    arrivals: str = ""
+    """When operations are due, as in tracks: `deterministic`, `poisson` or `uniform`; empty in documents of
+    older versions.
+    """
+
     window_s: float
     """Measured time of a probe in seconds."""
 
@@ -215,6 +245,9 @@ class SaturationResult:
     is stated by `limited_by`.
     """
 
+    disputed: tuple[float, ...] = ()
+    """Rates between both at which some probes passed and others did not, in operations per second."""
+
     limited_by: LimitedBy = "search"
     """The reason why the result is not higher."""
 
@@ -229,6 +262,9 @@ class SaturationResult:
 
     complete: bool = False
     """Whether the search ended normally; false while it runs, and if it was stopped early."""
+
+    ended_early: str = ""
+    """Why the search ended early; empty if it did not, or if its process was killed."""
 
     format: int = FORMAT_VERSION
     """Version of the document."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pacenote.model.printable import single_line
+from pacenote.model.race_record import Verdict
 from pacenote.model.result import CensoredPercentile
 from pacenote.model.saturation import ConcurrencyLevel, Estimate, LimitedBy, Probe, SaturationResult, UslFit
 from pacenote.report.formatting import format_value
@@ -17,25 +18,36 @@ _WHY: dict[LimitedBy, str] = {
     "samples": "the number of samples: at the rate above, no probe failed, but none had enough samples to be "
     "sure that it met the objective; longer probes (`--probe-time`) may help",
     "range": "the highest allowed rate (`--max-rate`)",
+    "disagreement": "probes of the same rate that disagreed: some passed and some did not; longer probes "
+    "(`--probe-time`) or a quieter machine may help",
     "search": "the search, which ended before a rate failed",
     "nothing": "no rate met the objective",
 }
 
 
-def render_saturation(found: SaturationResult) -> str:
-    """Renders the answer, all probes and the closed-loop sweep as Markdown."""
-    return "\n".join([*_answer(found), "", *_probes(found), *_levels(found), ""])
+def render_saturation(found: SaturationResult, verdict: Verdict | None = None) -> str:
+    """Renders the answer, all probes and the closed-loop sweep as Markdown, and the verdict on the race if it
+    is not valid.
+    """
+    return "\n".join([*_answer(found), *_verdict(verdict), "", *_probes(found), *_levels(found), ""])
 
 
 def answer(found: SaturationResult) -> str:
     """Returns the answer in one line."""
-    if found.stable is None and found.unstable is None:
-        return "no probe was completed"
-    if found.stable is None:
-        return f"below {_rate(found.unstable, found)}: no rate met the objective"
-    if found.unstable is None:
+    if found.stable is not None and found.unstable is not None:
+        return f"between {_rate(found.stable, found)} and {_rate(found.unstable, found)}"
+    if found.disputed:
+        bounds = [f"at least {_rate(found.stable, found)}"] if found.stable is not None else []
+        bounds += [f"below {_rate(found.unstable, found)}"] if found.unstable is not None else []
+        disputed = f"the probes at {_rate(found.disputed[0], found)}"
+        if len(found.disputed) > 1:
+            disputed += f" and at other rates up to {_rate(found.disputed[-1], found)}"
+        return "; ".join([", ".join(bounds) or "inconclusive", f"{disputed} disagree"])
+    if found.stable is not None:
         return f"at least {_rate(found.stable, found)}"
-    return f"between {_rate(found.stable, found)} and {_rate(found.unstable, found)}"
+    if found.unstable is not None:
+        return f"below {_rate(found.unstable, found)}: no rate met the objective"
+    return "no probe was completed"
 
 
 def _answer(found: SaturationResult) -> Iterator[str]:
@@ -56,10 +68,24 @@ def _answer(found: SaturationResult) -> Iterator[str]:
         f"percentile needs it; precision {found.precision * 100:g} %"
     )
     yield f"- limited by: {_WHY[found.limited_by]}"
+    for rate in found.disputed:
+        probes = [probe for probe in found.probes if probe.rate == rate]
+        passed = sum(probe.outcome == "passed" for probe in probes)
+        yield f"- {_rate(rate, found)}: {passed} of {format_count(len(probes), 'probe')} passed"
     for note in found.notes:
         yield f"- {single_line(note)}"
     if not found.complete:
-        yield "- the search was ended early: the interval is the result so far"
+        why = f" ({single_line(found.ended_early)})" if found.ended_early else ""
+        yield f"- the search ended early{why}: the interval is the result so far"
+
+
+def _verdict(verdict: Verdict | None) -> Iterator[str]:
+    """Yields the reasons why the tasks before the search may have left the engine in an unusual state."""
+    if verdict is None or verdict.state == "valid":
+        return
+    yield f"- verdict on the race, which includes the tasks before the search: {verdict.state}"
+    for reason in verdict.reasons:
+        yield f"  - {single_line(reason)}"
 
 
 def _rate(rate: float | None, found: SaturationResult) -> str:
@@ -134,7 +160,12 @@ def _law(fit: UslFit | None, found: SaturationResult) -> Iterator[str]:
     yield f"- throughput of one client (lambda): {_interval(fit.rate_alone)} {unit}"
     yield f"- contention (sigma): {_interval(fit.contention)}"
     yield f"- coherency (kappa): {_interval(fit.coherency)}"
-    if fit.peak_clients is None or fit.peak_rate is None:
+    if fit.peak_beyond is not None:
+        yield (
+            f"- peak: not located: it may lie beyond the {fit.peak_beyond:,} clients measured; more clients "
+            "(`--sweep-clients`) may show it"
+        )
+    elif fit.peak_clients is None or fit.peak_rate is None:
         yield "- no peak: the 99 % interval of kappa contains 0, so more clients may increase throughput"
     else:
         yield f"- peak: {_interval(fit.peak_clients)} clients, {_interval(fit.peak_rate)} {unit}"

@@ -83,15 +83,18 @@ def fit_usl(measured: Mapping[int, Sequence[float]]) -> UslFit | None:
     contention, coherency = line.ratio_interval((0, 1, 0)), line.ratio_interval((0, 0, 1))
     if base.low <= 0 or contention is None or coherency is None:
         return None
-    peak = _peak(best, line)
+    peak, largest = _peak(best, line), max(measured)
+    # Beyond the largest level, the law is an extrapolation.
+    beyond = peak is not None and peak.clients.high > largest
     deviations = [best.throughput(clients) / mean - 1 for clients, mean in means.items()]
     return UslFit(
         rate_alone=_estimate(best.alone, _Interval(1 / base.high, 1 / base.low)),
         contention=_estimate(best.contention, contention),
         coherency=_estimate(best.coherency, coherency),
-        peak_clients=peak.clients if peak else None,
-        peak_rate=peak.rate if peak else None,
+        peak_clients=peak.clients if peak and not beyond else None,
+        peak_rate=peak.rate if peak and not beyond else None,
         residual=math.sqrt(_mean([deviation**2 for deviation in deviations])),
+        peak_beyond=largest if beyond else None,
     )
 
 

@@ -8,6 +8,7 @@
     ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
     ├── series.parquet
     ├── recovery.json      what was lost with a killed race, written by the Rust core
+    ├── saturation.json    the result of `pacenote saturate`, after every probe
     ├── probes/            a folder with the driver's files for each probe of `pacenote saturate`
     ├── telemetry.parquet  reserved; not written yet
     └── artifacts/         engine logs, recordings, reports
@@ -29,6 +30,7 @@ from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, stored_secrets
 from pacenote.model.result import TaskResult
+from pacenote.model.saturation import SaturationResult
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import append_line, read_regular_file, store_error, write_atomically
 from pacenote.store.redacted_file import redact_file
@@ -84,6 +86,11 @@ class RaceFolder:
         return self.path / "artifacts"
 
     @property
+    def saturation(self) -> Path:
+        """The result of `pacenote saturate`; other races do not have it."""
+        return self.path / "saturation.json"
+
+    @property
     def probes(self) -> Path:
         """Folder for the probes of `pacenote saturate`."""
         return self.path / "probes"
@@ -133,6 +140,24 @@ class RaceFolder:
     def _text(self, record: RaceRecord) -> bytes:
         document = redact_record(record, self.secrets).to_document()
         return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode()
+
+    def write_saturation(self, result: SaturationResult) -> None:
+        """Replaces the stored result of a saturation. If that fails, the old one remains and StoreError is
+        raised.
+        """
+        text = json.dumps(result.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
+        write_atomically(self.saturation, text.encode())
+
+    def read_saturation(self) -> SaturationResult | None:
+        """Returns the stored result of a saturation, or None if the race is not one. Raises StoreError."""
+        try:
+            return SaturationResult.from_document(json.loads(read_regular_file(self.saturation)))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise store_error("read", self.saturation, error) from error
+        except (ValueError, PacenoteError) as error:
+            raise StoreError(f"{self.saturation} is not a result of saturate: {error}") from error
 
     def append(self, result: TaskResult) -> None:
         """Adds the result of a finished task to the journal, durably. Raises StoreError."""

@@ -1,0 +1,151 @@
+"""Simulates searches of `pacenote saturate`, and counts how many find an answer.
+
+The simulated engine has a limit: at lower rates, a third of the allowed share of its operations is slower
+than the objective; at higher rates, all are. Each probe draws the number of slow operations from the binomial
+distribution and is decided as `saturate` decides it. The printed table is that of docs/saturating.md: for
+probes as they are planned, and for probes with just enough operations for a bound of the percentile. The
+simulation needs no engine and takes some seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pacenote.lab.probe import MARGIN, MIN_OPERATIONS, lowest_decided_rate, lowest_rate, window_s
+from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, next_rate
+from pacenote.model.saturation import LatencyLimit, Objective
+from pacenote.stats.power import SLOW_SHARE, TAIL, probability_of_at_most
+
+_WARMUP_S = 5.0
+_SHORTEST_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """A way to plan probes."""
+
+    name: str
+    """The name in the table."""
+
+    window_s: Callable[[Objective, float, float], float]
+    """Returns the seconds of a probe for an objective, a rate and the shortest window."""
+
+    first_rate: Callable[[Objective, float], float]
+    """Returns the lowest rate with which the search begins, for an objective and the shortest window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An objective and an engine."""
+
+    q: float
+    """The percentile that the objective limits."""
+
+    limit: float
+    """The highest rate, in operations per second, at which the percentile is within its limit."""
+
+    @property
+    def allowed(self) -> float:
+        """The share of operations that may be slow."""
+        return 1 - self.q / 100
+
+
+CASES = (Case(99.0, 30.0), Case(99.0, 300.0), Case(99.9, 300.0), Case(99.9, 3_000.0), Case(99.99, 3_000.0))
+
+
+def shortest_window(objective: Objective, rate: float, shortest_s: float) -> float:
+    """Returns the seconds in which a probe has just enough operations for a bound of each percentile."""
+    operations = max(MIN_OPERATIONS, MARGIN * objective.samples_needed())
+    return max(shortest_s, operations / rate)
+
+
+PLANNINGS = (
+    Planning("just enough for a bound", shortest_window, lowest_rate),
+    Planning("planned", window_s, lowest_decided_rate),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Prints a row for each case and way to plan probes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--searches", type=int, default=1000, help="simulated searches of each row (1000)")
+    parser.add_argument("--seed", type=int, default=20, help="seed of the random numbers (20)")
+    given = parser.parse_args(arguments)
+    print("| objective | limit of the engine | length of probes | no answer | wrong | probes | time |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for case in CASES:
+        for planning in PLANNINGS:
+            print(_row(case, planning, given.searches, given.seed), flush=True)
+
+
+def _row(case: Case, planning: Planning, searches: int, seed: int) -> str:
+    generator = random.Random(seed)
+    found = [search(case, planning, generator) for _ in range(searches)]
+    answered = [one for one in found if one.low is not None]
+    wrong = sum(not one.contains(case.limit) for one in answered)
+    cells = [
+        f"p{case.q:g}",
+        f"{case.limit:,g} ops/s",
+        planning.name,
+        f"{100 * (1 - len(answered) / searches):.1f} %",
+        f"{100 * wrong / searches:.1f} %",
+        f"{sum(one.probes for one in found) / searches:.0f}",
+        f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a simulated search."""
+
+    low: float | None
+    """The highest rate that passed, or None if there is none."""
+
+    high: float | None
+    """The lowest rate that did not pass, or None if there is none."""
+
+    probes: int
+    """Number of probes."""
+
+    seconds: float
+    """Time of all probes."""
+
+    def contains(self, limit: float) -> bool:
+        """Returns whether the limit is in the interval."""
+        return (self.low or 0.0) <= limit and (self.high is None or limit <= self.high)
+
+
+def search(case: Case, planning: Planning, generator: random.Random) -> Answer:
+    """Simulates a search with the defaults of the command line."""
+    objective = Objective((LatencyLimit(case.q, 100.0),), error_rate=0.01)
+    lowest = max(0.1, lowest_rate(objective, _SHORTEST_S))
+    start = max(10.0, planning.first_rate(objective, _SHORTEST_S))
+    within = RateRange(start=start, lowest=lowest, highest=1e6)
+    trials: list[RateTrial] = []
+    seconds = 0.0
+    while (rate := next_rate(trials, within)) is not None:
+        measured_s = planning.window_s(objective, rate, _SHORTEST_S)
+        share = case.allowed * SLOW_SHARE if rate <= case.limit else 1.0
+        trials.append(RateTrial(rate, passes(round(rate * measured_s), share, case.allowed, generator)))
+        seconds += _WARMUP_S + measured_s
+    bracket = find_bracket(trials)
+    return Answer(bracket.stable, bracket.unstable, len(trials), seconds)
+
+
+def passes(operations: int, share: float, allowed: float, generator: random.Random) -> bool:
+    """Returns whether a probe proves that the share of slow operations is at most `allowed`."""
+    # The number of slow operations is the one at which the cumulative probability reaches a random number.
+    drawn = generator.random()
+    if share >= 1:
+        return False
+    slow = next(one for one in itertools.count() if probability_of_at_most(one, operations, share) >= drawn)
+    return probability_of_at_most(slow, operations, allowed) <= TAIL
+
+
+if __name__ == "__main__":
+    main()
