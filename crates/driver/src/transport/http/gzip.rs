@@ -68,7 +68,7 @@ fn decode_short_member<'a>(
 }
 
 /// Decodes all members of a stream into `output`, which keeps its capacity, and yields to the thread's other clients
-/// after each slice. Calls `reserve` with the length of the output before it grows to that length.
+/// after each slice. Calls `reserve` with the length and the capacity of the output before it grows to them.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ fn decode_short_member<'a>(
 pub async fn decode_in_slices(
     encoded: &[u8],
     output: &mut Vec<u8>,
-    mut reserve: impl FnMut(usize) -> Result<(), ExchangeError>,
+    mut reserve: impl FnMut(usize, usize) -> Result<(), ExchangeError>,
 ) -> Result<(), ExchangeError> {
     output.clear();
     let idle = IDLE.with_borrow_mut(Vec::pop);
@@ -89,7 +89,11 @@ pub async fn decode_in_slices(
         while !inflater.is_complete {
             let used = inflater.used;
             let slice = inflater.inflate_slice(data)?;
-            reserve(output.len() + slice.len())?;
+            let (before, needed) = (output.len(), output.len() + slice.len());
+            let capacity = output.capacity();
+            let capacity = if needed > capacity { needed.max(2 * capacity) } else { capacity };
+            reserve(needed, capacity)?;
+            output.reserve_exact(capacity - before);
             output.extend_from_slice(slice);
             let length = slice.len();
             slices.spend(length.max(inflater.used - used)).await;
@@ -239,7 +243,7 @@ mod tests {
     fn decoded(encoded: &[u8]) -> Result<Vec<u8>, ExchangeError> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let mut output = b"the previous body".to_vec();
-        let sliced = runtime.block_on(decode_in_slices(encoded, &mut output, |length| {
+        let sliced = runtime.block_on(decode_in_slices(encoded, &mut output, |length, _| {
             if length > 1 << 20 { Err(ExchangeError::Malformed("too long")) } else { Ok(()) }
         }));
         let mut short_output = b"the previous body".to_vec();
@@ -313,7 +317,7 @@ mod tests {
             let encoded = compress(text);
             local.spawn_local(async move {
                 let mut output = Vec::new();
-                decode_in_slices(&encoded, &mut output, |_| Ok(())).await.map(|()| output)
+                decode_in_slices(&encoded, &mut output, |_, _| Ok(())).await.map(|()| output)
             })
         });
         let bodies: Vec<_> = bodies.collect();
@@ -337,7 +341,7 @@ mod tests {
         for encoded in [compress(&vec![b'x'; 8 << 20]), [header, &empty_blocks, &[0; 8]].concat()] {
             let mut turns = 0;
             let mut output = Vec::new();
-            let mut decoding = Box::pin(decode_in_slices(&encoded, &mut output, |_| Ok(())));
+            let mut decoding = Box::pin(decode_in_slices(&encoded, &mut output, |_, _| Ok(())));
             let counted = std::future::poll_fn(|context| {
                 turns += 1;
                 decoding.as_mut().poll(context)

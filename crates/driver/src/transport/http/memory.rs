@@ -14,7 +14,7 @@ const SHARE: usize = 4;
 /// Length up to which a response is not counted, in bytes, so that short responses share no state with other threads.
 const UNCOUNTED: usize = 64 << 10;
 /// Memory is reserved in multiples of this number of bytes.
-const STEP: usize = 1 << 20;
+const STEP: usize = 64 << 10;
 
 /// The memory that responses may occupy, and how much of it they do. Connections share it.
 #[derive(Debug)]
@@ -108,9 +108,10 @@ impl ReservedMemory {
         Ok(())
     }
 
-    /// Returns whether the connections of the race have reserved most of the memory.
-    pub fn is_scarce(&self) -> bool {
-        self.memory.is_scarce()
+    /// Returns whether this connection has reserved memory while most of it is reserved, so that its buffers should be
+    /// freed soon. Reads shared state only if it has.
+    pub fn should_be_freed(&self) -> bool {
+        self.bytes > 0 && self.memory.is_scarce()
     }
 
     /// Gives all memory back.
@@ -131,20 +132,33 @@ mod tests {
 
     #[test]
     fn connections_share_the_limit_and_give_memory_back() {
-        let memory = Arc::new(ResponseMemory::new(4 * STEP));
+        let memory = Arc::new(ResponseMemory::new(4 << 20));
         let mut one = ReservedMemory::new(Arc::clone(&memory));
         let mut other = ReservedMemory::new(Arc::clone(&memory));
         one.reserve(UNCOUNTED).unwrap();
         assert_eq!(memory.reserved.load(Ordering::Relaxed), 0, "short responses are not counted");
-        one.reserve(UNCOUNTED + 3 * STEP).unwrap();
-        assert!(one.is_scarce());
-        let error = other.reserve(UNCOUNTED + STEP + 1).unwrap_err();
+        one.reserve(UNCOUNTED + (3 << 20)).unwrap();
+        assert!(one.should_be_freed() && !other.should_be_freed());
+        let error = other.reserve(UNCOUNTED + (1 << 20) + 1).unwrap_err();
         assert!(error.to_string().contains("4 MiB"), "{error}");
-        other.reserve(UNCOUNTED + STEP).unwrap();
+        other.reserve(UNCOUNTED + (1 << 20)).unwrap();
         drop(one);
-        other.reserve(UNCOUNTED + 4 * STEP).unwrap();
+        other.reserve(UNCOUNTED + (4 << 20)).unwrap();
         other.release();
         assert_eq!(memory.reserved.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn many_responses_that_are_slightly_counted_do_not_reserve_more_than_they_occupy() {
+        let memory = Arc::new(ResponseMemory::new(4 << 20));
+        let mut connections: Vec<_> = (0..64).map(|_| ReservedMemory::new(Arc::clone(&memory))).collect();
+        for connection in &mut connections {
+            connection.reserve(UNCOUNTED + 1).unwrap();
+            connection.reserve(UNCOUNTED + STEP).unwrap();
+        }
+        assert!(connections[0].reserve(UNCOUNTED + STEP + 1).is_err());
+        connections.pop();
+        connections[0].reserve(UNCOUNTED + STEP + 1).unwrap();
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl ResponseReader {
     /// rest of the race. Call this after the last response has been checked, outside any measured time; it discards the
     /// response if it frees the buffers.
     pub fn trim(&mut self) {
-        if self.capacity() > MAX_KEPT_CAPACITY {
+        if self.capacity() > MAX_KEPT_CAPACITY || self.reserved.should_be_freed() {
             self.trim_large();
         }
     }
@@ -147,7 +147,7 @@ impl ResponseReader {
     fn trim_large(&mut self) {
         let is_used = self.buffer.len() + self.decompressed.len() > self.capacity() / 4;
         self.unused_responses = if is_used { 0 } else { self.unused_responses + 1 };
-        if self.unused_responses >= UNUSED_RESPONSES || self.reserved.is_scarce() {
+        if self.unused_responses >= UNUSED_RESPONSES || self.reserved.should_be_freed() {
             self.unused_responses = 0;
             self.buffer = Vec::with_capacity(MIN_READ);
             self.decompressed = Vec::new();
@@ -158,15 +158,19 @@ impl ResponseReader {
 
     /// Returns the buffer that received bytes are appended to, with spare capacity for a read.
     pub fn receive_buffer(&mut self) -> &mut Vec<u8> {
-        let additional = match &self.state {
+        let (received, capacity) = (self.buffer.len(), self.buffer.capacity());
+        let (additional, total) = match &self.state {
             State::Body(ResponseHead { head_len, framing: BodyFraming::Length(body), .. }, _) => {
-                (self.head_start + head_len + body)
-                    .saturating_sub(self.buffer.len())
-                    .clamp(MIN_READ, MAX_READ)
+                let total = (self.head_start + head_len).saturating_add(*body);
+                (total.saturating_sub(received).clamp(MIN_READ, MAX_READ), total)
             }
-            _ => MIN_READ,
+            _ => (MIN_READ, usize::MAX),
         };
-        self.buffer.reserve(additional);
+        if capacity - received < additional {
+            // The capacity doubles, but not beyond the last read of the body.
+            let grown = (2 * capacity).min(total.saturating_add(MIN_READ)).max(received + additional);
+            self.buffer.reserve_exact(grown - received);
+        }
         &mut self.buffer
     }
 
@@ -176,6 +180,10 @@ impl ResponseReader {
     ///
     /// [`ExchangeError`] if the bytes cannot become a valid response.
     pub fn advance(&mut self) -> Result<Option<Response>, ExchangeError> {
+        // Interim responses count too, and so does the capacity that is not used yet.
+        if self.reserved.is_exceeded_by(self.buffer.capacity()) {
+            self.reserved.reserve(self.capacity())?;
+        }
         while let State::Head { parsed_len, searched_len } = self.state {
             match self.read_head(parsed_len, searched_len)? {
                 Some(head) if head.status < 200 => self.skip_interim(&head)?,
@@ -222,12 +230,12 @@ impl ResponseReader {
         match &response.body {
             BodyLocation::Received(range, ContentEncoding::Gzip) => {
                 let encoded = &buffer[range.clone()];
-                let received = buffer.len();
-                let reserve = |length| {
+                let received = buffer.capacity();
+                let reserve = |length, capacity| {
                     if length > *max_body_len {
                         return Err(DECOMPRESSED_TOO_LONG);
                     }
-                    reserved.reserve(received + length)
+                    reserved.reserve(received + capacity)
                 };
                 match gzip::decode_short(encoded, decompressed) {
                     Some(decoded) => decoded?,
@@ -307,9 +315,6 @@ impl ResponseReader {
 
     fn read_body(&mut self) -> Result<Option<Response>, ExchangeError> {
         let State::Body(head, chunked) = &mut self.state else { return Ok(None) };
-        if self.reserved.is_exceeded_by(self.buffer.len()) {
-            self.reserved.reserve(self.buffer.len())?;
-        }
         let (head, body_start) = (*head, self.head_start + head.head_len);
         let body_received = self.buffer.len() - body_start;
         let (length, consumed) = match head.framing {
@@ -480,6 +485,8 @@ mod tests {
         assert_eq!(one.advance().unwrap(), None);
         let error = receive_length(&mut other, 5 << 20).unwrap_err();
         assert!(matches!(error, ExchangeError::Memory { .. }), "{error}");
+        // A connection is closed after an error.
+        other = ResponseReader::sharing(Arc::clone(&memory));
         receive_length(&mut other, 1 << 20).unwrap();
         // What is decompressed counts too.
         let encoded = gzipped(&vec![0; 5 << 20]);
@@ -496,12 +503,48 @@ mod tests {
     }
 
     #[test]
-    fn large_buffers_are_freed_at_once_if_memory_is_scarce() {
+    fn buffers_are_freed_at_once_if_memory_is_scarce() {
         let memory = Arc::new(ResponseMemory::new(12 << 20));
-        let mut reader = ResponseReader::sharing(memory);
+        let mut reader = ResponseReader::sharing(Arc::clone(&memory));
         receive_length(&mut reader, 8 << 20).unwrap();
         assert!(reader.capacity() <= MIN_READ);
         receive_length(&mut reader, 8 << 20).unwrap();
+        // Each of these is below the capacity that is kept otherwise.
+        let mut readers: Vec<_> = (0..20).map(|_| ResponseReader::sharing(Arc::clone(&memory))).collect();
+        for reader in &mut readers {
+            receive_length(reader, 1 << 20).unwrap();
+        }
+        assert!(readers.iter().filter(|reader| reader.capacity() > MIN_READ).count() < 12);
+        receive_length(&mut readers[0], 4 << 20).unwrap();
+    }
+
+    #[test]
+    fn responses_of_some_kilobytes_on_many_connections_fit_into_the_limit() {
+        let memory = Arc::new(ResponseMemory::new(8 << 20));
+        let mut readers: Vec<_> = (0..40).map(|_| ResponseReader::sharing(Arc::clone(&memory))).collect();
+        for reader in &mut readers {
+            // None of them is complete, so no memory can be freed.
+            let declared = b"HTTP/1.1 200 OK\r\ncontent-length: 100001\r\n\r\n";
+            reader.receive_buffer().extend_from_slice(declared);
+            for _ in 0..10 {
+                assert_eq!(reader.advance().unwrap(), None);
+                reader.receive_buffer().extend_from_slice(&[b'x'; 10_000]);
+            }
+            assert_eq!(reader.advance().unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn interim_responses_count_too() {
+        let memory = Arc::new(ResponseMemory::new(1 << 20));
+        let mut reader = ResponseReader::sharing(memory);
+        let fill = "y".repeat(60 << 10);
+        let interim = format!("HTTP/1.1 103 Early Hints\r\nlink: {fill}\r\n\r\n");
+        let error = (0..MAX_INTERIM_RESPONSES).find_map(|_| {
+            reader.receive_buffer().extend_from_slice(interim.as_bytes());
+            reader.advance().err()
+        });
+        assert!(matches!(error, Some(ExchangeError::Memory { .. })), "{error:?}");
     }
 
     fn gzipped(text: &[u8]) -> Vec<u8> {
