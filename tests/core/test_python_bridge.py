@@ -44,6 +44,7 @@ from pacenote.plan.document import (
     Unpaced,
 )
 from pacenote.python_tasks.messages import BridgeEvent
+from support.engine import SUCCESS
 from support.http_server import HttpRequest, HttpResponse, http_server
 
 SOURCE = _core.ClientId(0, 0)
@@ -53,7 +54,7 @@ OFFSETS_S = (0.0, 0.0125, 0.02)
 
 def echo(request: HttpRequest) -> HttpResponse:
     """Responds with the path and the length of the request."""
-    document = {"took": 1, "errors": False, "path": request.target, "length": len(request.body)}
+    document = {**SUCCESS, "path": request.target, "length": len(request.body)}
     return HttpResponse(200, json.dumps(document).encode(), (("X-Elastic-Product", "Elasticsearch"),))
 
 
@@ -146,7 +147,7 @@ class FakeEventLoop:
     def execute(self, event: _core.ResponseReceived) -> None:
         assert event.status == 200
         assert ("X-Elastic-Product", "Elasticsearch") in event.headers
-        assert json.loads(event.body) == {"took": 1, "errors": False, "path": "/own?q=1", "length": 2}
+        assert json.loads(event.body) == {**SUCCESS, "path": "/own?q=1", "length": 2}
         operation = text(CallSequence((Request("POST", "/native", weight=5),)))
         self.bridge.execute(RUNNER, "default", operation, None)
 

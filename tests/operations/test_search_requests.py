@@ -14,8 +14,9 @@ from pacenote.model.work import (
     Assertion,
     CallSequence,
     Capture,
-    CheckCondition,
+    CheckAsyncSearch,
     CheckSearch,
+    CheckShards,
     Comparison,
     Composite,
     CompositeItem,
@@ -190,7 +191,9 @@ PIT = (
 
 def test_points_in_time_are_opened_searched_and_closed() -> None:
     opened, paged, closed = composite(*PIT)
-    assert request_of(opened) == Request("POST", "/a/_pit?keep_alive=1m", capture=Capture("open", "id"))
+    assert request_of(opened) == Request(
+        "POST", "/a/_pit?keep_alive=1m", check=CheckShards(), capture=Capture("open", "id")
+    )
     (call,) = operation(paged).calls
     assert isinstance(call, PagedRequest)
     assert call.first == Request(
@@ -204,8 +207,8 @@ def test_points_in_time_are_opened_searched_and_closed() -> None:
 
 def test_opensearch_has_its_own_points_in_time() -> None:
     opened, _, closed = composite(*PIT, within=context(engine=OPENSEARCH))
-    expected = Capture("open", "pit_id")
-    assert request_of(opened) == Request("POST", "/a/_search/point_in_time?keep_alive=1m", capture=expected)
+    path, expected = "/a/_search/point_in_time?keep_alive=1m", Capture("open", "pit_id")
+    assert request_of(opened) == Request("POST", path, check=CheckShards(), capture=expected)
     assert (request_of(closed).path, request_of(closed).body) == (
         "/_search/point_in_time",
         '{"pit_id":["@recalled@"]}',
@@ -231,7 +234,7 @@ def test_asynchronous_searches_are_submitted_read_and_deleted() -> None:
         capture=Capture("s", "id"),
     )  # fmt: skip
     assert request_of(get) == Request(
-        "GET", "/_async_search/@recalled@", check=CheckCondition("is_running", "false"),
+        "GET", "/_async_search/@recalled@", check=CheckAsyncSearch("is_running", "false"),
         placeholder=Placeholder("s", "@recalled@"),
     )  # fmt: skip
     assert operation(get).retry == RetryPolicy(0, True, 0.1, True, True)
@@ -246,7 +249,7 @@ def test_opensearch_has_its_own_asynchronous_searches() -> None:
         "/_plugins/_asynchronous_search?wait_for_completion_timeout=1ms&keep_on_completion=true&index=a"
     )
     assert request_of(get).path == "/_plugins/_asynchronous_search/@recalled@"
-    assert request_of(get).check == CheckCondition("state", "STORE_RESIDENT")
+    assert request_of(get).check == CheckAsyncSearch("state", "STORE_RESIDENT")
     assert request_of(delete).path == "/_plugins/_asynchronous_search/@recalled@"
 
 

@@ -13,11 +13,14 @@ from pacenote.model.engine import EngineInfo
 from pacenote.model.track import DataStream, Index
 from pacenote.model.work import (
     Capture,
+    CheckAcknowledged,
     CheckCondition,
     CheckEmpty,
     CheckHealth,
     CheckSearch,
+    CheckShards,
     CheckStatus,
+    CheckTask,
     HealthStatus,
     Placeholder,
     PollPolicy,
@@ -39,7 +42,7 @@ def test_sleep_waits_for_its_duration() -> None:
 
 
 def test_refresh_sends_one_request() -> None:
-    assert requests("refresh") == (Request("POST", "/_refresh"),)
+    assert requests("refresh") == (Request("POST", "/_refresh", check=CheckShards()),)
     assert requests("refresh", index="a,b")[0].path == "/a,b/_refresh"
 
 
@@ -130,8 +133,8 @@ def test_problems_of_raw_request_are_reported() -> None:
 
 def test_create_index_creates_all_indices_of_the_track() -> None:
     first, second = requests("create-index", TWO)
-    assert first == Request("PUT", "/a", JSON, '{"settings":{"x":1,"y":1}}')
-    assert second == Request("PUT", "/b")
+    assert first == Request("PUT", "/a", JSON, '{"settings":{"x":1,"y":1}}', check=CheckAcknowledged())
+    assert second == Request("PUT", "/b", check=CheckAcknowledged())
     assert compiled("create-index", TWO).weight == 2
 
 
@@ -145,7 +148,29 @@ def test_create_index_merges_settings_shallowly() -> None:
 def test_create_index_creates_only_the_specified_index() -> None:
     assert [request.path for request in requests("create-index", TWO, index="b")] == ["/b"]
     explicit = requests("create-index", NOTHING, index="n", body={"mappings": {}})
-    assert explicit == (Request("PUT", "/n", JSON, '{"mappings":{}}'),)
+    assert explicit == (Request("PUT", "/n", JSON, '{"mappings":{}}', check=CheckAcknowledged()),)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("put-settings", {"body": {}}),
+        ("put-pipeline", {"id": "p", "body": {}}),
+        ("downsample", {}),
+        ("create-snapshot-repository", {"repository": "r", "body": {}}),
+        ("start-transform", {"transform_id": "t"}),
+        ("delete-transform", {"transform_id": "t"}),
+        ("delete-data-stream", {"data_stream": "s"}),
+    ],
+)
+def test_changes_must_be_acknowledged(name: str, params: dict[str, Any]) -> None:
+    assert [request.check for request in requests(name, **params)] == [CheckAcknowledged()]
+
+
+@pytest.mark.parametrize("name", ["create-snapshot", "restore-snapshot"])
+def test_a_snapshot_whose_shards_failed_is_a_failure(name: str) -> None:
+    (request,) = requests(name, repository="r", snapshot="s", body={}, wait_for_completion=True)
+    assert request.check == CheckShards("snapshot.shards")
 
 
 def test_problems_of_create_index_are_reported() -> None:
@@ -157,7 +182,7 @@ def test_problems_of_create_index_are_reported() -> None:
 
 
 def test_delete_index_deletes_all_indices_of_the_track() -> None:
-    expected = Request("DELETE", "/a", ignore=(404,))
+    expected = Request("DELETE", "/a", check=CheckAcknowledged(), ignore=(404,))
     assert requests("delete-index", TWO) == (expected, replace(expected, path="/b"))
     # A missing index is no failure in Rally either.
     assert requests("delete-index", TWO, index="x", only_if_exists=False) == (replace(expected, path="/x"),)
@@ -185,7 +210,7 @@ def test_problems_of_delete_index_are_reported() -> None:
 
 
 def test_force_merge_merges_the_indices_of_the_track() -> None:
-    assert requests("force-merge") == (Request("POST", "/books/_forcemerge"),)
+    assert requests("force-merge") == (Request("POST", "/books/_forcemerge", check=CheckShards()),)
     assert requests("force-merge", TWO, max_num_segments=1)[0].path == "/a,b/_forcemerge?max_num_segments=1"
     assert requests("force-merge", STREAM)[0].path == "/s/_forcemerge"
     assert requests("force-merge", NOTHING)[0].path == "/_forcemerge"
@@ -201,7 +226,7 @@ def test_force_merge_polls_the_task_of_the_merge(params: dict[str, Any], period:
     path = "/books/_forcemerge?wait_for_completion=false"
     assert start == Request("POST", path, capture=Capture("task", "task"))
     assert wait == Request(
-        "GET", "/_tasks/@recalled@", check=CheckCondition("completed", "true"), weight=0,
+        "GET", "/_tasks/@recalled@", check=CheckTask(), weight=0,
         poll=PollPolicy(period), placeholder=Placeholder("task", "@recalled@"),
     )  # fmt: skip
 
@@ -209,7 +234,7 @@ def test_force_merge_polls_the_task_of_the_merge(params: dict[str, Any], period:
 def test_force_merge_polls_the_task_list_of_older_engines() -> None:
     older = context(engine=EngineInfo("elasticsearch", "7.17.28"))
     merge, wait = requests("force-merge", older, mode="polling", poll_period=5)
-    assert merge == Request("POST", "/books/_forcemerge", timeout_ms=86_400_000)
+    assert merge == Request("POST", "/books/_forcemerge", check=CheckShards(), timeout_ms=86_400_000)
     assert wait == Request(
         "GET", "/_tasks?actions=*forcemerge*", check=CheckEmpty("nodes"), weight=0, poll=PollPolicy(5.0)
     )

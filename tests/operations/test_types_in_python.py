@@ -262,6 +262,22 @@ def test_shrink_index_moves_then_shrinks_each_index(monkeypatch: pytest.MonkeyPa
     assert body == {"settings": {"index.number_of_shards": 1}}
 
 
+@pytest.mark.parametrize("key", ["acknowledged", "shards_acknowledged"])
+def test_an_index_that_was_not_created_in_time_fails_shrink_index(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setattr(shrink_index, "SETTLE_S", 0.0)
+
+    def answer(line: str, body: str) -> Any:
+        if line == "GET /src":
+            return {"src": {}}
+        return {"relocating_shards": 0, key: False} if "_shrink" in line else {"relocating_shards": 0}
+
+    params = {"source-index": "src", "target-index": "dst", "target-body": {}, "shrink-node": "n"}
+    with serving(answer) as client, pytest.raises(OperationFailed, match=f"dst .* {key} is false"):
+        client.run("shrink-index", params)
+
+
 def test_a_timeout_in_the_engine_is_retried_but_other_errors_are_not() -> None:
     params = {**SNAPSHOT, "retries": 3, "retry-wait-period": QUICK}
     with serving(in_turn((408, {}), (408, {}), {})) as client:

@@ -25,8 +25,12 @@ from pacenote.model.work import (
     BulkWork,
     CallSequence,
     Capture,
+    CheckAcknowledged,
+    CheckAsyncSearch,
     CheckEmpty,
     CheckEsql,
+    CheckShards,
+    CheckTask,
     Comparison,
     Composite,
     ConflictSettings,
@@ -107,6 +111,8 @@ def extra_works() -> tuple[TaskWork, ...]:
     request = Request("POST", "/books/_search", body='{"query":{}}')
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))
+    checks = (CheckEsql(), CheckAsyncSearch("is_running", "false"), CheckAcknowledged(), CheckTask())
+    checked = tuple(replace(request, check=check) for check in (*checks, CheckShards("snapshot.shards")))
     placeholder = Placeholder("pit", "<pit>", optional=True)
     filled = replace(request, capture=Capture("pit", "id"), placeholder=placeholder, cleanup=True)
     pages = tuple(
@@ -135,7 +141,7 @@ def extra_works() -> tuple[TaskWork, ...]:
         timeout_ms=None,
     )
     return (
-        CallSequence((*pages, Wait(0.5), composite, filled, replace(request, check=CheckEsql()), idle)),
+        CallSequence((*pages, Wait(0.5), composite, filled, *checked, idle)),
         bulk,
         replace(bulk, files=(replace(numbered, action=ActionInFile()),), conflicts=None),
         PythonSource(ahead=8),

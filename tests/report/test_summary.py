@@ -220,7 +220,7 @@ def test_errors_are_reported_with_count_and_example():
     assert notes(report, "Error") == [
         (
             "index-append",
-            "12 × bulk-item (HTTP 429), first at 3.2 s, last at 9.5 s, "
+            "12 documents × bulk-item (HTTP 429), first at 3.2 s, last at 9.5 s, "
             "for example: rejected | es_rejected_execution_exception: [queue full]",
         )
     ]
@@ -229,8 +229,19 @@ def test_errors_are_reported_with_count_and_example():
 def test_only_the_most_frequent_errors_are_shown():
     errors = tuple(FailureGroup("http-status", f"reason {n}", 500, n, 0.0, 1.0) for n in range(1, 6))
     texts = [text for _, text in notes(build_report(record(tasks=(task(errors=errors),))), "Error")]
-    assert [text[:3] for text in texts] == ["5 ×", "4 ×", "3 ×", "2 m"]
-    assert texts[-1] == "2 more kinds of error, 3 in total"
+    starts = [text.split(" ×")[0] for text in texts[:-1]]
+    assert starts == ["5 operations", "4 operations", "3 operations"]
+    assert texts[-1] == "2 more kinds of error, 3 operations in total"
+
+
+def test_errors_count_operations_or_documents():
+    units = ("documents", "operations", "documents", "documents", "operations")
+    counts = zip((9, 8, 7, 6, 1), units, strict=True)
+    errors = tuple(FailureGroup("timeout", "too slow", None, n, 0.0, 1.0, unit) for n, unit in counts)
+    texts = [text for _, text in notes(build_report(record(tasks=(bulk(errors=errors),))), "Error")]
+    starts = [text.split(" ×")[0] for text in texts[:-1]]
+    assert starts == ["9 documents", "8 operations", "7 documents"]
+    assert texts[-1] == "2 more kinds of error, 6 documents and 1 operation in total"
 
 
 def test_control_characters_of_a_plug_in_do_not_reach_the_terminal():

@@ -7,7 +7,9 @@ from typing import Any
 
 OPENSEARCH: Mapping[str, str] = {"distribution": "opensearch", "number": "3.3.0", "build_hash": "0"}
 
-SUCCESS: Mapping[str, Any] = {"took": 1, "timed_out": False, "_shards": {"failed": 0}, "errors": False}
+SUCCESS: Mapping[str, Any] = {
+    "took": 1, "timed_out": False, "_shards": {"failed": 0}, "errors": False, "items": [{"index": {}}],
+}  # fmt: skip
 
 
 def engine_document(target: str, version: Mapping[str, str] = OPENSEARCH) -> dict[str, Any]:

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use pacenote_record::FailureUnit;
 use serde_json::{Value, json};
 use support::server::response_with;
 use support::{LoggedRequest, Server, bulk_task, json_response, plan, run, success_response};
@@ -201,6 +202,7 @@ fn a_retry_without_a_response_keeps_the_documents_accepted_before() {
     let errors: BTreeSet<_> =
         result.errors.iter().map(|error| (error.error_class.as_str(), error.status, error.count)).collect();
     assert_eq!(errors, BTreeSet::from([("bulk-item", Some(400), 1), ("timeout", None, 1)]));
+    assert!(result.errors.iter().all(|error| error.unit == FailureUnit::Documents));
     assert_eq!(race.samples[0].error_class, "timeout");
 }
 
@@ -232,6 +234,9 @@ fn one_bulk(path: &str, body: &'static str) -> (Vec<(String, u64)>, u64, u64) {
     task["work"]["path"] = path.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
+    let in_groups: u64 = result.errors.iter().map(|error| error.count).sum();
+    assert_eq!(in_groups, result.work.failed_weight, "the groups count the documents that failed");
+    assert!(result.errors.iter().all(|error| error.unit == FailureUnit::Documents));
     let errors = result.errors.iter().map(|error| (error.error_class.clone(), error.count)).collect();
     (errors, result.work.weight, result.work.failed_weight)
 }
@@ -244,11 +249,12 @@ fn no_document_counts_whose_result_is_unknown() {
         // Items for two of five documents.
         r#"{"took":1,"errors":true,"items":[{"index":{"status":201}},{"index":{"status":400}}]}"#,
         r#"{"took":1,"errors":false,"items":[]}"#,
+        r#"{"took":1,"errors":false}"#,
         r#"{"took":1e400,"errors":false,"items":[{"index":{"status":201}}]}"#,
         r#"{"took":NaN,"errors":false,"items":[{"index":{"status":201}}]}"#,
         r#"{"took":1,"errors":true,"items":[1}"#,
     ] {
-        assert_eq!(one_bulk("/_bulk", body), (vec![("protocol".into(), 1)], 0, 5), "{body}");
+        assert_eq!(one_bulk("/_bulk", body), (vec![("protocol".into(), 5)], 0, 5), "{body}");
     }
 }
 
@@ -261,4 +267,5 @@ fn fields_that_the_request_filters_out_are_not_missed() {
     let path = "/_bulk?filter_path=errors,items.*.error";
     assert_eq!(one_bulk(path, only_errors), (vec![("bulk-item".into(), 1)], 4, 1));
     assert_eq!(one_bulk("/_bulk?filter_path=errors", r#"{"errors":false}"#), (vec![], 5, 0));
+    assert_eq!(one_bulk("/_bulk?filter_path=errors", r#"{"errors":false,"items":[]}"#), (vec![], 5, 0));
 }

@@ -207,7 +207,7 @@ pub struct PollPolicy {
 pub enum Check {
     /// Any 2xx status is a success.
     Status {},
-    /// A search: `timed_out` is false and no shard failed.
+    /// A search: `timed_out` is false, and no shard failed or is missing.
     Search {},
     /// Cluster health: at least this status, and no relocating shards if required.
     Health {
@@ -230,6 +230,23 @@ pub enum Check {
         /// Keys joined by dots.
         path: String,
     },
+    /// The result of an asynchronous search: it has ended, as the text at a path says, and its response is that of a
+    /// successful search.
+    AsyncSearch {
+        /// Keys joined by dots.
+        path: String,
+        /// The value at the path, as text, if the search has ended.
+        expected: String,
+    },
+    /// A change: neither `acknowledged` nor `shards_acknowledged` is false.
+    Acknowledged {},
+    /// No shard failed, according to the object at a path, such as `_shards`.
+    Shards {
+        /// Keys joined by dots.
+        path: String,
+    },
+    /// A task of the engine that has ended without an error or a failed shard.
+    Task {},
 }
 
 /// Cluster health. The variants are ordered from worst to best, so that comparing them compares health.

@@ -29,11 +29,23 @@ pub struct Failure {
     pub error_type: String,
     /// The reason, as the engine states it.
     pub reason: String,
-    /// Number of failures that this value represents: 1, or the number of rejected documents.
+    /// What `count` counts.
+    pub unit: FailureUnit,
+    /// Number of operations that failed for this reason, which is 1, or of documents.
     pub count: u64,
 }
 
-/// Failures with the same class, status and error type, as written to `race.json`.
+/// What the count of a failure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureUnit {
+    /// Operations.
+    Operations,
+    /// Documents of bulks: those that were rejected, and those of bulks that failed as a whole.
+    Documents,
+}
+
+/// Failures with the same class, status, error type and unit, as written to `race.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailureGroup {
     /// The error class, for example `http-status`.
@@ -42,7 +54,9 @@ pub struct FailureGroup {
     pub reason: String,
     /// HTTP status, `null` if there was none.
     pub status: Option<u16>,
-    /// Number of failed operations; for bulks, of rejected documents.
+    /// What `count` counts.
+    pub unit: FailureUnit,
+    /// Number of operations or documents that failed.
     pub count: u64,
     /// When the first of them failed, in seconds since the task began.
     pub first_s: f64,
@@ -61,6 +75,7 @@ struct GroupKey {
     error_class: ErrorClass,
     status: u16,
     error_type: String,
+    unit: FailureUnit,
 }
 
 #[derive(Debug, Clone)]
@@ -75,8 +90,8 @@ struct GroupCounts {
 impl FailureGroups {
     /// Counts a failure, which happened `at_ns` nanoseconds after the task began.
     pub fn add(&mut self, failure: Failure, at_ns: u64) {
-        let Failure { error_class, status, error_type, reason, count } = failure;
-        let key = GroupKey { error_class, status, error_type: shorten(error_type) };
+        let Failure { error_class, status, error_type, reason, unit, count } = failure;
+        let key = GroupKey { error_class, status, error_type: shorten(error_type), unit };
         let counts = GroupCounts { example: shorten(reason), count, first_ns: at_ns, last_ns: at_ns };
         self.merge_group(key, counts);
     }
@@ -125,6 +140,7 @@ impl FailureGroups {
                 format!("{}: {}", key.error_type, group.example)
             },
             status: (key.status != 0).then_some(key.status),
+            unit: key.unit,
             count: group.count,
             first_s: seconds(group.first_ns),
             last_s: seconds(group.last_ns),
@@ -153,6 +169,7 @@ mod tests {
             status: 400,
             error_type: error_type.to_owned(),
             reason: format!("because of {error_type}"),
+            unit: FailureUnit::Documents,
             count: 2,
         }
     }
@@ -172,11 +189,26 @@ mod tests {
             error_class: "bulk-item".into(),
             reason: "a: because of a".into(),
             status: Some(400),
+            unit: FailureUnit::Documents,
             count: 4,
             first_s: 20.0,
             last_s: 50.0,
         };
         assert_eq!((groups.len(), &groups[0]), (2, &expected));
+    }
+
+    #[test]
+    fn operations_and_documents_are_never_added_up() {
+        let mut failures = FailureGroups::default();
+        let operation = Failure { unit: FailureUnit::Operations, count: 1, ..failure("a") };
+        for failure in [failure("a"), operation.clone(), failure("a"), operation] {
+            failures.add(failure, 0);
+        }
+        let groups = failures.groups();
+        let counts: Vec<_> = groups.iter().map(|group| (group.unit, group.count)).collect();
+        assert_eq!(counts, [(FailureUnit::Documents, 4), (FailureUnit::Operations, 2)]);
+        let text = serde_json::to_string(&groups[0]).unwrap();
+        assert!(text.contains(r#""unit":"documents","count":4"#), "{text}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub use collector::{Collector, FinishedTask};
 pub use delivery::{Delivery, WorkerTaskEnd};
 pub use driver_time::{DriverTime, DriverTimeSummary};
 pub use error::RecordError;
-pub use failure::{Failure, FailureGroup, FailureGroups};
+pub use failure::{Failure, FailureGroup, FailureGroups, FailureUnit};
 pub use files::recover_files;
 pub use files::writer::ClosedFiles;
 pub use histogram::DurationHistogram;

@@ -5,8 +5,8 @@
 mod support;
 
 use pacenote_record::{
-    EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes, RetentionPolicy, Sample, SampleResult,
-    SampleType, SubOperationName, TaskInfo, Traffic,
+    EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow, OperationTimes, RetentionPolicy, Sample,
+    SampleResult, SampleType, SubOperationName, TaskInfo, Traffic,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use support::{MS, Race, SECOND, end, failing, failure, info, paced, record, rows, sample, weighing};
@@ -281,7 +281,14 @@ fn failures_have_their_own_histogram_and_reasons() {
         recorder.begin_operation(0);
         recorder.record(
             failed,
-            [Failure { error_class: failed.result.error_class, status: 429, error_type, reason, count: 1 }],
+            [Failure {
+                error_class: failed.result.error_class,
+                status: 429,
+                error_type,
+                reason,
+                unit: FailureUnit::Operations,
+                count: 1,
+            }],
         );
     }
     end(&mut recorder, EndedBy::Iterations, 200);

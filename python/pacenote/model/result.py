@@ -144,11 +144,19 @@ class FailureGroup:
     status: int | None
     """HTTP status, or None if there was none."""
     count: int
-    """Failed operations; for a bulk, rejected documents."""
+    """Number of operations or documents that failed, according to `unit`."""
     first_s: float
     """Time of the first failure, in seconds since the task began."""
     last_s: float
     """Time of the last failure, in seconds since the task began."""
+    unit: str = ""
+    """What `count` counts: `operations`, or `documents` of bulks; empty in races of earlier versions."""
+
+    @property
+    def counted(self) -> str:
+        """The noun, in the singular, for what `count` counts."""
+        documents = self.unit == "documents" or (not self.unit and self.error_class == "bulk-item")
+        return "document" if documents else "operation"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class CheckStatus:
 
 @dataclass(frozen=True, slots=True)
 class CheckSearch:
-    """A search succeeds if it did not time out and no shard failed."""
+    """A search succeeds if it did not time out, and no shard failed or is missing."""
 
     kind: ClassVar[str] = "search"
 
@@ -86,7 +86,56 @@ class CheckEsql:
     kind: ClassVar[str] = "esql"
 
 
-Check = CheckStatus | CheckSearch | CheckHealth | CheckCondition | CheckEmpty | CheckEsql
+@dataclass(frozen=True, slots=True)
+class CheckAsyncSearch:
+    """The result of an asynchronous search succeeds if the search has ended, and its response is that of a
+    successful search.
+    """
+
+    kind: ClassVar[str] = "async_search"
+    path: str
+    """Path of the value that tells whether the search has ended: keys joined by dots."""
+    expected: str
+    """The value, as text, if it has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAcknowledged:
+    """A change succeeds if the engine does not report that nodes have not applied it, or that new shards are
+    not ready.
+    """
+
+    kind: ClassVar[str] = "acknowledged"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckShards:
+    """A response succeeds if the object at a path, which counts shards, has no failed shard or is absent."""
+
+    kind: ClassVar[str] = "shards"
+    path: str = "_shards"
+    """Keys joined by dots."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTask:
+    """A task of the engine succeeds if it has ended without an error or a failed shard."""
+
+    kind: ClassVar[str] = "task"
+
+
+Check = (
+    CheckStatus
+    | CheckSearch
+    | CheckHealth
+    | CheckCondition
+    | CheckEmpty
+    | CheckEsql
+    | CheckAsyncSearch
+    | CheckAcknowledged
+    | CheckShards
+    | CheckTask
+)
 """The condition for a successful response, in addition to its HTTP status."""
 
 

@@ -8,7 +8,14 @@ from typing import Any
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import preview
-from pacenote.model.work import CallSequence, Capture, Placeholder, Request
+from pacenote.model.work import (
+    CallSequence,
+    Capture,
+    CheckAcknowledged,
+    CheckStatus,
+    Placeholder,
+    Request,
+)
 from pacenote.operations.base import CompiledOperation
 from pacenote.operations.request import CommonParams, json_body, read_retry
 
@@ -22,11 +29,19 @@ WILDCARD_SETTING = "action.destructive_requires_name"
 
 
 def compile_requests(params: FieldReader, requests: Iterable[Request]) -> CompiledOperation:
-    """Compiles the requests with the retry parameters; the work is the sum over all requests."""
-    calls = tuple(requests)
+    """Compiles the requests with the retry parameters; the work is the sum over all requests.
+
+    A change that the engine does not acknowledge, or whose shards are not ready, is a failure.
+    """
+    calls = tuple(acknowledged(request) for request in requests)
     return CompiledOperation(
         CallSequence(calls, read_retry(params)), weight=max(1, sum(call.weight for call in calls))
     )
+
+
+def acknowledged(request: Request) -> Request:
+    """Returns the request of a change, which succeeds only if the engine acknowledges the change."""
+    return replace(request, check=CheckAcknowledged()) if isinstance(request.check, CheckStatus) else request
 
 
 def read_name_body_pairs(params: FieldReader, key: str) -> dict[str, Any]:

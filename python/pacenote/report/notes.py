@@ -135,8 +135,11 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     for error in by_count[:_TOP_ERRORS]:
         yield Note("Error", _error_text(error), name)
     if rest := by_count[_TOP_ERRORS:]:
-        others = sum(error.count for error in rest)
-        yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others:,} in total", name)
+        counts = {error.counted: 0 for error in rest}
+        for error in rest:
+            counts[error.counted] += error.count
+        others = " and ".join(format_count(count, noun) for noun, count in counts.items())
+        yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others} in total", name)
 
 
 def _why_no_throughput(task: TaskResult) -> str:
@@ -183,7 +186,8 @@ def _waited_text(task: TaskResult) -> str:
 def _error_text(error: FailureGroup) -> str:
     status = f" (HTTP {error.status})" if error.status is not None else ""
     when = f"first at {error.first_s:.1f} s, last at {error.last_s:.1f} s"
-    return f"{error.count:,} × {error.error_class}{status}, {when}, for example: {error.reason}"
+    count = format_count(error.count, error.counted)
+    return f"{count} × {error.error_class}{status}, {when}, for example: {error.reason}"
 
 
 def _host_text(use: HostUse) -> str:

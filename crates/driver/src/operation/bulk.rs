@@ -17,7 +17,7 @@ use super::prepared::{PreparedRequest, RequestSpec};
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::response::bulk::SentBulk;
-use crate::response::check::filters_fields;
+use crate::response::selection::filters_fields;
 use crate::transport::pool::ConnectionPool;
 
 /// Returns the total number of bulks that the clients of a task send, or `None` if it is unlimited.

@@ -142,10 +142,8 @@ impl BulkCheck {
 
     /// Returns the attempt whose response was checked.
     fn into_sending(self, mut outcome: OperationOutcome) -> BulkSending {
-        let result = &mut outcome.result;
-        if !result.is_success() && result.error_class != ErrorClass::BulkItem {
-            // Without a result for each document, it is unknown whether any of them was indexed.
-            (result.weight, result.failed_weight) = (0, self.sent.documents);
+        if !outcome.result.is_success() && outcome.result.error_class != ErrorClass::BulkItem {
+            outcome.result = outcome.result.of_documents(self.sent.documents);
         }
         BulkSending { outcome, resendable_positions: self.resendable_positions }
     }
@@ -155,7 +153,7 @@ impl BulkSending {
     /// Creates an attempt that was not sent, so none of its documents was indexed.
     fn unsendable(reason: String, document_count: u64) -> Self {
         let mut outcome = OperationOutcome::unsendable(reason);
-        outcome.result.failed_weight = document_count;
+        outcome.result = outcome.result.of_documents(document_count);
         Self { outcome, resendable_positions: Vec::new() }
     }
 }

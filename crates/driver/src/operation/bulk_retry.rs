@@ -71,7 +71,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use pacenote_record::{Failure, Traffic};
+    use pacenote_record::{Failure, FailureUnit, Traffic};
 
     #[test]
     fn only_the_documents_at_the_given_positions_are_selected() {
@@ -90,6 +90,7 @@ mod tests {
             status,
             error_type: "t".into(),
             reason: "r".into(),
+            unit: FailureUnit::Documents,
             count,
         };
         let failures = vec![failure(429, 5), failure(400, 1), failure(429, 2), failure(0, 1)];

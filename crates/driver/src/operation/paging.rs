@@ -11,7 +11,7 @@ use super::prepared::RequestSpec;
 use super::request::{CheckedRequest, RequestTemplate};
 use super::template::{BodyTemplate, Values};
 use crate::error::DriveError;
-use crate::response::check::invalid_json;
+use crate::response::body::invalid_json;
 use crate::response::json_scan::{
     Elements, Fields, InvalidJson, field, field_in_slices, scalar, valid_first_value, value_at_path_in_slices,
 };

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use pacenote_plan::{Placeholder, Request};
+use pacenote_plan::{Check, Placeholder, Request};
 use pacenote_record::ErrorClass;
 use serde_json::Value;
 
@@ -14,9 +14,11 @@ use super::prepared::{PreparedRequest, RequestSpec};
 use super::template::{BodyTemplate, Values};
 use super::wait::sleep_or_cancel;
 use crate::error::DriveError;
-use crate::response::check::{check_response, failed_assertion, invalid_json, is_2xx};
+use crate::response::body::{invalid_json, is_2xx};
+use crate::response::check::{check_response, failed_assertion};
 use crate::response::json_scan::{InvalidJson, scalar, value_at_path_in_slices};
 use crate::response::outcome::WorkOutcome;
+use crate::response::selection::asks_for_other_format;
 use crate::slices::Slices;
 use crate::transport::exchange::ResponseView;
 use crate::transport::http::RequestHead;
@@ -80,6 +82,9 @@ impl CheckedRequest {
             }
         }
         let inspects_body = !request.assertions.is_empty() || request.capture.is_some();
+        if asks_for_other_format(&request.path, to.target.headers.iter().chain(&request.headers)) {
+            check_status_only(&mut request.check);
+        }
         Ok(Self { template, policy: ResponsePolicy { request, inspects_body } })
     }
 
@@ -110,6 +115,14 @@ impl CheckedRequest {
             return Some(error.outcome());
         }
         template.send_and_poll(policy, execution, async |_| None).await
+    }
+}
+
+/// Replaces a check that only recognizes partial results, for a response that is not JSON, by its status. Checks without
+/// which nothing is known of the result are kept, and fail.
+fn check_status_only(check: &mut Check) {
+    if matches!(check, Check::Esql {} | Check::Acknowledged {} | Check::Shards { .. }) {
+        *check = Check::Status {};
     }
 }
 

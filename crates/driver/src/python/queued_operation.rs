@@ -12,7 +12,7 @@ use crate::operation::context::Destination;
 use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
 use crate::response::bulk::SentBulk;
-use crate::response::check::filters_fields;
+use crate::response::selection::filters_fields;
 use crate::transport::pool::ConnectionPool;
 
 /// An operation as supplied by Python: a document and, for a bulk, its body.

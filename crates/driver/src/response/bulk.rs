@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use pacenote_record::{ErrorClass, Failure};
+use pacenote_record::{ErrorClass, Failure, FailureUnit};
 use serde::Deserialize;
 
-use crate::response::check::{excerpt, http_error, invalid_json, is_2xx, parse_took};
+use crate::response::body::{excerpt, http_error, invalid_json, is_2xx, parse_took};
 use crate::response::json_scan::{Elements, Fields, InvalidJson, parse_first, parse_scalar, split_integer};
 use crate::response::outcome::WorkOutcome;
 use crate::slices::Slices;
@@ -30,6 +30,14 @@ pub struct SentBulk {
     pub documents: u64,
     /// Whether the request selects the fields of its response (`filter_path`), so that items may be missing.
     pub filters_fields: bool,
+}
+
+impl SentBulk {
+    /// Returns whether a response without errors lacks the results of documents. Only the first item is read.
+    fn lacks_items(self, items: Option<&[u8]>) -> bool {
+        let has_item = || Elements::new(items?).next().filter(|first| first.starts_with(b"{"));
+        self.documents > 0 && !self.filters_fields && has_item().is_none()
+    }
 }
 
 /// The result of one document.
@@ -84,12 +92,14 @@ pub async fn check_bulk_response(
         WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
     };
     let outcome = match (fields.errors, fields.items) {
-        (None, _) => protocol("the response to a bulk has no field `errors`"),
-        (Some(false), Some(items)) if sent.documents > 0 && Elements::new(items).next().is_none() => {
-            protocol("the response to a bulk has no items")
+        (None, _) if sent.filters_fields => {
+            protocol("the response to a bulk has no field `errors`: add it to `filter_path`")
         }
+        (None, _) => protocol("the response to a bulk has no field `errors`"),
+        (Some(false), items) if sent.lacks_items(items) => protocol("the response to a bulk has no items"),
         (Some(false), _) => WorkOutcome::success(sent.documents),
-        (Some(true), items) => match BulkTally::read(items.unwrap_or_default(), &mut slices).await {
+        (Some(true), None) => protocol("the response to a bulk reports errors, but has no items"),
+        (Some(true), Some(items)) => match BulkTally::read(items, &mut slices).await {
             Ok(tally) => tally.outcome(sent, throttled).unwrap_or_else(|reason| protocol(&reason)),
             Err(InvalidJson) => {
                 protocol("the response to a bulk reports errors, but its items cannot be parsed")
@@ -161,6 +171,7 @@ impl BulkItem<'_> {
             status,
             error_type: error_type.to_owned(),
             reason: reason.to_owned(),
+            unit: FailureUnit::Documents,
             count: 0,
         }
     }
@@ -281,12 +292,30 @@ mod tests {
             r#"{"errors":false,"took":1,"items":[{"#,
             r#"{"took":1,"ingest_took":9,"errors":false,"items":[{"#,
             r#"{ "errors" : false, "took" : 1, "items" : [ {} ] }"#,
-            // The request selected these fields.
-            r#"{"took":1,"errors":false}"#,
         ] {
             assert_eq!(check(body, 9), WorkOutcome::success(9).with_took(Some(1)), "{body}");
         }
-        assert_eq!(check(r#"{"errors":false}"#, 9), WorkOutcome::success(9));
+        assert_eq!(check(r#"{"errors":false,"items":[{}]}"#, 9), WorkOutcome::success(9));
+        let negative = r#"{"took":-1,"errors":false,"items":[{}]}"#;
+        assert_eq!(check(negative, 9), WorkOutcome::success(9), "its duration is unknown");
+    }
+
+    #[test]
+    fn items_may_be_missing_only_if_the_request_selects_fields_or_sends_no_document() {
+        for body in [
+            r#"{"took":1,"errors":false}"#,
+            r#"{"took":1,"errors":false,"items":[]}"#,
+            r#"{"errors":false,"took":1,"items":null}"#,
+        ] {
+            assert_eq!(check(body, 9).error_class, ErrorClass::Protocol, "{body}");
+            assert_eq!(check_filtered(body, 9), WorkOutcome::success(9).with_took(Some(1)), "{body}");
+            assert_eq!(check(body, 0), WorkOutcome::success(0).with_took(Some(1)), "{body}");
+        }
+        // Without the field `errors`, or without the items that have an error, the documents are unknown.
+        for body in [r#"{"took":1}"#, "{}", r#"{"took":1,"errors":true}"#, r#"{"errors":true,"items":[]}"#] {
+            let result = check_filtered(body, 9);
+            assert_eq!((result.error_class, result.weight), (ErrorClass::Protocol, 0), "{body}");
+        }
     }
 
     #[test]
@@ -299,6 +328,13 @@ mod tests {
             r#"{"took":1,"errors":false,"items":[]}"#,
             r#"{"took":1,"errors":false,"items":[ ]}"#,
             r#"{"errors":false,"took":1,"items":null}"#,
+            r#"{"errors":false,"took":1,"items":{"index":{}}}"#,
+            r#"{"errors":false,"took":1,"items":[1]}"#,
+            r#"{"errors":false,"took":1,"items":"two"}"#,
+            r#"{"took":1,"errors":false}"#,
+            r#"{"took":1,"errors":"false","items":[{}]}"#,
+            r#"{"took":1,"errors":null,"items":[{}]}"#,
+            r#"{"took":"1","errors":false,"items":[{}]}"#,
             r#"{"took":1,"errors":true}"#,
             r#"{"took":1,"errors":true,"items":[]}"#,
             // None of the items failed, or there are too few or too many of them.

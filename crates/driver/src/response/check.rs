@@ -3,20 +3,19 @@
 
 use std::cmp::Ordering;
 
-use pacenote_plan::{Assertion, Check, Comparison, HealthStatus, Request};
+use pacenote_plan::{Assertion, Check, Comparison, Request};
 use pacenote_record::ErrorClass;
 use serde_json::Value;
 
+use crate::response::administration::{check_acknowledged, check_health, check_shards, check_task};
+use crate::response::body::{CheckResult, http_error, invalid_json, is_2xx, to_text};
 use crate::response::json_scan::{
-    Elements, Fields, InvalidJson, field_in_slices, parse_first, parse_scalar, scalar, skip_digits,
-    split_integer, value_at_path_in_slices,
+    Elements, Fields, InvalidJson, parse_first, scalar, value_at_path_in_slices,
 };
 use crate::response::outcome::WorkOutcome;
+use crate::response::search::{check_async_search, check_esql, check_search, fast_path_search};
+use crate::response::selection::filters_fields;
 use crate::slices::Slices;
-
-/// The duration that the engine reports in a successful response, in milliseconds, or the failure. What was read of the
-/// body may also be invalid.
-type CheckResult = Result<Result<Option<u64>, WorkOutcome>, InvalidJson>;
 
 /// Checks the response to a request. Reads a long body in slices, between which the thread serves its other clients.
 pub async fn check_response(request: &Request, status: u16, body: &[u8]) -> WorkOutcome {
@@ -30,27 +29,27 @@ pub async fn check_response(request: &Request, status: u16, body: &[u8]) -> Work
         Check::Status {} => Ok(Ok(None)),
         Check::Search {} => match fast_path_search(body) {
             Some(took_ms) => Ok(Ok(Some(took_ms))),
-            None => check_search(body, request).await,
+            None => check_search(body, filters_fields(&request.path)).await,
         },
         Check::Health { status, no_relocating_shards } => {
             check_health(body, *status, *no_relocating_shards).await
         }
         Check::Condition { path, expected } => check_condition(body, path, expected).await,
-        Check::Esql {} => check_esql(body, request).await,
+        Check::Esql {} => check_esql(body, filters_fields(&request.path)).await,
         Check::Empty { path } => check_empty(body, path).await,
+        Check::AsyncSearch { path, expected } => match check_condition(body, path, expected).await {
+            Ok(Ok(_)) => check_async_search(body).await,
+            unmet => unmet,
+        },
+        Check::Acknowledged {} => check_acknowledged(body).await,
+        Check::Shards { path } => check_shards(body, path).await,
+        Check::Task {} => check_task(body).await,
     };
     match checked {
         Ok(Ok(took_ms)) => WorkOutcome::success(request.weight).with_took(took_ms),
         Ok(Err(failure)) => failure.with_status(status),
         Err(InvalidJson) => invalid_json(status, body),
     }
-}
-
-/// Returns the failure of a response that is not valid JSON where it had to be read, or has a value of the wrong type
-/// there.
-pub fn invalid_json(status: u16, body: &[u8]) -> WorkOutcome {
-    let reason = format!("the response has invalid JSON or a value of the wrong type: {}", excerpt(body));
-    WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
 }
 
 /// Returns the failure of the first of the track's assertions that does not hold for a response, or `None` if all of
@@ -113,182 +112,6 @@ fn holds(actual: &Value, assertion: &Assertion) -> bool {
     })
 }
 
-/// Returns whether a status indicates success.
-pub fn is_2xx(status: u16) -> bool {
-    (200..300).contains(&status)
-}
-
-/// Returns the failure of a response with an error status, with the error type and reason that the engine reports.
-/// Reads a long body in slices.
-pub async fn http_error(status: u16, body: &[u8]) -> WorkOutcome {
-    let mut slices = Slices::default();
-    let (error_type, reason) = match field_in_slices(body, "error", &mut slices).await {
-        Ok(Some(error)) if error.first() == Some(&b'{') => (
-            most_specific(error, "type", &mut slices).await,
-            most_specific(error, "reason", &mut slices).await,
-        ),
-        Ok(Some(error)) if error.first() == Some(&b'"') => {
-            (String::new(), string(scalar(error).ok().as_ref()))
-        }
-        _ => (String::new(), excerpt(body)),
-    };
-    WorkOutcome::failure(ErrorClass::HttpStatus, reason).with_status(status).with_error_type(&error_type)
-}
-
-/// Returns a field of an engine's error, or of its first root cause, which is more specific than "all shards failed".
-async fn most_specific(error: &[u8], key: &str, slices: &mut Slices) -> String {
-    let path = ["root_cause", "0", key].into_iter();
-    let found = match value_at_path_in_slices(error, path, slices).await {
-        Ok(Some(value)) => Some(value),
-        _ => field_in_slices(error, key, slices).await.ok().flatten(),
-    };
-    string(found.and_then(|text| scalar(text).ok()).as_ref())
-}
-
-fn string(value: Option<&Value>) -> String {
-    value.and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-/// Returns the beginning of a response, for messages.
-pub fn excerpt(body: &[u8]) -> String {
-    String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
-}
-
-/// Checks the response to a search. A response without the fields for shards, timeout and duration is not a response to
-/// a search, unless the request filters these fields out.
-async fn check_search(body: &[u8], request: &Request) -> CheckResult {
-    let mut slices = Slices::default();
-    let (mut took_ms, mut timed_out, mut failed, mut shards) = (None, None, None, None);
-    let mut fields = Fields::new(body);
-    while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
-        match key {
-            b"took" => took_ms = parse_took(value)?,
-            b"timed_out" => timed_out = Some(parse_scalar(value)?),
-            b"_shards" => {
-                let text = field_in_slices(value, "failed", &mut slices).await?;
-                failed = text.map(parse_scalar).transpose()?;
-                shards = Some(value);
-            }
-            _ => {}
-        }
-        if took_ms.is_some() && timed_out.is_some() && failed.is_some() {
-            break;
-        }
-    }
-    let failure = match (failed.zip(shards), timed_out) {
-        (Some((failed, shards)), _) if failed > 0 => shard_failure(shards, failed, &mut slices).await,
-        (_, Some(true)) => {
-            let after = took_ms.map_or_else(String::new, |took_ms| format!(" after {took_ms} ms"));
-            let reason = format!("the search timed out in the engine{after}: its hits are incomplete");
-            WorkOutcome::failure(ErrorClass::SearchTimeout, reason)
-        }
-        (None, None) if took_ms.is_none() && !filters_fields(&request.path) => {
-            let reason = format!("the response is not the response to a search: {}", excerpt(body));
-            WorkOutcome::failure(ErrorClass::Protocol, reason)
-        }
-        // Where a field was not found, the response was read to its end.
-        _ if took_ms.is_some() && timed_out.is_some() && failed.is_some() || fields.is_closed() => {
-            return Ok(Ok(took_ms));
-        }
-        _ => return Err(InvalidJson),
-    };
-    Ok(Err(failure.with_took(took_ms)))
-}
-
-/// Returns whether a request selects the fields of its response.
-pub fn filters_fields(path: &str) -> bool {
-    path.contains("filter_path=")
-}
-
-/// Parses the duration in the `took` field of a response, in milliseconds. Returns `None` if it is negative.
-///
-/// # Errors
-///
-/// [`InvalidJson`] if the value is not an integer.
-pub fn parse_took(value: &[u8]) -> Result<Option<u64>, InvalidJson> {
-    parse_scalar::<i64>(value).map(|took_ms| u64::try_from(took_ms).ok())
-}
-
-/// Returns the duration, in milliseconds, of a search without failures whose response starts exactly as engines write
-/// it. A few comparisons are enough to recognize nearly all responses. `None` means that the response must be scanned.
-fn fast_path_search(body: &[u8]) -> Option<u64> {
-    let (took_ms, rest) = split_integer(body.strip_prefix(br#"{"took":"#)?)?;
-    let rest = skip_digits(rest.strip_prefix(br#","timed_out":false,"_shards":{"total":"#)?)?;
-    let rest = skip_digits(rest.strip_prefix(br#","successful":"#)?)?;
-    let rest = skip_digits(rest.strip_prefix(br#","skipped":"#)?)?;
-    let rest = rest.strip_prefix(br#","failed":0"#)?;
-    // Anything else would continue the number.
-    matches!(rest.first(), Some(b'}' | b',')).then_some(took_ms)
-}
-
-/// Checks the response to an ES|QL query. A response without any of its fields is not such a response, unless the
-/// request filters them out or asks for a format other than JSON.
-async fn check_esql(body: &[u8], request: &Request) -> CheckResult {
-    let mut slices = Slices::default();
-    let (mut took_ms, mut partial, mut known, mut has_columns) = (None, false, false, false);
-    let mut fields = Fields::new(body);
-    while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
-        match key {
-            b"took" => took_ms = parse_took(value)?,
-            b"is_partial" => partial = parse_scalar(value)?,
-            b"columns" => has_columns = true,
-            _ => continue,
-        }
-        known = true;
-        // Both fields precede the columns and values.
-        if has_columns || partial {
-            break;
-        }
-    }
-    let failure = if partial {
-        WorkOutcome::failure(ErrorClass::Partial, "the response is partial".into())
-    } else if known && !has_columns && !fields.is_closed() {
-        return Err(InvalidJson);
-    } else if known || filters_fields(&request.path) || request.path.contains("format=") {
-        return Ok(Ok(took_ms));
-    } else {
-        let reason = format!("the response is not the response to an ES|QL query: {}", excerpt(body));
-        WorkOutcome::failure(ErrorClass::Protocol, reason)
-    };
-    Ok(Err(failure.with_took(took_ms)))
-}
-
-/// Returns the failure of a search by its field `_shards`.
-async fn shard_failure(shards: &[u8], failed: i64, slices: &mut Slices) -> WorkOutcome {
-    let path = ["failures", "0", "reason"].into_iter();
-    let cause = value_at_path_in_slices(shards, path, slices).await.ok().flatten();
-    let cause: Value = cause.and_then(|text| parse_first(text).ok()).unwrap_or_default();
-    let reason = format!("{failed} shards failed: {}", string(cause.get("reason")));
-    WorkOutcome::failure(ErrorClass::ShardFailure, reason).with_error_type(&string(cause.get("type")))
-}
-
-async fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> CheckResult {
-    let mut slices = Slices::default();
-    let (mut status, mut relocating) = (None, None);
-    let mut fields = Fields::new(body);
-    while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
-        match key {
-            b"status" => status = Some(scalar(value)?),
-            b"relocating_shards" => relocating = Some(parse_scalar(value)?),
-            _ => {}
-        }
-        if status.is_some() && relocating.is_some() {
-            break;
-        }
-    }
-    if (status.is_none() || relocating.is_none()) && !fields.is_closed() {
-        return Err(InvalidJson);
-    }
-    let (status, relocating) = (status.unwrap_or_default(), relocating.unwrap_or(0));
-    let known = serde_json::from_value::<HealthStatus>(status.clone()).ok();
-    let reached = wanted.is_none_or(|wanted| known.is_some_and(|status| status >= wanted));
-    if reached && !(no_relocating_shards && relocating > 0) {
-        return Ok(Ok(None));
-    }
-    let reason = format!("health is {}, and {relocating} shards are relocating", to_text(&status));
-    Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)))
-}
-
 async fn check_condition(body: &[u8], path: &str, expected: &str) -> CheckResult {
     let found = value_at_path_in_slices(body, path.split('.'), &mut Slices::default()).await?;
     let actual = to_text(&found.map_or(Ok(Value::Null), parse_first)?);
@@ -321,13 +144,10 @@ fn is_empty<I: Iterator>(mut members: I, is_closed: impl Fn(&I) -> bool) -> Resu
     }
 }
 
-/// Returns a value as text: strings without quotes, everything else as JSON.
-fn to_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
+    use pacenote_plan::HealthStatus;
+
     use super::*;
     use crate::response::{count_pauses, poll_once};
 
@@ -374,28 +194,144 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_path_recognizes_successful_searches_only() {
-        let successful = r#"{"took":17,"timed_out":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{}}"#;
-        assert_eq!(fast_path_search(successful.as_bytes()), Some(17));
-        for (part, other) in [
-            ("false", "true"),
-            (r#""failed":0"#, r#""failed":1"#),
-            (r#""failed":0"#, r#""failed":01"#),
-            (r#""skipped":0,"#, ""),
-            (":17", ": 17"),
-            (r#"":17"#, r#"":"17""#),
-        ] {
-            let text = successful.replace(part, other);
-            assert_eq!(fast_path_search(text.as_bytes()), None, "{text}");
-        }
-        for end in 0..successful.find(r#"},"hits"#).unwrap() {
-            assert_eq!(fast_path_search(&successful.as_bytes()[..end]), None, "{end}");
-        }
-        // A response that is formatted differently has the same result.
-        let pretty = successful.replace(':', ": ");
+    fn a_response_that_is_formatted_differently_has_the_same_result() {
+        let compact = r#"{"took":17,"timed_out":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{}}"#;
+        let pretty = compact.replace(':', ": ");
         let result = checked(&request(Check::Search {}), 200, pretty.as_bytes());
-        assert_eq!(result, checked(&request(Check::Search {}), 200, successful.as_bytes()));
+        assert_eq!(result, checked(&request(Check::Search {}), 200, compact.as_bytes()));
         assert_eq!((result.took_ms, result.weight), (Some(17), 5));
+    }
+
+    #[test]
+    fn a_search_fails_if_shards_or_clusters_are_missing() {
+        let body = |shards: &str, clusters: &str| {
+            format!(r#"{{"took":1,"timed_out":false,"_shards":{{{shards}}}{clusters},"hits":{{"hits":[]}}}}"#)
+        };
+        let all = r#""total":3,"successful":3,"skipped":1,"failed":0"#;
+        for (shards, clusters) in [
+            (all, ""),
+            (all, r#","terminated_early":true,"num_reduce_phases":2"#),
+            (
+                all,
+                r#","_clusters":{"total":2,"successful":2,"skipped":0,"running":0,"partial":0,"failed":0}"#,
+            ),
+            (r#""failed":0"#, ""),
+        ] {
+            assert_eq!(
+                class(Check::Search {}, &body(shards, clusters)),
+                ErrorClass::None,
+                "{shards} {clusters}"
+            );
+        }
+        for (shards, clusters, reason) in [
+            // No copy of a shard was available; those that were skipped count as successful.
+            (r#""total":3,"successful":2,"skipped":1,"failed":0"#, "", "1 of 3 shards are not available"),
+            (r#""total":0,"successful":0,"skipped":0,"failed":0"#, "", "no shard was searched"),
+            (all, r#","_clusters":{"total":2,"successful":1,"skipped":1}"#, "1 of 2 clusters"),
+            (all, r#","_clusters":{"total":3,"successful":1}"#, "2 of 3 clusters"),
+        ] {
+            let body = body(shards, clusters);
+            let result = checked(&request(Check::Search {}), 200, body.as_bytes());
+            assert_eq!((result.error_class, result.took_ms), (ErrorClass::ShardFailure, Some(1)), "{body}");
+            assert!(result.failures[0].reason.starts_with(reason), "{result:?}");
+        }
+    }
+
+    #[test]
+    fn an_asynchronous_search_fails_as_its_search_would() {
+        let check = || Check::AsyncSearch { path: "is_running".into(), expected: "false".into() };
+        let response = r#"{"took":5,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{}}"#;
+        let ended =
+            |fields: &str| format!(r#"{{"id":"x",{fields},"is_running":false,"response":{response}}}"#);
+        let result = checked(&request(check()), 200, ended(r#""is_partial":false"#).as_bytes());
+        assert_eq!(result, WorkOutcome::success(5).with_took(Some(5)));
+        let running = r#"{"is_partial":true,"is_running":true,"response":{"_shards":{"total":9,"successful":0,"failed":0}}}"#;
+        assert_eq!(class(check(), running), ErrorClass::Condition);
+        for (body, expected) in [
+            (ended(r#""is_partial":true"#), ErrorClass::Partial),
+            (
+                ended(r#""is_partial":false"#).replace(r#""failed":0"#, r#""failed":1"#),
+                ErrorClass::ShardFailure,
+            ),
+            (
+                ended(r#""is_partial":false"#).replace(r#""successful":1"#, r#""successful":0"#),
+                ErrorClass::ShardFailure,
+            ),
+            (
+                ended(r#""is_partial":false"#).replace(r#""timed_out":false"#, r#""timed_out":true"#),
+                ErrorClass::SearchTimeout,
+            ),
+            (
+                r#"{"is_running":false,"error":{"type":"t","reason":"all shards failed"}}"#.into(),
+                ErrorClass::ShardFailure,
+            ),
+            (r#"{"is_running":false,"is_partial":falsehood}"#.into(), ErrorClass::Protocol),
+        ] {
+            assert_eq!(class(check(), &body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_change_fails_unless_the_nodes_have_applied_it_and_its_shards_are_ready() {
+        for body in [
+            r#"{"acknowledged":true,"shards_acknowledged":true,"index":"x"}"#,
+            r#"{"acknowledged":true}"#,
+            // Some changes have other responses.
+            r#"{"job_id":"x"}"#,
+        ] {
+            assert_eq!(class(Check::Acknowledged {}, body), ErrorClass::None, "{body}");
+        }
+        for body in [
+            r#"{"acknowledged":false}"#,
+            r#"{"acknowledged":false,"shards_acknowledged":false,"index":"x"}"#,
+            r#"{"acknowledged":true,"shards_acknowledged":false,"index":"x"}"#,
+        ] {
+            let result = checked(&request(Check::Acknowledged {}), 200, body.as_bytes());
+            assert_eq!((result.error_class, result.weight), (ErrorClass::Condition, 0), "{body}");
+        }
+        for body in ["<html>", "", r#"{"acknowledged":"false"}"#, r#"{"acknowledged":true"#] {
+            assert_eq!(class(Check::Acknowledged {}, body), ErrorClass::Protocol, "{body}");
+        }
+    }
+
+    #[test]
+    fn failed_shards_are_failures_of_requests_that_are_not_searches() {
+        let refresh = || Check::Shards { path: "_shards".into() };
+        // Replicas that are not assigned are not refreshed, which is not a failure.
+        let good = r#"{"_shards":{"total":2,"successful":1,"failed":0}}"#;
+        assert_eq!(class(refresh(), good), ErrorClass::None);
+        assert_eq!(class(refresh(), "{}"), ErrorClass::None);
+        assert_eq!(class(refresh(), ""), ErrorClass::Protocol);
+        let failed = r#"{"_shards":{"total":2,"successful":1,"failed":1,
+            "failures":[{"reason":{"type":"io","reason":"disk is full"}}]}}"#;
+        let result = checked(&request(refresh()), 200, failed.as_bytes());
+        assert_eq!(
+            (result.error_class, result.failures[0].error_type.as_str()),
+            (ErrorClass::ShardFailure, "io")
+        );
+        assert_eq!(result.failures[0].reason, "1 shards failed: disk is full");
+        let snapshot = Check::Shards { path: "snapshot.shards".into() };
+        assert_eq!(class(snapshot.clone(), r#"{"accepted":true}"#), ErrorClass::None);
+        let partial = r#"{"snapshot":{"state":"PARTIAL","failures":[],"shards":{"total":5,"failed":2}}}"#;
+        assert_eq!(class(snapshot, partial), ErrorClass::ShardFailure);
+    }
+
+    #[test]
+    fn a_task_fails_if_it_ended_with_an_error_or_a_failed_shard() {
+        for (body, expected) in [
+            (
+                r#"{"completed":true,"task":{"node":"a"},"response":{"_shards":{"total":1,"failed":0}}}"#,
+                ErrorClass::None,
+            ),
+            (r#"{"completed":true,"task":{}}"#, ErrorClass::None),
+            (r#"{"completed":false,"task":{}}"#, ErrorClass::Condition),
+            (r#"{"completed":true,"task":{},"error":{"type":"t","reason":"r"}}"#, ErrorClass::ShardFailure),
+            (r#"{"completed":true,"response":{"_shards":{"total":1,"failed":1}}}"#, ErrorClass::ShardFailure),
+            (r#"{"completed":true"#, ErrorClass::Protocol),
+            ("", ErrorClass::Protocol),
+        ] {
+            assert_eq!(class(Check::Task {}, body), expected, "{body}");
+        }
     }
 
     #[test]

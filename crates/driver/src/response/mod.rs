@@ -1,17 +1,22 @@
 //! Evaluates responses: whether a response is a success, how much work it confirms, and which values later requests
 //! need.
 //!
-//! [`check`] evaluates the status and body of a response, and [`bulk`] the items of a bulk; [`outcome`] contains the
-//! result, and [`json_scan`] reads single fields of a body. `operation` calls this module; `worker` and `python` use
+//! [`check`] evaluates the status and body of a response, with the rules in [`search`] and [`administration`], and
+//! [`bulk`] the items of a bulk; [`selection`] determines what the request has selected of them. [`outcome`] contains
+//! the result, and [`json_scan`] reads single fields of a body. `operation` calls this module; `worker` and `python` use
 //! the result. This module works only on bytes: it uses no connection and sends nothing.
 
 #[cfg(test)]
 use std::task::{Context, Poll, Waker};
 
+mod administration;
+pub mod body;
 pub mod bulk;
 pub mod check;
 pub mod json_scan;
 pub mod outcome;
+mod search;
+pub mod selection;
 
 /// Returns the result of a check that is short enough not to yield.
 #[cfg(test)]

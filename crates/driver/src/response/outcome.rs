@@ -1,6 +1,6 @@
 //! Whether an operation or one of its requests succeeded, how much work it did, and why it failed.
 
-use pacenote_record::{ErrorClass, Failure};
+use pacenote_record::{ErrorClass, Failure, FailureUnit};
 
 /// The success or failure of an operation or of one of its requests, and the work that it did: the result of checking a
 /// response, or of a failure to get one.
@@ -26,7 +26,8 @@ impl WorkOutcome {
 
     /// Creates a failure with one reason, without status and error type.
     pub fn failure(error_class: ErrorClass, reason: String) -> Self {
-        let failure = Failure { error_class, status: 0, error_type: String::new(), reason, count: 1 };
+        let unit = FailureUnit::Operations;
+        let failure = Failure { error_class, status: 0, error_type: String::new(), reason, unit, count: 1 };
         Self { error_class, weight: 0, failed_weight: 0, took_ms: None, failures: vec![failure] }
     }
 
@@ -44,6 +45,16 @@ impl WorkOutcome {
     /// Returns the same failure with the engine's error type, or the name of an exception.
     pub fn with_error_type(mut self, error_type: &str) -> Self {
         self.failures.iter_mut().for_each(|failure| error_type.clone_into(&mut failure.error_type));
+        self
+    }
+
+    /// Returns this failure of a bulk as a whole as that of all its documents: without a result for each of them, it is
+    /// unknown whether any was indexed.
+    pub fn of_documents(mut self, documents: u64) -> Self {
+        (self.weight, self.failed_weight) = (0, documents);
+        for failure in &mut self.failures {
+            (failure.unit, failure.count) = (FailureUnit::Documents, documents);
+        }
         self
     }
 

@@ -112,7 +112,10 @@ pub fn success_response() -> Vec<u8> {
 /// Builds a successful response to any request. It reports a duration of `took` milliseconds, which is recorded in the
 /// request's sample and thus identifies the request.
 pub fn response_with_took(took: usize) -> Vec<u8> {
-    json_response(200, &json!({"took": took, "errors": false, "timed_out": false, "_shards": {"failed": 0}}))
+    let items = json!([{"index": {"status": 201}}]);
+    let shards = json!({"failed": 0});
+    let body = json!({"took": took, "errors": false, "timed_out": false, "_shards": shards, "items": items});
+    json_response(200, &body)
 }
 
 /// Builds a response with any body and additional header lines, each including its line break.

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow, OperationTimes,
-    RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo,
-    TaskResult, Traffic,
+    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow,
+    OperationTimes, RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult,
+    SampleType, TaskInfo, TaskResult, Traffic,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
@@ -142,5 +142,6 @@ pub fn rows(path: &Path) -> Vec<Row> {
 
 /// Returns a failure without status and error type.
 pub fn failure(error_class: ErrorClass, reason: &str) -> Failure {
-    Failure { error_class, status: 0, error_type: String::new(), reason: reason.to_owned(), count: 1 }
+    let unit = FailureUnit::Operations;
+    Failure { error_class, status: 0, error_type: String::new(), reason: reason.to_owned(), unit, count: 1 }
 }

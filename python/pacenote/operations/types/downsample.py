@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence
+from pacenote.model.work import CallSequence, CheckAcknowledged
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, json_body, read_common
 
@@ -18,7 +18,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if params.has("sampling-method"):
         body["sampling_method"] = params.text("sampling-method")
     path = build_path(source, "_downsample", target)
-    return CompiledOperation(CallSequence((read_common(params).request("POST", path, body=json_body(body)),)))
+    common, check = read_common(params), CheckAcknowledged()
+    return CompiledOperation(CallSequence((common.request("POST", path, body=json_body(body), check=check),)))
 
 
 OPERATION = OperationType(name="downsample", compile=_compile, serverless=ServerlessStatus.INTERNAL)

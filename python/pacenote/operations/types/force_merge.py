@@ -12,8 +12,9 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import (
     CallSequence,
     Capture,
-    CheckCondition,
     CheckEmpty,
+    CheckShards,
+    CheckTask,
     Placeholder,
     PollPolicy,
     Request,
@@ -39,10 +40,13 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     # The engines interpret -1 as no limit.
     query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", -1) or None}
     period_s = params.number("poll-period", above=True) or _POLL_PERIOD_S
+    merge = common.request("POST", path, query=query, check=CheckShards())
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
-        return CompiledOperation(CallSequence((common.request("POST", path, query=query),)))
+        return CompiledOperation(
+            CallSequence((common.request("POST", path, query=query, check=CheckShards()),))
+        )
     if not context.engine.merges_in_background:
-        merge = common.request("POST", path, query=query)
+        merge = common.request("POST", path, query=query, check=CheckShards())
         merge = replace(merge, timeout_ms=common.timeout_ms or _MERGE_TIMEOUT_MS)
         return CompiledOperation(CallSequence((merge, _wait_for_all(common, period_s))))
     start = common.request("POST", path, query={**query, "wait_for_completion": False})
@@ -55,7 +59,7 @@ def _wait_for_task(common: CommonParams, period_s: float) -> Request:
         method="GET",
         path=f"/_tasks/{CAPTURE_MARKER}",
         headers=common.headers,
-        check=CheckCondition("completed", "true"),
+        check=CheckTask(),
         # The request that starts the merge already counts as its work.
         weight=0,
         poll=PollPolicy(every_s=period_s),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence, Capture
+from pacenote.model.work import CallSequence, Capture, CheckShards
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, read_common
 from pacenote.operations.search_requests import require_composite, search_target
@@ -18,7 +18,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     query = {"keep_alive": params.text("keep-alive", "1m")}
     api = context.engine.api
     path = build_path(target, *api.point_in_time.split("/"))
-    request = read_common(params).request("POST", path, query=query)
+    # By default, OpenSearch opens one without the shards that failed, and later searches do not report them.
+    request = read_common(params).request("POST", path, query=query, check=CheckShards())
     return CompiledOperation(CallSequence((replace(request, capture=Capture(name, api.point_in_time_id)),)))
 
 

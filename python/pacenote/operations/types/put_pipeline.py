@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence
+from pacenote.model.work import CallSequence, CheckAcknowledged
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, read_body, read_common, read_options, read_retry
 
@@ -13,7 +13,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if "master_timeout" in options:
         options[context.engine.api.manager_timeout] = options.pop("master_timeout")
     path = build_path("_ingest", "pipeline", params.required_text("id"))
-    request = read_common(params).request("PUT", path, query=options, body=read_body(params))
+    body, check = read_body(params), CheckAcknowledged()
+    request = read_common(params).request("PUT", path, query=options, body=body, check=check)
     return CompiledOperation(CallSequence((request,), read_retry(params)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence
+from pacenote.model.work import CallSequence, CheckShards
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, read_body, read_common
 
@@ -13,10 +13,10 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     query = {"wait_for_completion": params.flag("wait-for-completion", False)}
     body = read_body(params, required=False) or "{}"
     path = build_path("_snapshot", *names, "_restore")
+    check = CheckShards("snapshot.shards")
+    request = read_common(params).request("POST", path, query=query, body=body, check=check)
     # Never retried: an index that was restored cannot be restored again.
-    return CompiledOperation(
-        CallSequence((read_common(params).request("POST", path, query=query, body=body),))
-    )
+    return CompiledOperation(CallSequence((request,)))
 
 
 OPERATION = OperationType(

@@ -54,7 +54,8 @@ async def _run(
         await _move(client, common, source, nodes[number % len(nodes)])
         target = params["target-index"] + source.removeprefix(prefix)
         path = build_path(source, "_shrink", target)
-        await client.send(common.request("PUT", path, body=json_body(body)))
+        shrunk = await client.send(common.request("PUT", path, body=json_body(body)))
+        _require_acknowledged(shrunk.json(), target)
         await _wait_for_relocations(client, common, target)
     return BuiltinResult(weight=len(sources))
 
@@ -64,6 +65,13 @@ def _common_prefix(names: list[str]) -> str:
     first, last = names[0], names[-1]
     length = next((at for at, char in enumerate(first) if last[at : at + 1] != char), len(first))
     return first[:length]
+
+
+def _require_acknowledged(reply: Mapping[str, Any], target: str) -> None:
+    """Raises `OperationFailed` unless all nodes have added the index and its shards are ready."""
+    for key in ("acknowledged", "shards_acknowledged"):
+        if reply.get(key) is False:
+            raise OperationFailed(f"{target} was not created within the engine's timeout: {key} is false")
 
 
 async def _data_nodes(client: DriverClient, common: CommonParams) -> list[str]:

@@ -1,0 +1,106 @@
+//! Checks the responses to administrative requests, which an engine may refuse, or execute in part, under status 200.
+
+use pacenote_plan::HealthStatus;
+use pacenote_record::ErrorClass;
+
+use crate::response::body::{CheckResult, engine_error, to_text};
+use crate::response::json_scan::{Fields, InvalidJson, parse_scalar, scalar, value_at_path_in_slices};
+use crate::response::outcome::WorkOutcome;
+use crate::response::search::shard_failure;
+use crate::slices::Slices;
+
+/// Checks the response to a change: whether all nodes have applied it, and whether new shards are ready, within the
+/// engine's timeout.
+pub async fn check_acknowledged(body: &[u8]) -> CheckResult {
+    let mut slices = Slices::default();
+    let mut fields = Fields::new(body);
+    while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
+        let reason = match key {
+            b"acknowledged" => "the nodes did not acknowledge the change within the engine's timeout",
+            b"shards_acknowledged" => "the shards were not ready within the engine's timeout",
+            _ => continue,
+        };
+        if !parse_scalar::<bool>(value)? {
+            return Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason.into())));
+        }
+    }
+    if fields.is_closed() { Ok(Ok(None)) } else { Err(InvalidJson) }
+}
+
+/// Checks that the object with the counts of shards at a path of the response, if there is one, has no failed shard.
+pub async fn check_shards(body: &[u8], path: &str) -> CheckResult {
+    let mut slices = Slices::default();
+    let Some(shards) = value_at_path_in_slices(body, path.split('.'), &mut slices).await? else {
+        return Ok(Ok(None));
+    };
+    let failed = value_at_path_in_slices(shards, ["failed"].into_iter(), &mut slices).await?;
+    match failed.map(parse_scalar).transpose()? {
+        Some(failed) if failed > 0 => Ok(Err(shard_failure(shards, failed, &mut slices).await)),
+        _ => Ok(Ok(None)),
+    }
+}
+
+/// Checks whether a task of the engine has ended, and did so without an error or a failed shard.
+pub async fn check_task(body: &[u8]) -> CheckResult {
+    let mut slices = Slices::default();
+    let mut completed = false;
+    let mut fields = Fields::new(body);
+    while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
+        match key {
+            b"completed" => completed = parse_scalar(value)?,
+            b"error" if value.starts_with(b"{") => {
+                let (error_type, reason) = engine_error(value, &mut slices).await;
+                let reason = format!("the task failed in the engine: {reason}");
+                let failure = WorkOutcome::failure(ErrorClass::ShardFailure, reason);
+                return Ok(Err(failure.with_error_type(&error_type)));
+            }
+            b"response" if value.starts_with(b"{") => {
+                let checked = check_shards(value, "_shards").await?;
+                if checked.is_err() {
+                    return Ok(checked);
+                }
+            }
+            _ => {}
+        }
+    }
+    match (completed, fields.is_closed()) {
+        (_, false) => Err(InvalidJson),
+        (true, true) => Ok(Ok(None)),
+        (false, true) => {
+            let reason = "the task has not ended".into();
+            Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)))
+        }
+    }
+}
+
+/// Checks the health of a cluster.
+pub async fn check_health(
+    body: &[u8],
+    wanted: Option<HealthStatus>,
+    no_relocating_shards: bool,
+) -> CheckResult {
+    let mut slices = Slices::default();
+    let (mut status, mut relocating) = (None, None);
+    let mut fields = Fields::new(body);
+    while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
+        match key {
+            b"status" => status = Some(scalar(value)?),
+            b"relocating_shards" => relocating = Some(parse_scalar(value)?),
+            _ => {}
+        }
+        if status.is_some() && relocating.is_some() {
+            break;
+        }
+    }
+    if (status.is_none() || relocating.is_none()) && !fields.is_closed() {
+        return Err(InvalidJson);
+    }
+    let (status, relocating) = (status.unwrap_or_default(), relocating.unwrap_or(0));
+    let known = serde_json::from_value::<HealthStatus>(status.clone()).ok();
+    let reached = wanted.is_none_or(|wanted| known.is_some_and(|status| status >= wanted));
+    if reached && !(no_relocating_shards && relocating > 0) {
+        return Ok(Ok(None));
+    }
+    let reason = format!("health is {}, and {relocating} shards are relocating", to_text(&status));
+    Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)))
+}

@@ -1,0 +1,79 @@
+//! What all checks of responses share: the failures that they report, and the values that they read.
+
+use pacenote_record::ErrorClass;
+use serde_json::Value;
+
+use crate::response::json_scan::{
+    InvalidJson, field_in_slices, parse_scalar, scalar, value_at_path_in_slices,
+};
+use crate::response::outcome::WorkOutcome;
+use crate::slices::Slices;
+
+/// The duration that the engine reports in a successful response, in milliseconds, or the failure. What was read of the
+/// body may also be invalid.
+pub type CheckResult = Result<Result<Option<u64>, WorkOutcome>, InvalidJson>;
+
+/// Returns the failure of a response that is not valid JSON where it had to be read, or has a value of the wrong type
+/// there.
+pub fn invalid_json(status: u16, body: &[u8]) -> WorkOutcome {
+    let reason = format!("the response has invalid JSON or a value of the wrong type: {}", excerpt(body));
+    WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
+}
+
+/// Returns whether a status indicates success.
+pub fn is_2xx(status: u16) -> bool {
+    (200..300).contains(&status)
+}
+
+/// Returns the failure of a response with an error status, with the error type and reason that the engine reports.
+/// Reads a long body in slices.
+pub async fn http_error(status: u16, body: &[u8]) -> WorkOutcome {
+    let mut slices = Slices::default();
+    let (error_type, reason) = match field_in_slices(body, "error", &mut slices).await {
+        Ok(Some(error)) if error.first() == Some(&b'{') => engine_error(error, &mut slices).await,
+        Ok(Some(error)) if error.first() == Some(&b'"') => {
+            (String::new(), string(scalar(error).ok().as_ref()))
+        }
+        _ => (String::new(), excerpt(body)),
+    };
+    WorkOutcome::failure(ErrorClass::HttpStatus, reason).with_status(status).with_error_type(&error_type)
+}
+
+/// Returns the type and the reason of an engine's error.
+pub async fn engine_error(error: &[u8], slices: &mut Slices) -> (String, String) {
+    (most_specific(error, "type", slices).await, most_specific(error, "reason", slices).await)
+}
+
+/// Returns a field of an engine's error, or of its first root cause, which is more specific than "all shards failed".
+async fn most_specific(error: &[u8], key: &str, slices: &mut Slices) -> String {
+    let path = ["root_cause", "0", key].into_iter();
+    let found = match value_at_path_in_slices(error, path, slices).await {
+        Ok(Some(value)) => Some(value),
+        _ => field_in_slices(error, key, slices).await.ok().flatten(),
+    };
+    string(found.and_then(|text| scalar(text).ok()).as_ref())
+}
+
+/// Returns the text of a value, or an empty text if it has none.
+pub fn string(value: Option<&Value>) -> String {
+    value.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Returns the beginning of a response, for messages.
+pub fn excerpt(body: &[u8]) -> String {
+    String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
+}
+
+/// Parses the duration in the `took` field of a response, in milliseconds. Returns `None` if it is negative.
+///
+/// # Errors
+///
+/// [`InvalidJson`] if the value is not an integer.
+pub fn parse_took(value: &[u8]) -> Result<Option<u64>, InvalidJson> {
+    parse_scalar::<i64>(value).map(|took_ms| u64::try_from(took_ms).ok())
+}
+
+/// Returns a value as text: strings without quotes, everything else as JSON.
+pub fn to_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,74 @@
+//! Responses that engines send with a successful status, in every format and for every kind of check.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::server::response_with;
+use support::{Server, plan, request, request_task, run};
+
+/// Runs a race with one request to this path, which has a check and headers; the response has this status and body.
+/// Returns the class of its failure, or an empty text for a success.
+fn class_of(path: &str, check: &str, headers: &Value, response: (u16, &'static str)) -> String {
+    let (status, body) = response;
+    let server = Server::start(move |_, _| Some(response_with(status, "", body.as_bytes())));
+    let mut sent = request("POST", path);
+    sent["check"] = json!({"kind": check});
+    sent["headers"] = headers.clone();
+    let mut task = request_task("one", 1, 1);
+    task["work"]["calls"] = json!([sent]);
+    let race = run(&plan(server.port, &[task]));
+    assert_eq!(race.summary.error, None);
+    race.task("one").errors.first().map_or_else(String::new, |error| error.error_class.clone())
+}
+
+#[test]
+fn formats_other_than_json_are_judged_by_their_status() {
+    let csv = (200, "a,b\n1,2\n");
+    let accept = |types: &str| json!([["accept", types]]);
+    for (path, headers) in [
+        ("/_query?format=csv", json!([])),
+        ("/_query?pretty&format=yaml", json!([])),
+        ("/_query", accept("text/csv")),
+        ("/_query", accept("application/vnd.apache.arrow.stream")),
+    ] {
+        assert_eq!(class_of(path, "esql", &headers, csv), "", "{path} {headers}");
+        assert_eq!(class_of(path, "esql", &headers, (200, "")), "", "an empty table, {path} {headers}");
+        assert_eq!(class_of(path, "esql", &headers, (500, "no")), "http-status", "{path} {headers}");
+    }
+    assert_eq!(
+        class_of("/x?format=yaml", "acknowledged", &json!([]), (200, "---\nacknowledged: true\n")),
+        ""
+    );
+    // A response in JSON is judged, whether or not the request names the format.
+    let partial = (200, r#"{"took":1,"is_partial":true,"columns":[],"values":[]}"#);
+    for (path, headers) in [
+        ("/_query", json!([])),
+        ("/_query?format=json", json!([])),
+        ("/_query?format=json", accept("text/csv")),
+        ("/_query", accept("application/json")),
+    ] {
+        assert_eq!(class_of(path, "esql", &headers, partial), "partial", "{path} {headers}");
+        assert_eq!(class_of(path, "esql", &headers, csv), "protocol", "{path} {headers}");
+    }
+    // Nothing would be known of a search.
+    let yaml = (200, "---\ntook: 1\ntimed_out: false\n");
+    assert_eq!(class_of("/_search?format=yaml", "search", &json!([]), yaml), "protocol");
+}
+
+#[test]
+fn responses_that_only_their_status_judges_may_have_any_body() {
+    for response in [(200, ""), (200, "green open books"), (200, "{"), (204, ""), (206, "[]"), (299, "")] {
+        assert_eq!(class_of("/_cat/indices", "status", &json!([]), response), "", "{response:?}");
+    }
+    for status in [300, 304, 400, 404, 429, 503] {
+        assert_eq!(class_of("/_cat/indices", "status", &json!([]), (status, "")), "http-status", "{status}");
+    }
+}
+
+#[test]
+fn an_empty_response_is_not_that_of_a_check_that_reads_it() {
+    for check in ["search", "esql", "acknowledged", "task"] {
+        assert_eq!(class_of("/x", check, &json!([]), (200, "")), "protocol", "{check}");
+    }
+}
