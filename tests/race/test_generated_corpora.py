@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.model.progress import no_progress
+from pacenote.race import generated_corpora
 from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated, generate
+from support.disks import small_disk
 
 
 def test_a_corpus_is_generated_once_unless_it_is_damaged(tmp_path: Path) -> None:
@@ -102,3 +106,37 @@ def test_files_without_a_checksum_are_generated_again(tmp_path: Path) -> None:
     labels: list[str] = []
     ensure_generated(CORPUS, tmp_path, lambda label, *_: labels.append(label))
     assert labels
+
+
+def test_unchanged_files_are_compared_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_generated(CORPUS, tmp_path / "a", no_progress)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    compared: list[str] = []
+
+    class CountingCore:
+        """The Rust core, which tells which files it reads."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(_core, name)
+
+        def crc32c(self, path: str) -> int:
+            compared.append(path)
+            return _core.crc32c(path)
+
+    monkeypatch.setattr(generated_corpora, "_core", CountingCore())
+    for folder, expected in (("a", 0), ("b", 1), ("b", 0)):
+        compared.clear()
+        ensure_generated(CORPUS, tmp_path / folder, no_progress).verify()
+        assert len(compared) == expected, folder
+    change_byte(tmp_path / "b" / "documents-241998.json", keep_time=True)
+    with pytest.raises(CorpusError, match="was changed since it was generated"):
+        ensure_generated(CORPUS, tmp_path / "b", no_progress).verify()
+
+
+def test_files_of_a_folder_that_cannot_be_written_are_compared(tmp_path: Path) -> None:
+    ensure_generated(CORPUS, tmp_path / "a", no_progress)
+    with small_disk(tmp_path / "disk", 1024) as disk:
+        folder = Path(shutil.copytree(tmp_path / "a", disk / "b"))
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        for _ in range(2):
+            ensure_generated(CORPUS, folder, no_progress).verify()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -57,7 +59,8 @@ def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCa
     """Generates a corpus unless the folder already contains it.
 
     Existing files are generated again if their size is wrong, or if their time and their checksum are. If
-    size and time are right, the checksum is compared in the background. Raises CorpusError.
+    size and time are right, the checksum is compared in the background, unless that was done since the last
+    change of the file. Raises CorpusError.
     """
     present = _read_manifest(folder, corpus)
     if present is not None:
@@ -103,12 +106,13 @@ def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback)
                 "documents": file.documents,
                 "bytes": file.bytes,
                 "modified_ns": (folder / file.name).stat().st_mtime_ns,
+                "compared": _change_mark(folder / file.name),
                 "crc32c": _checksum(folder / file.name),
             }
             for file in generated.files
         ],
     }
-    _write_manifest(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    _write_manifest(folder / MANIFEST, manifest)
     return GeneratedFiles({file.name: file.documents for file in generated.files})
 
 
@@ -121,9 +125,12 @@ def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> GeneratedFiles | No
         current = manifest["version"] == _core.generator_version(corpus.generator)
         if not (same and current and all(_is_intact(folder, file) for file in files)):
             return None
-        comparison = _Comparison({folder / file["name"]: int(file["crc32c"]) for file in files})
+        documents = {file["name"]: file["documents"] for file in files}
+        if all(file.get("compared") == _change_mark(folder / file["name"]) for file in files):
+            return GeneratedFiles(documents)
+        comparison = _Comparison(folder, manifest)
         comparison.start()
-        return GeneratedFiles({file["name"]: file["documents"] for file in files}, comparison.wait)
+        return GeneratedFiles(documents, comparison.wait)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -138,6 +145,14 @@ def _is_intact(folder: Path, file: Mapping[str, Any]) -> bool:
     return bool(status.st_mtime_ns == file["modified_ns"] or _checksum(path) == checksum)
 
 
+def _change_mark(path: Path) -> str:
+    """Returns a string that differs after every change of a file, even if its time is restored: only the
+    kernel sets the time at which an inode was last changed.
+    """
+    status = path.stat()
+    return f"{status.st_dev}:{status.st_ino}:{status.st_ctime_ns}"
+
+
 def _checksum(path: Path) -> int:
     return call_core(lambda: _core.crc32c(str(path)))
 
@@ -149,23 +164,33 @@ class _ChangedFile(CorpusError):
 class _Comparison(threading.Thread):
     """Compares the checksums of files in the background. A daemon, so that a race can end before it."""
 
-    def __init__(self, checksums: Mapping[Path, int]) -> None:
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         super().__init__(name="pacenote-checksums", daemon=True)
-        self._checksums = checksums
+        self._folder = folder
+        self._manifest = manifest
         self._error: CorpusError | None = None
 
     def run(self) -> None:
-        """Reads the files; called by the thread."""
+        """Reads the files; called by the thread. If they are as generated, the manifest says so."""
         try:
-            for path, checksum in self._checksums.items():
-                if _checksum(path) != checksum:
+            for file in self._manifest["files"]:
+                path = self._folder / file["name"]
+                # Read before the content, so that a change in the meantime is noticed the next time.
+                file["compared"] = _change_mark(path)
+                if _checksum(path) != file["crc32c"]:
                     self._error = _ChangedFile(
                         f"{path} was changed since it was generated",
-                        hint=f"remove {path.parent / MANIFEST}; the corpus is then generated again",
+                        hint=f"remove {self._folder / MANIFEST}; the corpus is then generated again",
                     )
                     return
+        except OSError as error:
+            self._error = CorpusError(f"{self._folder} cannot be read: {error.strerror}")
         except CorpusError as error:
             self._error = error
+        else:
+            # In a folder that cannot be written, files are compared in every race.
+            with contextlib.suppress(CorpusError):
+                _write_manifest(self._folder / MANIFEST, self._manifest)
 
     def wait(self) -> None:
         """Waits for the result. Raises CorpusError."""
@@ -180,12 +205,13 @@ def _identity(corpus: GeneratedCorpus) -> Mapping[str, Any]:
     return {"generator": corpus.generator, "counts": counts, "seed": corpus.seed}
 
 
-def _write_manifest(target: Path, text: str) -> None:
+def _write_manifest(target: Path, manifest: Mapping[str, Any]) -> None:
     """Writes the manifest atomically, because its presence means that the folder is complete."""
-    partial = target.with_name(f".{target.name}.part")
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        partial.write_text(text)
+        partial.write_text(json.dumps(manifest, indent=1) + "\n")
         partial.replace(target)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise write_error(target, error) from error
