@@ -154,6 +154,35 @@ def test_the_files_of_probes_are_completed(killed: Path, tmp_path: Path) -> None
     assert is_recovered(probe)
 
 
+@pytest.mark.parametrize("name", ["samples.parquet", "samples.directory", "series.jsonl"])
+def test_links_and_pipes_are_reported_and_left_as_they_are(killed: Path, tmp_path: Path, name: str) -> None:
+    folder = copy(killed, tmp_path / "race")
+    path, outside = folder.path / name, tmp_path / "outside"
+    content = path.read_bytes()
+    path.rename(outside)
+    for make, expected in (
+        (lambda: path.symlink_to(outside), "it is a symbolic link; replace it with the file"),
+        (lambda: os.mkfifo(path), "it is not a regular file"),
+        (lambda: path.mkdir(), "it is not a regular file"),
+    ):
+        make()
+        (problem,) = recover(folder)
+        assert problem.endswith(f"cannot record to {path}: {expected}")
+        assert outside.read_bytes() == content
+        path.rmdir() if path.is_dir() else path.unlink()
+    outside.rename(path)
+    assert recover(folder) == ()
+    assert rows(folder) == TASKS * ITERATIONS
+
+
+def test_a_pipe_instead_of_the_losses_is_reported(killed: Path, tmp_path: Path) -> None:
+    folder = copy(killed, tmp_path / "race")
+    assert is_recovered(folder)
+    os.mkfifo(folder.path / "recovery.json")
+    (problem,) = recover(folder)
+    assert "recovery.json is not readable" in problem
+
+
 def test_files_that_cannot_be_written_are_reported(killed: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         folder = copy(killed, tmp_path / "race")

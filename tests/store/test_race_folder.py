@@ -1,5 +1,6 @@
 """Race folders are written atomically, and are readable even if the race was killed or the disk was full."""
 
+import contextlib
 import errno
 import json
 import os
@@ -101,3 +102,46 @@ def test_stored_results_survive_a_full_disk(store, monkeypatch):
     folder.append(task())
     assert store.load("race-1").tasks == (bulk(), task())
     assert [path.name for path in folder.path.iterdir() if path.suffix == ".tmp"] == []
+
+
+def test_a_huge_record_is_an_error(store):
+    folder = store.create(unfinished())
+    os.truncate(folder.race_json, 1 << 30)
+    with pytest.raises(StoreError, match=r"cannot read .*race\.json: it is larger than 64\.0 MiB"):
+        folder.read()
+
+
+def test_a_deeply_nested_record_is_an_error(store):
+    folder = store.create(unfinished())
+    for depth in range(100, 2000, 100):
+        document = record().to_document() | {"telemetry": "nested"}
+        text = json.dumps(document).replace('"nested"', '{"a": ' + "[" * depth + "]" * depth + "}")
+        folder.race_json.write_text(text)
+        with contextlib.suppress(StoreError):
+            folder.read()
+    with pytest.raises(StoreError, match=r"race\.json is not readable JSON"):
+        folder.read()
+
+
+def test_records_are_not_written_through_links(store, tmp_path):
+    folder = store.create(unfinished())
+    target = tmp_path / "target"
+    target.write_bytes(b"content")
+    (folder.path / f".race.json.{os.getpid()}.tmp").symlink_to(target)
+    folder.race_json.unlink()
+    folder.race_json.symlink_to(target)
+    folder.write(record())
+    assert folder.read() == record()
+    assert target.read_bytes() == b"content"
+
+
+def test_links_to_probes_are_not_followed(store, tmp_path):
+    folder = store.create(unfinished())
+    (tmp_path / "outside" / "001").mkdir(parents=True)
+    folder.probes.symlink_to(tmp_path / "outside")
+    assert folder.driver_folders() == (folder.path,)
+    folder.probes.unlink()
+    folder.probes.mkdir()
+    (folder.probes / "001").symlink_to(tmp_path / "outside" / "001")
+    (folder.probes / "002").mkdir()
+    assert folder.driver_folders() == (folder.path, folder.probes / "002")

@@ -169,3 +169,27 @@ def test_several_processes_may_use_the_index(tmp_path):
     assert len(ids(RaceStore(tmp_path), limit=100)) == 20
     with sqlite3.connect(tmp_path / "races" / "index.sqlite") as database:
         assert database.execute("SELECT count(*) FROM races").fetchone() == (20,)
+
+
+def test_a_folder_that_cannot_be_read_hides_no_other_race(store, tmp_path):
+    fill(store, "a", "b")
+    huge, loop = tmp_path / "races" / "huge", tmp_path / "races" / "loop"
+    for folder in (huge, loop, tmp_path / "races" / os.fsdecode(b"\xff\xfe"), tmp_path / "races" / "li\nne"):
+        folder.mkdir()
+    (huge / "race.json").write_bytes(b"{")
+    os.truncate(huge / "race.json", 1 << 30)
+    # As if the folder were not readable, which root would be able to read.
+    (loop / "race.json").symlink_to(loop / "race.json")
+    for name in (b"\xff\xfe", b"li\nne"):
+        shutil.copy(tmp_path / "races" / "a" / "race.json", tmp_path / "races" / os.fsdecode(name))
+    for _ in range(2):
+        assert ids(store) == ["b", "a", "huge", "loop"]
+    assert [race.state for race in store.list(RaceFilter())][2:] == ["unreadable", "unreadable"]
+
+
+def test_a_linked_race_folder_is_a_race(store, tmp_path):
+    fill(store, "a")
+    (tmp_path / "races" / "a").rename(tmp_path / "elsewhere")
+    (tmp_path / "races" / "b").symlink_to(tmp_path / "elsewhere")
+    assert ids(store) == ["b"]
+    assert store.load("b") == record("a", timestamp=record().timestamp.replace(day=1))

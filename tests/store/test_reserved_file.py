@@ -1,5 +1,6 @@
 """Reserved room stays usable when the disk is full."""
 
+import dataclasses
 import os
 import stat
 import subprocess
@@ -9,7 +10,8 @@ from subprocess import PIPE
 import pytest
 
 from pacenote.errors import StoreError
-from pacenote.store.race_folder import RECORD_BYTES, RaceFolder
+from pacenote.model.result import FailureGroup, SubOperationResult
+from pacenote.store.race_folder import RECORD_BYTES, ExpectedResult, RaceFolder
 from pacenote.store.reserved_file import ReservedFile, release_abandoned
 from support.disks import fill, small_disk
 from support.records import bulk, paced, record
@@ -19,11 +21,15 @@ def unfinished():
     return record(tasks=(), complete=False)
 
 
+def results(count):
+    return [ExpectedResult("task", "operation")] * count
+
+
 def test_results_and_the_record_are_stored_on_a_full_disk(tmp_path):
     with small_disk(tmp_path / "disk", 1024) as disk:
         folder = RaceFolder(disk)
         folder.write(unfinished())
-        folder.reserve(2)
+        folder.reserve(results(2))
         fill(disk)
         assert os.statvfs(disk).f_bavail == 0
         folder.append(bulk())
@@ -42,7 +48,7 @@ def test_a_record_that_does_not_fit_leaves_the_old_one_and_the_results(tmp_path)
     with small_disk(tmp_path / "disk", 1024) as disk:
         folder = RaceFolder(disk)
         folder.write(unfinished())
-        folder.reserve(1)
+        folder.reserve(results(1))
         fill(disk)
         folder.append(bulk())
         aborted = record(aborted="x" * 400_000)
@@ -55,7 +61,7 @@ def test_a_record_that_does_not_fit_leaves_the_old_one_and_the_results(tmp_path)
 
 def test_the_record_is_stored_even_if_its_reserved_file_was_deleted(tmp_path):
     folder = RaceFolder(tmp_path)
-    folder.reserve(1)
+    folder.reserve(results(1))
     (tmp_path / ".race.json.reserved").unlink()
     folder.finish(record())
     assert folder.read() == record()
@@ -64,16 +70,16 @@ def test_the_record_is_stored_even_if_its_reserved_file_was_deleted(tmp_path):
 def test_a_race_that_the_disk_has_no_room_for_is_an_error(tmp_path):
     message = r"cannot reserve .* MiB for .*: the disk is full"
     with small_disk(tmp_path / "disk", 1024) as disk, pytest.raises(StoreError, match=message):
-        RaceFolder(disk).reserve(1000)
+        RaceFolder(disk).reserve(results(1000))
 
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from support.records import bulk
 folder = RaceFolder(Path(sys.argv[1]))
-folder.reserve(3)
+folder.reserve([ExpectedResult("task", "operation")] * 3)
 folder.append(bulk())
 print("reserved", flush=True)
 sys.stdin.read()
@@ -91,7 +97,9 @@ def test_room_of_a_killed_race_is_released(tmp_path):
             free = os.statvfs(disk).f_bfree
             RaceFolder(disk).release_abandoned_room()
             assert os.statvfs(disk).f_bfree == free
+            assert RaceFolder(disk).is_in_use()
             running.kill()
+        assert not RaceFolder(disk).is_in_use()
         RaceFolder(disk).release_abandoned_room()
         # Only the block with the result is in use.
         assert os.statvfs(disk).f_bfree * os.statvfs(disk).f_frsize > (1024 - 20) << 10
@@ -107,3 +115,67 @@ def test_reserved_files_are_empty_and_private(tmp_path):
     file.become(tmp_path / "target", b"content")
     assert (tmp_path / "target").read_bytes() == b"content"
     assert not release_abandoned(tmp_path / "file")
+
+
+def largest(name):
+    """Returns the largest result: every figure is long, and every group of errors has a long reason."""
+    errors = tuple(
+        FailureGroup("http-status", f"{group:02}" + 'é"' * 299, 599, 10**18, 1 / 3, 10**6 / 3)
+        for group in range(33)
+    )
+    distribution = paced().latency
+    part = SubOperationResult(
+        operation=name,
+        operation_type="search",
+        service_time=distribution,
+        failed_service_time=distribution,
+        operations=10**18,
+        failed=10**18,
+        retried=10**18,
+        requests=10**18,
+        error_rate=1 / 3,
+        errors=errors,
+    )
+    return dataclasses.replace(paced(), task=name, operation=name, errors=errors, parts=(part, part))
+
+
+def test_the_room_is_enough_for_the_largest_results_with_long_names(tmp_path):
+    names = ["短い" * 2000, *(f"task {number}" for number in range(9))]
+    tasks = tuple(largest(name) for name in names)
+    expected = [ExpectedResult(name, name, (name, name)) for name in names]
+    params = {f"parameter-{number}": "x" * 1000 for number in range(200)}
+    tags = dataclasses.replace(unfinished(), user_tags=params)
+    with small_disk(tmp_path / "disk", 16 << 10) as disk:
+        folder = RaceFolder(disk)
+        folder.reserve(expected)
+        folder.write(tags)
+        fill(disk)
+        for task in tasks:
+            folder.append(task)
+        folder.finish(dataclasses.replace(tags, tasks=tasks, complete=True))
+        assert len(folder.read().tasks) == len(tasks)
+
+
+def test_links_with_the_names_of_reserved_files_are_not_followed(tmp_path):
+    target = tmp_path / "target"
+    target.write_bytes(b"content")
+    for name in ("tasks.jsonl", ".race.json.reserved"):
+        folder = RaceFolder(tmp_path / name.strip("."))
+        folder.path.mkdir()
+        (folder.path / name).symlink_to(target)
+        with pytest.raises(StoreError, match="it is a symbolic link"):
+            folder.reserve(results(1))
+        folder.release_abandoned_room()
+    with pytest.raises(StoreError, match="it is a symbolic link"):
+        RaceFolder(tmp_path / "tasks.jsonl").append(bulk())
+    assert target.read_bytes() == b"content"
+
+
+def test_room_that_another_process_has_removed_is_not_needed(tmp_path):
+    folder = RaceFolder(tmp_path)
+    folder.reserve(results(1))
+    reserved = tmp_path / ".race.json.reserved"
+    reserved.unlink()
+    reserved.write_bytes(b"another file")
+    folder.finish(record())
+    assert folder.read() == record()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from pacenote.cluster.info import ClusterInfo
@@ -20,11 +21,13 @@ from pacenote.model.race_request import RaceRequest
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.secrets import redact_user_info
 from pacenote.model.verdict import determine_verdict
+from pacenote.model.work import Call, CallSequence, Composite, OperationStream
 from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type
-from pacenote.plan.document import Target, TargetHost, TargetProxy
+from pacenote.plan.document import Plan, Target, TargetHost, TargetProxy
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.environment import read_environment
+from pacenote.store.race_folder import ExpectedResult
 from pacenote.track.prepare import PreparedTrack
 
 _SCHEMES: dict[str, Authentication] = {"basic": "basic", "apikey": "api-key", "bearer": "bearer"}
@@ -82,6 +85,31 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
         corpus_documents=request.corpus_documents,
         dataset_cache=None if request.dataset_cache is None else str(request.dataset_cache),
     )
+
+
+def expected_results(plan: Plan) -> tuple[ExpectedResult, ...]:
+    """Returns the results that a plan will have, for which room is reserved."""
+    return tuple(
+        ExpectedResult(
+            task.name,
+            task.operation,
+            tuple(_sub_operations(task.work.calls)) if isinstance(task.work, CallSequence) else (),
+        )
+        for task in plan.tasks
+    )
+
+
+def _sub_operations(calls: Iterable[Call]) -> set[str]:
+    """Returns the names of all operations within composite operations."""
+    names: set[str] = set()
+    items = [item for call in calls if isinstance(call, Composite) for item in call.items]
+    while items:
+        item = items.pop()
+        if isinstance(item, OperationStream):
+            items.extend(item.items)
+        else:
+            names |= {item.name, *_sub_operations(item.calls)}
+    return names
 
 
 def with_failure(record: RaceRecord, error: BaseException) -> RaceRecord:

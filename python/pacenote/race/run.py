@@ -54,6 +54,7 @@ from pacenote.race.plugins import (
 )
 from pacenote.race.race_secrets import race_secrets
 from pacenote.race.record import (
+    expected_results,
     initial_record,
     recorded_client,
     recorded_cluster,
@@ -226,7 +227,7 @@ class _Preparation:
         plan = plan_challenge(request, track, challenge, context)
         record = initial_record(request, self.prepared, corpora)
         secrets = race_secrets(request) | plan.secrets()
-        folder = RaceStore(request.home).create(record, sum(1 for _ in challenge.tasks()), secrets)
+        folder = RaceStore(request.home).create(record, expected_results(plan), secrets)
         try:
             with _redacted_logs(folder), self._cluster(engine) as cluster:
                 record = _record_start(folder, plan, cluster, request)
@@ -359,7 +360,8 @@ def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> Ra
 def _with_stored_race(request: RaceRequest, error: ProcessEnded) -> ProcessEnded:
     """Stores why the process of a race ended, and returns the error with a hint if the race had begun."""
     folder = RaceFolder(RaceStore(request.home).races / request.race_id)
-    if not folder.race_json.exists():
+    # Another process may have started a race with the same id in the meantime.
+    if not folder.race_json.exists() or folder.is_in_use():
         return error
     _record_failure(folder, error)
     return ProcessEnded(error.message, hint=f"what was measured is kept: pacenote report {request.race_id}")

@@ -12,12 +12,19 @@ import stat
 from pathlib import Path
 
 from pacenote.errors import StoreError
+from pacenote.units import format_bytes
 
 PRIVATE_FOLDER = 0o700
 """Mode of folders that only their owner may read."""
 
 PRIVATE_FILE = 0o600
 """Mode of files that only their owner may read."""
+
+
+_REASONS = {errno.ENOENT: "its folder was removed", errno.ELOOP: "it is a symbolic link"}
+
+MAX_FILE_BYTES = 64 << 20
+"""Size of the largest JSON file that is read: the results of thousands of tasks."""
 
 
 def store_error(action: str, path: Path, error: OSError) -> StoreError:
@@ -30,7 +37,8 @@ def store_error(action: str, path: Path, error: OSError) -> StoreError:
         return StoreError(
             f"cannot {action} {path}: permission denied", hint="make it writable or set PACENOTE_HOME"
         )
-    return StoreError(f"cannot {action} {path}: {error.strerror or error}")
+    reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+    return StoreError(f"cannot {action} {path}: {reason}")
 
 
 def is_regular_file(status: os.stat_result) -> bool:
@@ -39,11 +47,17 @@ def is_regular_file(status: os.stat_result) -> bool:
 
 
 def read_regular_file(path: Path) -> bytes:
-    """Returns the content of a file. Raises OSError, also if it is not a regular file."""
+    """Returns the content of a file.
+
+    Raises OSError, also if it is not a regular file, or if it is larger than `MAX_FILE_BYTES`.
+    """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not is_regular_file(os.fstat(file.fileno())):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        return file.read()
+        data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {format_bytes(MAX_FILE_BYTES)}")
+        return data
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -53,7 +67,9 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+        # One that was left behind is not written to, because it may be a link.
+        temporary.unlink(missing_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -73,14 +89,16 @@ def append_line(path: Path, line: bytes) -> None:
     raised.
     """
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(path, flags, PRIVATE_FILE)
         with os.fdopen(descriptor, "ab", buffering=0) as file:
             old_size = os.fstat(descriptor).st_size
             try:
                 _write_all(descriptor, line + b"\n")
                 os.fsync(file.fileno())
             except OSError:
-                os.ftruncate(descriptor, old_size)
+                with contextlib.suppress(OSError):
+                    os.ftruncate(descriptor, old_size)
                 raise
     except OSError as error:
         raise store_error("write", path, error) from error

@@ -19,11 +19,11 @@ with, and `tasks.jsonl` contains the results since. A line that is incomplete be
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
@@ -34,16 +34,44 @@ from pacenote.model.saturation import SaturationResult
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import append_line, read_regular_file, store_error, write_atomically
 from pacenote.store.redacted_file import redact_file
-from pacenote.store.reserved_file import ReservedFile, release_abandoned
+from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
 
-RESULT_BYTES = 48 << 10
-"""Room for the result of a task in the journal: about 5 kB, and 32 groups of errors of up to 1 kB each."""
+RESULT_BYTES = 8 << 10
+"""Room for the values of a task's result, or of a sub-operation's, without names and errors."""
 
-RECORDED_RESULT_BYTES = 64 << 10
-"""Room for the result of a task in the record, which is indented and repeats some values for Rally."""
+ERRORS_BYTES = 33 * (2 << 10)
+"""Room for the errors of a task or sub-operation: 33 groups, each with up to 600 characters of an engine."""
 
-RECORD_BYTES = 64 << 10
-"""Room for the record without results."""
+RECORD_BYTES = 128 << 10
+"""Room for what is added to the record at its end, without results."""
+
+_NAME_COPIES = 4
+"""How often a result contains each name: in the result itself, and in the table for Rally."""
+
+_INDENTATION = 1.5
+"""How much larger a result is in the record, which is indented and repeats some values for Rally."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedResult:
+    """The names in the result of a task that will run, which determine its largest size."""
+
+    task: str
+    """Name of the task."""
+
+    operation: str
+    """Name of its operation."""
+
+    sub_operations: tuple[str, ...] = ()
+    """Names of the known sub-operations of a composite operation."""
+
+    @property
+    def max_bytes(self) -> int:
+        """The largest size of the result in the journal, unless a plug-in returns hundreds of values."""
+        names = (self.task, self.operation, *self.sub_operations)
+        own = sum(len(json.dumps(name, ensure_ascii=False).encode()) for name in names)
+        parts = 1 + len(self.sub_operations)
+        return _NAME_COPIES * own + parts * (RESULT_BYTES + ERRORS_BYTES)
 
 
 class RaceFolder:
@@ -53,6 +81,7 @@ class RaceFolder:
         """`secrets` are removed from everything that is stored."""
         self.path = path
         self._final_record: ReservedFile | None = None
+        self._final_bytes = 0
         self.secrets = secrets
 
     @property
@@ -96,46 +125,59 @@ class RaceFolder:
         return self.path / "probes"
 
     def driver_folders(self) -> tuple[Path, ...]:
-        """Returns the folders that contain files of the driver: the race's own, and those of its probes."""
+        """Returns the folders that contain files of the driver: the race's own, and those of its probes.
+
+        Links in a race folder are not followed, because files are written to these folders.
+        """
         try:
-            probes = sorted(self.probes.iterdir())
+            probes = () if self.probes.is_symlink() else sorted(self.probes.iterdir())
         except OSError:
-            probes = []
-        return (self.path, *probes)
+            probes = ()
+        return (self.path, *(probe for probe in probes if not probe.is_symlink()))
 
     def unfinished_files(self) -> tuple[Path, ...]:
         """Returns the driver's files that exist only while it runs, and after it was killed."""
         names = ("series.jsonl", "samples.directory")
         paths = (folder / name for folder in self.driver_folders() for name in names)
-        return tuple(path for path in paths if path.is_file())
+        return tuple(path for path in paths if os.path.lexists(path))
 
     def losses(self) -> tuple[str, ...]:
         """Returns a sentence for each loss that was found when the driver's files were completed."""
         return tuple(loss for folder in self.driver_folders() for loss in _losses(folder))
 
-    def reserve(self, tasks: int) -> None:
-        """Reserves room on the disk for the results of this number of tasks and for the final record.
+    def reserve(self, results: Sequence[ExpectedResult]) -> None:
+        """Reserves room on the disk for these results and for the final record.
 
         Results are then stored even if samples or the engine fill the disk. Raises StoreError if there is too
         little room.
         """
-        ReservedFile(self.journal, tasks * RESULT_BYTES).close()
-        self._final_record = ReservedFile(self._reserved, RECORD_BYTES + tasks * RECORDED_RESULT_BYTES)
+        journal_bytes = sum(result.max_bytes for result in results)
+        ReservedFile(self.journal, journal_bytes).close()
+        self._final_bytes = RECORD_BYTES + int(journal_bytes * _INDENTATION)
+        self._final_record = ReservedFile(self._reserved, self._final_bytes)
+
+    def is_in_use(self) -> bool:
+        """Returns whether another process runs the race."""
+        return is_locked(self._reserved)
 
     def release_abandoned_room(self) -> None:
         """Releases the room that a killed race had reserved."""
         if release_abandoned(self._reserved):
-            with contextlib.suppress(OSError):
-                # Releases what is reserved after the end of the file.
-                os.truncate(self.journal, self.journal.stat().st_size)
+            release_rest(self.journal)
 
     @property
     def _reserved(self) -> Path:
         return self.path / ".race.json.reserved"
 
     def write(self, record: RaceRecord) -> None:
-        """Replaces the stored record. If that fails, the old one remains and StoreError is raised."""
-        write_atomically(self.race_json, self._text(record))
+        """Replaces the stored record, and reserves room for the final one, which contains it.
+
+        If that fails, the old one remains and StoreError is raised.
+        """
+        text = self._text(record)
+        if self._final_record is not None:
+            self._final_record.reserve(self._final_bytes + len(text))
+        write_atomically(self.race_json, text)
 
     def _text(self, record: RaceRecord) -> bytes:
         document = redact_record(record, self.secrets).to_document()
@@ -168,15 +210,26 @@ class RaceFolder:
 
     def finish(self, record: RaceRecord) -> None:
         """Stores the final record, which contains all results, and deletes the journal. Raises StoreError."""
-        if self._final_record is None or not self._final_record.path.exists():
-            self.write(record)
-        else:
-            self._final_record.become(self.race_json, self._text(record))
-            self._final_record = None
+        text = self._text(record)
+        if not self._write_to_reserved_room(text):
+            write_atomically(self.race_json, text)
+            if self._final_record is not None:
+                self._final_record.remove()
+        self._final_record = None
         try:
             self.journal.unlink(missing_ok=True)
         except OSError as error:
             raise store_error("remove", self.journal, error) from error
+
+    def _write_to_reserved_room(self, text: bytes) -> bool:
+        """Returns False if there is no reserved room, if it is too small, or if it was removed."""
+        if self._final_record is None:
+            return False
+        try:
+            self._final_record.become(self.race_json, text)
+        except StoreError:
+            return False
+        return True
 
     def redact_logs(self) -> None:
         """Removes secrets from the logs that an engine has written. Call it when the engine has ended.
@@ -201,7 +254,8 @@ class RaceFolder:
             document = json.loads(read_regular_file(self.race_json))
             record = RaceRecord.from_document(document)
             secrets = stored_secrets(document)
-        except FileNotFoundError:
+            record = redact_record(record, secrets)
+        except (FileNotFoundError, NotADirectoryError):
             raise StoreError(
                 f"no race.json in {self.path}",
                 hint="the race was killed before it began, or this is not the folder of a race",
@@ -214,7 +268,7 @@ class RaceFolder:
             ) from None
         except PacenoteError as error:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
-        return redact_record(record if record.complete else self._with_journal(record), secrets)
+        return record if record.complete else redact_record(self._with_journal(record), secrets)
 
     def _with_journal(self, record: RaceRecord) -> RaceRecord:
         stored = {task.task for task in record.tasks}

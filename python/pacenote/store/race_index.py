@@ -232,11 +232,22 @@ def _fingerprints(races: Path) -> dict[str, str]:
     fingerprints: dict[str, str] = {}
     with contextlib.suppress(OSError), os.scandir(races) as entries:
         for entry in entries:
-            with contextlib.suppress(OSError):
-                status = Path(entry.path, "race.json").stat()
-                if is_regular_file(status):
-                    fingerprints[entry.name] = f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
+            fingerprint = _fingerprint(Path(entry.path, "race.json"))
+            # SQLite does not store names that are not UTF-8, and users cannot type them.
+            if fingerprint and entry.name.isprintable():
+                fingerprints[entry.name] = fingerprint
     return fingerprints
+
+
+def _fingerprint(record: Path) -> str | None:
+    """Returns None if the file does not exist or is not a regular file."""
+    try:
+        status = record.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return f"error {error.errno}"
+    return f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}" if is_regular_file(status) else None
 
 
 def _row(folder: Path) -> tuple[str, ...]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.home import default_home
-from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from pacenote.store.race_index import INDEX_FILES, RaceFilter, RaceIndex, RaceSummary
 
 LATEST = "latest"
@@ -63,10 +64,15 @@ class RaceStore:
         self.home = home or default_home()
         self.races = self.home / "races"
 
-    def create(self, record: RaceRecord, tasks: int = 0, secrets: frozenset[str] = frozenset()) -> RaceFolder:
+    def create(
+        self,
+        record: RaceRecord,
+        results: Sequence[ExpectedResult] = (),
+        secrets: frozenset[str] = frozenset(),
+    ) -> RaceFolder:
         """Creates the folder of a new race and stores its initial record. `secrets` are never stored.
 
-        Reserves room for the results of this number of tasks. Raises StoreError if the id exists or is
+        Reserves room for these results. Raises StoreError if the id exists or is
         invalid, or if the folder cannot be written.
         """
         if not is_race_id(record.race_id):
@@ -86,8 +92,8 @@ class RaceStore:
         except OSError as error:
             raise store_error("create", folder.path, error) from error
         try:
+            folder.reserve(results)
             folder.write(record)
-            folder.reserve(tasks)
         except StoreError:
             # A folder without a record would reserve the id.
             shutil.rmtree(folder.path, ignore_errors=True)

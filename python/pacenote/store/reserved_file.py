@@ -11,8 +11,10 @@ import ctypes
 import errno
 import fcntl
 import os
+from collections.abc import Generator
 from pathlib import Path
 
+from pacenote.errors import StoreError
 from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder
 from pacenote.units import format_bytes
 
@@ -28,13 +30,26 @@ class ReservedFile:
         self.path = path
         self._descriptor: int | None = None
         try:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
-            _allocate(self._descriptor, size)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(path, flags, PRIVATE_FILE)
         except OSError as error:
-            self.close()
-            raise store_error(f"reserve {format_bytes(size)} for", path, error) from error
+            raise store_error("create", path, error) from error
         with contextlib.suppress(OSError):
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            self.reserve(size)
+        except StoreError:
+            self.close()
+            raise
+
+    def reserve(self, size: int) -> None:
+        """Reserves `size` bytes in all. Raises StoreError if the disk does not have them."""
+        if self._descriptor is None:
+            return
+        try:
+            _allocate(self._descriptor, size)
+        except OSError as error:
+            raise store_error(f"reserve {format_bytes(size)} for", self.path, error) from error
 
     def become(self, target: Path, data: bytes) -> None:
         """Writes the content, releases the rest of the room, and replaces `target` with the file, durably.
@@ -42,16 +57,25 @@ class ReservedFile:
         If that fails, the old content of `target` remains and StoreError is raised.
         """
         try:
-            with self.path.open("r+b", buffering=0) as file:
-                written = 0
-                while written < len(data):
-                    written += file.write(data[written:])
-                file.truncate(len(data))
-                os.fsync(file.fileno())
+            if self._descriptor is None or not os.path.samestat(
+                os.fstat(self._descriptor), self.path.lstat()
+            ):
+                raise OSError(errno.ESTALE, "its reserved room was removed")
+            written = 0
+            while written < len(data):
+                written += os.pwrite(self._descriptor, data[written:], written)
+            os.ftruncate(self._descriptor, len(data))
+            os.fsync(self._descriptor)
             self.path.replace(target)
             sync_folder(target.parent)
         except OSError as error:
             raise store_error("write", target, error) from error
+        self.close()
+
+    def remove(self) -> None:
+        """Releases the room and the lock."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
@@ -63,18 +87,39 @@ class ReservedFile:
 
 def release_abandoned(path: Path) -> bool:
     """Removes a file with reserved room if no process uses it, and returns whether it was removed."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
+    with contextlib.suppress(OSError), _opened(path) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         path.unlink()
+        return True
+    return False
+
+
+def is_locked(path: Path) -> bool:
+    """Returns whether another process uses a file with reserved room."""
+    try:
+        with _opened(path) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
     except OSError:
-        return False
+        pass
+    return False
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Generator[int, None, None]:
+    """Opens an existing file for writing. Raises OSError, also if it is a link."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
-    return True
+
+
+def release_rest(path: Path) -> None:
+    """Releases the room that is reserved after the end of a file, unless the file is a link or a pipe."""
+    with contextlib.suppress(OSError), _opened(path) as descriptor:
+        os.ftruncate(descriptor, os.fstat(descriptor).st_size)
 
 
 def _allocate(descriptor: int, size: int) -> None:
