@@ -92,6 +92,9 @@ def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     wrong = driver.get("contradictions")
     for text in wrong if isinstance(wrong, list | tuple) else ():
         yield f"the driver's counts do not add up, which is a bug in Pacenote: {text}"
+    changed = driver.get("changed_files")
+    for text in changed if isinstance(changed, list | tuple) else ():
+        yield f"data file {text} while the race used it: which documents were sent is not known"
     clock = _part(driver, "clock")
     if slept := _number(clock, "suspended_s"):
         yield f"the machine was suspended for {slept:.3g} s: measured times do not include this time"

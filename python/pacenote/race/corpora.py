@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from pacenote.race.corpus_selection import (
     generated_document_counts,
     is_excerpt,
 )
+from pacenote.race.data_file_states import FileState, changes
 from pacenote.race.data_files import DataDirs, open_data_file, write_excerpt
 from pacenote.race.data_folder import call_core, exclusive_folder, path_inside
 from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated
@@ -43,10 +44,25 @@ class PreparedCorpora:
     comparisons: tuple[Callable[[], None], ...] = ()
     """Wait for the comparisons of checksums that run in the background."""
 
+    states: tuple[FileState, ...] = ()
+    """The states of the data files when they were counted."""
+
     def verify(self) -> None:
-        """Waits until the checksums of generated files are compared. Raises CorpusError if one differs."""
+        """Waits until the checksums of generated files are compared.
+
+        Raises CorpusError if one differs, or if a data file was changed since it was counted.
+        """
         for wait in self.comparisons:
             wait()
+        for change in self.changes():
+            raise CorpusError(
+                f"{change} after its documents were counted",
+                hint="do not change data files while a race uses them",
+            )
+
+    def changes(self) -> tuple[str, ...]:
+        """Returns a sentence for each data file that was changed since its documents were counted."""
+        return changes(self.states)
 
     def data_file(self, file: CorpusFile) -> DataFile:
         """Returns the prepared data file of a corpus. Implements `DataFileLookup` for the planner."""
@@ -59,6 +75,7 @@ class _CorpusFiles:
 
     origin: CorpusOrigin
     files: tuple[DataFile, ...]
+    states: tuple[FileState, ...]
     verify: Callable[[], None] = lambda: None
 
 
@@ -91,14 +108,20 @@ def prepare_corpora(
         needed.setdefault(file.corpus.name, []).append(file.documents)
     preparer = _CorpusPreparer(track, request, progress)
     files: dict[tuple[str, str], DataFile] = {}
-    recorded, comparisons = [], []
+    recorded, comparisons, states = [], [], list[FileState]()
     for name, wanted in needed.items():
         prepared = preparer.prepare(corpora[name], tuple(wanted))
         for documents, data_file in zip(wanted, prepared.files, strict=True):
             files[name, documents.source_file] = data_file
         recorded.append(_record(name, prepared, request.seed))
         comparisons.append(prepared.verify)
-    return PreparedCorpora(tuple(recorded), files, tuple(comparisons))
+        states.extend(prepared.states)
+    return PreparedCorpora(tuple(recorded), files, tuple(comparisons), tuple(states))
+
+
+def _states(files: Iterable[DataFile]) -> tuple[FileState, ...]:
+    """Returns the states of different files."""
+    return tuple(FileState.of(path) for path in dict.fromkeys(file.path for file in files))
 
 
 def _record(name: str, prepared: _CorpusFiles, seed: int) -> RecordedCorpus:
@@ -158,7 +181,7 @@ class _CorpusPreparer:
             open_data_file(file.path, documents, dirs, self._progress, checked=choice != "as-is")
             for documents, file in zip(wanted, located, strict=True)
         )
-        return _CorpusFiles(self._origin(wanted, located), files)
+        return _CorpusFiles(self._origin(wanted, located), files, _states(files))
 
     def _locate(self, corpus: Corpus, documents: Documents, dirs: DataDirs) -> _LocatedFile:
         """Finds or downloads the file; in test mode, it may be an excerpt of the full one.
@@ -227,11 +250,8 @@ class _CorpusPreparer:
         folder = self._cache / name / generated.folder_name
         present = ensure_generated(generated, folder, self._progress)
         names = [full_file(documents).document_file for documents in wanted]
-        return _CorpusFiles(
-            "generated",
-            tuple(DataFile(folder / file, present.documents[file]) for file in names),
-            present.verify,
-        )
+        files = tuple(DataFile(folder / file, present.documents[file]) for file in names)
+        return _CorpusFiles("generated", files, _states(files), present.verify)
 
     def _not_found(
         self, corpus: Corpus, documents: Documents, dirs: DataDirs, *, offline: bool

@@ -11,6 +11,7 @@ If a race ends early for any reason, the results so far are stored and the engin
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import signal
 from collections.abc import Callable, Generator
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, start_cluster
-from pacenote.errors import DriverError
+from pacenote.errors import DriverError, StoreError
 from pacenote.model.engine import SERVERLESS
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -100,6 +101,9 @@ class RaceContext:
     listener: RaceListener
     """Receives notes, progress and results."""
 
+    corpora: PreparedCorpora
+    """The data of the race."""
+
     plan_context: PlanContext = field(repr=False)
     """The context of the plan, for planning a changed challenge."""
 
@@ -126,7 +130,9 @@ class RaceContext:
         check_open_files(plan, (len(plan.target.hosts), *(len(other.target.hosts) for other in plan.others)))
         python_tasks = python_tasks_of(plan, self.prepared, self.plugins, context, self.listener.warning)
         with self._settings_of_existing_cluster(plan):
-            return drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
+            driven = drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
+        changed = list(self.corpora.changes())
+        return dataclasses.replace(driven, summary={**driven.summary, "changed_files": changed})
 
     def _settings_of_existing_cluster(self, plan: Plan) -> AbstractContextManager[None]:
         if isinstance(self.cluster, EmbeddedCluster):
@@ -242,6 +248,7 @@ class _Preparation:
                         folder=folder,
                         record=record,
                         listener=self.listener,
+                        corpora=corpora,
                         plan_context=context,
                         plugins=self.plugins,
                     )
@@ -341,14 +348,22 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
         telemetry_errors=(*measured.errors, *unclosed),
         documents=documents,
     )
-    return _conclude(record, driven, context.folder)
+    return _conclude(record, driven, context)
 
 
-def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> RaceRecord:
-    """Stores the final record. Raises DriverError if nothing was measured: such a race has no verdict."""
+def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> RaceRecord:
+    """Stores the final record. Raises DriverError if nothing was measured: such a race has no verdict.
+
+    A record that cannot be stored is returned as well: the caller reports what was measured.
+    """
+    folder = context.folder
     record = with_verdict(dataclasses.replace(record, complete=driven.completed))
     record = redact_record(record, folder.secrets)
-    folder.finish(record)
+    try:
+        folder.finish(record)
+    except StoreError as error:
+        context.listener.warning(f"the results are not stored: {error.message}")
+        record = with_failure(dataclasses.replace(record, complete=False), error)
     if driven.error and not driven.tasks:
         provisioned = record.pipeline != "benchmark-only"
         raise DriverError(
@@ -378,9 +393,11 @@ def _redacted_logs(folder: RaceFolder) -> Generator[None, None, None]:
 
 def _record_failure(folder: RaceFolder, error: BaseException) -> None:
     """Stores the reason why a race ended outside its measured part. Does not change a complete record."""
-    record = folder.read()
-    if not record.complete:
-        folder.finish(with_failure(record, error))
+    # If the folder cannot be written, the error is more important than its record.
+    with contextlib.suppress(StoreError):
+        record = folder.read()
+        if not record.complete:
+            folder.finish(with_failure(record, error))
 
 
 @contextmanager
