@@ -33,11 +33,11 @@ from pacenote.plan.document import Plan
 from pacenote.plan.explain import StepDescription, explain
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest, check_engine_request
+from pacenote.race.capacity import check_capacity
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import check_documents
 from pacenote.race.drive import DriveResult, drive, handled_signals
 from pacenote.race.engine_request import engine_request
-from pacenote.race.open_files import check_open_files
 from pacenote.race.planning import (
     check_searched_indices,
     expected_engine,
@@ -127,7 +127,7 @@ class RaceContext:
             self.request.enable_assertions,
         )
         plan = with_targets(plan, self.cluster, self.request)
-        check_open_files(plan, (len(plan.target.hosts), *(len(other.target.hosts) for other in plan.others)))
+        check_capacity(plan, (len(plan.target.hosts), *(len(other.target.hosts) for other in plan.others)))
         python_tasks = python_tasks_of(plan, self.prepared, self.plugins, context, self.listener.warning)
         with self._settings_of_existing_cluster(plan):
             driven = drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
@@ -223,7 +223,7 @@ class _Preparation:
         declared = PlanContext(plugins=plugin_names(self.plugins), assertions=request.enable_assertions)
         plan = plan_challenge(request, track, challenge, declared)
         check(challenge, plan)
-        check_open_files(plan, host_counts(request))
+        check_capacity(plan, host_counts(request))
         check_searched_indices(request, challenge, declared.plugins)
         engine = self._check_engine()
         corpora = self._prepare_data()
