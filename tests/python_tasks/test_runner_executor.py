@@ -213,7 +213,7 @@ def test_a_cancellation_inside_a_runner_is_reported_as_its_failure(tmp_path):
 
 
 def test_ctrl_c_does_not_wait_for_runners(tmp_path, monkeypatch):
-    monkeypatch.setattr("pacenote.race.drive.SHUTDOWN_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("pacenote.race.stop_signals.SHUTDOWN_TIMEOUT_S", 0.05)
     monkeypatch.setattr("pacenote.race.drive.EVENT_TIMEOUT_S", 0.05)
 
     def stop(line, _body):

@@ -29,7 +29,8 @@ from pacenote.plan.document import (
     TaskAllocation,
     Unpaced,
 )
-from pacenote.race.drive import STOP_SIGNALS, drive, handled_signals
+from pacenote.race.drive import drive
+from pacenote.race.stop_signals import STOP_SIGNALS, handled_signals
 from pacenote.store.race_folder import RaceFolder
 from support.http_server import HttpRequest, HttpResponse, http_server
 

@@ -241,13 +241,13 @@ import time
 from pathlib import Path
 
 from pacenote.cli.console import Console
-from pacenote.cli.immediate_exit import exit_at_third_signal
+from pacenote.race.stop_signals import exit_at_third
 from pacenote.race.supervisor import supervised
 
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, signal.default_int_handler)
 interrupted = 0
-with exit_at_third_signal(Console()), supervised("tour", Path("track.py")):
+with exit_at_third(Console().error_at_exit), supervised("tour", Path("track.py")):
     print("ready", flush=True)
     end = time.monotonic() + float(sys.argv[1])
     while time.monotonic() < end:
@@ -300,14 +300,14 @@ import time
 from pathlib import Path
 
 from pacenote.cli.console import Console
-from pacenote.cli.immediate_exit import exit_at_third_signal
+from pacenote.race.stop_signals import exit_at_third
 from pacenote.errors import Interrupted
 from pacenote.race.supervisor import supervised
 
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda *_: print("signal", flush=True))
 try:
-    with exit_at_third_signal(Console()), supervised("tour", Path("track.py")):
+    with exit_at_third(Console().error_at_exit), supervised("tour", Path("track.py")):
         print("ready", flush=True)
         while True:
             time.sleep(600)

@@ -41,6 +41,21 @@ class Console:
         self._secrets: frozenset[str] = frozenset()
         self.quiet = False
 
+    def keep_results_apart(self) -> None:
+        """Gives results a descriptor of their own. What a track's Python code, or a process that it starts,
+        writes to standard output goes to standard error from now on.
+        """
+        if sys.stdout is None or sys.stderr is None:
+            return
+        try:
+            sys.stdout.flush()
+            own = os.dup(sys.stdout.fileno())
+            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        except (OSError, ValueError):
+            return
+        self._out = _SafeStream(os.fdopen(own, "w", encoding=sys.stdout.encoding))
+        sys.stdout = sys.stderr
+
     def hide(self, secrets: frozenset[str]) -> None:
         """Hides these secrets from now on."""
         self._secrets |= secrets

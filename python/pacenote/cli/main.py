@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -59,11 +61,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     try:
         code = _run_guarded(arguments, console, owns_process=owns_process)
-        return code if console.close() else code or _DEFECT_EXIT_CODE
+        code = code if console.close() else code or _DEFECT_EXIT_CODE
     except KeyboardInterrupt:  # While the last output was written.
-        return Interrupted.exit_code
+        code = Interrupted.exit_code
     except BaseException:
-        return _DEFECT_EXIT_CODE
+        code = _DEFECT_EXIT_CODE
+    if owns_process:
+        _leave_threads(code, console)
+    return code
+
+
+def _leave_threads(code: int, console: Console) -> None:
+    """Ends the process if a track's Python code left threads running: the interpreter would wait for them."""
+    left = [thread for thread in threading.enumerate() if not thread.daemon]
+    left.remove(threading.current_thread())
+    if left:
+        names = ", ".join(f"'{thread.name}'" for thread in left)
+        console.warning(f"the track's Python code left threads running, which end now: {names}")
+        os._exit(code)
 
 
 def _run_guarded(arguments: list[str], console: Console, *, owns_process: bool) -> int:

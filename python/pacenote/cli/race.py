@@ -14,7 +14,6 @@ from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
 from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
 from pacenote.cli.engine_options import PIPELINES, jdk, selected_engine
-from pacenote.cli.immediate_exit import exit_at_third_signal
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
@@ -35,6 +34,7 @@ from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceRequest
 from pacenote.model.track import BUILT_IN_SCHEDULES
+from pacenote.race.stop_signals import exit_at_third
 from pacenote.store.home import default_home
 from pacenote.track.params import parse_dict, parse_list
 
@@ -82,6 +82,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for text in options_without_effect(options, request):
         console.warning(text)
     hide_secrets(request, console)
+    if options.owns_process:
+        console.keep_results_apart()
     race_module = importlib.import_module("pacenote.race.run")
     if request.dry_run:
         from pacenote.cli.dry_run import dry_run_text
@@ -89,7 +91,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.result(console.redacted(dry_run_text(race_module.dry_run(request))))
         return 0
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race
-    with exit_at_third_signal(console), progress_listener(console) as listener:
+    with exit_at_third(console.error_at_exit), progress_listener(console) as listener:
         try:
             record = race(request, listener)
         except KeyboardInterrupt as cause:
@@ -149,7 +151,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         corpus=options.corpus,
         corpus_documents=options.corpus_documents,
         corpus_mirrors=options.corpus_mirror,
-        dataset_cache=options.dataset_cache,
+        dataset_cache=options.dataset_cache and options.dataset_cache.absolute(),
         effective_start=options.effective_start_date,
         test_mode=options.test_mode,
         enable_assertions=options.enable_assertions,

@@ -43,6 +43,8 @@ def check_report_file(options: argparse.Namespace) -> None:
     """Raises UsageError before a race if its report could not be written after it."""
     if options.report_file is None:
         return
+    # A track's Python code may change the current folder.
+    options.report_file = options.report_file.absolute()
     try:
         with options.report_file.open("a", encoding="utf-8"):
             pass

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli import race, values
 from pacenote.cli.console import Console
-from pacenote.cli.immediate_exit import exit_at_third_signal
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import check_report_file
 from pacenote.cli.saturation_output import check_saturation_format, show_saturation
 from pacenote.errors import Interrupted, UsageError, VoidRace
+from pacenote.race.stop_signals import exit_at_third
 
 if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
@@ -96,7 +96,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_report_file(options)
     for text in race.options_without_effect(options, request.race):
         console.warning(text)
-    with exit_at_third_signal(console), progress_listener(console) as listener:
+    if options.owns_process:
+        console.keep_results_apart()
+    with exit_at_third(console.error_at_exit), progress_listener(console) as listener:
         saturation = saturate(request, listener)
     record, result = saturation.record, saturation.result
     show_saturation(result, record, options, console)

@@ -20,8 +20,8 @@ from types import ModuleType
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.plugins.failures import describe
-from pacenote.plugins.forked_copy import ProcessGuard
 from pacenote.plugins.plugin_registry import PluginRegistry, set_current_registry
+from pacenote.plugins.process_guard import protected_process
 from pacenote.plugins.rally_api.import_hook import serve_rally_modules
 
 _UNDECLARED_HINT = "the track does not declare it under dependencies; install it in Pacenote's environment"
@@ -156,14 +156,12 @@ def _register(entry: ModuleType, plugins: LoadedPlugins) -> None:
 
 def _guarded(root: Path, file: Path, call: Callable[[], object]) -> None:
     """Calls code of a plug-in. Raises `TrackError` with a one-line message for any error."""
-    guard = ProcessGuard()
     try:
-        call()
-        guard.end_if_copied()
+        with protected_process():
+            call()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        guard.end_if_copied()
         hint = _hint(error)
         where = describe(error, root)
         if isinstance(error, TrackError):

@@ -18,10 +18,10 @@ from pacenote.model.problems import Problems
 from pacenote.model.progress import ProgressCallback
 from pacenote.operations.corpus_files import select_files
 from pacenote.plugins.failures import describe
-from pacenote.plugins.forked_copy import ProcessGuard
 from pacenote.plugins.load import LoadedPlugins, load_plugins
 from pacenote.plugins.parallel import ParallelCall, run_in_parallel
 from pacenote.plugins.plugin_registry import PluginRegistry
+from pacenote.plugins.process_guard import protected_process
 from pacenote.plugins.rally_api import track as rally
 from pacenote.plugins.rally_api.convert import set_data_files, to_model, to_rally
 from pacenote.plugins.rally_api.errors import TrackConfigError
@@ -81,7 +81,8 @@ class TrackPlugins:
         """
         for validator in self.registry.validators.get(challenge, ()):
             try:
-                validator(dict(params))
+                with protected_process():
+                    validator(dict(params))
             except KeyboardInterrupt:
                 raise
             except TrackConfigError as error:
@@ -130,14 +131,12 @@ class TrackPlugins:
         set_data_files(self.track, folders, data_files)
 
     def _call(self, what: str, thing: object, call: Callable[[], object]) -> None:
-        guard = ProcessGuard()
         try:
-            call()
-            guard.end_if_copied()
+            with protected_process():
+                call()
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            guard.end_if_copied()
             raise self._failed(what, thing, error) from error
 
     def _failed(self, what: str, thing: object, error: BaseException) -> TrackError:

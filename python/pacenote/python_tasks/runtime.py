@@ -34,7 +34,7 @@ from pacenote._core import (
 )
 from pacenote.model.result import TaskResult
 from pacenote.plugins.failures import describe
-from pacenote.plugins.forked_copy import ProcessGuard
+from pacenote.plugins.process_guard import ProcessGuard
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
 from pacenote.python_tasks.messages import (
     BridgeEvent,

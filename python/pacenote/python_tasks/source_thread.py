@@ -30,8 +30,8 @@ from pacenote.operations.registry import resolve_type
 from pacenote.operations.supplied import OperationSupplier
 from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
-from pacenote.plugins.forked_copy import ProcessGuard
 from pacenote.plugins.plugin_registry import completes_task
+from pacenote.plugins.process_guard import ProcessGuard
 from pacenote.python_tasks.messages import (
     ParamsConsumed,
     RunnerEnded,

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-import signal
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import FrameType
 from typing import TYPE_CHECKING, Any, assert_never
 
 from pacenote import _core
@@ -21,22 +18,17 @@ from pacenote.model.race_listener import RaceListener
 from pacenote.model.redaction import redact_result
 from pacenote.model.result import RaceProgress, TaskResult
 from pacenote.model.secrets import redact
+from pacenote.race.stop_signals import StopRequests
 from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:
     from pacenote.python_tasks.tasks import PythonTasks
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that stop a race and keep its results: Ctrl-C, a request to terminate, a closed terminal."""
 
 EVENT_TIMEOUT_S = 0.2
 """Seconds that one call waits for events of the core; signals are handled between calls."""
 
 PROGRESS_INTERVAL_S = 0.5
 """Seconds between two progress reports."""
-
-SHUTDOWN_TIMEOUT_S = 2.0
-"""Seconds that pending requests may take to finish after Ctrl-C, before they are dropped as unanswered."""
 
 EXIT_REASON_WAIT_S = 2.0
 """Seconds to wait after a failure for the engine's process to exit, which would explain the failure."""
@@ -67,14 +59,6 @@ class DriveResult:
         return not (self.interrupted or self.aborted)
 
 
-def handled_signals() -> tuple[signal.Signals, ...]:
-    """Returns the signals of `STOP_SIGNALS` to handle: without SIGHUP if it is ignored, as it is under
-    `nohup`.
-    """
-    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    return tuple(number for number in STOP_SIGNALS if not (ignored and number is signal.SIGHUP))
-
-
 def drive(
     plan: str,
     folder: RaceFolder,
@@ -98,9 +82,10 @@ def drive(
     if bridge is None or python_tasks is None:
         return running.run()
     # Imported only if the plan needs Python.
+    from pacenote.plugins.process_guard import protected_process
     from pacenote.python_tasks.runtime import PythonRuntime
 
-    with PythonRuntime(bridge, python_tasks) as runtime:
+    with protected_process(descriptors=False), PythonRuntime(bridge, python_tasks) as runtime:
         running.complete_result = runtime.complete_result
         return running.run()
 
@@ -133,16 +118,13 @@ class _RunningDriver:
         self.complete_result: Callable[[TaskResult], TaskResult] = lambda result: result
         self._tasks: list[TaskResult] = []
         self._summary: dict[str, Any] | None = None
-        self._interrupted_at: float | None = None
-        self._warned = False
-        self._dropping = False
-        self._warned_again = False
+        self._stops = StopRequests(driver.stop)
         self._engine_failure = ""
         self._store_failure = ""
         self._last_progress_at = 0.0
 
     def run(self) -> DriveResult:
-        with self._signal_handlers():
+        with self._stops.handled():
             try:
                 while self._summary is None:
                     self._poll()
@@ -159,43 +141,22 @@ class _RunningDriver:
         return DriveResult(
             tasks=tuple(_without_lost_samples(task, lost) for task in self._tasks),
             summary=self._summary,
-            interrupted=self._interrupted_at is not None,
+            interrupted=self._stops.requested,
             aborted=self._engine_failure or error or failure,
             error=self._engine_failure or error,
         )
-
-    @contextmanager
-    def _signal_handlers(self) -> Generator[None, None, None]:
-        """Handles signals without raising.
-
-        An exception between receiving an event and storing its result would lose the result.
-        """
-        try:
-            previous = {number: signal.signal(number, self._handle_signal) for number in handled_signals()}
-        except ValueError:  # Only the main thread may handle signals.
-            previous = {}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
 
     def _poll(self) -> None:
         for event in self._driver.wait(EVENT_TIMEOUT_S):
             self._handle_event(event)
         now = time.monotonic()
-        if self._interrupted_at is not None and not self._warned:
-            self._warned = True
-            self._listener.warning("stopping: pending requests may finish; press Ctrl-C again to drop them")
-        if self._dropping and not self._warned_again:
-            self._warned_again = True
-            self._listener.warning("dropping pending requests; press Ctrl-C again to exit at once")
+        for text in self._stops.new_messages():
+            self._listener.warning(text)
         if self._summary is None and now - self._last_progress_at >= PROGRESS_INTERVAL_S:
             self._last_progress_at = now
             self._check_engine()
             self._listener.progress(RaceProgress.from_document(json.loads(self._driver.progress())))
-        if self._interrupted_at is not None and now - self._interrupted_at > SHUTDOWN_TIMEOUT_S:
-            self._driver.stop(True)
+        self._stops.enforce()
 
     def _handle_event(self, event: _core.TaskFinished | _core.RaceFinished) -> None:
         match event:
@@ -234,14 +195,3 @@ class _RunningDriver:
         if (reason := self._exit_reason()) is not None:
             self._engine_failure = reason
             self._driver.stop(True)
-
-    def _handle_signal(self, _number: int, _frame: FrameType | None) -> None:
-        """Stops the race: the first signal lets pending requests finish, the second drops them.
-
-        The command line ends the process at the third.
-        """
-        repeated = self._interrupted_at is not None
-        if not repeated:
-            self._interrupted_at = time.monotonic()
-        self._dropping = repeated
-        self._driver.stop(repeated)

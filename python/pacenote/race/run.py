@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import signal
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ from pacenote.provision.engine import EngineRequest, check_engine_request
 from pacenote.race.capacity import check_capacity
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import check_documents
-from pacenote.race.drive import DriveResult, drive, handled_signals
+from pacenote.race.drive import DriveResult, drive
 from pacenote.race.engine_request import engine_request
 from pacenote.race.planning import (
     check_searched_indices,
@@ -63,6 +62,7 @@ from pacenote.race.record import (
     with_failure,
     with_verdict,
 )
+from pacenote.race.stop_signals import interrupting
 from pacenote.race.supervisor import ProcessEnded
 from pacenote.race.targets import check_clusters, host_counts, parse_clusters, with_targets
 from pacenote.race.wildcard_setting import restored_wildcard_setting
@@ -187,7 +187,7 @@ def run_stages(
     `check` rejects challenges that `drive_stage` does not support, before any download. Raises the errors of
     both functions and of `race`.
     """
-    with _signals_interrupt():
+    with interrupting():
         existing = check_clusters(request, listener.warning)
         prepared = _load_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
@@ -235,7 +235,7 @@ class _Preparation:
         secrets = race_secrets(request) | plan.secrets()
         folder = RaceStore(request.home).create(record, expected_results(plan), secrets)
         try:
-            with _redacted_logs(folder), self._cluster(engine) as cluster:
+            with _redacted_logs(folder, self.listener.warning), self._cluster(engine) as cluster:
                 record = _record_start(folder, plan, cluster, request)
                 corpora.verify()
                 self._announce_start(record, cluster)
@@ -383,12 +383,17 @@ def _with_stored_race(request: RaceRequest, error: ProcessEnded) -> ProcessEnded
 
 
 @contextmanager
-def _redacted_logs(folder: RaceFolder) -> Generator[None, None, None]:
-    """Removes secrets from the logs of the engine at the end of the block, when it has ended."""
+def _redacted_logs(folder: RaceFolder, warn: Callable[[str], None]) -> Generator[None, None, None]:
+    """Removes secrets from the logs of the engine at the end of the block, when it has ended. Calls `warn` if
+    that fails.
+    """
     try:
         yield
     finally:
-        folder.redact_logs()
+        try:
+            folder.redact_logs()
+        except StoreError as error:
+            warn(f"the logs of the engine may contain secrets: {error.message}")
 
 
 def _record_failure(folder: RaceFolder, error: BaseException) -> None:
@@ -398,22 +403,3 @@ def _record_failure(folder: RaceFolder, error: BaseException) -> None:
         record = folder.read()
         if not record.complete:
             folder.finish(with_failure(record, error))
-
-
-@contextmanager
-def _signals_interrupt() -> Generator[None, None, None]:
-    """Makes SIGTERM and a closed terminal raise KeyboardInterrupt, as Ctrl-C does.
-
-    The engine is then stopped and results are kept. SIGINT is handled as well, because a shell starts
-    background jobs with SIGINT ignored.
-    """
-    try:
-        previous = {number: signal.signal(number, signal.default_int_handler) for number in handled_signals()}
-    except ValueError:  # Only the main thread may handle signals.
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

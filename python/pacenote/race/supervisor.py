@@ -35,16 +35,16 @@ from pacenote.race.child_processes import (
     end_descendants,
     terminate_with_parent,
 )
+from pacenote.race.stop_signals import (
+    EXIT_AT,
+    REPORT_HINT,
+    STOPPED_AT_ONCE,
+    THREAD_NAME,
+    handled_signals,
+)
 
-_FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _ALL_CODE_HAS_ENDED = 0
 """Sent by the copy when it runs no more code of the track; other bytes are numbers of received signals."""
-
-_KILLING_SIGNAL = 3
-"""Number of signals at which the copy is killed."""
-
-_IDLE_THREADS = frozenset({"signals"})
-"""Names of threads that wait for a descriptor and hold no lock (`cli/immediate_exit.py`)."""
 
 _RECEIPT_TIMEOUT_S = 0.2
 """Seconds within which the copy receives a signal that was sent to both processes."""
@@ -73,14 +73,16 @@ def supervised(track: str, file: Path) -> Generator[None, None, None]:
     # If it were ignored, as some launchers leave it, the kernel would not report the end of the copy.
     child_handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # A signal that arrives now waits until one of the processes handles it.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED | {signal.SIGCHLD})
+    forwarded = frozenset(handled_signals())
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, forwarded | {signal.SIGCHLD})
     with warnings.catch_warnings():
         # Python warns about the threads of the original, of which `_may_fork` has checked that they are idle.
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid:
         os.close(writer)
-        _Supervisor(pid, reader, f"the Python code of track {quoted(track)} ({file})", before).run()
+        what = f"the Python code of track {quoted(track)} ({file})"
+        _Supervisor(pid, reader, what, before, forwarded).run()
     os.close(reader)
     signal.signal(signal.SIGCHLD, child_handler or signal.SIG_DFL)
     previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -104,25 +106,24 @@ class _Supervisor:
     what: str
     before: tuple[RunningProcess, ...]
     """Processes that ran below this one before the copy; they are not the race's."""
+    forwarded: frozenset[signal.Signals]
+    """Signals that are passed on: those that stop a race and are not ignored."""
     code_has_ended: bool = False
 
     def run(self) -> NoReturn:
         """Passes signals on until the copy has ended, then exits or raises `ProcessEnded`."""
         count = 0
         while (status := self._status()) is None:
-            received = signal.sigwaitinfo(_FORWARDED | {signal.SIGCHLD})
+            received = signal.sigwaitinfo(self.forwarded | {signal.SIGCHLD})
             if received.si_signo == signal.SIGCHLD:
                 continue
             count += 1
-            if count == _KILLING_SIGNAL:
+            if count == EXIT_AT:
                 # The copy may hang on a disk, so this does not wait for its end.
                 os.kill(self.pid, signal.SIGKILL)
                 end_descendants(self.before)
                 self._resume()
-                raise Interrupted(
-                    "stopped at once: what was not written yet is lost",
-                    hint="`pacenote report` shows what was written",
-                )
+                raise Interrupted(STOPPED_AT_ONCE, hint=REPORT_HINT)
             if self._received(received.si_signo):
                 continue
             # The kernel sends signals of the terminal to both processes, with a code above 0.
@@ -136,7 +137,7 @@ class _Supervisor:
         if self.code_has_ended:
             os._exit(code if code >= 0 else 128 - code)
         self._resume()
-        if -code in _FORWARDED:
+        if -code in self.forwarded:
             raise KeyboardInterrupt
         if code < 0:
             number = _signal_name(-code)
@@ -146,7 +147,7 @@ class _Supervisor:
     def _resume(self) -> None:
         """Makes this process a usual one, which handles its signals itself."""
         become_subreaper(enabled=False)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED | {signal.SIGCHLD})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self.forwarded | {signal.SIGCHLD})
 
     def _status(self) -> int | None:
         pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -167,7 +168,7 @@ class _Supervisor:
 
 def _may_fork() -> bool:
     """Returns whether the process has no threads that may hold a lock, which its copy would wait for."""
-    idle = sum(thread.name in _IDLE_THREADS for thread in threading.enumerate())
+    idle = sum(thread.name == THREAD_NAME for thread in threading.enumerate())
     # This counts threads that Python does not know, too.
     return len(list(Path("/proc/self/task").iterdir())) == 1 + idle
 

@@ -16,6 +16,7 @@ from pacenote.net.rest import RestClient
 from pacenote.operations.named_resources import CLUSTER_SETTINGS, WILDCARD_SETTING, allows_wildcards
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
+from pacenote.race.stop_signals import postponed
 
 
 @contextmanager
@@ -32,7 +33,9 @@ def restored_wildcard_setting(
         yield
     finally:
         if before is not None:
-            _restore(rest, before, warn)
+            # If a second Ctrl-C ended this, the setting would stay off.
+            with postponed():
+                _restore(rest, before, warn)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 
 def default_home() -> Path:
-    """Returns the folder named by `PACENOTE_HOME`, or `~/.pacenote`."""
+    """Returns the absolute path of the folder named by `PACENOTE_HOME`, or of `~/.pacenote`."""
     chosen = os.environ.get("PACENOTE_HOME")
-    return Path(chosen).expanduser() if chosen else Path.home() / ".pacenote"
+    # A track's Python code may change the current folder.
+    return (Path(chosen).expanduser() if chosen else Path.home() / ".pacenote").absolute()

@@ -1,0 +1,108 @@
+"""Protects the process from the code of plug-ins, which may fork it or change what all of its code shares."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Generator
+
+_KEPT_SIGNALS = (
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE, signal.SIGALRM),
+)
+"""Signals whose handlers plug-ins cannot change for Pacenote."""
+
+_STANDARD_DESCRIPTORS = (0, 1, 2)
+
+
+class ProcessGuard:
+    """Ends copies of the process in which it was created.
+
+    If a plug-in calls `os.fork` and the copy returns, the copy would run the race a second time, on the
+    descriptors of the first.
+    """
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+
+    def end_if_copied(self) -> None:
+        """Ends this process at once if it is a copy."""
+        if os.getpid() != self._pid:
+            os._exit(0)
+
+
+@contextlib.contextmanager
+def protected_process(*, descriptors: bool = True) -> Generator[None, None, None]:
+    """Calls code of plug-ins in the block. Ends copies of the process that return from it, and restores the
+    current folder and the handlers of signals.
+
+    With `descriptors`, it also restores standard descriptors that were closed or replaced. Without, other
+    code may open files while the block runs, which get the numbers of closed descriptors.
+    """
+    guard = ProcessGuard()
+    with contextlib.ExitStack() as restored:
+        for keep in (_kept_folder, _kept_handlers):
+            restored.enter_context(keep())
+        if descriptors:
+            restored.enter_context(_kept_descriptors())
+        # Called first, because a copy shares the descriptors.
+        restored.callback(guard.end_if_copied)
+        yield
+
+
+@contextlib.contextmanager
+def _kept_folder() -> Generator[None, None, None]:
+    try:
+        folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # It was removed.
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.fchdir(folder)
+        with contextlib.suppress(OSError):  # Plug-ins may close any descriptor.
+            os.close(folder)
+
+
+@contextlib.contextmanager
+def _kept_handlers() -> Generator[None, None, None]:
+    handlers = {number: signal.getsignal(number) for number in _KEPT_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                # Only the main thread may change handlers, so plug-ins in other threads have not.
+                with contextlib.suppress(ValueError):
+                    signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _kept_descriptors() -> Generator[None, None, None]:
+    copies = {number: _duplicate(number) for number in _STANDARD_DESCRIPTORS}
+    try:
+        yield
+    finally:
+        for number, copy in copies.items():
+            with contextlib.suppress(OSError):
+                if copy is not None and not _same_file(number, copy):
+                    os.dup2(copy, number)
+            with contextlib.suppress(OSError):
+                if copy is not None:
+                    os.close(copy)
+
+
+def _duplicate(number: int) -> int | None:
+    try:
+        return os.dup(number)
+    except OSError:
+        return None
+
+
+def _same_file(number: int, copy: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(number), os.fstat(copy))
+    except OSError:
+        return False

@@ -1,0 +1,98 @@
+"""What a track's Python code does to the process does not change the race: real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pacenote.store.race_store import RaceStore
+from plugins.tracks import write_track
+from python_tasks.racing import serving
+
+pytestmark = pytest.mark.process
+
+TRACK = """
+    import logging
+    import os
+    import signal
+    import sys
+    import threading
+    import time
+
+    def disturb():
+        {code}
+
+    async def runner(es, params):
+        if {in_runner}:
+            disturb()
+
+    def register(registry):
+        registry.register_runner("own", runner, async_runner=True)
+        if not {in_runner}:
+            disturb()
+    """
+
+CODE = {
+    "prints": "print('noise')",
+    "writes to the descriptor": "os.write(1, b'noise')",
+    "starts a process that prints": "os.system('echo noise')",
+    "changes the folder": "os.chdir('/')",
+    "logs": "logging.basicConfig(level='DEBUG'); logging.warning('noise')",
+    "leaves a thread": "threading.Thread(target=time.sleep, args=(600,)).start()",
+}
+
+IN_REGISTER = {
+    **CODE,
+    "closes standard descriptors": "[os.close(number) for number in range(3)]",
+    "replaces standard output": "os.dup2(os.open('/dev/null', os.O_WRONLY), 1)",
+    "ignores signals": "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+}
+
+
+def run_race(folder: Path, code: str, *, in_runner: bool) -> subprocess.CompletedProcess[str]:
+    """Runs a race in a folder whose home and report file are relative paths."""
+    schedule = [{"operation": {"name": "own", "operation-type": "own"}, "iterations": 3}]
+    track = TRACK.format(code=code, in_runner=in_runner)
+    root = write_track(folder, {"track.py": track}, {"schedule": schedule})
+    command = [sys.executable, "-m", "pacenote", "race", f"--track-path={root}", "--race-id=r"]
+    with serving() as server:
+        return subprocess.run(
+            [*command, f"--target-hosts={server.address}", "--report-format=json", "--report-file=report"],
+            cwd=folder,
+            env={**os.environ, "PACENOTE_HOME": "home"},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+
+@pytest.mark.parametrize(
+    ("code", "in_runner"),
+    [
+        *(pytest.param(code, False, id=f"register {name}") for name, code in IN_REGISTER.items()),
+        *(pytest.param(code, True, id=f"runner {name}") for name, code in CODE.items()),
+    ],
+)
+def test_a_race_and_its_report_are_complete(code: str, in_runner: bool, tmp_path: Path) -> None:
+    ended = run_race(tmp_path, code, in_runner=in_runner)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["verdict"]
+    assert "noise" not in ended.stdout
+    assert json.loads((tmp_path / "report").read_text())["verdict"]
+    record = RaceStore(tmp_path / "home").load("r")
+    assert record.complete
+    assert record.tasks[0].accounting.succeeded == 3
+
+
+@pytest.mark.parametrize("code", ["sys.exit(0)", "raise SystemExit", "os._exit(0)"])
+@pytest.mark.parametrize("in_runner", [False, True])
+def test_an_exit_of_the_code_is_not_taken_for_success(code: str, in_runner: bool, tmp_path: Path) -> None:
+    ended = run_race(tmp_path, code, in_runner=in_runner)
+    assert ended.returncode != 0
+    assert "track.py" in ended.stderr + ended.stdout
