@@ -46,7 +46,7 @@ def test_a_progress_callback_that_raises_ends_the_generation(tmp_path: Path) -> 
 
     with pytest.raises(KeyboardInterrupt):
         generate("http_logs", 3_000_000, 1, tmp_path, stop)
-    assert not list(tmp_path.glob("*.json"))
+    assert not list(tmp_path.glob("documents-*.json"))
 
 
 def change_byte(path: Path, *, keep_time: bool) -> None:
@@ -140,3 +140,29 @@ def test_files_of_a_folder_that_cannot_be_written_are_compared(tmp_path: Path) -
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         for _ in range(2):
             ensure_generated(CORPUS, folder, no_progress).verify()
+
+
+def test_pacenote_generate_does_not_replace_foreign_files(tmp_path: Path) -> None:
+    path = tmp_path / "documents-241998.json"
+    for manifest in (None, "[]", "{", '{"files": [{"name": "documents-191998.json"}]}'):
+        if manifest is not None:
+            (tmp_path / "generated.json").write_text(manifest)
+        path.write_text("collected for years")
+        with pytest.raises(
+            CorpusError, match=r"documents-241998\.json exists and was not generated"
+        ) as caught:
+            generate("http_logs", 700, 1, tmp_path, no_progress)
+        assert caught.value.hint.startswith("choose another --output-path")
+        assert path.read_text() == "collected for years"
+
+
+def test_pacenote_generate_replaces_what_it_has_generated_before(tmp_path: Path) -> None:
+    def stop(label: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate("http_logs", 700, 1, tmp_path, stop)
+    (tmp_path / "documents-241998.json").touch()
+    for name, documents in (("http_logs", 700), ("noaa", 10), ("http_logs", 20)):
+        generate(name, documents, 1, tmp_path, no_progress)
+    assert sum(path.read_bytes().count(b"\n") for path in tmp_path.glob("documents*.json")) == 20 + 10
