@@ -208,6 +208,62 @@ def test_a_partial_file_of_a_different_size_is_not_used(downloader: Downloader) 
     assert downloader.files() == ["notes.json.bz2"]
 
 
+@pytest.mark.parametrize(
+    "parts", [[[0, 100, 100], [200, 300_000, 200]], [[0, 200_000, 100_000]], [[50, 300_000, 100_000]], []]
+)
+def test_a_partial_file_whose_parts_are_not_the_whole_file_is_not_used(
+    downloader: Downloader, parts: list[list[int]]
+) -> None:
+    fail_after_100_000_bytes(downloader)
+    (state_file,) = downloader.target.parent.glob(".*.json")
+    state = json.loads(state_file.read_text())
+    assert state["parts"] == [[0, 300_000, 100_000]]
+    state_file.write_text(json.dumps(state | {"parts": parts}))
+    downloader.download(len(CONTENT))
+    assert downloader.target.read_bytes() == CONTENT
+    assert downloader.server.requested_ranges()[-1] == "bytes=0-"
+
+
+def test_a_link_instead_of_a_partial_file_is_not_followed(downloader: Downloader, tmp_path: Path) -> None:
+    fail_after_100_000_bytes(downloader)
+    (partial,) = downloader.target.parent.glob(".*.download")
+    partial.rename(tmp_path / "outside")
+    partial.symlink_to(tmp_path / "outside")
+    before = (tmp_path / "outside").read_bytes()
+    downloader.download(len(CONTENT))
+    assert downloader.target.read_bytes() == CONTENT
+    assert (tmp_path / "outside").read_bytes() == before
+
+
+def fail_after_100_000_bytes(downloader: Downloader) -> None:
+    downloader.server.cut_after = [100_000]
+    downloader.server.on_request = lambda number: (
+        downloader.server.statuses.extend([404]) if number == 2 else None
+    )
+    with pytest.raises(NotAvailable, match="HTTP status 404"):
+        downloader.download(len(CONTENT))
+    downloader.server.on_request = lambda number: None
+
+
+def test_a_file_that_another_process_downloads_without_a_lock_is_not_mixed_up(
+    downloader: Downloader,
+) -> None:
+    other = Downloader(downloader.target.parent.parent, downloader.server)
+
+    def start_other(number: int) -> None:
+        if number == 2:
+            # The other process begins with a new partial file, and has received only a part of it.
+            (partial,) = other.target.parent.glob(".*.download")
+            partial.unlink()
+            partial.write_bytes(CONTENT[:1000])
+
+    downloader.server.cut_after = [100_000]
+    downloader.server.on_request = start_other
+    with pytest.raises(DiskError, match="another process downloads it, too"):
+        downloader.download(len(CONTENT))
+    assert not downloader.target.exists()
+
+
 def test_downloading_a_file_that_keeps_changing_fails(downloader: Downloader) -> None:
     def change(number: int) -> None:
         downloader.server.content = downloader.server.content[1:] + b"x"

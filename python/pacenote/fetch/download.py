@@ -166,6 +166,7 @@ class _Job:
                 lambda needed: check_free_space(target.parent, needed, target.name),
                 self.cancellation,
             )
+            partial.check_name()
             try:
                 _verify(partial.path, download, version, progress.verified)
             except ContentMismatch:

@@ -6,6 +6,7 @@ servers is never mixed.
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import json
@@ -77,12 +78,18 @@ class PartialFile:
             segments = [FileSegment(*map(int, part)) for part in state["parts"]]
             if not all(each.start <= each.position <= (each.end or 0) for each in segments):
                 return False
-            written = [each.position for each in segments if each.position > each.start]
-            if self.path.stat().st_size < max(written):
+            if [each.start for each in segments] != [0, *(each.end for each in segments[:-1])]:
                 return False
-            self._descriptor = os.open(self.path, os.O_RDWR)
+            if segments[-1].end != version.size:
+                return False
+            written = [each.position for each in segments if each.position > each.start]
+            descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except (OSError, ValueError, KeyError, TypeError):
             return False
+        if os.fstat(descriptor).st_size < max(written, default=1):
+            os.close(descriptor)
+            return False
+        self._descriptor = descriptor
         self.version, self.segments = version, segments
         return True
 
@@ -127,6 +134,7 @@ class PartialFile:
             # The bytes are synced first: the state must not list bytes that are not on disk.
             os.fdatasync(self._descriptor)
             new = self._state_path.with_name(f"{self._state_path.name}.new")
+            new.unlink(missing_ok=True)
             state = {
                 "total": version.size,
                 "validator": version.validator,
@@ -141,6 +149,7 @@ class PartialFile:
         OSError.
         """
         os.fsync(self._descriptor)
+        self.check_name()
         self.path.replace(target)
         self._close_descriptor()
         for other in target.parent.glob(f".{glob.escape(target.name)}.*.download*"):
@@ -150,6 +159,13 @@ class PartialFile:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+    def check_name(self) -> None:
+        """Raises OSError if the name of the file belongs to another one: the folder may be on a file system
+        without locks, and another process may download the same file.
+        """
+        if not os.path.samestat(os.fstat(self._descriptor), self.path.lstat()):
+            raise OSError(errno.ESTALE, "another process downloads it, too")
 
     def make_public(self) -> None:
         """Lets every user read the file, whatever the umask. Raises OSError."""
