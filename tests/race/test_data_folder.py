@@ -1,16 +1,38 @@
-"""Files cannot be written outside a data folder."""
+"""Files cannot be written outside a data folder, and other files in it are left alone."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import CorpusError
-from pacenote.race.data_folder import path_inside
+from pacenote.race.data_folder import exclusive_folder, path_inside
 
 
 def test_paths_outside_the_data_folder_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="would be written outside"):
         path_inside(tmp_path, "a/../../b", "notes")
     assert path_inside(tmp_path, "elastic/logs", "notes") == tmp_path / "elastic" / "logs"
+
+
+def test_only_partial_files_of_the_same_name_are_removed(tmp_path: Path) -> None:
+    names = ["a.json.Ab12.partial", "a.json.offset.Cd34.partial", "b.json.Ef56.partial", "thesis.v2.partial"]
+    for name in names:
+        (tmp_path / name).touch()
+    with exclusive_folder(tmp_path, ("a.json",)):
+        pass
+    assert sorted(path.name for path in tmp_path.glob("*.partial")) == names[2:]
+
+
+def test_a_pipe_instead_of_the_lock_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".lock")
+    with exclusive_folder(tmp_path, ()):
+        assert (tmp_path / ".lock").is_fifo()
+
+
+def test_a_folder_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(CorpusError, match="cannot write"), exclusive_folder(tmp_path, ()):
+        pass

@@ -1,8 +1,10 @@
 """The races in a home folder are created, found and listed."""
 
+import contextlib
 import errno
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -46,6 +48,29 @@ def test_an_existing_id_is_rejected(store):
     with pytest.raises(StoreError, match="race 'race-1' already exists") as caught:
         store.create(unfinished())
     assert caught.value.hint == "choose another --race-id"
+
+
+def test_only_one_of_several_races_gets_an_id(store):
+    def create(number):
+        with contextlib.suppress(StoreError):
+            return store.create(unfinished(user_tags={"number": str(number)}))
+        return None
+
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(create, range(8)))
+    ((number, folder),) = [(number, folder) for number, folder in enumerate(folders) if folder]
+    assert folder.read().user_tags == {"number": str(number)}
+
+
+def test_the_names_of_new_folders_are_on_the_disk(store, monkeypatch):
+    synced = []
+    fsync = os.fsync
+    monkeypatch.setattr(
+        atomic_files.os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), fsync(file))
+    )
+    folder = store.create(unfinished())
+    for path in (store.home, store.races, folder.path, folder.race_json):
+        assert path.stat().st_ino in synced
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ class _CorpusPreparer:
             raise self._not_found(corpus, documents, dirs, offline=request.offline and bool(sources))
         target = path_inside(dirs.cache, name, corpus.name)
         size = documents.compressed_bytes if documents.archive else documents.uncompressed_bytes
-        with exclusive_folder(target.parent):
+        with exclusive_folder(target.parent, (target.name,)):
             # Another race may have downloaded it while this race waited for the lock.
             if found := dirs.find(documents):
                 return found

@@ -105,7 +105,7 @@ def _linked(path: Path, dirs: DataDirs) -> Path:
     link = dirs.cache / f"local-{_fingerprint(path)}" / path.name
     if link.exists():
         return link
-    with exclusive_folder(link.parent):
+    with exclusive_folder(link.parent, (link.name,)):
         try:
             link.unlink(missing_ok=True)
             link.symlink_to(path)
@@ -127,7 +127,7 @@ def write_excerpt(path: Path, documents: Documents, dirs: DataDirs, progress: Pr
     suffix = next((suffix for suffix in ARCHIVE_SUFFIXES if path.name.endswith(suffix)), "")
     if suffix and suffix not in _STREAMABLE:
         path, suffix = _unpack(path, documents, dirs, progress), ""
-    with exclusive_folder(target.parent):
+    with exclusive_folder(target.parent, (target.name,)):
         try:
             with _open_stream(path, suffix) as source:
                 lines = list(itertools.islice(source, count * _lines_per_document(documents)))
@@ -184,7 +184,7 @@ def _unpack(
         return target
     check_free_space(folder, documents.uncompressed_bytes or 0, target.name)
     label = f"unpacking {archive.name}"
-    with exclusive_folder(folder):
+    with exclusive_folder(folder, (target.name,)):
         # Another race may have unpacked it while this race waited for the lock.
         if target.is_file():
             return target

@@ -7,7 +7,7 @@ import glob
 import os
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -21,22 +21,26 @@ T = TypeVar("T")
 
 
 @contextmanager
-def exclusive_folder(folder: Path, names: Sequence[str] | None = None) -> Generator[None, None, None]:
+def exclusive_folder(folder: Path, names: Sequence[str]) -> Generator[None, None, None]:
     """Creates a folder and prevents other races from writing to it until the block ends.
 
-    Removes the partial files that a killed race left behind: those of the files `names`, or, if `names` is
-    None, all of them, which is for folders that only Pacenote writes to. Raises CorpusError.
+    Removes the partial files of the files `names` that a killed race left behind. Raises CorpusError.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK).open("w")
+        # Opening a pipe without this flag could wait for ever.
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise write_error(folder, error) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for name in ("*",) if names is None else map(glob.escape, names):
-            for partial in folder.glob(f"{name}.*.partial"):
-                partial.unlink(missing_ok=True)
+    with os.fdopen(descriptor):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise write_error(folder / LOCK, error) from error
+        for name in names:
+            for partial in folder.glob(f"{glob.escape(name)}.*.partial"):
+                with suppress(OSError):
+                    partial.unlink()
         yield
 
 

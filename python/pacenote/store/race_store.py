@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.model.race_record import RaceRecord
-from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
+from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
 from pacenote.store.home import default_home
 from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from pacenote.store.race_index import INDEX_FILES, RaceFilter, RaceIndex, RaceSummary
@@ -85,6 +85,8 @@ class RaceStore:
             self.races.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             folder.path.mkdir(mode=PRIVATE_FOLDER)
             folder.artifacts.mkdir(mode=PRIVATE_FOLDER)
+            for parent in (self.races, self.home):
+                sync_folder(parent)
         except FileExistsError:
             raise StoreError(
                 f"race '{record.race_id}' already exists in {self.races}", hint="choose another --race-id"
