@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=20, help="seed of the random numbers (20)")
     given = parser.parse_args(arguments)
     print(
-        "| true curve | noise | lambda | sigma | kappa | a peak is reported | its clients | its throughput |"
+        "| true curve | noise | lambda | sigma | kappa | a peak is located | its clients | its throughput |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for shape in SHAPES:
@@ -101,7 +101,7 @@ def sweeps(shape: Shape, noise: float, series: int, seed: int) -> Iterator[dict[
 
 
 def _covered(fit: UslFit, shape: Shape) -> Iterator[str]:
-    """Yields the names of the intervals that contain the true value, and "peak" if a peak is reported."""
+    """Yields the names of the intervals that contain the true value, and "peak" if a peak is located."""
     true_values = (
         ("lambda", fit.rate_alone, _ALONE),
         ("sigma", fit.contention, shape.contention),

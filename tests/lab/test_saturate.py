@@ -168,7 +168,7 @@ class EngineThatStops:
 
 def test_a_search_whose_engine_hangs_ends_with_the_results_before(request_: SaturationRequest) -> None:
     """The engine answers the first probe and hangs in the second: the rates of later ones do not matter."""
-    engine = EngineThatStops(160, refuses=False)
+    engine = EngineThatStops(200, refuses=False)
     client = ClientOptions(timeout_s=0.1)
     with http_server(engine.respond) as server:
         race = replace(request_.race, target_hosts=(server.address,), client=client)
@@ -177,9 +177,11 @@ def test_a_search_whose_engine_hangs_ends_with_the_results_before(request_: Satu
         engine.over.set()
     found, (_, record, stored) = saturation.result, read_results(request_)
     assert found == stored
-    silent = [probe for probe in found.probes if not probe.achieved]
-    assert 0 < len(silent) < len(found.probes)
-    assert (found.stable, found.unstable) in ((2000, 4000), (2000, None), (None, 2000))
+    answered = {probe.rate for probe in found.probes if probe.achieved}
+    silent = {probe.rate for probe in found.probes} - answered
+    assert answered
+    assert found.stable not in silent
+    assert found.unstable not in silent
     reason = "no operation of 3 probes in a row succeeded (no complete response within"
     assert found.ended_early.startswith(reason)
     assert record["aborted"] == found.ended_early

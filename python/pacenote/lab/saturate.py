@@ -286,8 +286,9 @@ class _Search:
         return probe
 
     def _check_success(self, result: TaskResult) -> None:
-        """Raises _StoppedSearch if no operation of several probes in a row has succeeded."""
-        self._failed_probes = 0 if result.accounting.succeeded else self._failed_probes + 1
+        """Raises _StoppedSearch if no measured operation of several probes in a row has succeeded."""
+        # Service times are those of measured successes.
+        self._failed_probes = 0 if result.service_time else self._failed_probes + 1
         if self._failed_probes == MAX_FAILED_PROBES:
             first = f" ({result.errors[0].reason})" if result.errors else ""
             raise _StoppedSearch(
