@@ -1,8 +1,8 @@
 """Compares tools in blocks, within which a drift of the machine affects all tools alike.
 
 In a block, each tool runs once in one order and once in the opposite order: A B B A, or A B C C B A. A
-constant drift then has the same effect on the mean of the two runs of each tool. The ratio of two tools is
-computed for each block, and the blocks are the independent values from which its interval is computed.
+constant drift then has the same effect on the mean of the two runs of each tool. The two runs of a block are
+not independent, so each block gives one value of a figure, and one ratio of two tools.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ def run_blocks(count: int, tools: Mapping[str, Callable[[], Run]]) -> dict[str, 
     return runs
 
 
+def figure_by_block(name: str, unit: str, runs: Sequence[float]) -> Figure:
+    """Returns the figure of a tool, from the values of its runs: the geometric mean of each block."""
+    pairs = zip(runs[::2], runs[1::2], strict=True)
+    return Figure(name, unit, tuple(math.sqrt(first * second) for first, second in pairs))
+
+
 def ratio_by_block(name: str, above: Figure, below: Figure) -> Figure:
-    """Returns the ratio of two figures for each block; both have two values for each block."""
-    pairs = zip(_by_block(above.values), _by_block(below.values), strict=True)
+    """Returns the ratio of two figures of `figure_by_block` for each block."""
+    pairs = zip(above.values, below.values, strict=True)
     return Figure(f"{name}, per block", "ratio", tuple(over / under for over, under in pairs))
-
-
-def _by_block(values: Sequence[float]) -> list[float]:
-    """Returns the geometric mean of each pair of values."""
-    return [math.sqrt(first * second) for first, second in zip(values[::2], values[1::2], strict=True)]

@@ -8,10 +8,10 @@ from pathlib import Path
 import documents
 import null_server
 import peers
-from blocks import ratio_by_block, run_blocks
+from blocks import figure_by_block, ratio_by_block, run_blocks
 from documents import Corpus
 from machine import cores, temporary_folder
-from outcome import Figure, Options, Outcome, Target
+from outcome import Options, Outcome, Target
 
 _BLOCKS = 6
 _CLIENTS = 8
@@ -65,16 +65,16 @@ def _rally(options: Options, track: Path, port: int, posted: int) -> _ToolRun:
 
 
 def _outcome(runs: dict[str, list[_ToolRun]], corpus: Corpus, without_rally: str) -> Outcome:
-    pacenote = Figure(
-        "documents per CPU second, pacenote", "docs/s", tuple(each.per_cpu for each in runs["pacenote"])
+    pacenote = figure_by_block(
+        "documents per CPU second, pacenote", "docs/s", [each.per_cpu for each in runs["pacenote"]]
     )
-    rates = Figure(
-        "documents per second, pacenote", "docs/s", tuple(each.per_second for each in runs["pacenote"])
+    rates = figure_by_block(
+        "documents per second, pacenote", "docs/s", [each.per_second for each in runs["pacenote"]]
     )
     figures, notes = [pacenote, rates], []
     if rally_runs := runs.get("rally"):
-        rally = Figure(
-            "documents per second on one core, Rally", "docs/s", tuple(each.per_cpu for each in rally_runs)
+        rally = figure_by_block(
+            "documents per second on one core, Rally", "docs/s", [each.per_cpu for each in rally_runs]
         )
         figures += [rally, ratio_by_block("documents per core, pacenote / Rally", pacenote, rally)]
         notes.append(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import bulk_bodies
-from blocks import ratio_by_block, run_blocks
+from blocks import figure_by_block, ratio_by_block, run_blocks
 from bulk_bodies import Bulks
 from engines import check_count, delete_indices, started_engine
 from machine import PACENOTE, cpu_shares_since, cpu_ticks, run, temporary_folder
@@ -140,10 +140,10 @@ def _outcome(documents: int, races: list[ToolRun], senders: list[ToolRun], data_
     millions = documents / 1e6
 
     def rates(name: str, runs: list[ToolRun]) -> Figure:
-        return Figure(f"{name}, documents", "docs/s", tuple(documents / each.seconds for each in runs))
+        return figure_by_block(f"{name}, documents", "docs/s", [documents / each.seconds for each in runs])
 
     def per_million(name: str, seconds: list[float]) -> Figure:
-        return Figure(f"{name}, CPU per million documents", "s", tuple(s / millions for s in seconds))
+        return figure_by_block(f"{name}, CPU per million documents", "s", [s / millions for s in seconds])
 
     pacenote, sender = rates("pacenote", races), rates("smallest sender", senders)
     ratio = ratio_by_block("documents per second, pacenote / smallest sender", pacenote, sender)

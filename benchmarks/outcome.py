@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-ENOUGH_FOR_P99 = 368
-"""Number of values that a 99th percentile needs; with fewer values, it is marked."""
-
-
 _CONFIDENCE = 0.95
 
 
@@ -79,7 +75,9 @@ class Figure:
     """Unit of the values."""
 
     values: tuple[float, ...]
-    """The measured values; at least one."""
+    """The measured values; at least one. They must be independent: one for each block, race or command, not
+    for each of its runs, requests or gaps, from which the interval would be too narrow.
+    """
 
     @property
     def median(self) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 import bulk_bodies
 import documents
 import peers
-from blocks import ratio_by_block, run_blocks
+from blocks import figure_by_block, ratio_by_block, run_blocks
 from bulk_bodies import Bulks, DataFile
 from documents import Corpus
 from engines import check_count, delete_indices, started_engine
@@ -139,11 +139,11 @@ def _rally(setting: _Setting) -> _ToolRun:
 
 def _outcome(runs: dict[str, list[_ToolRun]], note: str) -> Outcome:
     def rate(name: str, tool: str) -> Figure:
-        values = tuple(each.documents_per_s for each in runs[tool])
-        return Figure(f"documents per second, {name}", "docs/s", values)
+        values = [each.documents_per_s for each in runs[tool]]
+        return figure_by_block(f"documents per second, {name}", "docs/s", values)
 
     def wall(name: str, tool: str) -> Figure:
-        return Figure(f"whole command, {name}", "s", tuple(each.wall_s for each in runs[tool]))
+        return figure_by_block(f"whole command, {name}", "s", [each.wall_s for each in runs[tool]])
 
     pacenote, rally = rate("pacenote", "pacenote"), rate("Rally", "rally")
     sender = rate("smallest sender", "sender")

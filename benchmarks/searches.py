@@ -9,10 +9,10 @@ from pathlib import Path
 
 import null_server
 import peers
-from blocks import ratio_by_block, run_blocks
+from blocks import figure_by_block, ratio_by_block, run_blocks
 from machine import cores, temporary_folder
 from null_server import NullServer
-from outcome import Figure, Options, Outcome, Target
+from outcome import Options, Outcome, Target
 
 _BLOCKS = 6
 _CLIENTS = 64
@@ -105,12 +105,12 @@ def _rally(setting: _Setting, track: Path) -> _ToolRun:
 def _outcome(runs: dict[str, list[_ToolRun]], without_rally: str) -> Outcome:
     names = {"pacenote": "pacenote", "wrk": "wrk", "rally": "Rally"}
     cpu = {
-        tool: Figure(f"CPU per search, {names[tool]}", "µs", tuple(each.micros for each in ran))
+        tool: figure_by_block(f"CPU per search, {names[tool]}", "µs", [each.micros for each in ran])
         for tool, ran in runs.items()
     }
     rates = {
-        tool: Figure(
-            f"searches per second on one core, {names[tool]}", "/s", tuple(each.per_second for each in ran)
+        tool: figure_by_block(
+            f"searches per second on one core, {names[tool]}", "/s", [each.per_second for each in ran]
         )
         for tool, ran in runs.items()
     }

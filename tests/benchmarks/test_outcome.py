@@ -18,17 +18,16 @@ def test_the_interval_of_a_median_follows_from_order_statistics():
     assert median_interval(range(8)) == (0, 7)
     assert median_interval(range(9)) == (1, 7)
     assert median_interval(range(20)) == (5, 14)
-    low, high = median_interval(range(4000))
-    assert (low, high) == pytest.approx((2000 - 62, 2000 + 61), abs=2)
+    assert median_interval(range(200)) == (85, 114)
 
 
 def test_the_interval_contains_the_true_median_as_often_as_it_claims():
     rng = random.Random(4)
     covered = 0
-    for _ in range(2000):
+    for _ in range(1000):
         low, high = median_interval([rng.expovariate(1.0) for _ in range(16)])
         covered += low <= 0.693 <= high
-    assert covered / 2000 > 0.94
+    assert covered / 1000 > 0.94
 
 
 def test_a_target_is_decided_only_by_the_whole_interval():
@@ -75,7 +74,10 @@ def test_a_block_runs_each_tool_in_both_orders_and_gives_one_ratio():
 
     runs = blocks.run_blocks(2, {"a": tool("a", 4.0), "b": tool("b", 2.0), "c": tool("c", 1.0)})
     assert "".join(order) == "abccbaabccba"
-    above, below = (Figure(name, "s", tuple(runs[name])) for name in "ab")
+    above, below = (blocks.figure_by_block(name, "s", runs[name]) for name in "ab")
+    # The two runs of a block are not independent, so they are one value.
+    assert len(above.values) == 2
+    assert above.values[0] == pytest.approx(4.0 * (1.1 * 1.6) ** 0.5)
     ratio = blocks.ratio_by_block("a / b", above, below)
     # The machine becomes slower with every run, by more than the ratio changes.
     assert ratio.values == pytest.approx((2.0, 2.0), rel=0.02)
