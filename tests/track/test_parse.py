@@ -384,6 +384,10 @@ def test_bodies_and_templates_are_read_from_files(tmp_path: Path) -> None:
         ("{", 'indices[0].body names "i.json", which is not valid JSON when rendered'),
         ("[]", 'indices[0].body names "i.json", which contains [], but must contain an object'),
         (
+            '\n{"a": "\\ud83d"}',
+            'indices[0].body names "i.json": \\ud83d is only half of a UTF-16 character (line 2)',
+        ),
+        (
             "{{ 1 / 0 }}",
             'indices[0].body names "i.json": i.json, line 1: cannot be rendered: ZeroDivisionError',
         ),
@@ -419,3 +423,25 @@ def test_numbers_with_too_many_digits_are_reported(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": '{"a": ' + "9" * 5000 + "}"})
     with pytest.raises(TrackError, match=r"rendered track\.json contains a number that is too long"):
         load_track(source, {}, NOW)
+
+
+@pytest.mark.parametrize("half", [r"\ud800", r"a\\\uDbff\\udc00", r"\ud83d\ude00\udc80"])
+def test_half_of_a_surrogate_pair_is_reported(tmp_path: Path, half: str) -> None:
+    text = json.dumps(document()).replace("{", f'{{\n"x": "{half}",', 1)
+    source = folder(tmp_path, {"track.json": text})
+    with pytest.raises(
+        TrackError, match=r"is only half of a UTF-16 character \(rendered track\.json, line 2"
+    ):
+        load_track(source, {}, NOW)
+
+
+def test_half_of_a_surrogate_pair_in_a_parameter_is_reported(tmp_path: Path) -> None:
+    # The command line passes on bytes that are not UTF-8 in this form.
+    text = json.dumps(document()).replace("{", '{"description": "{{ x }}",', 1)
+    with pytest.raises(TrackError, match=r"\\udcff is only half of a UTF-16 character"):
+        load_track(folder(tmp_path, {"track.json": text}), {"x": "\udcff"}, NOW)
+
+
+def test_surrogate_pairs_and_backslashes_are_text(tmp_path: Path) -> None:
+    text = json.dumps(document()).replace("{", r'{"description": "\ud83d\ude00 \\ud800",', 1)
+    assert load_track(folder(tmp_path, {"track.json": text}), {}, NOW).description == r"😀 \ud800"

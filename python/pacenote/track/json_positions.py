@@ -1,14 +1,37 @@
-"""The line of every value in JSON text, by key path; computed only to describe a problem."""
+"""The line of every value in JSON text, by key path, to describe a problem; and a check for text that UTF-8
+cannot encode.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from pacenote.errors import TrackError
 from pacenote.model.problems import KeyPath
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+_HALF_SURROGATE = re.compile(
+    # An even number of backslashes before the escape is text.
+    r"(?<!\\)(?:\\\\)*(?P<escape>"
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    "|[\ud800-\udfff])"
+)
+"""One half of a surrogate pair, as an escape without the other half, or as it is."""
+
+
+def reject_half_surrogates(text: str, place: Callable[[int], str] = "line {}".format) -> None:
+    """Raises TrackError if JSON text contains half of a surrogate pair, which UTF-8 cannot encode.
+
+    `place` describes a line, counted from 1.
+    """
+    if (half := _HALF_SURROGATE.search(text)) is not None:
+        line = text.count("\n", 0, half.start("escape")) + 1
+        escape = half["escape"].encode("ascii", "backslashreplace").decode()
+        raise TrackError(f"{escape} is only half of a UTF-16 character ({place(line)})")
 
 
 def line_numbers(text: str) -> dict[KeyPath, int]:

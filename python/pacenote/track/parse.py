@@ -25,6 +25,7 @@ from pacenote.model.track import (
     IndexTemplate,
     Track,
 )
+from pacenote.track.json_positions import reject_half_surrogates
 from pacenote.track.parse_corpora import IndexTargets, parse_corpora
 from pacenote.track.parse_operations import parse_operations
 from pacenote.track.parse_schedule import parse_challenges
@@ -82,7 +83,9 @@ class _Bodies:
         if not name:
             return None
         try:
-            body = json.loads(self._render(self._folder / name))
+            text = self._render(self._folder / name)
+            body = json.loads(text)
+            reject_half_surrogates(text)
         except TrackError as cause:
             item.problem(key, f"names {quoted(name)}: {cause.message}")
             return None

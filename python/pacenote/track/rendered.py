@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from pacenote.errors import TrackError
 from pacenote.model.problems import KeyPath, Problem, preview
 from pacenote.track.includes import AssembledText, SourceLocation
-from pacenote.track.json_positions import excerpt, line_numbers, nearest_line
+from pacenote.track.json_positions import excerpt, line_numbers, nearest_line, reject_half_surrogates
 from pacenote.track.source import TrackSource
 
 _MIN_LENGTH = 6
@@ -51,6 +51,7 @@ class RenderedTrack:
             raise TrackError(f"rendered {self._entry} is nested too deeply") from cause
         except ValueError as cause:  # The number has more digits than Python parses.
             raise TrackError(f"rendered {self._entry} contains a number that is too long") from cause
+        reject_half_surrogates(self.text, self._describe_line)
         if not isinstance(data, dict):
             raise TrackError(f"{self._entry}: a track must be a JSON object, not {preview(data)}")
         return data
