@@ -154,3 +154,9 @@ def test_a_reply_of_an_unexpected_form_is_described_in_one_sentence(
     with pytest.raises(EngineError, match="has an unexpected form") as caught:
         read_info(rest)
     assert "\n" not in caught.value.message
+
+
+def test_half_of_a_surrogate_pair_in_a_document_is_replaced(server: ScriptedServer) -> None:
+    server.put("/half", rb'{"a\ud800": ["\udc80", "\ud83d\ude00", "\\ud800", 1]}')
+    rest = RestClient([HttpHost("http", "127.0.0.1", server.port)])
+    assert rest.get("/half") == {"a\ufffd": ["\ufffd", "😀", r"\ud800", 1]}

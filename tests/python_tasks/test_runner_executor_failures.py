@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from python_tasks.racing import race_track, serving
+from python_tasks.racing import race_track, serving, stored_race
 from support.http_server import HttpResponse
 
 SEARCHING = """
@@ -138,3 +138,94 @@ def test_an_exception_fails_only_its_operation(tmp_path, pacing):
     assert (accounting.succeeded, accounting.failed, accounting.unsent) == (9, 1, 0)
     assert raced.reason("t") == "plugin: track.py:8: KeyError: 'size'"
     assert raced.record.verdict.state == "void"
+
+
+UNENCODABLE = r"""
+    def source(track, params, **kwargs):
+        raise ValueError("source \udc80")
+
+    async def raising(es, params):
+        raise ValueError("raised \udc80")
+
+    async def reporting(es, params):
+        return {"success": False, "error-type": "type \udc80", "error-description": "reason \udc80"}
+
+    async def unit(es, params):
+        return 2, "doc\udc80"
+
+    async def key(es, params):
+        return {"lag\udc80": 1.5}
+
+    def register(registry):
+        registry.register_param_source("source", source)
+        for one in (raising, reporting, unit, key):
+            registry.register_runner(one.__name__, one, async_runner=True)
+    """
+
+
+def test_text_that_cannot_be_encoded_is_stored_with_a_replacement(tmp_path):
+    rejected = HttpResponse(400, rb'{"error": {"type": "t\udc80", "reason": "no \udc80"}}')
+
+    def answer(line, _body):
+        return rejected if "/_current" in line else None
+
+    schedule = [{"operation": name, "iterations": 1} for name in ("raising", "reporting", "unit", "key")]
+    schedule.append({"name": "search", "operation": {"operation-type": "search", "param-source": "source"}})
+    schedule.append({"name": "built-in", "operation": {**WAITING, "repository": "r"}})
+    with serving(answer) as server:
+        raced = race_track(tmp_path, UNENCODABLE, schedule, server.address)
+    assert raced.record.aborted == ""
+    assert raced.reason("raising") == "plugin: track.py:6: ValueError: raised \ufffd"
+    assert raced.reason("reporting") == "condition: type \ufffd: reason \ufffd"
+    assert raced.reason("built-in") == "http-status: t\ufffd: no \ufffd"
+    assert raced.reason("search").endswith("track.py:3: ValueError: source \ufffd")
+    assert (raced.task("unit").unit, raced.task("unit").work.done) == ("doc\ufffd", 2)
+    assert raced.task("key").values["lag\ufffd"].mean == 1.5
+    assert stored_race(tmp_path).tasks == raced.record.tasks
+
+
+EXTREME = """
+    async def large(es, params):
+        return {"lag": 1.7e308}
+
+    async def slow(es, params):
+        return {"weight": 5, "throughput": 5e-324}
+
+    async def built(es, params):
+        import elasticsearch
+        raise elasticsearch.ApiError("no response", None, None)
+
+    def register(registry):
+        for one in (large, slow, built):
+            registry.register_runner(one.__name__, one, async_runner=True)
+    """
+
+
+def test_numbers_and_errors_that_cannot_be_used_do_not_end_the_race(tmp_path):
+    schedule = [{"operation": name, "iterations": 2} for name in ("large", "slow", "built")]
+    with serving() as server:
+        raced = race_track(tmp_path, EXTREME, schedule, server.address)
+    assert raced.record.aborted == ""
+    assert [raced.task(name).accounting.succeeded for name in ("large", "slow")] == [2, 2]
+    assert raced.task("slow").reported_s is None
+    assert raced.reason("built").startswith("plugin: track.py:10: ApiError")
+
+
+def test_a_response_of_another_form_is_no_fault_of_a_plug_in(tmp_path):
+    replies = {"/i/_recovery": {"i": {}}, "/_current": []}
+
+    def answer(line, _body):
+        return next((reply for part, reply in replies.items() if part in line), None)
+
+    recovery = {"operation-type": "wait-for-recovery", "index": "i"}
+    schedule = [{"name": "recovery", "operation": recovery}, {"name": "current", "operation": WAITING}]
+    with serving(answer) as server:
+        (tmp_path / "tour").mkdir()
+        raced = race_track(tmp_path, {}, {"schedule": schedule}, server.address)
+    form = "the engine's response has an unexpected form"
+    assert raced.reason("recovery") == (
+        f"protocol: UnexpectedResponse: wait-for-recovery: {form} (KeyError: 'shards')"
+    )
+    assert raced.reason("current").startswith(
+        f"protocol: UnexpectedResponse: wait-for-current-snapshots-create: {form} (AttributeError: "
+    )

@@ -1,6 +1,7 @@
 """Race folders are written atomically, and are readable even if the race was killed or the disk was full."""
 
 import contextlib
+import dataclasses
 import errno
 import json
 import os
@@ -145,3 +146,11 @@ def test_links_to_probes_are_not_followed(store, tmp_path):
     (folder.probes / "001").symlink_to(tmp_path / "outside" / "001")
     (folder.probes / "002").mkdir()
     assert folder.driver_folders() == (folder.path, folder.probes / "002")
+
+
+def test_text_that_cannot_be_encoded_is_stored_with_a_replacement(store):
+    folder = store.create(unfinished(user_tags={"a": "x\udc80"}))
+    assert store.load("race-1").user_tags == {"a": "x\ufffd"}
+    folder.append(dataclasses.replace(bulk(), unit="doc\udc80"))
+    folder.finish(record(user_tags={"a": "x\udc80"}))
+    assert store.load("race-1").user_tags == {"a": "x\ufffd"}

@@ -1,8 +1,13 @@
-"""Makes text from outside, such as names in a track or responses of an engine, safe for a terminal."""
+"""Makes text from outside, such as names in a track or responses, safe for terminals and files."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 _MAX_LENGTH = 300
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -10,6 +15,23 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def encodable(text: str) -> str:
+    """Replaces every surrogate without its pair by U+FFFD, because UTF-8 cannot encode it.
+
+    JSON with such an escape and file names that are not UTF-8 become text with surrogates.
+    """
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def encodable_value(value: Any) -> Any:
+    """Returns a JSON value with `encodable` strings and keys."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {encodable(str(key)): encodable_value(item) for key, item in value.items()}
+    return [encodable_value(item) for item in value] if isinstance(value, list) else value
 
 
 def single_line(text: str) -> str:

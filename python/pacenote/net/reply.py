@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pacenote.errors import EngineError
+from pacenote.model.printable import encodable_value
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
@@ -19,6 +21,9 @@ MAX_DEPTH = 200
 """Maximum depth of a JSON document."""
 
 _CHUNK_BYTES = 256 * 1024
+
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""A JSON escape of a surrogate, which may lack its pair."""
 
 
 class UnusableReply(Exception):
@@ -63,7 +68,7 @@ def parse_body(body: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     _check_depth(document)
-    return document
+    return encodable_value(document) if _SURROGATE_ESCAPE.search(body) else document
 
 
 def _check_depth(document: Any) -> None:

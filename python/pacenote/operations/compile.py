@@ -8,12 +8,20 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model.field_reader import FieldReader
+from pacenote.model.printable import single_line
 from pacenote.model.problems import Problems
 from pacenote.model.track import Operation
+from pacenote.model.work import NO_RETRY
 from pacenote.operations.assertions import read_assertions, with_assertions
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import read_retry
-from pacenote.operations.runner import BuiltinResult, DriverClient, run_with_retry
+from pacenote.operations.runner import (
+    BuiltinResult,
+    DriverClient,
+    UnexpectedResponse,
+    check_figures,
+    run_with_retry,
+)
 
 
 class InvalidOperation(TrackError):
@@ -68,13 +76,19 @@ async def run_operation(
     """Runs one execution of a type that is implemented in Python, with its retries.
 
     `client_state` is shared by all executions of a client in a task. Raises `InvalidOperation` for invalid
-    parameters, and `RunnerError` if a request or the operation fails.
+    parameters, and `RunnerError` if a request or the operation fails, also because a response has a different
+    form than the operation expects.
     """
     if operation_type.run is None:
         raise ValueError(f"{operation_type.name} does not run in Python")
     operation = Operation(operation_type.name, operation_type.name, params)
     compile_operation(operation_type, operation, context)
-    if not operation_type.retryable:
-        return await operation_type.run(client, params, client_state)
-    retry = read_retry(FieldReader(params, (), Problems()))
-    return await run_with_retry(operation_type.run, retry, client, params, client_state)
+    retryable = operation_type.retryable
+    retry = read_retry(FieldReader(params, (), Problems())) if retryable else NO_RETRY
+    try:
+        return check_figures(await run_with_retry(operation_type.run, retry, client, params, client_state))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnexpectedResponse(
+            f"{operation_type.name}: the engine's response has an unexpected form"
+            f" ({type(error).__name__}: {single_line(str(error))})"
+        ) from error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pacenote._core import RunnerFailure, RunnerResult
 from pacenote.errors import TrackError
+from pacenote.model.printable import encodable
 from pacenote.model.result import TaskResult, ValueSummary
 from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 _MAX_WEIGHT = 2**63 - 1
 _MAX_STATUS = 2**16 - 1
+
+_LARGEST = 1e200
+"""Largest number that is recorded: the sum of larger ones may be infinite."""
 
 _REQUEST_KEYS = frozenset({
     *("weight", "unit", "success", "took", "ingest_took", "success-count", "error-count", "retry-count"),
@@ -104,7 +108,7 @@ def from_builtin(result: BuiltinResult) -> PythonOperationResult:
             reported_s=None if result.engine_ms is None else result.engine_ms / 1000,
             completes_task=result.completes_task,
         )
-    failure = RunnerFailure("condition", "", result.reason or "no success")
+    failure = _failure("condition", "", result.reason or "no success")
     return PythonOperationResult(
         result.weight, result.unit, False, failure, completes_task=result.completes_task
     )
@@ -112,18 +116,25 @@ def from_builtin(result: BuiltinResult) -> PythonOperationResult:
 
 def from_error(error: BaseException, root: Path) -> PythonOperationResult:
     """Converts an error that the runner of a plug-in or of a built-in type raised."""
-    failure = _from_operation_error(error) or _from_client_error(error)
-    if failure is None and isinstance(error, RallyTaskAssertionError):
-        failure = RunnerFailure("assertion", "", str(error))
-    if failure is None and isinstance(error, InvalidOperation):
-        failure = RunnerFailure("plugin", "", error.problems[0])
-    if failure is None and isinstance(error, TrackError):
-        failure = RunnerFailure("plugin", "", error.message)
-    if failure is None:
-        # The text begins with the location and includes the type of the error.
-        failure = RunnerFailure("plugin", "", describe(error, root))
+    failure = None
+    # An error that a plug-in has built itself may lack some of the attributes of its class.
+    with contextlib.suppress(Exception):
+        failure = _known_failure(error)
+    # The description begins with the location and includes the type of the error.
+    failure = failure or _failure("plugin", "", describe(error, root))
     meta = {"success": False, "error-type": failure.error_class, "error-description": failure.reason}
     return PythonOperationResult(0, OPS, False, failure, meta=meta)
+
+
+def _known_failure(error: BaseException) -> RunnerFailure | None:
+    """Converts an error of Pacenote, of Rally or of elasticsearch-py; returns None for any other error."""
+    if isinstance(error, RallyTaskAssertionError):
+        return _failure("assertion", "", str(error))
+    if isinstance(error, InvalidOperation):
+        return _failure("plugin", "", error.problems[0])
+    if isinstance(error, TrackError):
+        return _failure("plugin", "", error.message)
+    return _from_operation_error(error) or _from_client_error(error)
 
 
 def _from_operation_error(error: BaseException) -> RunnerFailure | None:
@@ -131,12 +142,12 @@ def _from_operation_error(error: BaseException) -> RunnerFailure | None:
         return None
     if isinstance(error, HttpStatusError):
         kind = parse_response_error(error.body).kind
-        return RunnerFailure("http-status", kind, error.reason, error.status)
+        return _failure("http-status", kind, error.reason, error.status)
     if isinstance(error, ConnectionFailed):
-        return RunnerFailure(error.error_class, type(error).__name__, error.message)
+        return _failure(error.error_class, type(error).__name__, error.message)
     kinds = ((RequestTimedOut, "timeout"), (UnexpectedResponse, "protocol"))
     error_class = next((name for kind, name in kinds if isinstance(error, kind)), "condition")
-    return RunnerFailure(error_class, type(error).__name__, error.message)
+    return _failure(error_class, type(error).__name__, error.message)
 
 
 def _from_client_error(error: BaseException) -> RunnerFailure | None:
@@ -148,12 +159,12 @@ def _from_client_error(error: BaseException) -> RunnerFailure | None:
 
     if isinstance(error, elasticsearch.ApiError):
         parsed = _parse_api_error(error)
-        return RunnerFailure("http-status", parsed.kind, parsed.reason, int(error.status_code))
+        return _failure("http-status", parsed.kind, parsed.reason, int(error.status_code))
     if isinstance(error, elasticsearch.ConnectionTimeout):
-        return RunnerFailure("timeout", type(error).__name__, error.message)
+        return _failure("timeout", type(error).__name__, error.message)
     if isinstance(error, elasticsearch.ConnectionError):
-        return RunnerFailure(_connection_error_class(error), type(error).__name__, error.message)
-    return RunnerFailure("protocol", type(error).__name__, str(error))
+        return _failure(_connection_error_class(error), type(error).__name__, error.message)
+    return _failure("protocol", type(error).__name__, str(error))
 
 
 def _connection_error_class(error: elasticsearch.ConnectionError) -> str:
@@ -175,13 +186,18 @@ def _parse_api_error(error: Any) -> ResponseError:
     return ResponseError(parsed.kind or str(error.message), parsed.reason or str(error.message))
 
 
+def _failure(error_class: str, kind: str, reason: str, status: int | None = None) -> RunnerFailure:
+    """Returns a failure for the driver, which accepts only text that UTF-8 can encode."""
+    return RunnerFailure(error_class, encodable(kind), encodable(reason), status)
+
+
 def _returned_failure(returned: Mapping[str, Any]) -> RunnerFailure:
     status = returned.get("http-status")
     kind = str(returned.get("error-type") or "")
     reason = str(returned.get("error-description") or "its runner reported a failure")
     error_class = "bulk-item" if kind == "bulk" else "condition" if status is None else "http-status"
     known = isinstance(status, int) and 0 <= status <= _MAX_STATUS
-    return RunnerFailure(error_class, kind, reason, status if known else None)
+    return _failure(error_class, kind, reason, status if known else None)
 
 
 def _weight(value: Any) -> int:
@@ -196,25 +212,25 @@ def _weight(value: Any) -> int:
 def _unit(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise TrackError(f"the runner returned the unit {value!r}, which must be a word such as docs")
-    return value
+    return encodable(value)
 
 
 def _reported_seconds(weight: int, throughput: float | None) -> float | None:
     """Returns the seconds that follow from the throughput that a runner returned, or None if it is not above
-    0.
+    0, or so small that they are infinite.
     """
-    return weight / throughput if throughput is not None and throughput > 0 else None
+    return weight / throughput if throughput is not None and throughput > 1 / _LARGEST else None
 
 
 def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
     """Yields the numbers of a result with their keys; keys of nested dictionaries are joined with dots."""
     for key, value in returned.items():
-        name = f"{prefix}{key}"
+        name = encodable(f"{prefix}{key}")
         if name in _REQUEST_KEYS:
             continue
         if isinstance(value, Mapping):
             yield from _numbers(f"{name}.", value)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST:
             yield name, float(value)
 
 

@@ -26,6 +26,7 @@ from pacenote._core import (
     StepEnded,
 )
 from pacenote.errors import TrackError
+from pacenote.model.printable import encodable
 from pacenote.operations.registry import resolve_type
 from pacenote.operations.supplied import OperationSupplier
 from pacenote.operations.supplied_bulk import InvalidSourceParams
@@ -351,9 +352,9 @@ class SourceThread:
     def _describe(self, task: PythonTask, error: BaseException) -> str:
         name = source_name(task.rally_task)
         if isinstance(error, InvalidSourceParams | TrackError):
-            return f"{name} {error.message}"
+            return encodable(f"{name} {error.message}")
         what = "scheduler or " if task.scheduled else ""
-        return f"{what}{name} failed: {describe(error, self._tasks.root)}"
+        return encodable(f"{what}{name} failed: {describe(error, self._tasks.root)}")
 
 
 def _may_supply(state: SourceState) -> bool:

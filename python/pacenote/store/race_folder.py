@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, stored_secrets
 from pacenote.model.result import TaskResult
@@ -181,7 +182,7 @@ class RaceFolder:
 
     def _text(self, record: RaceRecord) -> bytes:
         document = redact_record(record, self.secrets).to_document()
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode()
+        return encodable(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)).encode()
 
     def write_saturation(self, result: SaturationResult) -> None:
         """Replaces the stored result of a saturation. If that fails, the old one remains and StoreError is
@@ -204,9 +205,8 @@ class RaceFolder:
     def append(self, result: TaskResult) -> None:
         """Adds the result of a finished task to the journal, durably. Raises StoreError."""
         result = redact_result(result, self.secrets)
-        append_line(
-            self.journal, json.dumps(result.to_document(), ensure_ascii=False, allow_nan=False).encode()
-        )
+        line = json.dumps(result.to_document(), ensure_ascii=False, allow_nan=False)
+        append_line(self.journal, encodable(line).encode())
 
     def finish(self, record: RaceRecord) -> None:
         """Stores the final record, which contains all results, and deletes the journal. Raises StoreError."""
