@@ -14,15 +14,17 @@ from pacenote.model.secrets import (
     redact_body,
     redact_params,
     redact_query,
-    redact_user_info,
+    redact_urls,
     secret_values,
-    user_info_secrets,
+    url_secrets,
 )
 
 NAMES = (
     *("client_secret", "aws_secret", "secret", "passwd", "pwd", "passphrase", "private_key", "credentials"),
     *("account_key", "sas", "auth", "connection_string", "token", "password", "access_key", "bearer"),
 )
+
+LAST_WORDS = ("pass", "pw", "cookie", "jwt", "pat", "sig", "signature")
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,22 @@ NAMES = (
         ("apikey", True),
         ("awsAccessKeyId", True),
         ("SASToken", True),
+        *((f"{start}{word}", True) for start in ("", "my_", "x-Amz-", "a.b.") for word in LAST_WORDS),
+        *((f"my{word.title()}", True) for word in LAST_WORDS),
+        ("DB_PASS_2", True),
+        ("X-Amz-Signature", True),
+        ("setCookie", True),
+        ("path", False),
+        ("pattern", False),
+        ("bypass", False),
+        ("pass_rate", False),
+        ("compass", False),
+        ("sig_terms", False),
+        ("significant_terms", False),
+        ("signatures", False),
+        ("cookie_count", False),
+        ("jwt_issuer", False),
+        ("pwm", False),
         ("tokenizer", False),
         ("token_chars", False),
         ("max_token_length", False),
@@ -123,6 +141,11 @@ def test_secrets_of_bodies_are_redacted_but_not_definitions_of_fields() -> None:
         "source": {"remote": {"host": "https://<hidden>@h:9200", "credentials": "<hidden>"}},
         "k": 1,
     }
+    aggregation = '{"aggs":{"cookie":{"terms":{"field":"cookie.keyword"}}},"term":{"path":"a"}}'
+    assert redact_body(aggregation) == aggregation
+    assert redact_body('{"a":{"cookie":"k=1","auth_sig":{"b":1}}}') == (
+        '{"a":{"cookie":"<hidden>","auth_sig":"<hidden>"}}'
+    )
     lines = '{"index": {}}\n{"pwd": "hunter2", "n": [{"sas": "x"}]}\n'
     assert redact_body(lines) == '{"index": {}}\n{"pwd":"<hidden>","n":[{"sas":"<hidden>"}]}\n'
     assert redact_body("not JSON: http://t@h") == "not JSON: http://<hidden>@h"
@@ -166,11 +189,15 @@ def test_secrets_of_query_strings_are_redacted(path: str, redacted: str) -> None
         ("http://h/a@b", "http://h/a@b"),
         ("http://[::1]:9200/a@b", "http://[::1]:9200/a@b"),
         ('"http://h", "a@b"', '"http://h", "a@b"'),
+        ("at https://h/c?sv=1&sig=a%2Fb&se=2, or", "at https://h/c?sv=1&sig=<hidden>&se=2, or"),
+        ("https://h/?X-Amz-Signature=f0#t", "https://h/?X-Amz-Signature=<hidden>#t"),
+        ('{"u": "https://a:b@h?token=t"}', '{"u": "https://<hidden>@h?token=<hidden>"}'),
+        ("a?token=t", "a?token=t"),
         ("two http://a@h and s3://b:c@h", "two http://<hidden>@h and s3://<hidden>@h"),
     ],
 )
 def test_user_information_of_urls_is_redacted(url: str, redacted: str) -> None:
-    assert redact_user_info(url) == redacted
+    assert redact_urls(url) == redacted
 
 
 @pytest.mark.parametrize(
@@ -180,11 +207,12 @@ def test_user_information_of_urls_is_redacted(url: str, redacted: str) -> None:
         ("https://elastic:secret@h", {"secret"}),
         ("https://elastic@h", set()),
         ("https://0123456789@h", {"0123456789"}),
+        ("https://h/c?sig=a%2Fb%2Fc%2Fde&x=abcdefgh", {"a%2Fb%2Fc%2Fde", "a/b/c/de"}),
         ("https://0123456789abcdef:x-oauth@h", {"0123456789abcdef", "x-oauth"}),
     ],
 )
 def test_passwords_and_tokens_of_urls_are_secrets(url: str, secrets: set[str]) -> None:
-    assert user_info_secrets(url) == secrets
+    assert url_secrets(url) == secrets
     assert secret_values({"urls": [url]}) == secrets
     assert body_secrets(json.dumps({"urls": [url]})) == {each for each in secrets if len(each) >= 8}
 

@@ -31,7 +31,8 @@ _STDERR = 2
 class Console:
     """Standard output and standard error. `quiet` suppresses progress only.
 
-    Standard error never shows user names and passwords of URLs, and no secrets that `hide` knows.
+    Standard error never shows user names, passwords and secret parameters of URLs, and no secrets that
+    `hide` knows.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
@@ -65,9 +66,9 @@ class Console:
         if not self._secrets and "@" not in text:
             return text
         # Few texts contain a secret, and most commands end without one.
-        from pacenote.model.secrets import redact, redact_user_info
+        from pacenote.model.secrets import redact, redact_urls
 
-        return redact_user_info(redact(text, self._secrets))
+        return redact_urls(redact(text, self._secrets))
 
     @property
     def shows_results_on_terminal(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import FailureGroup, TaskResult
-from pacenote.model.secrets import REDACTED, redact, redact_user_info, redact_value, secret_values
+from pacenote.model.secrets import REDACTED, redact, redact_urls, redact_value, secret_values
 
 
 def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
@@ -76,4 +76,4 @@ def redact_error(error: BaseException, secrets: Collection[str]) -> None:
 
 
 def _redact_errors(errors: tuple[FailureGroup, ...], secrets: Collection[str]) -> tuple[FailureGroup, ...]:
-    return tuple(replace(error, reason=redact_user_info(redact(error.reason, secrets))) for error in errors)
+    return tuple(replace(error, reason=redact_urls(redact(error.reason, secrets))) for error in errors)

@@ -26,6 +26,11 @@ _SECRET_WORDS = frozenset({
 })
 """Words that make a name secret wherever they are in it."""
 
+_SECRET_LAST_WORDS = frozenset({
+    *("pass", "pw", "cookie", "cookies", "jwt", "jwts", "pat", "sig", "signature"),
+})
+"""Words that make a name secret only at its end: they are parts of other names too, such as `pass_rate`."""
+
 _SECRET_PARTS = (
     *("password", "passwd", "passphrase", "credential", "connectionstring"),
     *("apikey", "accesskey", "secretkey", "privatekey", "accountkey"),
@@ -49,6 +54,9 @@ _USER_INFO = re.compile(r"(?<=://)(?:[^/?#\s\"\\]+|(?!\[)[^/?#@:\s\"\\]+:(?!\d{0
 password contains a slash, a question mark or a hash, which it must not.
 """
 
+_URL_QUERY = re.compile(r"(?<=://)([^\s\"\\?#]*)(\?[^\s\"\\#]*)")
+"""A URL up to its query string, and the query string."""
+
 _MIN_USER_LENGTH = 16
 """Minimum length of the user name of a URL with a password that is redacted elsewhere: it may be a token."""
 
@@ -64,7 +72,19 @@ _ELLIPSIS = re.compile(r"(\.\.\.|…)")
 
 def is_secret(key: str) -> bool:
     """Returns whether the value of a parameter is secret. For a dotted key, the last part determines it."""
-    words = [word.lower() for word in _WORD.findall(key.rpartition(".")[2])]
+    words = _words(key)
+    return _ends_secret(words) or _contains_secret(words)
+
+
+def _words(key: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(key.rpartition(".")[2])]
+
+
+def _ends_secret(words: Sequence[str]) -> bool:
+    return bool(words) and words[-1] in _SECRET_LAST_WORDS
+
+
+def _contains_secret(words: Sequence[str]) -> bool:
     pairs = list(pairwise(words))
     return (
         any(map(_is_secret_word, words))
@@ -114,11 +134,11 @@ def _forms(secrets: frozenset[str]) -> tuple[tuple[str, ...], re.Pattern[str]]:
 
 
 def redact_value(value: object, secrets: Collection[str]) -> object:
-    """Redacts secrets, and user names and passwords of URLs, in every string of a JSON value; keys are not
+    """Redacts secrets, also those of URLs, in every string of a JSON value; keys are not
     changed.
     """
     if isinstance(value, str):
-        return redact_user_info(redact(value, secrets))
+        return redact_urls(redact(value, secrets))
     if isinstance(value, Mapping):
         return {key: redact_value(item, secrets) for key, item in value.items()}
     return [redact_value(item, secrets) for item in value] if isinstance(value, list | tuple) else value
@@ -133,20 +153,23 @@ def _redact_nested(value: object) -> object:
     if isinstance(value, Mapping):
         return redact_params(value)
     if isinstance(value, str):
-        return redact_user_info(value)
+        return redact_urls(value)
     return [_redact_nested(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def redact_user_info(text: str) -> str:
-    """Redacts the user names and passwords of all URLs in a text; a user name may be a token."""
-    return _USER_INFO.sub(REDACTED, text) if "@" in text else text
+def redact_urls(text: str) -> str:
+    """Redacts user names, which may be tokens, passwords and secret parameters of all URLs in a text."""
+    if "://" not in text:
+        return text
+    hidden = _USER_INFO.sub(REDACTED, text) if "@" in text else text
+    return _URL_QUERY.sub(lambda url: url[1] + redact_query(url[2]), hidden) if "?" in hidden else hidden
 
 
-def user_info_secrets(text: str) -> frozenset[str]:
-    """Returns the passwords and tokens in the URLs of a text, as they are and decoded, if they are long
-    enough to be redacted elsewhere.
+def url_secrets(text: str) -> frozenset[str]:
+    """Returns the passwords, tokens and secret parameters in the URLs of a text, as they are and decoded, if
+    they are long enough to be redacted elsewhere.
     """
-    found: set[str] = set()
+    found = {secret for url in _URL_QUERY.finditer(text) for secret in query_secrets(url[2])}
     for match in _USER_INFO.finditer(text):
         user, _, password = match[0].partition(":")
         length = _MIN_USER_LENGTH if password else _MIN_BODY_LENGTH
@@ -185,7 +208,7 @@ def redact_body(text: str) -> str:
         try:
             document = json.loads(line)
         except (ValueError, RecursionError):
-            redacted.append(redact_user_info(line))
+            redacted.append(redact_urls(line))
             continue
         hidden = _redact_keys(document, in_fields=False)
         changed = hidden != document
@@ -223,7 +246,7 @@ def _redact_keys(value: object, *, in_fields: bool) -> object:
         }
     if isinstance(value, list):
         return [_redact_keys(item, in_fields=False) for item in value]
-    return redact_user_info(value) if isinstance(value, str) else value
+    return redact_urls(value) if isinstance(value, str) else value
 
 
 def _keyed_secrets(value: object, *, in_fields: bool) -> Iterator[str]:
@@ -237,13 +260,15 @@ def _keyed_secrets(value: object, *, in_fields: bool) -> Iterator[str]:
         for item in value:
             yield from _keyed_secrets(item, in_fields=False)
     elif isinstance(value, str):
-        yield from user_info_secrets(value)
+        yield from url_secrets(value)
 
 
 def _hides(key: str, value: object, *, in_fields: bool) -> bool:
     """Returns whether a value of a body is secret: a flag is not, nor the definition of a field."""
-    definition = in_fields and isinstance(value, Mapping)
-    return is_secret(key) and not definition and not isinstance(value, bool | None)
+    if isinstance(value, bool | None):
+        return False
+    # An object named `cookie` or `signature` may be an aggregation, which may have any name.
+    return (not in_fields and _contains_secret(_words(key))) if isinstance(value, Mapping) else is_secret(key)
 
 
 def _secrets(value: object, *, secret: bool) -> Iterator[str]:
@@ -257,7 +282,7 @@ def _secrets(value: object, *, secret: bool) -> Iterator[str]:
         # A password that consists of digits is parsed as a number.
         yield str(value)
     elif isinstance(value, str):
-        yield from user_info_secrets(value)
+        yield from url_secrets(value)
 
 
 def _encoded_forms(secret: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from pacenote.model.client_options import ClientOptions
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.secrets import is_secret, secret_values, user_info_secrets
+from pacenote.model.secrets import is_secret, secret_values, url_secrets
 from pacenote.net.proxy import environment_proxies
 
 _MIN_HEADER_LENGTH = 8
@@ -28,7 +28,7 @@ def race_secrets(request: RaceRequest) -> frozenset[str]:
     for params in (request.track_params, request.car_params, request.user_tags):
         found |= secret_values(params)
     for url in _urls(request):
-        found |= user_info_secrets(url if "://" in url else f"http://{url}")
+        found |= url_secrets(url if "://" in url else f"http://{url}")
         found.update(_basic_credentials(url))
     for client in (request.client, *(other.client for other in request.additional_clusters)):
         found.update(_client_secrets(client))

@@ -19,7 +19,7 @@ from pacenote.model.race_record import (
 )
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.secrets import redact_user_info
+from pacenote.model.secrets import redact_urls
 from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import Call, CallSequence, Composite, OperationStream
 from pacenote.operations.base import include_in_reporting
@@ -67,7 +67,7 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
     repository = request.track_repository
     return RecordedOptions(
         track_path=None if request.track_path is None else str(request.track_path),
-        track_repository=None if repository is None else redact_user_info(repository),
+        track_repository=None if repository is None else redact_urls(repository),
         track_revision=request.track_revision,
         include_tasks=request.include_tasks,
         exclude_tasks=request.exclude_tasks,

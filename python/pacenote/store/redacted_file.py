@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from pacenote.model.secrets import redact, redact_user_info
+from pacenote.model.secrets import redact, redact_urls
 from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, store_error
 
 _MAX_LINE_CHARS = 1 << 20
@@ -29,7 +29,7 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
         ):
             changed = False
             while is_regular_file(os.fstat(source)) and (line := old.readline(_MAX_LINE_CHARS)):
-                hidden = redact_user_info(redact(line, secrets))
+                hidden = redact_urls(redact(line, secrets))
                 changed |= hidden != line
                 new.write(hidden)
         if changed:
