@@ -1,5 +1,8 @@
 """Schedulers with each of Rally's three interfaces, in races."""
 
+from itertools import pairwise
+
+import pyarrow.parquet
 import pytest
 
 from python_tasks.racing import race_track, serving
@@ -123,6 +126,25 @@ def test_rates_refer_to_the_work_that_runners_report(tmp_path, spacing):
     assert (paced.errors, paced.work.done, paced.unit, paced.paced) == ((), 60, "docs", True)
     # The first operation is sent immediately; the others follow at (mean) intervals of 20 ms.
     assert paced.duration_s >= (0.1 if spacing == "deterministic" else 0.02)
+
+
+@pytest.mark.parametrize("spacing", ["poisson", "uniform"])
+def test_the_seed_determines_random_intervals_whose_rate_depends_on_the_work(tmp_path, spacing):
+    operation = {"operation-type": "run", "param-source": "growing"}
+    task = {"name": "paced", "operation": operation, "schedule": spacing, "target-throughput": "2000 docs/s"}
+
+    def intervals(run, seed):
+        folder = tmp_path / run
+        race_track(folder, SCHEDULERS, [{**task, "iterations": 4}], server.address, seed=seed)
+        samples = pyarrow.parquet.read_table(folder / "home" / "races" / "r" / "samples.parquet")
+        # The first operation is due immediately, because its work determines the rate.
+        due = sorted(samples["due_ns"].to_pylist())[1:]
+        return [after - before for before, after in pairwise(due)]
+
+    with serving() as server:
+        first, again, other = intervals("a", 7), intervals("b", 7), intervals("c", 8)
+    assert first == again
+    assert first != other
 
 
 @pytest.mark.parametrize("kind", ["bulk", "run"])

@@ -20,6 +20,7 @@ NAMES = (
     *("client_secret", "aws_secret", "secret", "passwd", "pwd", "passphrase", "private_key", "credentials"),
     *("account_key", "sas", "auth", "connection_string", "token", "password", "api_key", "secret_key"),
     *("clientSecret", "privateKey", "AccountKey", "connection-string", "SASToken", "x-auth"),
+    *("db_pass", "pw", "session-cookie", "jwt", "pat", "sig", "requestSignature"),
 )
 
 
@@ -51,6 +52,7 @@ def test_planted_secrets_are_in_no_file_of_a_race_and_not_printed(
     body = {"settings": {name: f"hunter-b-{number:02}" for number, name in enumerate(NAMES)}}
     body["settings"]["url"] = "https://hunter-u@host/x"
     body["settings"]["other"] = "https://me:hunter-body%21@host/x"
+    body["settings"]["signed"] = "https://host/x?sv=1&sig=hunter-signed%2F1"
     body["settings"]["plain"] = "kept-readable {{ secret }}"
     operation = {
         "operation-type": "raw-request",

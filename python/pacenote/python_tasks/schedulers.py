@@ -138,12 +138,13 @@ class _Uniform:
         return self._interval_start + self._interval_s * self._generator.random()
 
 
-def built_in_scheduler(task: rally.Task, client: int) -> Scheduler:
+def built_in_scheduler(task: rally.Task, client: int, seed: int) -> Scheduler:
     """Returns the built-in scheduler of one client for tasks that the driver cannot pace.
 
-    This is the case if the work of an operation is only known when it has ended.
+    This is the case if the work of an operation is only known when it has ended. The seed of the race
+    determines random intervals.
     """
-    generator = random.Random(f"{task.name} {client}")  # The same sequence in every race.
+    generator = random.Random(f"{seed} {task.name} {client}")
     if task.schedule == "poisson":
         return _SimpleScheduler(lambda _, rate: _Poisson(rate, generator), task)
     if task.schedule == "uniform":

@@ -224,7 +224,7 @@ class SourceThread:
     def _build_scheduler(self, task: PythonTask, client: ClientId, source: Any) -> Scheduler:
         registered = self._tasks.registry.schedulers.get(task.task.schedule)
         if registered is None:
-            return built_in_scheduler(task.rally_task, client.client)
+            return built_in_scheduler(task.rally_task, client.client, self._tasks.seed)
         return build_scheduler(registered, task.rally_task, source)
 
     def _completes_task(self, task: PythonTask) -> bool:

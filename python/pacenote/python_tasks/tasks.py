@@ -69,6 +69,9 @@ class PythonTasks:
     root: Path
     """Folder of the track, for messages."""
 
+    seed: int
+    """Seed of the race."""
+
     clusters: tuple[str, ...] = ("default",)
     """Names of all clusters, the one under test first."""
 

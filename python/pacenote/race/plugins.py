@@ -157,6 +157,7 @@ def python_tasks_of(
             for step in plan.steps
         ),
         root=prepared.track.root if plugins is None else plugins.root,
+        seed=plan.seed,
         clusters=("default", *(other.name for other in plan.others)),
         warn=warn,
     )
