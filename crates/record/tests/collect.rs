@@ -114,6 +114,29 @@ fn operations_of_the_window_are_counted_whatever_their_outcome() {
 }
 
 #[test]
+fn data_that_ends_after_a_warm_up_time_fills_all_its_intervals() {
+    let time = TaskInfo { warmup_ns: Some(SECOND), interval_ns: Some(400 * MS), paced: true, ..info() };
+    // Neither the time period that did not pass nor its absence changes the window.
+    for end_ns in [None, Some(60 * SECOND)] {
+        let mut race = Race::new(TaskInfo { end_ns, ..time.clone() }, 1);
+        let window = MeasuredWindow::Time { begin_ns: SECOND, end_ns: end_ns.unwrap_or(u64::MAX) };
+        let mut recorder = race.recorder_of(true, window);
+        // Every operation takes 300 ms, so that the last one of the warm-up ends after it.
+        for number in 0..7 {
+            let due = number * 400 * MS;
+            let sample_type = if due < SECOND { SampleType::Warmup } else { SampleType::Measured };
+            let one = weighing(1, sample(due, due + 300 * MS));
+            record(&mut recorder, paced(due, 0, Sample { sample_type, ..one }));
+        }
+        end(&mut recorder, EndedBy::Source, 7);
+        let result = race.result();
+        // Four operations from 1.2 s on, one every 400 ms, fill 1.6 s.
+        assert!((result.window_s - 1.6).abs() < 1e-9, "{}", result.window_s);
+        assert!((result.throughput.unwrap().mean - 2.5).abs() < 1e-9, "{:?}", result.throughput);
+    }
+}
+
+#[test]
 fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
     let warmup_ns = Some(0);
     let mut race = Race::new(TaskInfo { warmup_ns, end_ns: Some(2100 * MS), ..info() }, 1);

@@ -219,20 +219,27 @@ impl TaskTotals {
 
     /// Returns the start and end of the measured window, in nanoseconds since the task began.
     ///
-    /// A task that ran for its planned time has exactly the planned window; any other window ends with the last
-    /// measured response. Without a warm-up time, the window begins with the first measured request. The interval after
-    /// the last operation of a deterministic schedule belongs to the window: n operations fill n intervals, not n - 1.
+    /// A task that ran for its planned time has exactly the planned window. Any other window begins with the first
+    /// measured request and ends with the last measured response; the interval after the last operation of a
+    /// deterministic schedule belongs to it: n operations fill n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
+        if let (Some(warmup), Some(end)) = (self.info.warmup_ns, self.planned_end_ns()) {
+            return warmup..end;
+        }
         let measured = &self.stats[SampleType::Measured.index()].counts;
         let last = measured.last_done_ns;
-        match (self.info.warmup_ns, self.planned_end_ns()) {
-            (Some(warmup), Some(end)) => warmup..end,
-            (Some(warmup), None) => warmup..last.max(warmup),
-            (None, _) => {
-                let first = measured.earliest_sent_ns.min(last);
-                let scheduled = self.info.interval_ns.map_or(0, |interval| interval * measured.ended);
-                first..last.max(first + scheduled)
-            }
+        let first = measured.earliest_sent_ns.min(last);
+        let scheduled = self.info.interval_ns.map_or(0, |interval| interval * measured.ended);
+        first..last.max(first + scheduled)
+    }
+
+    /// Returns the work to which the window refers: all that ended in a planned window, or that of the measured
+    /// operations, which begin and end in any other window.
+    fn window_weight(&self) -> u64 {
+        if self.planned_end_ns().is_some() {
+            self.counts().window_weight
+        } else {
+            self.stats[SampleType::Measured.index()].counts.weight
         }
     }
 
@@ -252,7 +259,7 @@ impl TaskTotals {
         if end <= begin {
             return None;
         }
-        let weight = self.counts().window_weight;
+        let weight = self.window_weight();
         let mean = weight as f64 / seconds(end - begin);
         let whole = begin.div_ceil(SECOND_NS)..end / SECOND_NS;
         let weight_in =
