@@ -142,10 +142,22 @@ def test_the_values_of_an_empty_cluster_are_zero():
     assert system.total_time_per_shard is None
 
 
-def test_failed_shards_are_reported():
-    assert read_stats(reply(), reply(failed=2)).errors == (
-        "index-stats: 2 shards did not answer: the values do not include them",
+def test_no_difference_is_known_if_a_shard_did_not_answer_before_the_race():
+    # Shard 1 has indexed for 7 s before the race.
+    before = reply(failed=1, logs=[[shard(indexing=100)]])
+    after = reply(logs=[[shard(indexing=200, store=10)], [shard(indexing=7000, store=20)]])
+    result = read_stats(before, after)
+    assert (result.system.total_time, result.system.total_time_per_shard) == (None, None)
+    assert (result.system.merge_count, result.system.store_size) == (None, 30)
+    assert result.errors == (
+        "index-stats: 1 shard did not answer before the race: all times and counts are missing",
     )
+
+
+def test_no_figure_is_known_if_a_shard_did_not_answer_after_the_race():
+    result = read_stats(reply(), reply(failed=2, logs=[[shard(indexing=100, store=10)]]))
+    assert result.system == SystemMetrics()
+    assert result.errors == ("index-stats: 2 shards did not answer after the race: all values are missing",)
 
 
 @pytest.mark.parametrize(

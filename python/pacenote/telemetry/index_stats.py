@@ -5,7 +5,8 @@ cluster was empty. Here, every counter is the difference per primary shard betwe
 the race. An index that was created during the race counts in full, even if it replaces an index of the same
 name (its UUID differs). An index that was deleted before the end is not counted, because its counters are
 lost. If the counters of a shard went down (it moved to another node, or its node restarted), the difference
-is not known: the value is then missing, with a reason.
+is not known: the value is then missing, with a reason. If a shard did not answer before the race, all
+differences are missing, and if one did not answer after it, all values.
 
 Indices whose name begins with a dot belong to the system and are omitted, except for backing indices of data
 streams (`.ds-…`), unless the stream itself is a system stream (`.ds-.…`).
@@ -105,15 +106,34 @@ class IndexStats(TelemetryDevice):
     def __init__(self, cluster: ObservedCluster) -> None:
         super().__init__(cluster)
         self._before: _Shards = {}
+        self._failed_before = 0
 
     def start(self) -> None:
         """Reads the counters before the first task. Raises EngineError."""
-        self._before = _primaries(self._cluster.get(_PATH))
+        reply = self._cluster.get(_PATH)
+        self._before = _primaries(reply)
+        self._failed_before = _failed_shards(reply)
 
     def stop(self) -> DeviceReading:
         """Reads the counters after the last task. Raises EngineError."""
         reply = self._cluster.get(_PATH)
+        if failed := _failed_shards(reply):
+            problem = f"{format_count(failed, 'shard')} did not answer after the race: all values are missing"
+            return DeviceReading(problems=(problem,))
         after = _primaries(reply)
+        system, problems = self._growth(after)
+        for name, size in _SIZES.items():
+            system[name] = _total(_copies(reply), size)
+        system["segment_count"] = _total(list(after.values()), _SEGMENT_COUNT)
+        known = {name: value for name, value in system.items() if value is not None}
+        return DeviceReading(known, {}, problems)
+
+    def _growth(self, after: _Shards) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Returns the differences of all counters, and a problem for each that is not known."""
+        if self._failed_before:
+            # Their counters before the race are not known, and are not 0.
+            shards = format_count(self._failed_before, "shard")
+            return {}, (f"{shards} did not answer before the race: all times and counts are missing",)
         system: dict[str, Any] = {}
         problems: list[str] = []
         for name, counter in (_TIMES | _COUNTS).items():
@@ -128,11 +148,7 @@ class IndexStats(TelemetryDevice):
                     system[f"{name}_per_shard"] = PerShardTimes(
                         min(grown.values), statistics.median(grown.values), max(grown.values)
                     )
-        for name, size in _SIZES.items():
-            system[name] = _total(_copies(reply), size)
-        system["segment_count"] = _total(list(after.values()), _SEGMENT_COUNT)
-        known = {name: value for name, value in system.items() if value is not None}
-        return DeviceReading(known, {}, (*problems, *_shard_failures(reply)))
+        return system, tuple(problems)
 
 
 def _indices(reply: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -177,8 +193,7 @@ def _total(shards: Sequence[Mapping[str, Any]], counter: _Counter) -> int | None
     return sum(values) if len(values) == len(shards) else None
 
 
-def _shard_failures(reply: Mapping[str, Any]) -> tuple[str, ...]:
+def _failed_shards(reply: Mapping[str, Any]) -> int:
+    """Returns the number of shards whose statistics the reply lacks."""
     failed = reply.get("_shards", {}).get("failed", 0)
-    return (
-        (f"{format_count(failed, 'shard')} did not answer: the values do not include them",) if failed else ()
-    )
+    return failed if isinstance(failed, int) else 0
