@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pacenote.cli.main import main
+from pacenote.errors import EngineError
 from pacenote.model.race_record import RaceRecord
 from pacenote.report.summary import build_report
 from pacenote.store.race_store import RaceStore
@@ -129,6 +130,59 @@ def test_devices_are_closed_even_if_the_race_is_aborted(
 
     assert race_task(respond, tmp_path, monkeypatch, "--on-error=abort") == code
     assert calls == (["start", "stop", "close"] if status == 200 else ["start", "close"])
+
+
+def test_ctrl_c_while_a_device_reads_loses_nothing_that_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Waiting(TelemetryDevice):
+        name = "waiting"
+        description = "Is interrupted while it waits for the engine."
+
+        def start(self) -> None:
+            """Reads nothing."""
+
+        def stop(self) -> DeviceReading:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("pacenote.race.run.DEVICES", (Waiting,))
+    assert race_task(GrowingEngine().respond, tmp_path, monkeypatch) == 130
+    record = RaceStore(tmp_path / "home").load("r")
+    assert (record.interrupted, record.complete) == (True, False)
+    assert [task.task for task in record.tasks] == ["task"]
+    assert record.driver["samples"] == 1
+
+
+@pytest.mark.parametrize("at", ["start", "stop"])
+def test_the_results_survive_a_device_that_fails(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, ...]] = []
+
+    class Failing(TelemetryDevice):
+        name = "failing"
+        description = "Cannot read the engine."
+
+        def start(self) -> None:
+            if at == "start":
+                raise EngineError("HTTP 500 for /_nodes/stats")
+
+        def stop(self) -> DeviceReading:
+            # The results of all tasks are stored before any device reads the engine at the end.
+            seen.append(tuple(task.task for task in RaceStore(tmp_path / "home").load("r").tasks))
+            raise EngineError("HTTP 500 for /_nodes/stats")
+
+    monkeypatch.setattr("pacenote.race.run.DEVICES", (Failing, *DEVICES))
+    assert race_task(GrowingEngine().respond, tmp_path, monkeypatch) == 0
+    record = RaceStore(tmp_path / "home").load("r")
+    assert ([task.task for task in record.tasks], record.complete) == (["task"], True)
+    assert seen == ([("task",)] if at == "stop" else [])
+    when = "before" if at == "start" else "after"
+    assert record.telemetry_errors == (
+        f"failing: could not be read {when} the race: HTTP 500 for /_nodes/stats",
+    )
+    # The other devices are read nevertheless.
+    assert record.system.total_time == 1_000
 
 
 def test_the_readings_are_stored_and_reported(record: RaceRecord) -> None:

@@ -47,12 +47,17 @@ def test_a_task_in_both_record_and_journal_is_counted_once(store):
     assert found.interrupted
 
 
-def test_a_damaged_line_before_the_last_is_an_error(store):
+@pytest.mark.parametrize("line", [b"{nonsense", b"\xff", b"[" * 100_000, b"[]", b'{"task": "index"}'])
+def test_a_damaged_line_of_the_journal_does_not_hide_the_others(store, line):
     folder = store.create(unfinished())
-    folder.journal.write_bytes(b"{nonsense\n")
     folder.append(bulk())
-    with pytest.raises(StoreError, match=r"tasks\.jsonl, line 1 is not readable JSON"):
-        store.load("race-1")
+    with folder.journal.open("ab") as file:
+        file.write(line + b"\n")
+    folder.append(paced())
+    found = store.load("race-1")
+    assert found.tasks == (bulk(), paced())
+    assert found.verdict.state == "void"
+    assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
 
 
 def test_the_journal_of_a_complete_race_is_ignored(store):

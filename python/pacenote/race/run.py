@@ -333,22 +333,32 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     try:
         telemetry.start()
         driven = context.drive(context.plan, context.folder)
+        record = _with_drive_result(context.record, driven)
+        # If what follows is interrupted, nothing that was measured is lost.
+        with contextlib.suppress(StoreError):
+            context.folder.write(record)
         measured = telemetry.stop() if driven.completed else TelemetryResult()
     finally:
         unclosed = telemetry.close()
     documents = check_documents(context.plan, driven.tasks, get) if driven.completed else ()
     record = dataclasses.replace(
-        context.record,
-        tasks=driven.tasks,
-        driver=driven.summary,
-        interrupted=driven.interrupted,
-        aborted=driven.aborted,
+        record,
         system=measured.system,
         telemetry=measured.values,
         telemetry_errors=(*measured.errors, *unclosed),
         documents=documents,
     )
     return _conclude(record, driven, context)
+
+
+def _with_drive_result(record: RaceRecord, driven: DriveResult) -> RaceRecord:
+    return dataclasses.replace(
+        record,
+        tasks=driven.tasks,
+        driver=driven.summary,
+        interrupted=driven.interrupted,
+        aborted=driven.aborted,
+    )
 
 
 def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> RaceRecord:

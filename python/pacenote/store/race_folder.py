@@ -14,7 +14,8 @@
     └── artifacts/         engine logs, recordings, reports
 
 A race that was killed is readable up to its last finished task: its `race.json` is the record that it started
-with, and `tasks.jsonl` contains the results since. A line that is incomplete because of the kill is omitted.
+with, and `tasks.jsonl` contains the results since. A line that is incomplete because of the kill is omitted; other
+damaged lines are omitted as well, and counted in the verdict.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import append_line, read_regular_file, store_error, write_atomically
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
+from pacenote.units import format_count
 
 RESULT_BYTES = 8 << 10
 """Room for the values of a task's result, or of a sub-operation's, without names and errors."""
@@ -271,30 +273,34 @@ class RaceFolder:
         return record if record.complete else redact_record(self._with_journal(record), secrets)
 
     def _with_journal(self, record: RaceRecord) -> RaceRecord:
+        results, damaged = self._read_journal()
         stored = {task.task for task in record.tasks}
-        added = tuple(task for task in self._read_journal() if task.task not in stored)
-        if not added:
+        added = tuple(result for result in results if result.task not in stored)
+        if not (added or damaged):
             return record
         record = dataclasses.replace(record, tasks=record.tasks + added)
-        return dataclasses.replace(record, verdict=determine_verdict(record))
+        verdict = determine_verdict(record)
+        if damaged:
+            text = f"{format_count(damaged, 'damaged line')} of {self.journal.name} left out: results are lost"
+            verdict = dataclasses.replace(verdict, reasons=(*verdict.reasons, text))
+        return dataclasses.replace(record, verdict=verdict)
 
-    def _read_journal(self) -> Iterator[TaskResult]:
+    def _read_journal(self) -> tuple[list[TaskResult], int]:
+        """Returns the results in the journal, and the number of its lines that are damaged."""
         try:
             lines = read_regular_file(self.journal).split(b"\n")
         except FileNotFoundError:
-            return
+            return [], 0
         except OSError as error:
             raise store_error("read", self.journal, error) from error
+        results, damaged = [], 0
         # Each complete line ends with a newline; text after the last newline is an incomplete line.
-        for number, line in enumerate(lines[:-1], start=1):
+        for line in lines[:-1]:
             try:
-                yield TaskResult.from_document(json.loads(line))
-            except (ValueError, RecursionError):
-                raise StoreError(
-                    f"{self.journal}, line {number} is not readable JSON", hint="the file is damaged"
-                ) from None
-            except PacenoteError as error:
-                raise StoreError(f"{self.journal}, line {number}: {error.message}", hint=error.hint) from None
+                results.append(TaskResult.from_document(json.loads(line)))
+            except (ValueError, RecursionError, PacenoteError):
+                damaged += 1
+        return results, damaged
 
 
 def _losses(folder: Path) -> Iterator[str]:
