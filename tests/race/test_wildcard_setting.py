@@ -26,6 +26,7 @@ class Listener:
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
+        self.warnings: list[str] = []
 
     def preparing(self, label: str, done: int, total: int) -> None: ...
 
@@ -38,6 +39,7 @@ class Listener:
     def info(self, text: str) -> None: ...
 
     def warning(self, text: str) -> None:
+        self.warnings.append(text)
         if text.startswith("stopping"):
             self.stopping.set()
 
@@ -50,6 +52,10 @@ class Engine:
     def __init__(self, value: str | None) -> None:
         self.transient: dict[str, str] = {} if value is None else {SETTING: value}
         self.values: list[str | None] = []
+        self.is_readable = True
+        self.before_read: Callable[[], None] = lambda: None
+        self.before_put: Callable[[str | None], None] = lambda _: None
+        self.after_put: Callable[[str | None], None] = lambda _: None
         self.on_delete: Callable[[], HttpResponse] = lambda: json_response({"acknowledged": True})
 
     def respond(self, request: HttpRequest) -> HttpResponse:
@@ -60,18 +66,23 @@ class Engine:
         if request.method == "PUT":
             return self._put(json.loads(request.body)["transient"][SETTING])
         if "flat_settings" in request.query:
+            if not self.is_readable:
+                return json_response({"error": {"type": "security_exception", "reason": "no privilege"}}, 403)
             return json_response({"persistent": {}, "transient": self.transient})
+        self.before_read()
         value = self.transient.get(SETTING)
         nested = {"transient": {"action": {"destructive_requires_name": value}}}
         return json_response({} if value is None else nested)
 
     def _put(self, value: Any) -> HttpResponse:
         text = None if value is None else str(value).lower()
+        self.before_put(text)
         self.values.append(text)
         if text is None:
             self.transient.pop(SETTING, None)
         else:
             self.transient[SETTING] = text
+        self.after_put(text)
         return json_response({"acknowledged": True})
 
 
@@ -86,19 +97,21 @@ def listener() -> Listener:
 
 
 @pytest.fixture
-def run(engine: Engine, listener: Listener, tmp_path: Path) -> Iterator[Callable[[], RaceRecord]]:
+def run(
+    engine: Engine, listener: Listener, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Callable[[], RaceRecord]]:
     operation = {"operation-type": "delete-index", "index": "logs-*"}
-    track = {"version": 2, "schedule": [{"name": "delete", "operation": operation}]}
-    (tmp_path / "track.json").write_text(json.dumps(track))
+    task = {"name": "delete", "operation": operation, "clients": getattr(request, "param", 1)}
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
     with http_server(engine.respond) as server:
-        request = RaceRequest(
+        race_request = RaceRequest(
             race_id="r",
             home=tmp_path / "home",
             track_path=tmp_path,
             pipeline="benchmark-only",
             target_hosts=(server.address,),
         )
-        yield lambda: race(request, listener)
+        yield lambda: race(race_request, listener)
 
 
 def test_an_operation_restores_the_setting_after_success(
@@ -143,3 +156,46 @@ def test_the_race_restores_the_setting_if_a_deletion_is_interrupted(
     assert record.interrupted
     assert engine.transient == before
     assert engine.values == ["false", before.get(SETTING)]
+
+
+def test_a_setting_that_cannot_be_read_is_mentioned_and_not_changed(
+    engine: Engine, listener: Listener, run: Callable[[], RaceRecord]
+) -> None:
+    engine.is_readable = False
+    assert run().complete
+    (warning,) = listener.warnings
+    assert warning.startswith(
+        f"the cluster's transient setting {SETTING} cannot be read, so the race does not"
+    )
+    assert "no privilege" in warning
+    # Only the operation changes it.
+    assert len(engine.values) == 2
+
+
+@pytest.mark.parametrize("run", [2], indirect=True)
+def test_the_race_restores_the_first_value_if_operations_run_at_the_same_time(
+    engine: Engine, run: Callable[[], RaceRecord]
+) -> None:
+    before, reads = dict(engine.transient), iter(range(2))
+    turned_off, restored = threading.Event(), threading.Event()
+    both_delete = threading.Barrier(2, timeout=20)
+
+    def read_after_the_other() -> None:
+        if next(reads) == 1:
+            assert turned_off.wait(20)
+
+    def restore_after_the_other(value: str | None) -> None:
+        if value == "false" and engine.values.count("false") == 2:
+            assert restored.wait(20)
+
+    def delete_together() -> HttpResponse:
+        both_delete.wait()
+        return json_response({"acknowledged": True})
+
+    engine.on_delete = delete_together
+    engine.before_read, engine.before_put = read_after_the_other, restore_after_the_other
+    engine.after_put = lambda value: (turned_off if value == "false" else restored).set()
+    assert run().complete
+    # The second operation has read the value of the first one, and restored it.
+    assert engine.values == ["false", "false", before.get(SETTING), "false", before.get(SETTING)]
+    assert engine.transient == before

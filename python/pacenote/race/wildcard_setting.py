@@ -7,7 +7,7 @@ drops them, for example after a second Ctrl-C, or if the cluster does not answer
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from pacenote.errors import PacenoteError
@@ -25,10 +25,11 @@ def restored_wildcard_setting(
 ) -> Generator[None, None, None]:
     """Restores the transient value of the setting after the block, however it ends.
 
-    Sends no requests if no operation of the plan can change the setting. If it cannot be read, nothing is
-    restored; `warn` is called if it cannot be restored.
+    The operations restore the value that they have read, but one that runs at the same time as another may
+    have read the other's value. Sends no requests if no operation of the plan can change the setting. `warn`
+    is called if it cannot be read, and is therefore not restored, or cannot be restored.
     """
-    before = _read(rest) if any(map(_may_change_setting, plan.tasks)) else None
+    before = _first_value(rest, warn) if any(map(_may_change_setting, plan.tasks)) else None
     try:
         yield
     finally:
@@ -55,21 +56,30 @@ def _may_change_setting(task: PlannedTask) -> bool:
     return any(map(allows_wildcards, requests_of(task.work)))
 
 
-def _read(rest: RestClient) -> _TransientValue | None:
+def _first_value(rest: RestClient, warn: Callable[[str], None]) -> _TransientValue | None:
     """Returns the transient value, or None if it cannot be read, for example without the privilege."""
     try:
-        settings = rest.get(CLUSTER_SETTINGS, {"flat_settings": True})
-    except PacenoteError:
+        return _read(rest)
+    except PacenoteError as error:
+        warn(
+            f"the cluster's transient setting {WILDCARD_SETTING} cannot be read, so the race does not "
+            f"restore it: {error.message}"
+        )
         return None
+
+
+def _read(rest: RestClient) -> _TransientValue:
+    """Returns the transient value. Raises PacenoteError."""
+    settings = rest.get(CLUSTER_SETTINGS, {"flat_settings": True})
     transient = settings.get("transient") if isinstance(settings, dict) else None
     value = transient.get(WILDCARD_SETTING) if isinstance(transient, dict) else None
     return _TransientValue(None if value is None else str(value))
 
 
 def _restore(rest: RestClient, before: _TransientValue, warn: Callable[[str], None]) -> None:
-    after = _read(rest)
-    if after == before:
-        return
+    with suppress(PacenoteError):
+        if _read(rest) == before:
+            return
     try:
         rest.request("PUT", CLUSTER_SETTINGS, {"transient": {WILDCARD_SETTING: before.value}})
     except PacenoteError as error:

@@ -14,8 +14,8 @@
     └── artifacts/         engine logs, recordings, reports
 
 A race that was killed is readable up to its last finished task: its `race.json` is the record that it started
-with, and `tasks.jsonl` contains the results since. A line that is incomplete because of the kill is omitted; other
-damaged lines are omitted as well, and counted in the verdict.
+with, and `tasks.jsonl` contains the results since. A line that is incomplete because of the kill is omitted;
+other damaged lines are omitted as well, and counted in the verdict.
 """
 
 from __future__ import annotations
@@ -281,7 +281,9 @@ class RaceFolder:
         record = dataclasses.replace(record, tasks=record.tasks + added)
         verdict = determine_verdict(record)
         if damaged:
-            text = f"{format_count(damaged, 'damaged line')} of {self.journal.name} left out: results are lost"
+            text = (
+                f"{format_count(damaged, 'damaged line')} of {self.journal.name} left out: results are lost"
+            )
             verdict = dataclasses.replace(verdict, reasons=(*verdict.reasons, text))
         return dataclasses.replace(record, verdict=verdict)
 
