@@ -17,7 +17,7 @@ use crate::units::nanos_since;
 /// | level | new operations | operations in progress |
 /// | --- | --- | --- |
 /// | run | begin | continue to their end |
-/// | finish | do not begin | continue to their end; a Python runner may take up to the timeout of a request |
+/// | finish | do not begin | continue for up to two seconds, then the level is raised |
 /// | abandon | do not begin | are dropped and counted as unanswered |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {

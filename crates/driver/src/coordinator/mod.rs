@@ -134,7 +134,7 @@ impl Coordinator {
         let bridge = bridge.as_ref().filter(|bridge| bridge.open_step(step));
         self.pool
             .broadcast(|| WorkerCommand::Prepare { step: Arc::clone(step), files: Arc::clone(&files) })?;
-        self.pool.wait_all()?;
+        self.pool.wait_all(race_state)?;
         if let Some(bridge) = bridge
             && !bridge.wait_until_prepared(race_state)?
         {
@@ -154,7 +154,7 @@ impl Coordinator {
             bridge.start_step();
         }
         self.pool.broadcast(|| WorkerCommand::Start)?;
-        let ended = self.pool.wait_all();
+        let ended = self.pool.wait_all(race_state);
         drop(read_ahead);
         ended?;
         if let Some(bridge) = bridge {

@@ -10,13 +10,15 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::coordinator::threads::{DriverThread, join, run_thread, spawn};
 use crate::error::DriveError;
 use crate::python::RequestThread;
-use crate::race_state::RaceState;
+use crate::race_state::{RaceState, StopLevel};
 use crate::step_state::{StepState, WorkerShare};
 use crate::summary::ThreadSummary;
 use crate::worker::thread::{Worker, WorkerCommand, WorkerContext, WorkerReply};
 
 /// How long to wait for a reply before checking whether all threads are still running.
 const LIVENESS_CHECK: Duration = Duration::from_millis(500);
+/// How long operations in progress may continue after the race was stopped or aborted, before they are dropped.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The coordinator's handles to the threads of the workers.
 #[derive(Debug)]
@@ -100,13 +102,14 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// Waits for one reply from each worker.
+    /// Waits for one reply from each worker. If the race is stopped or aborted, drops the operations that do not end in
+    /// time.
     ///
     /// # Errors
     ///
     /// The first error of a reply, once all replies have been received. If a thread has ended before all have replied:
     /// the first error received so far, otherwise that a worker did not reply.
-    pub fn wait_all(&self) -> Result<(), DriveError> {
+    pub fn wait_all(&self, race_state: &RaceState) -> Result<(), DriveError> {
         let mut result = Ok(());
         let mut replies_left = self.commands.len();
         while replies_left > 0 {
@@ -118,7 +121,14 @@ impl WorkerPool {
                         WorkerReply::Done => Ok(()),
                     });
                 }
-                Err(RecvTimeoutError::Timeout) if !self.threads.iter().any(JoinHandle::is_finished) => {}
+                Err(RecvTimeoutError::Timeout) if !self.threads.iter().any(JoinHandle::is_finished) => {
+                    if race_state
+                        .stopped_at()
+                        .is_some_and(|stopped_at| stopped_at.elapsed() >= SHUTDOWN_TIMEOUT)
+                    {
+                        race_state.stop(StopLevel::Abandon);
+                    }
+                }
                 Err(_) => return result.and(Err(DriveError::ThreadDied("a worker did not reply".into()))),
             }
         }
@@ -139,5 +149,37 @@ impl WorkerPool {
             }
         }
         summary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::health::cpu::PeakLoad;
+
+    #[test]
+    fn operations_that_do_not_end_in_time_after_an_abort_are_dropped() {
+        let race_state = Arc::new(RaceState::new(1, 1));
+        let (reply_sender, replies) = channel();
+        let shared = Arc::clone(&race_state);
+        let worker = spawn("drive-0", move || {
+            // A request without a response lasts until it is dropped.
+            let started = Instant::now();
+            while shared.stop_level() != StopLevel::Abandon && started.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            reply_sender.send(WorkerReply::Done).unwrap();
+            Ok(ThreadSummary::of_current_thread("drive-0", started, PeakLoad::default()))
+        });
+        let (commands, _receiver) = unbounded_channel();
+        let pool = WorkerPool { commands: vec![commands], replies, threads: vec![worker.unwrap()] };
+        race_state.abort_at(
+            "task t failed (timeout)".into(),
+            Instant::now().checked_sub(SHUTDOWN_TIMEOUT).unwrap(),
+        );
+        pool.wait_all(&race_state).unwrap();
+        assert_eq!(race_state.stop_level(), StopLevel::Abandon);
     }
 }
