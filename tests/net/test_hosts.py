@@ -20,6 +20,9 @@ from pacenote.net.hosts import HttpHost, parse_hosts
         ("[::1]:9201", ["http://[::1]:9201"]),
         ("[::1]", ["http://[::1]:9200"]),
         ("a:1,a:1", ["http://a:1"]),
+        ("me:pw@[::1]/x,b", ["http://[::1]:9200/x", "http://b:9200"]),
+        ("https://me:p%2Cw@[::1]/x", ["https://[::1]:443/x"]),
+        ("https://token@a:9243/x/y/", ["https://a:9243/x/y"]),
     ],
 )
 def test_addresses_in_all_forms_are_parsed(text: str, urls: list[str]) -> None:
@@ -48,7 +51,21 @@ def test_contradictory_hosts_are_rejected(text: str, tls: bool | None, message: 
 
 
 @pytest.mark.parametrize(
-    "text", ["", " , ", "a:b", "a:99999", "a:", "ftp://a", "http://", "[::1", "bob:s3cret@a:x"]
+    "text",
+    [
+        "",
+        " , ",
+        "a:b",
+        "a:99999",
+        "a:",
+        "ftp://a",
+        "http://",
+        "[::1",
+        "bob:s3cret@a:x",
+        "bob:a,s3cret@b",
+        "http://bob:s3cret,x@b",
+        "bob:s3cret/x@b",
+    ],
 )
 def test_invalid_hosts_are_rejected_without_showing_credentials(text: str) -> None:
     with pytest.raises(UsageError) as caught:

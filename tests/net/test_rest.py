@@ -13,7 +13,7 @@ from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig
 from pacenote.net.rest import RestClient
 from pacenote.net.url import basic_auth_header
-from support.http_server import ScriptedServer
+from support.http_server import HttpResponse, ScriptedServer, http_server, json_response
 from support.secure import engine
 
 ROOT = {
@@ -53,6 +53,19 @@ def test_rejected_credentials_are_not_shown(server: ScriptedServer) -> None:
     assert "credentials of --client-options or --target-hosts are wrong" in caught.value.hint
     assert "s3cret" not in f"{caught.value}{caught.value.hint}{config!r}"
     assert server.requests[0].headers["authorization"] == "Basic Ym9iOnMzY3JldA=="
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_not_followed(status: int) -> None:
+    config = ClientConfig((("authorization", basic_auth_header("bob", "s3cret")),))
+    with http_server(lambda _: json_response({})) as other:
+        redirect = HttpResponse(status, b"", (("location", f"http://bob:s3cret@{other.address}/"),))
+        with http_server(lambda _: redirect) as server:
+            rest = RestClient([HttpHost("http", "127.0.0.1", server.port)], 2.0, config)
+            with pytest.raises(EngineError, match=f"failed with status {status}"):
+                rest.get("/")
+            assert len(server.requests) == 1
+        assert other.requests == []
 
 
 def test_the_next_host_is_used_when_one_is_down(server: ScriptedServer) -> None:

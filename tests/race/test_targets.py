@@ -16,6 +16,8 @@ from pacenote.model.race_record import RaceRecord, RecordedClient
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.url import basic_auth_header
 from pacenote.race.run import race
+from support.engine import engine_document
+from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 from support.secure import engine
 
 EVERYWHERE = """
@@ -113,6 +115,22 @@ def test_hosts_may_have_ipv6_addresses(tmp_path: Path) -> None:
         sent = {request.headers["host"] for request in running.requests if request.line == "GET /hit"}
         assert sent == {running.address}
     assert record.client.hosts == (f"http://[::1]:{running.port}",)
+
+
+@pytest.mark.skipif(not _speaks_ipv6(), reason="this machine has no IPv6 loopback")
+def test_credentials_prefixes_and_ipv6_addresses_can_be_combined(tmp_path: Path) -> None:
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.headers.get("authorization") != ME or not request.target.startswith("/es/"):
+            return json_response({}, 403)
+        return json_response(engine_document(request.target.removeprefix("/es")))
+
+    with http_server(respond, host="::1") as one, http_server(respond) as two:
+        hosts = [f"http://me:hunter2hunter2@{each.address}/es/" for each in (one, two)]
+        record, warnings, contents = raced(tmp_path, ClientOptions(), *hosts)
+        assert (record.tasks[0].error_rate, warnings) == (0.0, [])
+        assert (one.count("GET /es/hit"), two.count("GET /es/hit")) == (8, 8)
+        assert record.client.hosts == (f"http://{one.address}/es", f"http://{two.address}/es")
+        assert "hunter2hunter2" not in contents
 
 
 def test_runners_reach_every_cluster_with_its_own_credentials(tmp_path: Path) -> None:

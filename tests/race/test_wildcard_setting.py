@@ -15,6 +15,7 @@ import pytest
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.race.run import race
+from pacenote.store.race_store import RaceStore
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
@@ -22,11 +23,11 @@ SETTING = "action.destructive_requires_name"
 
 
 class Listener:
-    """Ignores the events of a race, except that it is being stopped."""
+    """Records the warnings of a race and ignores its other events."""
 
     def __init__(self) -> None:
-        self.stopping = threading.Event()
         self.warnings: list[str] = []
+        self.stopping = threading.Event()
 
     def preparing(self, label: str, done: int, total: int) -> None: ...
 
@@ -57,6 +58,7 @@ class Engine:
         self.before_put: Callable[[str | None], None] = lambda _: None
         self.after_put: Callable[[str | None], None] = lambda _: None
         self.on_delete: Callable[[], HttpResponse] = lambda: json_response({"acknowledged": True})
+        self.on_restore: Callable[[], HttpResponse | None] = lambda: None
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         if request.method == "DELETE":
@@ -77,6 +79,8 @@ class Engine:
     def _put(self, value: Any) -> HttpResponse:
         text = None if value is None else str(value).lower()
         self.before_put(text)
+        if text != "false" and (response := self.on_restore()) is not None:
+            return response
         self.values.append(text)
         if text is None:
             self.transient.pop(SETTING, None)
@@ -134,21 +138,25 @@ def test_an_operation_restores_the_setting_after_a_failed_deletion(
     assert engine.values == ["false", before.get(SETTING)]
 
 
-def test_the_race_restores_the_setting_if_a_deletion_is_interrupted(
-    engine: Engine, listener: Listener, run: Callable[[], RaceRecord], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pacenote.race.drive.EVENT_TIMEOUT_S", 0.02)
-    before, released = dict(engine.transient), threading.Event()
+def interrupted_twice(listener: Listener, released: threading.Event) -> Callable[[], HttpResponse]:
+    """Returns a deletion that the second signal drops, so that its operation cannot restore the setting."""
 
     def interrupt() -> HttpResponse:
-        # The second signal drops the deletion, so the operation cannot restore the setting.
         os.kill(os.getpid(), signal.SIGINT)
         assert listener.stopping.wait(20)
         os.kill(os.getpid(), signal.SIGINT)
         released.wait(20)
         return json_response({})
 
-    engine.on_delete = interrupt
+    return interrupt
+
+
+def test_the_race_restores_the_setting_if_a_deletion_is_interrupted(
+    engine: Engine, listener: Listener, run: Callable[[], RaceRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pacenote.race.drive.EVENT_TIMEOUT_S", 0.02)
+    before, released = dict(engine.transient), threading.Event()
+    engine.on_delete = interrupted_twice(listener, released)
     try:
         record = run()
     finally:
@@ -199,3 +207,54 @@ def test_the_race_restores_the_first_value_if_operations_run_at_the_same_time(
     # The second operation has read the value of the first one, and restored it.
     assert engine.values == ["false", "false", before.get(SETTING), "false", before.get(SETTING)]
     assert engine.transient == before
+
+
+def test_ctrl_c_does_not_interrupt_the_restoration(
+    engine: Engine,
+    listener: Listener,
+    run: Callable[[], RaceRecord],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pacenote.race.drive.EVENT_TIMEOUT_S", 0.02)
+    before, released = dict(engine.transient), threading.Event()
+    engine.on_delete = interrupted_twice(listener, released)
+
+    def interrupt() -> None:
+        # Were it not postponed, the signal would end the wait for this response.
+        os.kill(os.getpid(), signal.SIGINT)
+        released.wait(0.1)
+
+    engine.on_restore = interrupt
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    finally:
+        released.set()
+    assert engine.transient == before
+    assert engine.values == ["false", before.get(SETTING)]
+    assert RaceStore(tmp_path / "home").load("r").interrupted
+
+
+def test_a_setting_that_cannot_be_restored_is_reported_in_one_line(
+    engine: Engine, listener: Listener, run: Callable[[], RaceRecord]
+) -> None:
+    before = dict(engine.transient)
+    engine.on_restore = lambda: json_response({"error": {"reason": "not\nnow"}}, 503)
+    assert run().tasks
+    (text,) = [text for text in listener.warnings if SETTING in text]
+    value = before.get(SETTING, "no value")
+    assert text.startswith(f"the cluster's transient setting {SETTING} could not be restored to {value}: ")
+    assert "\n" not in text
+
+
+def test_an_engine_that_dies_leaves_the_race_readable_and_a_warning(
+    engine: Engine, listener: Listener, run: Callable[[], RaceRecord]
+) -> None:
+    engine.on_delete = lambda: HttpResponse(500, b"", close=True)
+    engine.on_restore = lambda: HttpResponse(200, b"", (("content-length", "9"),), close=True)
+    record = run()
+    assert record.tasks
+    (text,) = [text for text in listener.warnings if SETTING in text]
+    assert "could not be restored" in text
+    assert engine.transient == {SETTING: "false"}
