@@ -23,6 +23,8 @@ CLOCK = {
     "read_ns": 24.5,
     "backward": 0,
     "steps": [],
+    "pauses": 3,
+    "paused_s": 1.8,
     "suspended_s": 0.0,
 }
 WAIT = {"step": "index", "file": "d.json", "waits": 7, "waited_s": 1.2, "longest_ms": 400.0, "share": 0.01}
@@ -51,6 +53,7 @@ DRIVER: dict[str, Any] = {
     ],
     "clock": CLOCK,
     "machine": {"busy_share": 0.99, "stolen_share": 0.05},
+    "wall_s": 180.0,
     "throttling": {"throttled_s": 3.0, "periods": 90, "share": 0.05},
     "contradictions": [],
 }
@@ -121,6 +124,11 @@ def test_values_at_their_limits_are_accepted() -> None:
             "the driver did not run several times, 1.5 s in total, first for 0.6 s, 1.0 s after its start, "
             "and measured times include this: its process was stopped, its virtual machine was paused, or it "
             "had no core; repeat the race",
+        ),
+        (
+            clock(pauses=9, paused_s=1.81) | {"wall_s": 180.0},
+            "the driver did not run in 9 pauses of at least 0.1 s, 1.81 s in total (limit 1 % of the race): "
+            "its virtual machine was paused, or it had no core; repeat the race",
         ),
         (
             clock(sources=["hpet"]),
@@ -243,3 +251,26 @@ def test_few_page_faults_are_not_judged() -> None:
     for faults, operations in [(99, 100), (30, 90), (150, 99), (100, 1000)]:
         faulting = {"step": "s", "major_faults": faults, "operations": operations}
         assert not list(suspect_reasons({"threads": [{"faulting": faulting}]}))
+
+
+def test_threads_with_the_same_problem_are_one_reason() -> None:
+    threads = [
+        {
+            "name": f"drive-{number}",
+            "busiest": {"step": "index", "share": 0.85 + number / 100},
+            "delayed": {"task": "index", "wait_ms": 1.0 + number, "service_ms": 5.0},
+        }
+        for number in range(3)
+    ]
+    busy, delayed = suspect_reasons({"threads": threads})
+    assert busy.startswith("step 'index': 3 driver threads were busy up to 87 % of their busiest ten seconds")
+    assert delayed.startswith(
+        "task 'index': 3 driver threads waited up to 3 ms for a core per reply, more than"
+    )
+    other = {"name": "drive-3", "busiest": {"step": "search", "share": 0.9}}
+    assert len(list(suspect_reasons({"threads": [*threads, other]}))) == 3
+
+
+def test_short_pauses_of_a_short_race_are_not_judged() -> None:
+    assert not list(suspect_reasons({"wall_s": 2.0, "clock": {"pauses": 4, "paused_s": 0.5}}))
+    assert list(suspect_reasons({"wall_s": 2.0, "clock": {"pauses": 5, "paused_s": 0.51}}))

@@ -40,6 +40,12 @@ MIN_FAULTS = 100
 in the page cache has some tens of them when it starts.
 """
 
+PAUSED_SHARE = 0.01
+"""Highest acceptable share of a race for which the driver did not run, in pauses of at least 0.1 s."""
+
+MIN_PAUSED_S = 0.5
+"""Total length of such pauses in seconds from which they are judged: a single one may occur anywhere."""
+
 STOLEN_SHARE = 0.05
 """Above this share of time used for other machines, the speed of this machine was not constant."""
 
@@ -104,15 +110,14 @@ def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
 
 def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     """Yields the reasons why the driver or its host may have distorted measurements."""
-    threads = driver.get("threads")
-    for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
-        if isinstance(thread, Mapping):
-            yield from _busy(thread, number)
-            yield from _delayed(thread, number)
-            yield from _starved(thread)
-            yield from _faulting(thread, number)
+    yield from _busy(driver)
+    yield from _delayed(driver)
+    for name, thread in _threads(driver):
+        yield from _starved(thread)
+        yield from _faulting(name, thread)
     yield from _data_waits(driver)
     yield from _gaps(_part(driver, "clock"))
+    yield from _pauses(driver)
     yield from clock_reasons(driver)
     yield from _stolen(driver)
     yield from _throttled(driver)
@@ -142,6 +147,18 @@ def clock_reasons(driver: Mapping[str, object]) -> Iterator[str]:
             f"the system clock {'/'.join(slow or names) or 'of unknown kind'} is slow or coarse: a reading "
             f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns; select a faster clock "
             "source, such as tsc"
+        )
+
+
+def _pauses(driver: Mapping[str, object]) -> Iterator[str]:
+    """Reports pauses that are shorter than a gap but so many that they matter."""
+    clock = _part(driver, "clock")
+    paused_s = _number(clock, "paused_s")
+    if not clock.get("gaps") and paused_s > max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s")):
+        yield (
+            f"the driver did not run in {format_count(int(_number(clock, 'pauses')), 'pause')} of at least "
+            f"0.1 s, {paused_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): its virtual "
+            "machine was paused, or it had no core; repeat the race"
         )
 
 
@@ -182,12 +199,7 @@ def unmeasured(driver: Mapping[str, object]) -> tuple[str, ...]:
 
     Values that an earlier version did not record are not listed.
     """
-    threads = driver.get("threads")
-    workers = [
-        thread
-        for thread in (threads if isinstance(threads, list | tuple) else ())
-        if isinstance(thread, Mapping) and str(thread.get("name", "")).startswith("drive-")
-    ]
+    workers = [thread for name, thread in _threads(driver) if name.startswith("drive-")]
     missing = {
         "the time that its threads waited for a core": _has_null(workers, "run_queue_s"),
         "its major page faults": _has_null(workers, "major_faults"),
@@ -228,26 +240,48 @@ def _set_aside(use: HostUse) -> str:
     )
 
 
-def _busy(thread: Mapping[str, object], number: int) -> Iterator[str]:
-    """Checks the busiest ten seconds of a thread, because an average would hide them."""
-    busiest = _part(thread, "busiest")
-    share = _number(busiest, "share")
-    if share > THREAD_CPU_SHARE:
+def _busy(driver: Mapping[str, object]) -> Iterator[str]:
+    """Checks the busiest ten seconds of each thread, because an average would hide them."""
+    found: dict[object, list[tuple[float, str]]] = {}
+    for name, thread in _threads(driver):
+        busiest = _part(thread, "busiest")
+        share = _number(busiest, "share")
+        if share > THREAD_CPU_SHARE:
+            found.setdefault(busiest.get("step"), []).append((share, name))
+    for step, busy in found.items():
+        share, name = max(busy)
+        who, was, whose = (
+            (f"driver thread {name}", "was busy", "its")
+            if len(busy) == 1
+            else (f"{len(busy)} driver threads", "were busy up to", "their")
+        )
         yield (
-            f"step '{busiest.get('step')}': driver thread {thread.get('name', number)} was busy "
-            f"{share * 100:.0f} % of its busiest ten seconds (limit {THREAD_CPU_SHARE * 100:.0f} %), so the "
-            "driver may have been the bottleneck: give it more threads and cores"
+            f"step '{step}': {who} {was} {share * 100:.0f} % of {whose} busiest ten seconds (limit "
+            f"{THREAD_CPU_SHARE * 100:.0f} %), so the driver may have been the bottleneck: give it more "
+            "threads and cores"
         )
 
 
-def _delayed(thread: Mapping[str, object], number: int) -> Iterator[str]:
-    delayed = _part(thread, "delayed")
-    wait_ms, service_ms = _number(delayed, "wait_ms"), _number(delayed, "service_ms")
-    if wait_ms > RUN_QUEUE_SHARE * service_ms:
+def _delayed(driver: Mapping[str, object]) -> Iterator[str]:
+    """Checks the waits for a core of each thread, and reports the task with the longest ones."""
+    found: dict[object, list[tuple[float, float, float, str]]] = {}
+    for name, thread in _threads(driver):
+        delayed = _part(thread, "delayed")
+        wait_ms, service_ms = _number(delayed, "wait_ms"), _number(delayed, "service_ms")
+        if wait_ms > RUN_QUEUE_SHARE * service_ms:
+            delay = (wait_ms / max(service_ms, 1e-9), wait_ms, service_ms, name)
+            found.setdefault(delayed.get("task"), []).append(delay)
+    for task, delays in found.items():
+        _, wait_ms, service_ms, name = max(delays)
+        who, waited, they = (
+            (f"driver thread {name}", "waited", "it")
+            if len(delays) == 1
+            else (f"{len(delays)} driver threads", "waited up to", "they")
+        )
         yield (
-            f"task '{delayed.get('task')}': driver thread {thread.get('name', number)} waited {wait_ms:.3g} "
-            f"ms for a core per reply, more than {RUN_QUEUE_SHARE * 100:.0f} % of the mean service time "
-            f"{service_ms:.3g} ms, so it read replies late: leave a core to the driver"
+            f"task '{task}': {who} {waited} {wait_ms:.3g} ms for a core per reply, more than "
+            f"{RUN_QUEUE_SHARE * 100:.0f} % of the mean service time {service_ms:.3g} ms, so {they} read "
+            "replies late: leave a core to the driver"
         )
 
 
@@ -263,13 +297,13 @@ def _starved(thread: Mapping[str, object]) -> Iterator[str]:
         )
 
 
-def _faulting(thread: Mapping[str, object], number: int) -> Iterator[str]:
+def _faulting(name: str, thread: Mapping[str, object]) -> Iterator[str]:
     """Checks a thread whose memory or program was read from the disk while it served its clients."""
     faulting = _part(thread, "faulting")
     faults, operations = _number(faulting, "major_faults"), _number(faulting, "operations")
     if min(faults, operations) >= MIN_FAULTS and faults > FAULT_SHARE * operations:
         yield (
-            f"step '{faulting.get('step')}': driver thread {thread.get('name', number)} waited for the disk "
+            f"step '{faulting.get('step')}': driver thread {name} waited for the disk "
             f"in {faults:,.0f} page faults during {operations:,.0f} operations (limit "
             f"{FAULT_SHARE * 100:.0f} %): this machine has too little free memory"
         )
@@ -277,16 +311,15 @@ def _faulting(thread: Mapping[str, object], number: int) -> Iterator[str]:
 
 def _data_waits(driver: Mapping[str, object]) -> Iterator[str]:
     """Reports each step in which a thread waited for data files, with the thread that waited longest."""
-    worst: dict[str, tuple[object, Mapping[str, object]]] = {}
-    threads = driver.get("threads")
-    for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
-        waits = thread.get("data_waits") if isinstance(thread, Mapping) else None
+    worst: dict[str, tuple[str, Mapping[str, object]]] = {}
+    for name, thread in _threads(driver):
+        waits = thread.get("data_waits")
         for wait in waits if isinstance(waits, list | tuple) else ():
             if not isinstance(wait, Mapping):
                 continue
             step, share = str(wait.get("step")), _number(wait, "share")
             if share > max(DATA_WAIT_SHARE, _number(worst[step][1], "share") if step in worst else 0.0):
-                worst[step] = (thread.get("name", number), wait)
+                worst[step] = (name, wait)
     for name, wait in worst.values():
         yield (
             f"step '{wait.get('step')}': driver thread {name} waited {_number(wait, 'waited_s'):.3g} s for "
@@ -313,6 +346,14 @@ def _throttled(driver: Mapping[str, object]) -> Iterator[str]:
             f"{_number(throttling, 'throttled_s'):.3g} s in total, {share * 100:.0f} % of the race (limit "
             f"{THROTTLED_SHARE * 100:.0f} %): raise the quota"
         )
+
+
+def _threads(driver: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yields the names and the records of the driver's threads."""
+    threads = driver.get("threads")
+    for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
+        if isinstance(thread, Mapping):
+            yield str(thread.get("name", number)), thread
 
 
 def _part(values: Mapping[str, object], key: str) -> Mapping[str, object]:

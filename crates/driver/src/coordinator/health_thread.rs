@@ -5,18 +5,15 @@
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::coordinator::threads::{join, spawn};
 use crate::error::DriveError;
-use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
+use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading, READING_INTERVAL};
 use crate::health::cpu::PeakLoad;
 use crate::health::cpu_quota::{QuotaCounters, Throttling};
 use crate::health::host::{CpuTicks, HostUsage};
 use crate::summary::ThreadSummary;
-
-/// Interval at which the clocks are read.
-const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The running thread.
 #[derive(Debug)]
@@ -49,7 +46,7 @@ impl HealthThread {
         let started = Instant::now();
         let (mut clocks, ticks, quota) = (ClockMonitor::start(), CpuTicks::read(), QuotaCounters::read());
         let thread = spawn("health", move || {
-            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(READING_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 clocks.record(ClockReading::read());
             }
             clocks.record(ClockReading::read());

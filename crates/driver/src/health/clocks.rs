@@ -6,6 +6,7 @@
 //! driver did not run in between: its process was stopped, its virtual machine was paused, or it had no core.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
@@ -17,8 +18,14 @@ const MIN_STEP_NS: i64 = 100_000_000;
 /// Maximum number of recorded steps, and of recorded gaps, because a faulty clock may step every second.
 const MAX_STEPS: usize = 32;
 
+/// Interval at which the clocks are to be read.
+pub const READING_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Smallest time between two readings that is a gap, in nanoseconds.
 const MIN_GAP_NS: i64 = 500_000_000;
+
+/// Smallest delay of a reading that is a pause, in nanoseconds.
+const MIN_PAUSE_NS: i64 = 100_000_000;
 
 /// Maximum number of repetitions of an interrupted reading.
 const MAX_RETRIES: u32 = 10;
@@ -77,6 +84,10 @@ pub struct ClockHealth {
     pub gaps: Vec<ClockGap>,
     /// Total length of all gaps in seconds.
     pub gaps_s: f64,
+    /// Number of readings that were late by 0.1 s or more, gaps included.
+    pub pauses: u32,
+    /// Total delay of these readings in seconds.
+    pub paused_s: f64,
     /// Time for which the machine was suspended, in seconds.
     pub suspended_s: f64,
 }
@@ -129,9 +140,14 @@ impl ClockMonitor {
         Self { first, reference: first, previous: first, health }
     }
 
-    /// Compares a reading with the earlier ones. Must be called several times per second.
+    /// Compares a reading with the earlier ones. Must be called every 200 ms.
     pub fn record(&mut self, now: ClockReading) {
         let gap = now.monotonic - self.previous.monotonic;
+        let late_ns = gap - i64::try_from(READING_INTERVAL.as_nanos()).unwrap_or(i64::MAX);
+        if late_ns >= MIN_PAUSE_NS {
+            self.health.pauses += 1;
+            self.health.paused_s += seconds(late_ns);
+        }
         if gap > MIN_GAP_NS {
             let (at_s, length_s) = (seconds(self.previous.monotonic - self.first.monotonic), seconds(gap));
             self.health.gaps_s += length_s;
@@ -255,6 +271,13 @@ mod tests {
         let often: Vec<ClockReading> = (1..=100).map(|number| reading(number * 600, 0, 0)).collect();
         let often = health_of(&often);
         assert_eq!((often.gaps.len(), often.gaps_s.round()), (MAX_STEPS, 60.0));
+    }
+
+    #[test]
+    fn late_readings_are_pauses_of_the_driver() {
+        let late = health_of(&[200, 499, 799, 1_000, 1_400].map(|at_ms| reading(at_ms, 0, 0)));
+        assert_eq!((late.pauses, late.gaps.len()), (2, 0));
+        assert!((late.paused_s - 0.3).abs() < 1e-9, "{late:?}");
     }
 
     #[test]

@@ -371,6 +371,16 @@ mod tests {
         // A shorter step is a single window.
         assert_eq!(busiest([900, 100, 200, 0]), (0.3, 0));
         assert_eq!(busiest(vec![100; 9].into_iter().chain([1000])), (0.19, 0));
+        // A step that ends between two readings: its last ten seconds are part of a window of 10.5 s.
+        let (mut window, mut last) = (LoadWindow::new(), LoadReading::default());
+        for half_seconds in [2; 14].into_iter().chain([1]) {
+            let busy_ns = if last.at >= Duration::from_secs(5) { half_seconds * 500 * MS } else { 0 };
+            let at = last.at + TICK / 2 * u32::try_from(half_seconds).unwrap();
+            last = LoadReading { at, cpu_ns: last.cpu_ns + busy_ns };
+            window.add(last);
+        }
+        let load = window.end(last);
+        assert!((load.share - 9.5 / 10.5).abs() < 1e-9 && load.from == Duration::from_secs(4), "{load:?}");
         // A thread that was not ticked for a minute.
         let mut window = LoadWindow::new();
         window.add(LoadReading { at: Duration::from_mins(1), cpu_ns: 30_000 * MS });
