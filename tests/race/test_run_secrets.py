@@ -59,6 +59,11 @@ def test_planted_secrets_are_in_no_file_of_a_race_and_not_printed(
         "method": "POST",
         "path": "/planted?token=hunter-q-00&pretty=true",
         "body": body,
+        "headers": {
+            "x-amz-security-token": "hunter-amz",
+            "Cookie": "sid=hunter-cookie",
+            "x-api": "Key hunter-key",
+        },
     }
     schedule = [{"name": "planted", "operation": operation, "clients": 1, "iterations": 2}]
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))

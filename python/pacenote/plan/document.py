@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from pacenote.model.secrets import (
     redact_value,
 )
 from pacenote.model.work import (
+    BulkWork,
     Headers,
     PythonRunner,
     PythonSource,
@@ -36,6 +37,9 @@ VERSION = 4
 """The version of the document; the driver rejects all others."""
 
 _PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})
+
+_MIN_HEADER_LENGTH = 8
+"""Minimum length of a header that is redacted elsewhere: shorter values occur in other text by chance."""
 
 
 class OnError(enum.Enum):
@@ -325,10 +329,15 @@ class Plan:
         return json.dumps(document_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def secrets(self) -> frozenset[str]:
-        """Returns the values of secret keys in the queries and bodies of requests."""
+        """Returns the values of secret keys in the queries and bodies of requests, and of their headers."""
         found: set[str] = set()
         for request in chain.from_iterable(requests_of(task.work) for task in self.tasks):
             found |= query_secrets(request.path) | body_secrets(request.body or "")
+            found.update(_header_secrets(request.headers))
+        for task in self.tasks:
+            if isinstance(task.work, BulkWork):
+                found |= query_secrets(task.work.path)
+                found.update(_header_secrets(task.work.headers))
         return frozenset(found)
 
     def to_public_json(self, secrets: Collection[str] = ()) -> str:
@@ -341,6 +350,15 @@ class Plan:
         _redact_credentials(document)
         document = redact_value(document, secrets)
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _header_secrets(headers: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yields the values of headers, and credentials without their scheme, that are long enough to be redacted
+    elsewhere.
+    """
+    for name, value in headers:
+        if name not in _PUBLIC_HEADERS:
+            yield from (text for text in (value, value.partition(" ")[2]) if len(text) >= _MIN_HEADER_LENGTH)
 
 
 def _redact_credentials(value: Any) -> None:
