@@ -27,7 +27,7 @@ use crate::response::outcome::WorkOutcome;
 use crate::step_state::StepState;
 use crate::task_client_id::TaskClientId;
 use crate::transport::exchange::ResponseView;
-use crate::transport::pool::{ConnectionPool, IDLE_CHECK};
+use crate::transport::pool::{ConnectionPool, IDLE_CHECK, IdleCheck};
 use crate::units::nanos_since;
 
 /// A command for the thread.
@@ -208,8 +208,9 @@ impl RequestSender {
     /// Opens connections to hosts that were set aside and are to be tried again.
     fn try_hosts_again(&self) {
         let deadline = Instant::now() + self.clusters.timeout();
+        let mut check = IdleCheck::new(Instant::now(), deadline, false);
         for pool in self.connections.borrow().values() {
-            for reopening in pool.start_reopening(deadline, false) {
+            for reopening in pool.start_reopening(&mut check) {
                 drop(spawn_local(async move { reopening.finish(deadline).await }));
             }
         }

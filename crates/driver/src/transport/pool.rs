@@ -12,6 +12,20 @@ use crate::transport::rotation::{HostFailure, HostRotation};
 /// Interval at which a thread checks the idle connections of its clients, and whether hosts are to be tried again.
 pub const IDLE_CHECK: Duration = Duration::from_millis(500);
 
+/// Maximum number of connections to hosts that are set aside which a thread opens in one check: a host that is back gets
+/// its clients step by step.
+const MAX_TRIALS: usize = 16;
+
+/// One check of the connections of a thread's clients: which of them are opened.
+#[derive(Debug)]
+pub struct IdleCheck {
+    now: Instant,
+    deadline: Instant,
+    reopens_idle: bool,
+    /// Number of hosts that may still be tried again.
+    trials_left: usize,
+}
+
 /// The connections of one client to a cluster. The client sends its requests to the hosts in turn. A host that fails
 /// is set aside, unless it is the only one, and tried again later, outside any measured time.
 #[derive(Debug)]
@@ -35,6 +49,22 @@ pub struct Reopening {
     pool: Rc<ConnectionPool>,
     host: usize,
     taken: TakenConnection,
+}
+
+impl IdleCheck {
+    /// Creates a check at `now`, whose connections are opened before `deadline`. Connections that broke while they were
+    /// idle are opened if `reopens_idle` is set.
+    #[must_use]
+    pub fn new(now: Instant, deadline: Instant, reopens_idle: bool) -> Self {
+        Self { now, deadline, reopens_idle, trials_left: MAX_TRIALS }
+    }
+
+    /// Returns whether a host that is set aside is to be tried again in this check.
+    fn tries(&mut self, rotation: &HostRotation, host: usize) -> bool {
+        let tries = self.trials_left > 0 && rotation.begin_trial(host, self.now, self.deadline);
+        self.trials_left -= usize::from(tries);
+        tries
+    }
 }
 
 impl ClientPlace {
@@ -114,14 +144,13 @@ impl ConnectionPool {
     }
 
     /// Takes the connections that should be opened while no request waits for them: those to hosts that are to be
-    /// tried again and, if `reopens_idle` is set, those that broke while they were idle.
-    pub fn start_reopening(self: &Rc<Self>, deadline: Instant, reopens_idle: bool) -> Vec<Reopening> {
-        let now = Instant::now();
+    /// tried again and those that broke while they were idle, as the check allows.
+    pub fn start_reopening(self: &Rc<Self>, check: &mut IdleCheck) -> Vec<Reopening> {
         let is_due = |host: &usize| {
             if self.rotation.is_set_aside(*host) {
-                self.rotation.begin_trial(*host, now, deadline)
+                check.tries(&self.rotation, *host)
             } else {
-                reopens_idle && self.hosts[*host].broke_while_idle()
+                check.reopens_idle && self.hosts[*host].broke_while_idle()
             }
         };
         let reopening = |host: usize| Reopening {
@@ -175,7 +204,33 @@ impl Reopening {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::transport::connect::Endpoint;
+
+    #[test]
+    fn a_host_is_not_tried_again_by_all_clients_at_once() {
+        let endpoint = || Arc::new(Endpoint::plain(vec![([127, 0, 0, 1], 9).into()]));
+        let endpoints: Endpoints = [endpoint(), endpoint()].into();
+        let clients: Vec<_> = (0..40)
+            .map(|race_client| {
+                let place = ClientPlace { race_client, threads: 1 };
+                Rc::new(ConnectionPool::for_client(&endpoints, place))
+            })
+            .collect();
+        for client in &clients {
+            client.record_failure(1, HostFailure::NoResponse);
+        }
+        let now = Instant::now();
+        let tried = |at| {
+            let mut check = IdleCheck::new(at, at + Duration::from_mins(1), false);
+            clients.iter().map(|client| client.start_reopening(&mut check).len()).sum::<usize>()
+        };
+        assert_eq!(tried(now), 0);
+        let due = now + Duration::from_secs(2);
+        assert_eq!([tried(due), tried(due), tried(due), tried(due)], [16, 16, 8, 0]);
+    }
 
     #[test]
     fn the_clients_of_each_thread_begin_with_all_hosts() {

@@ -172,6 +172,20 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_accepts_connections_but_never_responds_is_used_less_often_and_counted_each_time() {
+        let (rotation, now) = (HostRotation::new(2, 0), Instant::now());
+        let at = |seconds| now + Duration::from_secs(seconds);
+        for seconds in [1, 2, 4, 8, 16, 30, 30] {
+            assert!(rotation.failed(0, NoResponse, now), "it was used again, so it is set aside again");
+            assert_eq!(turns(&rotation, 3), [1, 1, 1]);
+            assert!(!rotation.begin_trial(0, at(seconds - 1), at(100)));
+            assert!(rotation.begin_trial(0, at(seconds), at(100)));
+            assert_eq!(turns(&rotation, 3), [1, 1, 1], "it is not used before it is connected");
+            rotation.reinstate(0);
+        }
+    }
+
+    #[test]
     fn if_all_hosts_are_set_aside_the_one_whose_time_ends_first_is_tried() {
         let (rotation, now) = (HostRotation::new(3, 0), Instant::now());
         rotation.failed(1, NoConnection, now);

@@ -24,7 +24,7 @@ use crate::schedule::pacer::Pacer;
 use crate::schedule::timer::{SpinWait, Timer};
 use crate::step_state::{StepState, TaskState, WorkerShare};
 use crate::task_client_id::TaskClientId;
-use crate::transport::pool::{ClientPlace, ConnectionPool, IDLE_CHECK, Reopening};
+use crate::transport::pool::{ClientPlace, ConnectionPool, IDLE_CHECK, IdleCheck, Reopening};
 use crate::transport::{ConnectError, Endpoints};
 use crate::worker::assigned_task::{AssignedTask, run_tasks};
 use crate::worker::operations::ConnectedSource;
@@ -323,8 +323,10 @@ impl Worker {
         let WorkerContext { plan, race_state, .. } = &self.context;
         let on_error = plan.driver.on_error;
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
+        let reopens_idle = on_error != OnError::ContinueOnNetwork;
+        let mut check = IdleCheck::new(Instant::now(), deadline, reopens_idle);
         for client in clients {
-            for connection in client.pool.start_reopening(deadline, on_error != OnError::ContinueOnNetwork) {
+            for connection in client.pool.start_reopening(&mut check) {
                 let (step, race_state) = (Arc::clone(step), Arc::clone(race_state));
                 reopening.spawn_local(client.clone().reopen(connection, deadline, step, race_state));
             }
