@@ -307,6 +307,7 @@ fn an_sql_cursor_is_followed_and_closed_if_pages_remain() {
         (nine.work.weight, nine.errors[0].reason.as_str()),
         (0, "2 of 9 pages were fetched; the result has no further page")
     );
+    assert!(race.samples.iter().all(|sample| sample.took == -1), "the pages contain no duration");
 }
 
 #[test]

@@ -72,3 +72,25 @@ fn an_empty_response_is_not_that_of_a_check_that_reads_it() {
         assert_eq!(class_of("/x", check, &json!([]), (200, "")), "protocol", "{check}");
     }
 }
+
+#[test]
+fn a_duration_that_is_missing_or_cannot_be_stored_is_unknown() {
+    for (took, stored) in [
+        (r#""took":7,"#, 7),
+        (r#""took":-1,"#, -1),
+        ("", -1),
+        (r#""took":9223372036854775807,"#, i64::MAX),
+        (r#""took":9223372036854775808,"#, -1),
+    ] {
+        let shards = r#"{"total":1,"successful":1,"skipped":0,"failed":0}"#;
+        let body = format!(r#"{{{took}"timed_out":false,"_shards":{shards},"hits":{{}}}}"#);
+        let server = Server::start(move |_, _| Some(response_with(200, "", body.as_bytes())));
+        let mut sent = request("GET", "/_search");
+        sent["check"] = json!({"kind": "search"});
+        let mut task = request_task("one", 1, 1);
+        task["work"]["calls"] = json!([sent]);
+        let race = run(&plan(server.port, &[task]));
+        assert_eq!(race.samples[0].took, stored, "{took} {:?}", race.task("one").errors);
+        assert_eq!(race.samples[0].error_class, "", "{took}");
+    }
+}

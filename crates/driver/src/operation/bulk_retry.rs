@@ -35,7 +35,7 @@ pub fn subtract_resent(mut outcome: OperationOutcome, resent: u64) -> OperationO
 pub fn add_resend(earlier: OperationOutcome, resend: OperationOutcome) -> OperationOutcome {
     let (before, last) = (earlier.result, resend.result);
     let took_ms = match (before.took_ms, last.took_ms) {
-        (Some(before), Some(last)) => Some(before + last),
+        (Some(before), Some(last)) => Some(before.saturating_add(last)),
         (before, last) => before.or(last),
     };
     let error_class = if last.error_class == ErrorClass::None && before.failed_weight > 0 {

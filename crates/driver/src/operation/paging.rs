@@ -114,9 +114,10 @@ impl Paginator {
         let FetchedPage { outcome: mut whole, mut has_more } = self.fetch(true, execution).await?;
         while has_more && self.max_pages.is_none_or(|most| whole.result.weight < u64::from(most)) {
             let page = self.fetch(false, execution).await?;
-            let took_ms = whole.result.took_ms.unwrap_or(0) + page.outcome.result.took_ms.unwrap_or(0);
+            // The duration of all pages is unknown if that of one of them is.
+            let took_ms = whole.result.took_ms.zip(page.outcome.result.took_ms);
             whole = whole.followed_by(page.outcome);
-            whole.result.took_ms = Some(took_ms);
+            whole.result.took_ms = took_ms.map(|(before, last)| before.saturating_add(last));
             has_more = page.has_more;
         }
         let (fetched, wanted) = (whole.result.weight, self.max_pages.map_or(0, u64::from));

@@ -80,11 +80,12 @@ pub async fn check_health(
     no_relocating_shards: bool,
 ) -> CheckResult {
     let mut slices = Slices::default();
-    let (mut status, mut relocating) = (None, None);
+    let (mut status, mut relocating, mut timed_out) = (None, None, false);
     let mut fields = Fields::new(body);
     while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
         match key {
             b"status" => status = Some(scalar(value)?),
+            b"timed_out" => timed_out = parse_scalar(value)?,
             b"relocating_shards" => relocating = Some(parse_scalar(value)?),
             _ => {}
         }
@@ -98,9 +99,10 @@ pub async fn check_health(
     let (status, relocating) = (status.unwrap_or_default(), relocating.unwrap_or(0));
     let known = serde_json::from_value::<HealthStatus>(status.clone()).ok();
     let reached = wanted.is_none_or(|wanted| known.is_some_and(|status| status >= wanted));
-    if reached && !(no_relocating_shards && relocating > 0) {
+    if reached && !timed_out && !(no_relocating_shards && relocating > 0) {
         return Ok(Ok(None));
     }
-    let reason = format!("health is {}, and {relocating} shards are relocating", to_text(&status));
+    let after = if timed_out { " after the engine's timeout" } else { "" };
+    let reason = format!("health is {}, and {relocating} shards are relocating{after}", to_text(&status));
     Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)))
 }

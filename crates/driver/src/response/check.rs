@@ -19,10 +19,10 @@ use crate::slices::Slices;
 
 /// Checks the response to a request. Reads a long body in slices, between which the thread serves its other clients.
 pub async fn check_response(request: &Request, status: u16, body: &[u8]) -> WorkOutcome {
-    if request.ignore.contains(&status) {
-        return WorkOutcome::success(request.ignored_weight);
-    }
     if !is_2xx(status) {
+        if request.ignore.contains(&status) {
+            return WorkOutcome::success(request.ignored_weight);
+        }
         return http_error(status, body).await;
     }
     let checked = match &request.check {
@@ -191,6 +191,14 @@ mod tests {
         let body = br#"{"error": {"root_cause": [{"type": "shape", "reason": "no such relation"}],
             "type": "search_phase_execution_exception", "reason": "all shards failed"}, "status": 400}"#;
         assert_eq!(checked(&status, 400, body).failures[0].reason, "no such relation");
+    }
+
+    #[test]
+    fn an_ignored_status_of_2xx_is_checked_nevertheless() {
+        let ignoring = Request { ignore: vec![200, 404], ..request(Check::Search {}) };
+        let late = br#"{"took":7,"timed_out":true,"_shards":{"failed":0}}"#;
+        assert_eq!(checked(&ignoring, 200, late).error_class, ErrorClass::SearchTimeout);
+        assert_eq!(checked(&ignoring, 404, b""), WorkOutcome::success(2));
     }
 
     #[test]
@@ -410,6 +418,10 @@ mod tests {
         assert_eq!(class(check(Some(HealthStatus::Yellow)), body), ErrorClass::None);
         assert_eq!(class(check(Some(HealthStatus::Green)), body), ErrorClass::Condition);
         assert_eq!(class(check(None), r#"{"status": "red", "relocating_shards": 2}"#), ErrorClass::Condition);
+        // The request waited for something else, such as a number of nodes.
+        let late = r#"{"status":"green","timed_out":true,"relocating_shards":0}"#;
+        assert_eq!(class(check(None), late), ErrorClass::Condition);
+        assert_eq!(class(check(None), &late.replace("true", "false")), ErrorClass::None);
     }
 
     #[test]

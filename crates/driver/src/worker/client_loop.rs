@@ -396,7 +396,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             retries: *retries,
             weight: result.weight,
             failed_weight: result.failed_weight,
-            took_ms: result.took_ms.map_or(-1, u64::cast_signed),
+            took_ms: result.took_ms.and_then(|took_ms| i64::try_from(took_ms).ok()).unwrap_or(-1),
         };
         Sample {
             task_index,
