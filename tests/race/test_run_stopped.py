@@ -20,6 +20,8 @@ import pytest
 from pacenote.store.race_store import RaceStore
 from support.engine import OPENSEARCH, engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
+from support.records import bulk
+from support.records import record as record_of
 
 pytestmark = pytest.mark.process
 
@@ -56,15 +58,16 @@ class Engine:
 
 @contextmanager
 def racing(
-    tmp_path: Path, engine: Engine, *, plugin: bool = False, **task: Any
+    tmp_path: Path, engine: Engine, *, plugin: bool | str = False, **task: Any
 ) -> Iterator[subprocess.Popen[str]]:
-    """Starts a race of one task, whose folder is `home/races/r`. With `plugin`, the track has Python code,
-    and a copy of the process runs the race.
+    """Starts a race of one task, whose folder is `home/races/r`. With `plugin`, the track has this or other
+    Python code, and a copy of the process runs the race.
     """
     track = tmp_path / "tour"
     track.mkdir()
     if plugin:
-        (track / "track.py").write_text("def register(registry):\n    pass\n")
+        code = "def register(registry):\n    pass\n" if plugin is True else plugin
+        (track / "track.py").write_text(code)
     operation = {"operation-type": "raw-request", "path": "/planned"}
     (track / "track.json").write_text(
         json.dumps({"version": 2, "schedule": [{"name": "t", "operation": operation, **task}]})
@@ -81,6 +84,53 @@ def racing(
         finally:
             process.kill()
             process.communicate()
+
+
+def test_a_race_that_is_reported_while_it_runs_keeps_its_files(tmp_path: Path) -> None:
+    engine, folder = Engine(), tmp_path / "home" / "races" / "r"
+    with racing(tmp_path, engine, **{"time-period": 30, "warmup-time-period": 0}) as process:
+        wait_until(lambda: engine.planned > 100)
+        before = sorted(path.name for path in folder.iterdir())
+        assert {".race.json.reserved", "samples.directory", "series.jsonl"} < set(before)
+        inodes = [(folder / name).stat().st_ino for name in before]
+        environment = {**os.environ, "PACENOTE_HOME": str(tmp_path / "home")}
+        for command in (["report", "r"], ["list", "races"]):
+            subprocess.run([sys.executable, "-m", "pacenote", *command], env=environment, check=True)
+        assert [(folder / name).stat().st_ino for name in before] == inodes
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_S) == 130
+    record = RaceStore(tmp_path / "home").load("r")
+    (task,) = record.tasks
+    assert task.samples.kept == record.driver["samples"] == task.accounting.operations
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "artifacts",
+        "plan.json",
+        "race.json",
+        "samples.parquet",
+        "series.parquet",
+    ]
+
+
+def test_a_race_that_fails_leaves_the_race_of_another_process_with_its_id_alone(tmp_path: Path) -> None:
+    started, created = tmp_path / "started", tmp_path / "created"
+    code = f"""
+import os, time
+from pathlib import Path
+def register(registry):
+    Path({str(started)!r}).touch()
+    while not Path({str(created)!r}).exists():
+        time.sleep(0.01)
+    os._exit(3)
+"""
+    with racing(tmp_path, Engine(), plugin=code) as process:
+        wait_until(started.exists)
+        folder = RaceStore(tmp_path / "home").create(record_of("r", tasks=(), complete=False))
+        folder.append(bulk())
+        created.touch()
+        assert process.wait(DEADLINE_S) != 0
+    stored = folder.read()
+    assert (stored.tasks, stored.aborted) == ((bulk(),), "")
+    assert folder.journal.exists()
 
 
 def test_a_driver_that_was_stopped_for_a_second_makes_a_closed_loop_suspect(tmp_path: Path) -> None:
