@@ -112,6 +112,36 @@ def test_ctrl_c_between_two_probes_keeps_the_results(request_: SaturationRequest
     assert (len(found.probes), found.complete, found) == (1, False, stored)
 
 
+class VanishingListener(Listener):
+    """Moves the home folder away after the first probe, and records warnings."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__()
+        self._home = home
+        self.warnings: list[str] = []
+
+    def info(self, text: str) -> None:
+        if text.startswith("probe 1"):
+            self._home.rename(self._home.with_name("elsewhere"))
+
+    def warning(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+def test_a_search_whose_folder_vanishes_returns_what_was_measured(request_: SaturationRequest) -> None:
+    within = RateRange(1000.0, 500.0, 2000.0, repeats=0)
+    listener = VanishingListener(request_.race.home)
+    saturation = saturate(replace(request_, within=within), listener)
+    assert [probe.rate for probe in saturation.result.probes][:1] == [1000.0]
+    assert "its folder was removed" in saturation.result.ended_early
+    assert saturation.record.verdict is not None
+    assert saturation.record.verdict.state == "void"
+    assert [text.partition(":")[0] for text in listener.warnings] == [
+        "the results are not stored",
+        "the result of the search is not stored",
+    ]
+
+
 def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: SaturationRequest) -> None:
     connection, numbers = threading.local(), itertools.count(1)
 

@@ -215,12 +215,17 @@ class _Search:
             except KeyboardInterrupt:
                 # Raised between two probes, when the driver does not handle signals.
                 record = dataclasses.replace(record, interrupted=True)
+            except StoreError as error:
+                record = dataclasses.replace(record, aborted=error.message)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
         record = dataclasses.replace(record, verdict=determine_verdict(record))
-        self._context.folder.finish(record)
+        record = self._context.finish(record)
         early = "" if record.complete else record.aborted or "interrupted"
         self.result = dataclasses.replace(self.result, ended_early=early)
-        self._store(complete=record.complete)
+        try:
+            self._store(complete=record.complete)
+        except StoreError as error:
+            self._context.listener.warning(f"the result of the search is not stored: {error.message}")
         return record
 
     def _notes(self) -> list[str]:
@@ -345,7 +350,9 @@ class _Search:
         secrets = self._context.folder.secrets
         folder = RaceFolder(self._context.folder.probes / f"{self._runs:03}", secrets)
         try:
-            folder.path.mkdir(mode=PRIVATE_FOLDER, parents=True)
+            # Without the parents of both: a race folder that was removed is not created again.
+            folder.path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+            folder.path.mkdir(mode=PRIVATE_FOLDER)
         except OSError as error:
             raise store_error("create", folder.path, error) from error
         challenge = _with_task(self._challenge, _ScheduledTask(self._position, task))

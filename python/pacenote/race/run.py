@@ -134,6 +134,18 @@ class RaceContext:
         changed = list(self.corpora.changes())
         return dataclasses.replace(driven, summary={**driven.summary, "changed_files": changed})
 
+    def finish(self, record: RaceRecord) -> RaceRecord:
+        """Stores the final record and returns it.
+
+        If it cannot be stored, warns and returns it with the reason, so that what was measured is reported.
+        """
+        try:
+            self.folder.finish(record)
+        except StoreError as error:
+            self.listener.warning(f"the results are not stored: {error.message}")
+            return with_failure(dataclasses.replace(record, complete=False), error)
+        return record
+
     def _settings_of_existing_cluster(self, plan: Plan) -> AbstractContextManager[None]:
         if isinstance(self.cluster, EmbeddedCluster):
             return nullcontext()  # The cluster ends with the race.
@@ -362,18 +374,10 @@ def _with_drive_result(record: RaceRecord, driven: DriveResult) -> RaceRecord:
 
 
 def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> RaceRecord:
-    """Stores the final record. Raises DriverError if nothing was measured: such a race has no verdict.
-
-    A record that cannot be stored is returned as well: the caller reports what was measured.
-    """
+    """Stores the final record. Raises DriverError if nothing was measured: such a race has no verdict."""
     folder = context.folder
     record = with_verdict(dataclasses.replace(record, complete=driven.completed))
-    record = redact_record(record, folder.secrets)
-    try:
-        folder.finish(record)
-    except StoreError as error:
-        context.listener.warning(f"the results are not stored: {error.message}")
-        record = with_failure(dataclasses.replace(record, complete=False), error)
+    record = context.finish(redact_record(record, folder.secrets))
     if driven.error and not driven.tasks:
         provisioned = record.pipeline != "benchmark-only"
         raise DriverError(
