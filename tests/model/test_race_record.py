@@ -9,7 +9,7 @@ import pytest
 
 from pacenote.errors import PacenoteError
 from pacenote.model.pacing_options import PacingOptions
-from pacenote.model.race_record import PlanFile, RaceRecord, RecordedClient, RecordedTrack
+from pacenote.model.race_record import PlanFile, RaceRecord, RecordedClient, RecordedTrack, UncheckedDocuments
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from support.records import bulk, paced, record
@@ -29,6 +29,7 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         options=RecordedOptions(test_mode=True, runtime_jdk=21),
         seed=7,
         pacing=PacingOptions(open_loop=True),
+        unchecked_documents=(UncheckedDocuments("index", 3, "a runner sends them"),),
         max_error_rate=0.5,
         aborted="the engine ended",
         interrupted=True,

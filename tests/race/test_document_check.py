@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.model.race_record import DocumentCheck
+from pacenote.model.race_record import DocumentCheck, UncheckedDocuments
 from pacenote.model.result import TaskResult, WorkTotals
 from pacenote.model.work import (
     ActionInFile,
@@ -31,7 +31,7 @@ from pacenote.model.work import (
 )
 from pacenote.net.reply import FailedStatus
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, TimePeriod, Unpaced
-from pacenote.race.document_check import check_documents
+from pacenote.race.document_check import check_documents, unchecked_documents
 from support.records import task
 
 
@@ -148,6 +148,38 @@ def test_tasks_that_share_an_index_are_checked_together():
 def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
     both = plan(DELETE, ("bulk", bulk(file(None, 10))), ("bulk", bulk(file("a", 10))))
     assert check_documents(both, [result(1, 10)], engine({})) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "work", "unit", "reason"),
+    [
+        ("bulk", bulk(file(None, 10)), "docs", "the action lines of its files name the indices"),
+        ("bulk", bulk(file("a", 7), file(None, 3)), "docs", "the action lines of its files name the indices"),
+        ("bulk", PythonSource(4), "docs", "a parameter source written in Python supplies its bulks"),
+        ("bulk", PythonRunner(), "docs", "a runner written in Python sends them"),
+        ("own-runner", PythonRunner(), "docs", "a runner written in Python sends them"),
+        ("own-runner", PythonRunner(), "ops", ""),
+        ("search", PythonSource(4), "ops", ""),
+        ("bulk", bulk(file("a", 10)), "docs", ""),
+    ],
+)
+def test_documents_whose_index_the_plan_does_not_show_are_said_to_be_unchecked(kind, work, unit, reason):
+    tasks = plan(DELETE, (kind, work))
+    results = [replace(result(1, 10), unit=unit)]
+    expected = [UncheckedDocuments("task1", 10, reason)] if reason else []
+    assert list(unchecked_documents(tasks, results)) == expected
+    assert list(unchecked_documents(tasks, [])) == []
+    assert list(unchecked_documents(tasks, [replace(result(1, 0), unit=unit)])) == []
+    checked = bool(check_documents(tasks, results, engine({"a": 10})))
+    assert checked == (not reason and kind == "bulk")
+
+
+def test_action_lines_in_files_may_change_the_documents_of_every_index():
+    tasks = plan(DELETE, ("bulk", bulk(file("a", 5))), ("bulk", bulk(file(None, 3))))
+    (check,) = check_documents(tasks, [result(1, 5), result(2, 3)], engine({"a": 4}))
+    assert check.difference_expected == (
+        "task 'task2' may also add and delete documents: its files contain action lines"
+    )
 
 
 def test_documents_with_repeated_ids_may_be_missing():

@@ -125,3 +125,30 @@ def test_a_task_that_ends_in_its_warm_up_voids_the_race(
     overall = "task 'index': error rate of all operations, warm-up included, 100 % is above the limit of 1 %"
     assert (overall in reasons) == refused
     assert "nothing was measured" in out
+
+
+def test_lost_documents_of_files_with_action_lines_are_said_to_be_unchecked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The engine acknowledges three documents, and nothing shows in which index they should be."""
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    (tmp_path / "docs.json").write_text('{"index": {"_index": "i"}}\n{"n": 1}\n' * 3)
+    own_actions = {"includes-action-and-meta-data": True}
+    file = {"source-file": str(tmp_path / "docs.json"), "document-count": 3, **own_actions}
+    schedule = [{"name": "index", "operation": {"operation-type": "bulk", "bulk-size": 3}}]
+    document = {"version": 2, "corpora": [{"name": "c", "documents": [file]}], "schedule": schedule}
+    (tmp_path / "track.json").write_text(json.dumps(document))
+    items = [{"index": {"status": 201}}] * 3
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.target == "/_bulk":
+            return json_response({"took": 1, "errors": False, "items": items})
+        return json_response(engine_document(request.target))
+
+    with http_server(respond) as server:
+        _, record, out = _race(tmp_path, capsys, server)
+    reason = "the action lines of its files name the indices"
+    assert record["tasks"][0]["work"] == {"done": 3, "failed": 0}
+    assert record["documents"] == []
+    assert record["documents-unchecked"] == [{"task": "index", "acknowledged": 3, "reason": reason}]
+    assert f"3 documents of task 'index' not compared with those in the engine: {reason}" in out

@@ -4,7 +4,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-from pacenote.model.race_record import DocumentCheck, RecordedClient, RecordedCorpus, Verdict
+from pacenote.model.race_record import (
+    DocumentCheck,
+    RecordedClient,
+    RecordedCorpus,
+    UncheckedDocuments,
+    Verdict,
+)
 from pacenote.model.result import FailureGroup, LevelChange, SampleCounts, Steadiness, ValueSummary
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.report.rows import Note
@@ -377,4 +383,12 @@ def test_the_requests_of_each_of_several_hosts_are_shown():
     assert notes(build_report(record(driver={"hosts": hosts})), "Host") == [
         ("", "a:9200 received 1,200 requests"),
         ("", "b:9200 received 1 request; 2 connections could not be opened"),
+    ]
+
+
+def test_documents_that_were_not_checked_are_mentioned():
+    unchecked = (UncheckedDocuments("index", 3, "a runner sends them"),)
+    race = record(documents=(), unchecked_documents=unchecked)
+    assert notes(build_report(race), "Documents") == [
+        ("", "3 documents of task 'index' not compared with those in the engine: a runner sends them")
     ]

@@ -215,6 +215,20 @@ class DocumentCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class UncheckedDocuments:
+    """Documents that the engine acknowledged, but that were not compared with those that it counts."""
+
+    task: str
+    """Name of the task that sent them."""
+
+    acknowledged: int
+    """Number of documents that the engine acknowledged."""
+
+    reason: str
+    """Why they cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether the results of a race may be used."""
 
@@ -308,6 +322,9 @@ class RaceRecord:
 
     documents: tuple[DocumentCheck, ...] = ()
     """Documents by index, acknowledged and counted."""
+
+    unchecked_documents: tuple[UncheckedDocuments, ...] = ()
+    """Documents that are not among `documents`, by task."""
 
     driver: Mapping[str, object] = field(default_factory=dict)
     """What the driver reports about itself, its clocks and its host."""
@@ -410,6 +427,7 @@ _STORED_FIELDS = (
     ("tasks", "tasks"),
     ("unreported", "unreported"),
     ("documents", "documents"),
+    ("documents-unchecked", "unchecked_documents"),
     ("driver", "driver"),
     ("telemetry", "telemetry"),
     ("telemetry-errors", "telemetry_errors"),

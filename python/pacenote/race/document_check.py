@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from pacenote.model.engine import GetJson
-from pacenote.model.race_record import DocumentCheck
+from pacenote.model.race_record import DocumentCheck, UncheckedDocuments
 from pacenote.model.result import TaskResult
 from pacenote.model.work import (
     ActionInFile,
@@ -92,6 +92,28 @@ def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> 
         ),
     )
     return tuple(map(comparison.check, groups))
+
+
+def unchecked_documents(plan: Plan, results: Sequence[TaskResult]) -> Iterator[UncheckedDocuments]:
+    """Yields the tasks whose documents `check_documents` does not check, because the plan does not show to
+    which indices they were sent.
+    """
+    by_name = {result.task: result for result in results}
+    for task in plan.tasks:
+        result = by_name.get(task.name)
+        if result is not None and result.work.done and (reason := _why_unchecked(task, result)):
+            yield UncheckedDocuments(task.name, result.work.done, reason)
+
+
+def _why_unchecked(task: PlannedTask, result: TaskResult) -> str:
+    """Returns why the documents of a task cannot be checked; empty if they can, or if there are none."""
+    if isinstance(task.work, BulkWork):
+        return "the action lines of its files name the indices" if _has_own_actions(task.work) else ""
+    found = find_type(task.operation_type)
+    indexes = result.unit == "docs" if found is None else found.indexes_documents
+    if indexes and isinstance(task.work, PythonSource):
+        return "a parameter source written in Python supplies its bulks"
+    return "a runner written in Python sends them" if indexes and isinstance(task.work, PythonRunner) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +200,9 @@ def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknow
         result = by_name.get(task.name)
         if not isinstance(task.work, BulkWork) or result is None:
             continue
-        targets = [_index(file) for file in task.work.files]
-        if any(target is None for target in targets):
-            continue  # The action lines of the file name the indices.
-        names = tuple(str(target) for target in targets)
+        if _has_own_actions(task.work):
+            continue
+        names = tuple(str(_index(file)) for file in task.work.files)
         pipelines = frozenset(parse_qs(task.work.path.partition("?")[2]).get("pipeline", ())) - {NO_PIPELINE}
         if _sent_everything(task.work, result):
             for name, file in zip(names, task.work.files, strict=True):
@@ -193,6 +214,11 @@ def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknow
 def _sent_everything(work: BulkWork, result: TaskResult) -> bool:
     planned = sum(file.documents for file in work.files)
     return not work.looped and result.work.failed == 0 and result.work.done == planned
+
+
+def _has_own_actions(work: TaskWork) -> bool:
+    """Returns whether action lines in the files of a bulk name the indices, which the plan does not show."""
+    return isinstance(work, BulkWork) and any(_index(file) is None for file in work.files)
 
 
 def _index(file: BulkFile) -> str | None:
@@ -243,6 +269,10 @@ def _explain_difference(plan: Plan) -> _Explanation:
         if _hides_changes(found, task.work):
             return _Explanation(
                 f"task '{task.name}' may also add and delete documents: the plan does not show its requests"
+            )
+        if _has_own_actions(task.work):
+            return _Explanation(
+                f"task '{task.name}' may also add and delete documents: its files contain action lines"
             )
         if request := next(filter(_changes_documents, requests_of(task.work)), None):
             path = request.path.partition("?")[0]

@@ -34,7 +34,7 @@ from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest, check_engine_request
 from pacenote.race.capacity import check_capacity
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
-from pacenote.race.document_check import check_documents
+from pacenote.race.document_check import check_documents, unchecked_documents
 from pacenote.race.drive import DriveResult, drive
 from pacenote.race.engine_request import engine_request
 from pacenote.race.planning import (
@@ -353,12 +353,14 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     finally:
         unclosed = telemetry.close()
     documents = check_documents(context.plan, driven.tasks, get) if driven.completed else ()
+    unchecked = tuple(unchecked_documents(context.plan, driven.tasks)) if driven.completed else ()
     record = dataclasses.replace(
         record,
         system=measured.system,
         telemetry=measured.values,
         telemetry_errors=(*measured.errors, *unclosed),
         documents=documents,
+        unchecked_documents=unchecked,
     )
     return _conclude(record, driven, context)
 

@@ -10,7 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from pacenote.model.driver_health import ClockStep, HostUse, clock_steps, host_uses, unmeasured
 from pacenote.model.printable import single_line
-from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord, RecordedClient, RecordedCorpus
+from pacenote.model.race_record import (
+    TIMESTAMP_FORMAT,
+    RaceRecord,
+    RecordedClient,
+    RecordedCorpus,
+    UncheckedDocuments,
+)
 from pacenote.model.result import FailureGroup, TaskResult
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.units import format_count
@@ -53,6 +59,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
             for check in record.documents
             if check.difference_expected
         ),
+        *(Note("Documents", _unchecked_text(unchecked)) for unchecked in record.unchecked_documents),
         *(_clock_note(step) for step in clock_steps(record.driver)),
         *_unmeasured_note(unmeasured(record.driver)),
         *(Note("Telemetry missing", text) for text in record.telemetry_errors),
@@ -212,6 +219,11 @@ def _unmeasured_note(missing: Sequence[str]) -> Iterator[Note]:
             f"the kernel did not report {'; '.join(missing)} (is /proc mounted?): the verdict does not cover "
             "this",
         )
+
+
+def _unchecked_text(unchecked: UncheckedDocuments) -> str:
+    documents = format_count(unchecked.acknowledged, "document")
+    return f"{documents} of task '{unchecked.task}' not compared with those in the engine: {unchecked.reason}"
 
 
 def _corpus_note(corpus: RecordedCorpus) -> Note:
