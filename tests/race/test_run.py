@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +246,22 @@ def test_a_dry_run_creates_nothing(tmp_path: Path) -> None:
     steps = dry_run(request(tmp_path, track="http_logs"))
     assert [step.name for step in steps][:3] == ["delete-index", "create-index", "check-cluster-health"]
     assert not (tmp_path / "home").exists()
+
+
+def test_races_can_run_at_the_same_time(tmp_path: Path) -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.target == "/together":
+            # Each race only gets its response when the other one runs as well.
+            both.wait()
+        return json_response(engine_document(request.target, OPENSEARCH))
+
+    with http_server(respond) as server, ThreadPoolExecutor(2) as pool:
+        first = existing(tmp_path, server.address, {"path": "/together"})
+        requests = [dataclasses.replace(first, race_id=race_id) for race_id in ("first", "second")]
+        records = list(pool.map(lambda request: race(request, Listener()), requests))
+    assert [(record.race_id, record.complete) for record in records] == [("first", True), ("second", True)]
+    for record in records:
+        assert [task.accounting.succeeded for task in record.tasks] == [1]
+        assert RaceStore(tmp_path / "home").load(record.race_id) == record
