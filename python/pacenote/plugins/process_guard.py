@@ -34,7 +34,7 @@ class ProcessGuard:
 @contextlib.contextmanager
 def protected_process(*, descriptors: bool = True) -> Generator[None, None, None]:
     """Calls code of plug-ins in the block. Ends copies of the process that return from it, and restores the
-    current folder and the handlers of signals.
+    current folder, the handlers of signals and the descriptor that receives their numbers.
 
     With `descriptors`, it also restores standard descriptors that were closed or replaced. Without, other
     code may open files while the block runs, which get the numbers of closed descriptors.
@@ -69,14 +69,25 @@ def _kept_folder() -> Generator[None, None, None]:
 @contextlib.contextmanager
 def _kept_handlers() -> Generator[None, None, None]:
     handlers = {number: signal.getsignal(number) for number in _KEPT_SIGNALS}
+    wakeup = _exchange_wakeup(-1)
+    _exchange_wakeup(wakeup)
     try:
         yield
     finally:
+        _exchange_wakeup(wakeup)
         for number, handler in handlers.items():
             if handler is not None and signal.getsignal(number) != handler:
                 # Only the main thread may change handlers, so plug-ins in other threads have not.
                 with contextlib.suppress(ValueError):
                     signal.signal(number, handler)
+
+
+def _exchange_wakeup(descriptor: int) -> int:
+    """Sets the descriptor that receives the numbers of signals, and returns the previous one."""
+    try:
+        return signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+    except ValueError:  # Only the main thread may do this.
+        return -1
 
 
 @contextlib.contextmanager
