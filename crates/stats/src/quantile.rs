@@ -25,8 +25,9 @@ pub struct RankInterval {
 /// fraction `q` of the values are at or below the value.
 #[must_use]
 pub fn rank(count: u64, q: f64) -> u64 {
-    // Subtracting a tiny amount prevents 0.99 * 100 = 99.00000000000001 from becoming rank 100.
-    let rank = (q * count as f64 - 1e-9).ceil();
+    // Subtracting more than the rounding error prevents 0.99 * 100 = 99.00000000000001 from becoming rank 100.
+    let exact = q * count as f64;
+    let rank = (exact - (4.0 * f64::EPSILON * exact).max(1e-9)).ceil();
     from_f64(rank).clamp(1, count.max(1))
 }
 
@@ -207,6 +208,21 @@ mod tests {
         assert_eq!(rank(1, 0.5), 1);
         assert_eq!(rank(10, 1.0), 10);
         assert_eq!(rank(0, 0.5), 1);
+        for power in 4..12 {
+            for number in 1..1_000 {
+                let parts = number * 10_u64.pow(power - 4);
+                for (q, numerator) in
+                    [(0.5, 5_000), (0.9, 9_000), (0.99, 9_900), (0.999, 9_990), (0.9999, 9_999)]
+                {
+                    assert_eq!(
+                        rank(parts * 10_000, q),
+                        parts * numerator,
+                        "p{} of {parts} * 10,000",
+                        q * 100.0
+                    );
+                }
+            }
+        }
     }
 
     #[test]
