@@ -21,6 +21,7 @@ from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
 from pacenote.stats.usl import fit_usl
+from support.disks import fill, small_disk
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, HttpServer, http_server, json_response
 from support.secure import engine
@@ -140,6 +141,36 @@ def test_a_search_whose_folder_vanishes_returns_what_was_measured(request_: Satu
         "the results are not stored",
         "the result of the search is not stored",
     ]
+
+
+class FillingListener(Listener):
+    """Fills the disk after the first probe."""
+
+    def __init__(self, disk: Path) -> None:
+        super().__init__()
+        self._disk = disk
+
+    def info(self, text: str) -> None:
+        if text.startswith("probe 1"):
+            fill(self._disk)
+
+
+def test_a_full_disk_ends_a_search_whose_results_are_stored(
+    request_: SaturationRequest, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk", 2048) as disk:
+        on_disk = replace(
+            request_,
+            race=replace(request_.race, home=disk),
+            within=RateRange(1000.0, 500.0, 2000.0, repeats=0),
+        )
+        saturation = saturate(on_disk, FillingListener(disk))
+        _, race_json, stored = read_results(on_disk)
+    assert [probe.rate for probe in saturation.result.probes] == [1000.0]
+    assert "the disk is full" in saturation.result.ended_early
+    assert "the disk is full" in race_json["aborted"]
+    # The room that was reserved for the record suffices for both.
+    assert stored == saturation.result
 
 
 def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: SaturationRequest) -> None:
