@@ -370,3 +370,51 @@ def test_fewer_documents_under_a_name_with_a_date_are_not_taken_for_lost():
     (check,) = checks_of({f"{path}/_settings": settings("logs-2"), "/logs-2/_count": 4}, work)
     assert (check.counted, check.difference_expected) == (None, "")
     assert check.count_problem == f"the name {name} refers to a different index when the date changes"
+
+
+def with_another_task(replies: dict[str, Any], method: str, path: str) -> DocumentCheck:
+    """Returns the check of index `a`, which has lost documents, after a race with this request."""
+    other = ("raw-request" if method != "DELETE" else "delete-index", CallSequence((Request(method, path),)))
+    tasks = plan(DELETE, ("bulk", bulk(file("a", 10))), other)
+    known = {"/a/_settings": settings("a"), "/a/_count": 4}
+    (check,) = check_documents(tasks, [result(1, 10)], FakeEngine({**known, **replies}).get)
+    return check
+
+
+@pytest.mark.parametrize(
+    ("path", "explains"),
+    [
+        ("/a/_doc/1", True),
+        ("/a*/_delete_by_query", True),
+        ("/alias/_doc/1", True),
+        ("/hidden/_doc/1", True),
+        ("/b,alias/_update_by_query", True),
+        ("/<a-{now}>/_doc", True),
+        ("/*,-a/_delete_by_query", True),
+        ("/b/_bulk", True),
+        ("/_reindex", True),
+        ("/b/_doc/1", False),
+        ("/b/_delete_by_query?conflicts=proceed", False),
+        ("/gone/_doc/1", False),
+    ],
+)
+def test_a_request_explains_a_difference_only_of_indices_that_it_may_change(path, explains):
+    replies = {
+        "/alias/_settings": settings("a"),
+        "/b/_settings": settings("b"),
+        "/hidden/_settings": EngineError("no permission"),
+    }
+    assert bool(with_another_task(replies, "POST", path).difference_expected) is explains
+
+
+@pytest.mark.parametrize(
+    ("path", "explains"),
+    [("/a", True), ("/b,a?timeout=1m", True), ("/*", True), ("/_all", True), ("/b", False)],
+)
+def test_the_deletion_of_another_index_explains_no_difference(path, explains):
+    assert bool(with_another_task({}, "DELETE", path).difference_expected) is explains
+
+
+def test_the_deletion_of_an_index_may_explain_the_difference_of_an_alias():
+    replies = {"/a/_settings": settings("a-2"), "/a-2/_count": 4}
+    assert with_another_task(replies, "DELETE", "/a-1").difference_expected

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from urllib.parse import parse_qs
+from fnmatch import fnmatchcase
+from urllib.parse import parse_qs, unquote
 
 from pacenote.model.engine import GetJson
 from pacenote.model.race_record import DocumentCheck, UncheckedDocuments
@@ -39,6 +40,9 @@ _CHANGES_DOCUMENTS = frozenset({
 })
 """Parts of the paths of requests that add or delete documents, unless their method only reads."""
 
+_NAMES_OTHER_INDICES = frozenset({"_bulk", "_reindex", "_restore"})
+"""Parts of the paths of requests whose bodies may name the indices."""
+
 _READING_METHODS = ("GET", "HEAD")
 
 
@@ -56,14 +60,28 @@ class _Acknowledged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Explanation:
-    """Why the engine may count a different number of documents than it acknowledged; empty if it must not."""
+class _Change:
+    """A request that adds or deletes documents other than those that the engine has acknowledged."""
 
-    any_number: str = ""
+    reason: str
+    """The sentence that explains a difference."""
+
+    names: tuple[str, ...] = ()
+    """The names and patterns in its path; empty if they are not known."""
+
+    deletes_indices: bool = False
+    """Whether it deletes the indices, so that the engine cannot say any more what the names referred to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Explanation:
+    """Why the engine may count a different number of documents than it acknowledged."""
+
+    changes: tuple[_Change, ...] = ()
     """Why it may count fewer or more."""
 
     more: str = ""
-    """Why it may count more, but not fewer."""
+    """Why it may count more, but not fewer; empty if it must not."""
 
 
 def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> tuple[DocumentCheck, ...]:
@@ -143,14 +161,14 @@ class _Comparison:
         total = sum(self.counted.counts[index] for index in indices)
         if total < group.documents and (dated := next(filter(depends_on_date, group.names), "")):
             problem = f"the name {dated} refers to a different index when the date changes"
-            return DocumentCheck(label, group.documents, None, self.explanation.any_number, problem)
+            return DocumentCheck(label, group.documents, None, self._change(group), problem)
         expected = self._why_fewer(group, total) if total < group.documents else self._why_more(group, total)
         return DocumentCheck(label, group.documents, total, expected)
 
     def _why_fewer(self, group: _Acknowledged, total: int) -> str:
         """Returns why an index may have fewer documents than were acknowledged, or an empty string."""
         # Earlier documents explain only additional ones, and repeated ids leave at least one document.
-        if reason := self.explanation.any_number or (self._repeated_ids(group) if total else ""):
+        if reason := self._change(group) or (self._repeated_ids(group) if total else ""):
             return reason
         own = group.pipelines.union(*(self.resolved[name].pipelines for name in group.names))
         pipeline = removing_pipeline(self.get, own)
@@ -160,13 +178,27 @@ class _Comparison:
         """Returns why an index may have more documents than were acknowledged, or an empty string. Repeated
         ids explain only fewer documents; if both numbers are equal, they are still mentioned.
         """
-        if reason := self.explanation.any_number or self.explanation.more:
+        if reason := self._change(group) or self.explanation.more:
             return reason
         if total == group.documents:
             return self._repeated_ids(group)
         # Any pipeline may send documents here.
         pipeline = removing_pipeline(self.get, self.pipelines)
         return pipeline and f"pipeline '{pipeline}' may send documents of other indices here"
+
+    def _change(self, group: _Acknowledged) -> str:
+        """Returns the request that may change documents of a group, or an empty string."""
+        return next((each.reason for each in self.explanation.changes if self._affects(each, group)), "")
+
+    def _affects(self, change: _Change, group: _Acknowledged) -> bool:
+        own = {*group.names, *_indices(group, self.resolved)}
+        if not change.names or any(fnmatchcase(name, each) for name in own for each in change.names):
+            return True
+        if change.deletes_indices:
+            # An alias or a data stream may have had a deleted index.
+            return not all(self.resolved[name].is_index(name) for name in group.names)
+        found = resolve_names(self.get, change.names).values()
+        return not all(each.is_known and own.isdisjoint(each.indices) for each in found)
 
     def _repeated_ids(self, group: _Acknowledged) -> str:
         return next((self.repeated[name] for name in group.names if name in self.repeated), "")
@@ -258,33 +290,54 @@ def _repeats_ids(work: TaskWork) -> bool:
 
 
 def _explain_difference(plan: Plan) -> _Explanation:
-    """Returns why the numbers may differ for every index.
-
-    The name in a request may be an alias of any index, so requests are not assigned to indices.
-    """
+    """Returns why the numbers may differ."""
     filled = emptied = False
+    changes: list[_Change] = []
     more = ""
     for task in plan.tasks:
         found = find_type(task.operation_type)
-        if _hides_changes(found, task.work):
-            return _Explanation(
-                f"task '{task.name}' may also add and delete documents: the plan does not show its requests"
-            )
-        if _has_own_actions(task.work):
-            return _Explanation(
-                f"task '{task.name}' may also add and delete documents: its files contain action lines"
-            )
-        if request := next(filter(_changes_documents, requests_of(task.work)), None):
-            path = request.path.partition("?")[0]
-            return _Explanation(f"task '{task.name}' also adds or deletes documents: {request.method} {path}")
+        changes += _changes(task, found)
         if found is not None and (_deletes_indices(task.work) or found.deletes_indices):
             if filled:
-                return _Explanation(f"task '{task.name}' deletes indices after documents were added")
+                reason = f"task '{task.name}' deletes indices after documents were added"
+                changes.append(_Change(reason, _deleted_names(task.work), deletes_indices=True))
             emptied = True
         filled = filled or (found is not None and found.indexes_documents)
         if filled and not emptied:
             more = "the race does not delete its indices before it fills them"
-    return _Explanation(more=more)
+    return _Explanation(tuple(changes), more)
+
+
+def _changes(task: PlannedTask, found: OperationType | None) -> Iterator[_Change]:
+    """Yields the changes of a task that are not those of its bulks."""
+    if _hides_changes(found, task.work):
+        yield _Change(
+            f"task '{task.name}' may also add and delete documents: the plan does not show its requests"
+        )
+    if _has_own_actions(task.work):
+        yield _Change(f"task '{task.name}' may also add and delete documents: its files contain action lines")
+    for request in filter(_changes_documents, requests_of(task.work)):
+        path = request.path.partition("?")[0]
+        yield _Change(
+            f"task '{task.name}' also adds or deletes documents: {request.method} {path}",
+            () if _NAMES_OTHER_INDICES.intersection(path.split("/")) else _names(request),
+        )
+
+
+def _deleted_names(work: TaskWork) -> tuple[str, ...]:
+    """Returns the names of the indices that a work deletes, or nothing if they are not all known."""
+    deletions = [request for request in requests_of(work) if request.method == "DELETE"]
+    names = [_names(request) for request in deletions if _INDEX_PATH.fullmatch(request.path)]
+    return tuple(name for each in names for name in each) if all(names) else ()
+
+
+def _names(request: Request) -> tuple[str, ...]:
+    """Returns the names and patterns of indices in a path, or nothing if they are not known."""
+    first = unquote(request.path.partition("?")[0].split("/")[1])
+    if request.placeholder or first.startswith("_"):
+        return ()
+    names = tuple(first.split(","))
+    return () if any(not name or name.startswith("-") or "<" in name for name in names) else names
 
 
 def _deletes_indices(work: TaskWork) -> bool:

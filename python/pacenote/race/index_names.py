@@ -9,8 +9,11 @@ from urllib.parse import quote
 
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
+from pacenote.net.reply import FailedStatus
 
 _PIPELINE_SETTINGS = ("index.default_pipeline", "index.final_pipeline")
+
+_NOT_FOUND = 404
 
 NO_PIPELINE = "_none"
 """The name in requests and settings that stands for no pipeline."""
@@ -25,6 +28,13 @@ class ResolvedName:
 
     pipelines: frozenset[str] = frozenset()
     """The ingest pipelines in the settings of the indices, which templates may have set."""
+
+    is_known: bool = False
+    """Whether the engine has named the indices, or that there are none."""
+
+    def is_index(self, name: str) -> bool:
+        """Returns whether the name is that of an index itself, not of an alias or a data stream."""
+        return self.is_known and self.indices == {name}
 
 
 def resolve_names(get: GetJson, names: Iterable[str]) -> dict[str, ResolvedName]:
@@ -45,10 +55,12 @@ def depends_on_date(name: str) -> bool:
 def _resolve(get: GetJson, name: str) -> ResolvedName:
     try:
         settings = _settings(get(f"/{quote(name, safe='')}/_settings?flat_settings=true"))
-    except PacenoteError:
-        settings = {}
+    except PacenoteError as error:
+        is_missing = isinstance(error, FailedStatus) and error.status == _NOT_FOUND
+        return ResolvedName(frozenset((name,)), is_known=is_missing)
     pipelines = {str(each.get(key, "")) for each in settings.values() for key in _PIPELINE_SETTINGS}
-    return ResolvedName(frozenset(settings) or frozenset((name,)), frozenset(pipelines) - {"", NO_PIPELINE})
+    pipelines -= {"", NO_PIPELINE}
+    return ResolvedName(frozenset(settings) or frozenset((name,)), frozenset(pipelines), bool(settings))
 
 
 def _settings(reply: object) -> dict[str, Mapping[str, Any]]:
