@@ -75,13 +75,17 @@ impl FollowedReader {
         let (known_index, known) = &self.ahead;
         let is_known = *known_index == index && known.contains(&offset);
         let begin = if is_known { known.end } else { offset };
-        if begin >= offset.saturating_add(window / 2) || is_known && begin >= range.bytes.end {
+        // The range may end later than estimated, if its lines are longer than those of the rest of the file.
+        let file_end = range.file.len();
+        if begin >= offset.saturating_add(window / 2) || begin >= file_end {
             return;
         }
-        let end = offset.saturating_add(window).min(range.bytes.end.max(offset + 1));
+        let end = offset.saturating_add(window).min(file_end);
         range.read_ahead(begin..end);
+        let was_near_end = is_known && known.end >= range.bytes.end;
         self.ahead = (index, offset..end);
         if end >= range.bytes.end
+            && !was_near_end
             && let Some(next) = self.ranges.get(index + 1)
         {
             next.read_ahead(next.bytes.start..next.bytes.end.min(next.bytes.start + window));

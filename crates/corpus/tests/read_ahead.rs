@@ -77,21 +77,49 @@ fn waits_for_the_disk_are_counted_and_reading_ahead_prevents_them() {
     assert_eq!(take_disk_waits(), DiskWaits::default());
 
     // A busy system may evict a page again, or make a read wait for something else.
-    assert!((0..5).any(|_| disk_waits_after_reading_ahead(&path, &file) == 0), "reads waited for the disk");
+    assert!(
+        (0..5).any(|_| disk_waits_after_reading_ahead(&path, &mut reader(&file), 0) == 0),
+        "reads waited for the disk"
+    );
 }
 
-/// Reads a file ahead that is not cached, then reads its documents. Returns how often that waited for the disk.
-fn disk_waits_after_reading_ahead(path: &Path, file: &Arc<LineFile>) -> u64 {
-    let mut warm = reader(file);
+#[test]
+fn a_range_whose_lines_are_longer_than_the_mean_is_read_ahead_to_its_end() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("data.json");
+    let lines = |length: usize| ("x".repeat(length - 1) + "\n").repeat(usize::try_from(LINES / 2).unwrap());
+    fs::write(&path, lines(LINE / 10) + &lines(LINE * 19 / 10)).unwrap();
+    if !evict(&path) {
+        return;
+    }
+    let long_lines = DocumentRange {
+        file: Arc::new(LineFile::open(&path).unwrap()),
+        first_document: LINES / 2,
+        documents: LINES / 2,
+        action_lines: ActionLines::Line(b"{}\n".to_vec()),
+    };
+    let mut reader = BulkReader::new(vec![long_lines], 100).unwrap();
+    let begin = LINES / 2 * LINE as u64 / 10;
+    assert!(
+        (0..5).any(|_| disk_waits_after_reading_ahead(&path, &mut reader, begin) == 0),
+        "reads waited for the disk"
+    );
+}
+
+/// Reads a file ahead that is not cached, from `begin` to its end, then reads its documents. Returns how often that
+/// waited for the disk.
+fn disk_waits_after_reading_ahead(path: &Path, reader: &mut BulkReader, begin: u64) -> u64 {
+    reader.rewind();
     assert!(evict(path));
     take_disk_waits();
     // The window of a single reader is longer than the file.
-    let mut ahead = ReadAhead::new(vec![warm.followed()]);
+    let mut ahead = ReadAhead::new(vec![reader.followed()]);
     let before = bytes_from_disk();
     ahead.advance();
-    assert!(bytes_from_disk() - before >= LINE as u64 * LINES * 9 / 10, "nothing was read ahead");
+    let end = LINE as u64 * LINES;
+    assert!(bytes_from_disk() - before >= (end - begin) * 9 / 10, "too little was read ahead");
     let bytes = File::open(path).unwrap();
-    for offset in (0..LINE as u64 * LINES).step_by(4096) {
+    for offset in (begin..end).step_by(4096) {
         let loaded = (0..10_000).any(|_| {
             is_cached(&bytes, offset) || {
                 std::thread::sleep(Duration::from_millis(1));
@@ -100,6 +128,6 @@ fn disk_waits_after_reading_ahead(path: &Path, file: &Arc<LineFile>) -> u64 {
         });
         assert!(loaded, "byte {offset} was not read ahead");
     }
-    assert_eq!(u64::from(read_all(&mut warm)), LINES);
+    assert!(read_all(reader) > 0);
     take_disk_waits().count
 }
