@@ -1,13 +1,17 @@
 //! The load of the driver's threads, as recorded with a race.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
 
 mod support;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::IoSliceMut;
 use std::thread;
 use std::time::Duration;
 
 use pacenote_driver::{PythonEvent, RaceSummary, RunnerResponse, ThreadSummary};
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{ReadWriteFlags, preadv2};
 use support::python::{CLIENT, get, prepared, race, runner_task, success};
 use support::{Server, bulk_task, plan, request_task, run, success_response};
 
@@ -78,6 +82,33 @@ fn the_work_of_the_driver_and_the_service_time_add_up_to_the_processing_time() {
     let processing_ms = result.processing_time.as_ref().unwrap().mean_ms;
     assert!((driver.mean_ms + driver.service_ms - processing_ms).abs() < 1e-3, "{driver:?} {processing_ms}");
     assert!(driver.mean_ms > 0.0 && (driver.share * driver.service_ms - driver.mean_ms).abs() < 1e-9);
+}
+
+#[test]
+fn waits_for_data_that_is_not_in_the_page_cache_are_those_of_the_thread() {
+    // The folder of the tests is not in memory, whereas `/tmp` may be.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("docs.json");
+    fs::write(&path, format!("{{\"pad\":\"{}\"}}\n", "x".repeat(1000)).repeat(11_000)).unwrap();
+    let file = File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    let mut byte = [0];
+    if preadv2(&file, &mut [IoSliceMut::new(&mut byte)], 0, ReadWriteFlags::NOWAIT).is_ok() {
+        eprintln!("waits for the disk cannot be tested: {} stays in memory", path.display());
+        return;
+    }
+    let server = Server::start(move |_, _| {
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        thread::sleep(Duration::from_millis(12));
+        Some(success_response())
+    });
+    let mut task = bulk_task("index", 1, &path, 11_000);
+    task["work"]["bulk_size"] = 100.into();
+    let race = run(&plan(server.port, &[task, request_task("search", 1, 100)]));
+    let [waits] = &summary_of(&race.summary, "drive-0").data_waits[..] else { panic!("{:?}", race.summary) };
+    assert_eq!((waits.step.as_str(), waits.file.as_str()), ("step", "docs.json"));
+    assert!(waits.waits > 10 && (0.0..1.0).contains(&waits.share) && waits.waited_s > 0.0, "{waits:?}");
 }
 
 #[test]
