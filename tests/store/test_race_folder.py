@@ -159,3 +159,11 @@ def test_text_that_cannot_be_encoded_is_stored_with_a_replacement(store):
     folder.append(dataclasses.replace(bulk(), unit="doc\udc80"))
     folder.finish(record(user_tags={"a": "x\udc80"}))
     assert store.load("race-1").user_tags == {"a": "x\ufffd"}
+
+
+def test_a_journal_that_cannot_be_removed_does_no_harm(store):
+    folder = store.create(unfinished())
+    folder.journal.unlink()
+    folder.journal.mkdir()
+    folder.finish(record())
+    assert folder.read() == record()

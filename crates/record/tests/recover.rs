@@ -96,3 +96,17 @@ fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
     let losses = fs::read_to_string(race.folder.path().join("recovery.json")).unwrap();
     assert!(losses.contains("131072 samples are lost"), "{losses}");
 }
+
+#[test]
+fn files_that_vanish_while_a_race_runs_are_an_error() {
+    for name in ["series.jsonl", "samples.parquet", "samples.directory"] {
+        let mut race = Race::new(info(), 1);
+        let mut recorder = race.recorder(false);
+        (0..10).for_each(|number| record(&mut recorder, sample(number * MS, number * MS + MS)));
+        end(&mut recorder, EndedBy::Iterations, 10);
+        race.collect();
+        fs::remove_file(race.folder.path().join(name)).unwrap();
+        let error = race.collector.close().error.unwrap().to_string();
+        assert!(error.contains(name), "{error}");
+    }
+}

@@ -20,6 +20,7 @@ other damaged lines are omitted as well, and counted in the verdict.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -211,17 +212,18 @@ class RaceFolder:
         append_line(self.journal, encodable(line).encode())
 
     def finish(self, record: RaceRecord) -> None:
-        """Stores the final record, which contains all results, and deletes the journal. Raises StoreError."""
+        """Stores the final record, which contains all results, and deletes the journal. Raises StoreError.
+
+        A journal that cannot be deleted does no harm: its results are in the record.
+        """
         text = self._text(record)
         if not self._write_to_reserved_room(text):
             write_atomically(self.race_json, text)
             if self._final_record is not None:
                 self._final_record.remove()
         self._final_record = None
-        try:
+        with contextlib.suppress(OSError):
             self.journal.unlink(missing_ok=True)
-        except OSError as error:
-            raise store_error("remove", self.journal, error) from error
 
     def _write_to_reserved_room(self, text: bytes) -> bool:
         """Returns False if there is no reserved room, if it is too small, or if it was removed."""

@@ -4,7 +4,7 @@
 //! A file is written beside its target, synced and renamed, and what it replaces is removed only after that. Every
 //! operation that changes a folder is in this module, so that the tests can interrupt each of them.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -62,6 +62,21 @@ impl OutputFile {
     #[must_use]
     pub fn checksum(&self) -> u32 {
         self.checksum
+    }
+
+    /// Returns an error unless the file still has its name.
+    ///
+    /// # Errors
+    ///
+    /// An error if the file was removed, renamed or replaced by another one.
+    pub fn check_name(&self, path: &Path) -> io::Result<()> {
+        let identity = |status: &Metadata| (status.dev(), status.ino());
+        let own = identity(&self.file.metadata()?);
+        match fs::metadata(path) {
+            Ok(named) if identity(&named) == own => Ok(()),
+            Ok(_) => Err(io::Error::other("it was replaced by another file")),
+            Err(error) => Err(error),
+        }
     }
 
     /// Locks the file until it is closed; without effect on a file system without locks.

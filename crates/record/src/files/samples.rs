@@ -34,6 +34,8 @@ pub struct SamplesFile {
     pending_samples: Vec<Sample>,
     /// Number of rows in the file.
     rows_written: u64,
+    /// The samples in the file, which are lost if it is removed.
+    written: LostSamples,
     /// The samples that were not written because a write had failed.
     lost: LostSamples,
     /// Whether the last row group was written completely.
@@ -66,6 +68,7 @@ impl SamplesFile {
             row_group_index,
             pending_samples: Vec::new(),
             rows_written: 0,
+            written: LostSamples::new(),
             lost: LostSamples::new(),
             intact: true,
         })
@@ -93,7 +96,7 @@ impl SamplesFile {
         let mut samples = std::mem::take(&mut self.pending_samples);
         let written = self.write_row_group(&samples, catalog);
         match written {
-            Ok(()) => self.rows_written += samples.len() as u64,
+            Ok(()) => self.count_written(&samples),
             Err(_) => self.lose(&samples),
         }
         samples.clear();
@@ -111,6 +114,15 @@ impl SamplesFile {
         self.append_row_group_to_index()?;
         self.intact = true;
         Ok(())
+    }
+
+    fn count_written(&mut self, samples: &[Sample]) {
+        self.rows_written += samples.len() as u64;
+        for of_task in samples.chunk_by(|one, next| one.task_index == next.task_index) {
+            let (count, first) = (of_task.len() as u64, &of_task[0]);
+            let written = MissingSamples { lost: count, ..MissingSamples::lost(first.times.done_ns) };
+            self.written.entry(first.task_index).or_default().merge(written);
+        }
     }
 
     /// Counts samples that are not written, because an earlier write has failed.
@@ -137,9 +149,17 @@ impl SamplesFile {
     /// Writes the remaining samples and completes the file, even if an earlier write failed.
     pub fn close(mut self, catalog: &Catalog) -> ClosedSamples {
         let flushed = if self.intact { self.flush(catalog) } else { Ok(()) };
-        let (rows, lost) = (self.rows_written, std::mem::take(&mut self.lost));
-        let completed = self.complete();
-        let (rows, error) = match completed {
+        let (rows, mut lost) = (self.rows_written, std::mem::take(&mut self.lost));
+        let path = self.folder.join(PARQUET);
+        if let Err(source) = self.writer.inner().check_name(&path) {
+            // What was written cannot be read any more.
+            for (task_index, written) in self.written {
+                lost.entry(task_index).or_default().merge(written);
+            }
+            let error = flushed.err().unwrap_or_else(|| RecordError::file(&path, source));
+            return ClosedSamples { rows: 0, lost, error: Some(error) };
+        }
+        let (rows, error) = match self.complete() {
             Ok(completed) => (completed.unwrap_or(rows), flushed.err()),
             // The row groups are in the file, and can be completed later.
             Err(error) => (rows, flushed.err().or(Some(error))),
@@ -147,20 +167,21 @@ impl SamplesFile {
         ClosedSamples { rows, lost, error }
     }
 
-    /// Completes the file. Returns the number of its rows if it differs from what was written.
+    /// Completes the file. Returns the number of its rows if it was completed from the row group index.
     fn complete(mut self) -> Result<Option<u64>, RecordError> {
         // A part of the footer must not be mistaken for a damaged row group.
         self.intact = self.intact && self.append_to_index(FOOTER_BEGIN).is_ok();
         let Self { folder, writer, row_group_index, intact, .. } = self;
+        let index_path = folder.join(ROW_GROUP_INDEX);
+        let index_name = row_group_index.check_name(&index_path);
         // Releases the lock for the recovery. Dropping the writer does not write anything.
         drop(row_group_index);
         let is_closed = |writer: SerializedFileWriter<OutputFile>| {
             writer.into_inner().is_ok_and(|file| file.sync().is_ok())
         };
         if Some(writer).filter(|_| intact).is_some_and(is_closed) {
-            let path = folder.join(ROW_GROUP_INDEX);
-            durable::remove(&path).map_err(|source| RecordError::file(&path, source))?;
-            return Ok(None);
+            let removed = index_name.and_then(|()| durable::remove(&index_path));
+            return removed.map(|()| None).map_err(|source| RecordError::file(&index_path, source));
         }
         complete_samples(&folder, FooterPlacement::AtItsEnd)
     }
@@ -314,6 +335,28 @@ mod tests {
             times: OperationTimes::default(),
             result: SampleResult::default(),
             traffic: Traffic::default(),
+        }
+    }
+
+    #[test]
+    fn files_that_were_removed_or_replaced_meanwhile_are_an_error() {
+        for name in [PARQUET, ROW_GROUP_INDEX] {
+            for is_replaced in [false, true] {
+                let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
+                let mut file = SamplesFile::create(folder.path()).unwrap();
+                file.append(&[sample(); 10], &catalog).unwrap();
+                let path = folder.path().join(name);
+                std::fs::remove_file(&path).unwrap();
+                if is_replaced {
+                    std::fs::write(&path, b"other").unwrap();
+                }
+                let closed = file.close(&catalog);
+                let is_lost = name == PARQUET;
+                assert_eq!(closed.rows, if is_lost { 0 } else { 10 });
+                assert_eq!(closed.lost.get(&0).map(|lost| lost.lost), is_lost.then_some(10));
+                assert!(closed.error.unwrap().to_string().contains(name));
+                assert_eq!(std::fs::read(&path).ok(), is_replaced.then(|| b"other".to_vec()));
+            }
         }
     }
 

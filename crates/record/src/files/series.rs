@@ -152,7 +152,9 @@ impl SeriesFile {
     /// An error if a file cannot be read or written.
     pub fn close(self) -> Result<(), RecordError> {
         let Self { folder, mut journal } = self;
-        journal.flush().map_err(|source| RecordError::file(&folder.join(JOURNAL), source))?;
+        let path = folder.join(JOURNAL);
+        let flushed = journal.flush().and_then(|()| journal.get_ref().check_name(&path));
+        flushed.map_err(|source| RecordError::file(&path, source))?;
         complete_series(&folder).map(|_| ())
     }
 }
