@@ -48,6 +48,18 @@ def test_a_bulk_indexes_all_corpora_by_default() -> None:
     assert work.headers == (("content-type", "application/x-ndjson"),)
 
 
+@pytest.mark.parametrize("fields", ["took", "items.*.error,took", "-errors", "*,-err*"])
+def test_a_response_without_the_field_errors_is_refused(fields: str) -> None:
+    (problem,) = refused("bulk", EVERYTHING, bulk_size=100, request_params={"filter_path": fields})
+    text = f'"{fields}", but must include errors, which tells whether documents were rejected'
+    assert problem == f"operations[0].request-params.filter_path is {text}"
+
+
+@pytest.mark.parametrize("fields", ["errors", "took,errors", "e*,items.*.error", "-items.*.index._id", "*"])
+def test_a_response_with_the_field_errors_is_accepted(fields: str) -> None:
+    assert "filter_path=" in bulk(request_params={"filter_path": fields}).path
+
+
 def test_work_is_counted_in_documents_and_the_source_is_finite() -> None:
     result = compiled("bulk", EVERYTHING, bulk_size=100)
     assert result == CompiledOperation(result.work, weight=100, unit="docs", until_exhausted=True)

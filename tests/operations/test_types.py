@@ -90,6 +90,23 @@ def test_a_body_written_as_text_is_sent_unchanged() -> None:
     assert requests("search", body='{ "size": 1 }')[0].body == '{ "size": 1 }'
 
 
+def test_a_format_that_the_driver_cannot_read_is_reported() -> None:
+    problem = (
+        'operations[0].request-params.format is "yaml", but the driver must read the response, '
+        "which must be JSON"
+    )
+    asked: dict[str, Any] = {
+        "body": {"query": "SELECT 1", "sort": ["a"]},
+        "request_params": {"format": "yaml"},
+    }
+    for kind in ("search", "scroll-search", "paginated-search", "sql"):
+        assert refused(kind, **asked, pages=2) == (problem,), kind
+    # Nothing but the status of these is judged.
+    assert len(requests("sql", **asked)) == 1
+    assert len(requests("raw-request", path="/_cat/indices", **asked)) == 1
+    assert len(requests("search", body={}, request_params={"format": "JSON"})) == 1
+
+
 def test_problems_of_search_are_reported() -> None:
     assert refused("search", TWO) == (
         "operations[0].index is missing, and the track has no single index or data stream to search",

@@ -28,6 +28,9 @@ _ANY_RESPONSE = CheckStatus()
 
 _SAFE_IN_PATH = "/%:@!$&'()*+,;=-._~"
 
+# The SQL plug-in of OpenSearch calls its own form of JSON jdbc.
+_JSON_FORMATS = ("", "json", "jdbc")
+
 
 @dataclass(frozen=True, slots=True)
 class CommonParams:
@@ -95,6 +98,14 @@ def read_common(params: FieldReader) -> CommonParams:
         timeout_ms=None if timeout is None else max(1, round(timeout * 1000)),
         ignore=read_statuses(params.child("request-params"), "ignore"),
     )
+
+
+def require_json(params: FieldReader, common: CommonParams) -> None:
+    """Reports a problem if an operation asks for responses in a format that the driver cannot read."""
+    value = common.query.get("format", "")
+    if value.lower() not in _JSON_FORMATS:
+        text = f"is {preview(value)}, but the driver must read the response, which must be JSON"
+        params.child("request-params").problem("format", text)
 
 
 def read_statuses(params: FieldReader, key: str) -> tuple[int, ...]:

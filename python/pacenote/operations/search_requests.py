@@ -12,7 +12,14 @@ from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.problems import preview
 from pacenote.model.work import CallSequence, CheckSearch, NextByScroll, PagedRequest, Placeholder, Request
 from pacenote.operations.base import CompileContext, CompiledOperation
-from pacenote.operations.request import CommonParams, build_path, join_names, json_body, read_common
+from pacenote.operations.request import (
+    CommonParams,
+    build_path,
+    join_names,
+    json_body,
+    read_common,
+    require_json,
+)
 
 CAPTURE_MARKER = "@recalled@"
 """Marks where a captured value is inserted into the path and body. It needs no escaping in either."""
@@ -70,6 +77,7 @@ def search_request(params: FieldReader, context: CompileContext, **query: Any) -
 
 def _read_common(params: FieldReader) -> CommonParams:
     common = read_common(params)
+    require_json(params, common)
     if params.flag("response-compression-enabled", True):
         return common
     return replace(common, headers=(*common.headers, ("accept-encoding", "identity")))

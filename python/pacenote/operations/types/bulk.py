@@ -7,6 +7,7 @@ always checked, and documents are not copied before they are sent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted_list
@@ -28,7 +29,14 @@ from pacenote.model.work import (
 )
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.corpus_files import select_files
-from pacenote.operations.request import NDJSON, json_body, read_common, with_content_type, with_query
+from pacenote.operations.request import (
+    NDJSON,
+    json_body,
+    read_common,
+    require_json,
+    with_content_type,
+    with_query,
+)
 
 _MAX_DOCUMENTS = 2**32 - 1
 """Maximum number of documents in one request that the driver can count."""
@@ -41,6 +49,8 @@ _REFRESH = ("true", "wait_for", "false")
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
+    require_json(params, common)
+    _require_errors(params, common.query.get("filter_path", ""))
     size = _bulk_size(params)
     query = {**common.query, **_bulk_query(params)}
     selected = select_files(params, context.track)
@@ -63,6 +73,18 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         timeout_ms=common.timeout_ms,
     )
     return CompiledOperation(work, weight=size, unit="docs", until_exhausted=not looped)
+
+
+def _require_errors(params: FieldReader, filter_path: str) -> None:
+    """Reports a problem if the response would lack the field that tells whether documents were rejected."""
+    patterns = [pattern.strip() for pattern in filter_path.split(",") if pattern.strip()]
+    included = [pattern for pattern in patterns if not pattern.startswith("-")]
+    excluded = [pattern[1:] for pattern in patterns if pattern.startswith("-")]
+    is_lost = included and not any(fnmatchcase("errors", pattern) for pattern in included)
+    if is_lost or any(fnmatchcase("errors", pattern) for pattern in excluded):
+        why = "which tells whether documents were rejected"
+        text = f"is {preview(filter_path)}, but must include errors, {why}"
+        params.child("request-params").problem("filter_path", text)
 
 
 def _bulk_size(params: FieldReader) -> int:

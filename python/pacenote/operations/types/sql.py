@@ -8,7 +8,7 @@ from __future__ import annotations
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import CallSequence, NextByCursor, PagedRequest
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
-from pacenote.operations.request import json_body, read_common
+from pacenote.operations.request import json_body, read_common, require_json
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -17,9 +17,11 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if params.has("body"):
         body.required_text("query")
     pages = params.integer("pages", 1) or 1
-    first = read_common(params).request("POST", context.engine.api.sql, body=json_body(body.data))
+    common = read_common(params)
+    first = common.request("POST", context.engine.api.sql, body=json_body(body.data))
     if pages == 1:
         return CompiledOperation(CallSequence((first,)))
+    require_json(params, common)
     return CompiledOperation(
         CallSequence((PagedRequest(first, NextByCursor(), pages=pages, strict=True),)), weight=pages
     )
