@@ -186,7 +186,7 @@ def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: Saturation
 
     with http_server(respond) as server:
         race = replace(request_.race, target_hosts=(server.address,))
-        found = saturate(replace(request_, race=race, clients=64, repeats=1, level_s=0.05), Listener()).result
+        found = saturate(replace(request_, race=race, clients=64, repeats=1, level_s=0.03), Listener()).result
     assert [level.clients for level in found.levels] == [1, 2, 4, 8, 16, 32, 64]
     failing = [level.clients for level in found.levels if "error rate" in "".join(level.left_out)]
     assert failing == [64]

@@ -21,8 +21,8 @@ def state() -> tuple[object, ...]:
     return Path.cwd(), [signal.getsignal(number) for number in signal.valid_signals()], wakeup, files
 
 
-def count_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
+def open_descriptors() -> set[str]:
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
 
 
 def remove_folder(path: Path) -> None:
@@ -48,7 +48,7 @@ def test_changes_are_undone(change: str, fails: bool, tmp_path: Path) -> None:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     previous = signal.set_wakeup_fd(writer.fileno())
-    before, descriptors = state(), count_descriptors()
+    before, descriptors = state(), open_descriptors()
     try:
         try:
             with protected_process():
@@ -63,7 +63,8 @@ def test_changes_are_undone(change: str, fails: bool, tmp_path: Path) -> None:
         reader.close()
         writer.close()
     opened = 1 if change == "replaced descriptor" else 0
-    assert count_descriptors() == descriptors - 2 + opened
+    # Servers of earlier tests may still be closing connections.
+    assert len(open_descriptors() - descriptors) <= opened
 
 
 def test_other_threads_are_protected_too(tmp_path: Path) -> None:
