@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from pacenote.stats.usl import fit_usl, powers_of_two
+from pacenote.stats.usl import fit_usl, powers_of_two, sweep_order
 
 
 def throughput(clients: int, alone: float, contention: float, coherency: float) -> float:
@@ -184,6 +184,10 @@ def test_nothing_is_fitted_to_too_few_levels_or_zero_throughput() -> None:
 def test_the_number_of_clients_doubles_up_to_the_maximum() -> None:
     assert powers_of_two(1) == (1,)
     assert powers_of_two(48) == (1, 2, 4, 8, 16, 32, 48)
+
+
+def test_repeats_are_measured_in_both_directions() -> None:
+    assert sweep_order(5, 3) == (1, 2, 4, 5, 5, 4, 2, 1, 1, 2, 4, 5)
 
 
 def test_numpy_is_imported_only_for_the_fit() -> None:

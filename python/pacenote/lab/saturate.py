@@ -45,7 +45,7 @@ from pacenote.model.work import BulkWork
 from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
-from pacenote.stats.usl import fit_usl, powers_of_two
+from pacenote.stats.usl import fit_usl, sweep_order
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, Rate
@@ -282,7 +282,7 @@ class _Search:
             self.result,
             probes=(*self.result.probes, probe),
             unit=run.result.unit,
-            work_per_operation=work_per_operation(run.result),
+            work_per_operation=work_per_operation(run.result, self.result.work_per_operation),
         )
         self._store(complete=False)
         reasons = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
@@ -323,17 +323,15 @@ class _Search:
         self._store(complete=False)
 
     def _sweep(self) -> None:
-        request, levels = self._request, powers_of_two(max(1, self._request.clients))
+        request = self._request
         if not request.clients:
             return
         timing = _Timing(request.warmup_s, request.level_s)
-        for _ in range(request.repeats):
-            # The levels are measured in turn, so that a drift over time does not affect only one of them.
-            for clients in levels:
-                run = self._drive(_unpaced(self._task, clients, timing), open_loop=False)
-                level = self._level(run, clients)
-                self.result = dataclasses.replace(self.result, levels=(*self.result.levels, level))
-                self._store(complete=False)
+        for clients in sweep_order(request.clients, request.repeats):
+            run = self._drive(_unpaced(self._task, clients, timing), open_loop=False)
+            level = self._level(run, clients)
+            self.result = dataclasses.replace(self.result, levels=(*self.result.levels, level))
+            self._store(complete=False)
         self.result = dataclasses.replace(self.result, fit=fit_usl(_work_by_clients(self.result.levels)))
 
     def _level(self, run: _SoloRun, clients: int) -> ConcurrencyLevel:

@@ -275,3 +275,13 @@ def powers_of_two(highest: int) -> tuple[int, ...]:
     """Returns the levels 1, 2, 4, … below `highest`, and `highest` itself."""
     levels = itertools.takewhile(lambda level: level < highest, (2**power for power in itertools.count()))
     return (*levels, highest)
+
+
+def sweep_order(highest: int, repeats: int) -> tuple[int, ...]:
+    """Returns the levels of all repeats in the order in which they are measured: ascending, then descending.
+
+    If all were ascending, a steady drift, such as that of a growing index, would look like contention.
+    """
+    levels = powers_of_two(highest)
+    orders = (levels if repeat % 2 == 0 else levels[::-1] for repeat in range(repeats))
+    return tuple(itertools.chain.from_iterable(orders))
