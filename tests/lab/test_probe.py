@@ -219,7 +219,10 @@ def test_failures_within_the_objective_do_not_lower_the_rate():
 def test_work_in_documents_is_shown_beside_operations():
     found = replace(result(), throughput=Throughput(*[50_000.0] * 4), work=WorkTotals(1_000_000, 0))
     assert (probe(found).achieved, probe(found).work) == (100.0, 50_000.0)
-    assert work_per_operation(found) == 500.0
+    assert work_per_operation(found, before=1.0) == 500.0
+    # An engine that hangs at the end of a search does not change the unit of the result.
+    hanging = replace(result(done=0, failed=5), work=WorkTotals(0, 0))
+    assert work_per_operation(hanging, before=500.0) == 500.0
 
 
 def test_low_rates_are_measured_for_longer_to_decide_the_percentiles():

@@ -43,13 +43,13 @@ def _samples_to_decide(objective: Objective) -> int:
     return max((operations_to_decide(1 - limit.q / 100) for limit in objective.latency), default=0)
 
 
-def work_per_operation(result: TaskResult) -> float:
-    """Returns the work of one operation in the task's unit, including failed work, or 1 if no work was
-    done.
+def work_per_operation(result: TaskResult, before: float) -> float:
+    """Returns the work of one operation in the task's unit, including failed work, or that of the probes
+    `before` if none succeeded: it is not known how much work is in an operation that was not answered.
     """
     operations = result.accounting.succeeded + result.accounting.failed
     work = result.work.done + result.work.failed
-    return work / operations if operations and work else 1.0
+    return work / operations if result.accounting.succeeded and work else before
 
 
 def evaluate_probe(

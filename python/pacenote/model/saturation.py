@@ -88,7 +88,7 @@ class Probe:
     """Percentiles of the latency of successes."""
 
     waited: int
-    """Operations that began late because all connections were in use."""
+    """Operations that began late because all connections were in use, warm-up included."""
 
     unsent: int
     """Operations that were due before the end of the probe and not sent."""
