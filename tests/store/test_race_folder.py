@@ -167,3 +167,19 @@ def test_a_journal_that_cannot_be_removed_does_no_harm(store):
     folder.journal.mkdir()
     folder.finish(record())
     assert folder.read() == record()
+
+
+def test_logs_are_not_redacted_through_links(tmp_path):
+    folder = RaceFolder(tmp_path / "race", frozenset({"hunter2hunter2"}))
+    outside = tmp_path / "outside"
+    for path in (folder.artifacts, outside):
+        path.mkdir(parents=True)
+        (path / "engine.log").write_text("password hunter2hunter2")
+    temporary = folder.artifacts / f".engine.log.{os.getpid()}.tmp"
+    temporary.symlink_to(outside / "engine.log")
+    folder.redact_logs()
+    assert "hunter2" not in (folder.artifacts / "engine.log").read_text()
+    folder.artifacts.rename(tmp_path / "artifacts")
+    folder.artifacts.symlink_to(outside)
+    folder.redact_logs()
+    assert (outside / "engine.log").read_text() == "password hunter2hunter2"

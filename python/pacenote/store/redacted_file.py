@@ -22,7 +22,9 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE)
+        # One that was left behind is not written to, because it may be a link.
+        temporary.unlink(missing_ok=True)
+        target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
         with (
             os.fdopen(source, encoding="utf-8", errors="surrogateescape", newline="\n") as old,
             os.fdopen(target, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as new,
