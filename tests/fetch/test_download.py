@@ -386,6 +386,20 @@ def test_partial_segments_are_resumed(downloader: Downloader) -> None:
     assert downloader.target.read_bytes() == BIG
 
 
+def test_bytes_after_the_requested_range_are_ignored(downloader: Downloader) -> None:
+    downloader.server.content = BIG
+    downloader.server.ignores_range_ends = True
+    downloader.download(len(BIG))
+    assert downloader.target.read_bytes() == BIG
+
+
+def test_a_range_other_than_the_requested_one_is_rejected(downloader: Downloader) -> None:
+    downloader.server.headers = {"content-range": "bytes 5-299999/300000"}
+    with pytest.raises(NotAvailable, match="the server sent a range other than the requested one"):
+        downloader.download(len(CONTENT))
+    assert not downloader.target.exists()
+
+
 def test_the_next_source_is_tried(downloader: Downloader) -> None:
     downloader.server.has = lambda path: path.startswith("/second")
     mirrors = (f"{downloader.server.url}/first", f"{downloader.server.url}/second", "http://127.0.0.1:9")

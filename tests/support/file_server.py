@@ -25,6 +25,8 @@ class FileServer:
     cut_after: list[int] = field(default_factory=list)
     """Numbers of bytes after which the connections of the next responses are closed."""
     ranges: bool = True
+    ignores_range_ends: bool = False
+    """Whether every range is sent up to the end of the file."""
     etag: bool = True
     redirects: dict[str, str] = field(default_factory=dict)
     """Path → URL to which requests for it are redirected."""
@@ -70,6 +72,7 @@ class FileServer:
         validators = (self.tag(), self.headers.get("last-modified"))
         if requested and self.ranges and headers.get("if-range", self.tag()) in validators:
             first, last = int(requested[1]), int(requested[2] or len(self.content) - 1)
+            last = len(self.content) - 1 if self.ignores_range_ends else last
             body = self.content[first : last + 1]
             content_range = {
                 "content-range": f"bytes {first}-{last}/{len(self.content) + self.excess_length}"
