@@ -166,9 +166,13 @@ def test_a_value_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], re
         ),
         (
             clock(suspended_s=63.25),
-            "the machine was suspended for 63.2 s: measured times do not include this time",
+            "the machine was suspended for 63.2 s, which measured times do not include: disable its "
+            "suspension, and repeat the race",
         ),
-        (clock(backward=2), "the monotonic clock went back 2 times in a thousand readings"),
+        (
+            clock(backward=2),
+            "the monotonic clock went back 2 times in a thousand readings: select another clock source",
+        ),
     ],
 )
 def test_unusable_results_void_the_race(facts: dict[str, Any], reason: str) -> None:
@@ -209,7 +213,7 @@ def test_a_host_that_was_set_aside_makes_the_race_suspect() -> None:
         "suspect",
         (
             "host b:9200 failed: it was set aside 1 time, 3 connections to it could not be opened, and the "
-            "other hosts received its requests",
+            "other hosts received its requests; check this host",
         ),
     )
 

@@ -44,7 +44,11 @@ def test_a_reported_task_without_a_measured_operation_voids_a_race():
     warming = task(accounting=counts(warmup=500, measured=0, failed=0), error_rate=None, ended_by="source")
     race = record(tasks=(warming,))
     assert determine_verdict(race) == Verdict(
-        "void", ("task 'search': nothing was measured: it ended in its warm-up, after 500 operations",)
+        "void",
+        (
+            "task 'search': nothing was measured, because it ended in its warm-up, after 500 operations: "
+            "shorten the warm-up, or give the task more to do",
+        ),
     )
     idle = replace(warming, accounting=counts(warmup=0, measured=0, failed=0))
     assert determine_verdict(record(tasks=(idle,))).reasons == (

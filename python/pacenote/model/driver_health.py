@@ -103,9 +103,15 @@ def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
         yield f"data file {text} while the race used it: which documents were sent is not known"
     clock = _part(driver, "clock")
     if slept := _number(clock, "suspended_s"):
-        yield f"the machine was suspended for {slept:.3g} s: measured times do not include this time"
+        yield (
+            f"the machine was suspended for {slept:.3g} s, which measured times do not include: disable its "
+            "suspension, and repeat the race"
+        )
     if backward := _number(clock, "backward"):
-        yield f"the monotonic clock went back {backward:.0f} times in a thousand readings"
+        yield (
+            f"the monotonic clock went back {backward:.0f} times in a thousand readings: select another "
+            "clock source"
+        )
 
 
 def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
@@ -236,7 +242,7 @@ def _set_aside(use: HostUse) -> str:
     times, failures = format_count(use.set_aside, "time"), format_count(use.connection_failures, "connection")
     return (
         f"host {use.host} failed: it was set aside {times}, {failures} to it could not be opened, and the "
-        "other hosts received its requests"
+        "other hosts received its requests; check this host"
     )
 
 

@@ -162,7 +162,10 @@ def _not_measured(task: TaskResult) -> Iterator[str]:
         return
     if task.accounting.warmup:
         count = f"{task.accounting.warmup:,}"
-        yield f"task '{task.task}': nothing was measured: it ended in its warm-up, after {count} operations"
+        yield (
+            f"task '{task.task}': nothing was measured, because it ended in its warm-up, after {count} "
+            "operations: shorten the warm-up, or give the task more to do"
+        )
     else:
         yield f"task '{task.task}': nothing was measured: no operation ended"
 
