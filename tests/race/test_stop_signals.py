@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import gzip
 import json
 import os
 import signal
@@ -88,7 +90,12 @@ class Phase:
 
 @contextmanager
 def racing(
-    folder: Path, address: str, prefix: tuple[str, ...] = (), python: str = ""
+    folder: Path,
+    address: str,
+    *,
+    prefix: tuple[str, ...] = (),
+    python: str = "",
+    stdout: int = subprocess.PIPE,
 ) -> Iterator[subprocess.Popen[str]]:
     """Starts a race that downloads a file, indexes it and ends; `python` is the code of the track."""
     track = folder / "track"
@@ -98,7 +105,7 @@ def racing(
     schedule = [{"name": "t", "operation": {"operation-type": "raw-request", "path": "/race"}}]
     document: dict[str, Any] = {"version": 2, "schedule": schedule}
     if folder.name == "download":
-        documents = [{"source-file": "d.json", "document-count": 1, "target-index": "i"}]
+        documents = [{"source-file": "d.json.gz", "document-count": 1, "target-index": "i"}]
         document["indices"] = [{"name": "i"}]
         document["corpora"] = [{"name": "c", "base-url": f"http://{address}/data", "documents": documents}]
         schedule.append({"name": "b", "operation": {"operation-type": "bulk", "bulk-size": 1}})
@@ -109,7 +116,7 @@ def racing(
         command,
         env={**os.environ, "PACENOTE_HOME": str(folder / "home"), "TRACK_READY": str(folder / "ready")},
         text=True,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
@@ -129,7 +136,7 @@ def wait_until(process: subprocess.Popen[str], condition: Callable[[], bool]) ->
 
 HANGS_IN = {
     "cluster": lambda request: request.target == "/",
-    "download": lambda request: request.path == "/data/d.json",
+    "download": lambda request: request.path == "/data/d.json.gz",
     "telemetry": lambda request: "_stats" in request.target,
     "race": lambda request: request.path == "/race",
 }
@@ -157,6 +164,46 @@ def test_a_signal_ends_a_race_in_each_phase(phase: str, number: signal.Signals, 
         record = RaceStore(folder / "home").load("r")
         assert (record.interrupted, record.complete) == (True, False)
         assert record.verdict.state == "void"
+
+
+@pytest.mark.process
+def test_a_signal_ends_a_race_while_data_is_unpacked(tmp_path: Path) -> None:
+    folder = tmp_path / "download"
+    data = folder / "home" / "corpora" / "c"
+    data.mkdir(parents=True)
+    # Unpacked, this takes much longer than the signal.
+    (data / "d.json.gz").write_bytes(gzip.compress(b"{}\n" * (1 << 20)) * 200)
+    with (
+        http_server(Phase(lambda _: False).respond) as server,
+        racing(folder, server.address) as process,
+    ):
+        assert process.stderr is not None
+        assert any("unpacking" in line for line in process.stderr), "it was not unpacked"
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 130, err
+    assert not (data / "d.json").exists()
+
+
+@pytest.mark.process
+def test_a_signal_while_the_report_is_printed_keeps_the_race(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writer, b" " * 4096)
+    with (
+        http_server(Phase(lambda _: False).respond) as server,
+        racing(tmp_path, server.address, stdout=writer) as process,
+    ):
+        race_json = tmp_path / "home" / "races" / "r" / "race.json"
+        wait_until(process, lambda: race_json.exists() and json.loads(race_json.read_bytes())["complete"])
+        wait_until(process, lambda: Path(f"/proc/{process.pid}/wchan").read_text().endswith("pipe_write"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_S) == 130
+    os.close(reader)
+    os.close(writer)
+    record = RaceStore(tmp_path / "home").load("r")
+    assert (record.complete, record.interrupted) == (True, False)
+    assert record.verdict.state in ("valid", "suspect")
 
 
 LOADING = """

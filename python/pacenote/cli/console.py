@@ -197,6 +197,11 @@ class _SafeStream(io.TextIOBase):
             stream.flush()
         except BrokenPipeError:
             self._discard(stream)
+        except KeyboardInterrupt:
+            # If the reader does not read, the interpreter would wait for it again at its exit.
+            if not _accepts_text(stream):
+                self._discard(stream)
+            raise
         except (OSError, ValueError) as error:  # ValueError: the stream was closed
             lost = error.strerror if isinstance(error, OSError) else None
             self.failure = self.failure or lost or str(error) or type(error).__name__
@@ -213,6 +218,13 @@ class _SafeStream(io.TextIOBase):
         except (OSError, ValueError):
             # The stream has no descriptor, or no descriptor is available.
             self._stream = None
+
+
+def _accepts_text(stream: TextIO) -> bool:
+    """Returns whether text can be written without waiting."""
+    with contextlib.suppress(OSError, ValueError):
+        return bool(select.select([], [stream.fileno()], [], 0)[1])
+    return False
 
 
 def _reopen_closed_descriptors() -> None:
