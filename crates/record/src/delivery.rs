@@ -68,10 +68,14 @@ pub struct WorkerTaskEnd {
     pub scheduled: Option<u64>,
     /// Operations that began.
     pub begun: u64,
+    /// The part of `begun` that is warm-up.
+    pub warmup_begun: u64,
     /// Operations that began but never received a response.
     pub unanswered: u64,
     /// Operations that were due before the end of the task, whatever ended it, but did not begin.
     pub unsent: u64,
+    /// The part of `unsent` that is warm-up.
+    pub warmup_unsent: u64,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.

@@ -61,7 +61,7 @@ fn a_time_based_task_counts_only_the_work_in_its_window() {
         record(&mut recorder, paced(due, 0, Sample { sample_type, ..one }));
     }
     record(&mut recorder, paced(4990 * MS, 0, sample(4990 * MS, 5100 * MS)));
-    recorder.begin_operation(0);
+    recorder.begin_operation(0, SampleType::Measured);
     end(&mut recorder, EndedBy::Time, 16);
     let result = race.result();
     let throughput = result.throughput.unwrap();
@@ -301,7 +301,7 @@ fn failures_have_their_own_histogram_and_reasons() {
         record(&mut recorder, sample(number * MS, (number + 20) * MS));
         let failed = failing(ErrorClass::HttpStatus, 10, sample(number * MS, (number + 1) * MS));
         let (error_type, reason) = ("rejected".into(), "queue is full".into());
-        recorder.begin_operation(0);
+        recorder.begin_operation(0, SampleType::Measured);
         recorder.record(
             failed,
             [Failure {

@@ -4,7 +4,7 @@
 
 mod support;
 
-use pacenote_record::{EndedBy, ErrorClass, TaskInfo};
+use pacenote_record::{EndedBy, ErrorClass, SampleType, TaskInfo};
 use support::{MS, Race, end, failing, info, paced, record, sample};
 
 #[test]
@@ -48,4 +48,28 @@ fn the_bound_of_a_percentile_is_endless_if_failures_reach_its_rank() {
     // 8 of 1,000 failed; their true rate may be above 1 %.
     assert!((p99.ms.unwrap() - 5.0).abs() < 0.01, "{p99:?}");
     assert_eq!(p99.high_ms, None);
+}
+
+#[test]
+fn operations_of_the_warm_up_that_were_not_answered_or_not_sent_do_not_count() {
+    let mut race = Race::new(TaskInfo { paced: true, ..info() }, 1);
+    let mut recorder = race.recorder(true);
+    // Ten measured operations last 1 to 10 ms; one is not answered, and one is not sent.
+    for number in 0..10 {
+        record(&mut recorder, paced(number * MS, 0, sample(number * MS, (2 * number + 1) * MS)));
+    }
+    recorder.begin_operation(0, SampleType::Measured);
+    for _ in 0..3 {
+        recorder.begin_operation(0, SampleType::Warmup);
+    }
+    recorder.begin_operation(0, SampleType::Warmup);
+    recorder.withdraw_begun(0, SampleType::Warmup);
+    recorder.leave_unsent(0, 5, 4);
+    end(&mut recorder, EndedBy::Stopped, 14);
+    let result = race.result();
+    assert_eq!((result.operation_totals.unanswered, result.operation_totals.unsent), (4, 5));
+    // The median of the twelve measured operations.
+    let p50 = result.latency_with_failures[0];
+    assert!((p50.ms.unwrap() - 6.0).abs() < 0.01, "{p50:?}");
+    assert_eq!(result.latency_with_failures[1].ms, None);
 }

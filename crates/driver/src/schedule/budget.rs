@@ -93,6 +93,22 @@ impl TaskLimit {
         };
         if warming_up { SampleType::Warmup } else { SampleType::Measured }
     }
+
+    /// Returns the number of warm-up operations that follow `earlier_count` others; if the warm-up ends at a time, of
+    /// those that are due before `cutoff_ns`. `due_before` counts the following operations that are due before an instant.
+    pub fn warmup_left(
+        &self,
+        earlier_count: u64,
+        cutoff_ns: u64,
+        due_before: impl FnOnce(u64) -> u64,
+    ) -> u64 {
+        match self.bound {
+            TaskBound::Iterations { warmup, .. } => {
+                warmup.saturating_mul(self.client_count).saturating_sub(earlier_count)
+            }
+            TaskBound::TimePeriod { warmup_s, .. } => due_before(cutoff_ns.min(seconds_to_nanos(warmup_s))),
+        }
+    }
 }
 
 impl OperationBudget {

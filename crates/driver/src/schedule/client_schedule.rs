@@ -95,6 +95,25 @@ impl Schedule {
         }
     }
 
+    /// Returns how many of the `unsent` operations that [`Schedule::end`] has returned are warm-up. Operations begin in
+    /// the order in which they are due, so the warm-up is unsent first.
+    pub fn warmup_among(&self, unsent: u64, end: ClientEndTime, not_begun_due_ns: Option<u64>) -> u64 {
+        if unsent == 0 {
+            return 0;
+        }
+        let cutoff_ns = self.cutoff_ns(end);
+        let not_begun = |before_ns| u64::from(not_begun_due_ns.is_some_and(|due_ns| due_ns < before_ns));
+        let warmup = match self {
+            Self::PerClient { pacer, budget } => {
+                budget.limit().warmup_left(budget.admitted_count(), cutoff_ns, |before_ns| {
+                    pacer.remaining_before(before_ns).saturating_add(not_begun(before_ns))
+                })
+            }
+            Self::Shared { shared, .. } => shared.warmup_left(cutoff_ns),
+        };
+        warmup.min(unsent)
+    }
+
     /// Ends the schedule for this client because its source failed. Returns the number of planned operations that are
     /// left, except the one that failed. If the source determines their number, it is not known.
     fn abandon(&self) -> u64 {

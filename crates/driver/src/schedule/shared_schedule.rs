@@ -197,6 +197,19 @@ impl SharedSchedule {
             return 0;
         }
         let cutoff_ns = self.cutoff_ns.load(Ordering::Relaxed);
+        self.not_taken_before(cutoff_ns)
+    }
+
+    /// Returns the number of warm-up operations that are due before `cutoff_ns` and that no client has taken.
+    pub fn warmup_left(&self, cutoff_ns: u64) -> u64 {
+        let taken_count = match &self.arrivals {
+            SharedArrivals::Even { next_index, .. } => next_index.load(Ordering::Relaxed),
+            SharedArrivals::Merged(merged) => lock(merged).budget.admitted_count(),
+        };
+        self.limit.warmup_left(taken_count, cutoff_ns, |before_ns| self.not_taken_before(before_ns))
+    }
+
+    fn not_taken_before(&self, cutoff_ns: u64) -> u64 {
         let not_taken = match &self.arrivals {
             SharedArrivals::Even { times, count, next_index } => {
                 times.count_before(cutoff_ns).min(*count).saturating_sub(next_index.load(Ordering::Relaxed))

@@ -47,9 +47,10 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
             if let Schedule::Shared { .. } = schedule {
                 let (origin, now) = (task_state.origin_or_begin(clock.now()), clock.now());
                 let stopped_ns = nanos_since(origin, cancellation.stopped_at().unwrap_or(now));
-                let unsent =
-                    schedule.end(ClientEndTime { ended_by: reason, source_failed: false, stopped_ns }, None);
-                recorder.borrow_mut().leave_unsent(id.task_index, unsent);
+                let end = ClientEndTime { ended_by: reason, source_failed: false, stopped_ns };
+                let unsent = schedule.end(end, None);
+                let warmup = schedule.warmup_among(unsent, end, None);
+                recorder.borrow_mut().leave_unsent(id.task_index, unsent, warmup);
             }
             reason
         } else {

@@ -109,7 +109,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 schedule.withdraw();
                 return LoopEnd { ended_by: self.stop_reason(), not_begun_due_ns: due_ns };
             }
-            self.recorder.borrow_mut().begin_operation(self.client.id.task_index);
+            self.recorder.borrow_mut().begin_operation(self.client.id.task_index, sample_type);
             self.clock.mark_begun();
             let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
@@ -276,7 +276,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
             return self.stop_reason();
         }
-        self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index);
+        self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index, sample_type);
         schedule.withdraw();
         if let (Schedule::Shared { shared, .. }, Some(due_ns)) = (schedule, due_ns) {
             shared.put_back(AdmittedOperation { due_ns, sample_type });
@@ -471,8 +471,9 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
             stopped_ns: nanos_since(client.origin, stopped),
         };
         let unsent = self.schedule.end(end_time, end.not_begun_due_ns);
+        let warmup = self.schedule.warmup_among(unsent, end_time, end.not_begun_due_ns);
         if let Ok(mut recorder) = recorder.try_borrow_mut() {
-            recorder.leave_unsent(client.id.task_index, unsent);
+            recorder.leave_unsent(client.id.task_index, unsent, warmup);
         }
     }
 }

@@ -118,8 +118,9 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let mut merging = 0;
     for chunk in 0..count / CHUNK {
         for number in chunk * CHUNK..(chunk + 1) * CHUNK {
-            recorder.begin_operation(0);
-            recorder.record(sample(number), []);
+            let sample = sample(number);
+            recorder.begin_operation(0, sample.sample_type);
+            recorder.record(sample, []);
         }
         let before = own_cpu_ns()?;
         while let Ok(delivery) = inbox.try_recv() {

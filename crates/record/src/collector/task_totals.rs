@@ -35,8 +35,10 @@ pub struct TaskTotals {
     missing: MissingSamples,
     scheduled: Option<u64>,
     begun: u64,
+    warmup_begun: u64,
     unanswered: u64,
     unsent: u64,
+    warmup_unsent: u64,
     underruns: u64,
     underrun_ns: u64,
     driver_time: DriverTime,
@@ -86,8 +88,10 @@ impl TaskTotals {
             missing: MissingSamples::default(),
             scheduled: Some(0),
             begun: 0,
+            warmup_begun: 0,
             unanswered: 0,
             unsent: 0,
+            warmup_unsent: 0,
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
@@ -169,6 +173,8 @@ impl TaskTotals {
         self.raise_ended_by(end.ended_by);
         self.scheduled = self.scheduled.zip(end.scheduled).map(|(ours, theirs)| ours + theirs);
         self.begun += end.begun;
+        self.warmup_begun += end.warmup_begun;
+        self.warmup_unsent = self.warmup_unsent.saturating_add(end.warmup_unsent);
         self.unanswered += end.unanswered;
         self.unsent += end.unsent;
         self.underruns += end.underruns;
@@ -339,11 +345,12 @@ impl TaskTotals {
         }
     }
 
-    /// Returns the percentiles of latency, with every operation that failed, or was not answered or not sent, above all
-    /// others.
+    /// Returns the percentiles of latency of the measured operations, with every one that failed, or was not answered or
+    /// not sent, above all others.
     fn latency_with_failures(&self) -> Vec<CensoredPercentile> {
         let measured = &self.stats[SampleType::Measured.index()];
-        let endless = measured.counts.failed + self.unanswered + self.unsent;
+        let unanswered = self.begun.saturating_sub(self.warmup_begun + measured.counts.ended);
+        let endless = measured.counts.failed + unanswered + self.unsent.saturating_sub(self.warmup_unsent);
         let latency = measured.latency.as_ref();
         latency.map_or_else(Vec::new, |latency| CensoredPercentile::all(latency, endless))
     }

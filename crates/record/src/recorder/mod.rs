@@ -15,7 +15,7 @@ use crate::error::RecordError;
 use crate::failure::Failure;
 use crate::recorder::open_task::{OpenTask, add_to_second};
 use crate::result::EndedBy;
-use crate::sample::Sample;
+use crate::sample::{Sample, SampleType};
 use crate::sender::RecordSender;
 
 /// Records the operations of one worker's clients during a step. It is owned by the worker's thread, and the clients
@@ -70,22 +70,26 @@ impl Recorder {
     }
 
     /// Counts an operation that begins now.
-    pub fn begin_operation(&mut self, task_index: u32) {
+    pub fn begin_operation(&mut self, task_index: u32, sample_type: SampleType) {
         if let Some(open) = self.find_open(task_index) {
             open.begun += 1;
+            open.warmup_begun += u64::from(sample_type == SampleType::Warmup);
         }
     }
 
     /// Reverses [`Recorder::begin_operation`] because the runner is exhausted.
-    pub fn withdraw_begun(&mut self, task_index: u32) {
+    pub fn withdraw_begun(&mut self, task_index: u32, sample_type: SampleType) {
         if let Some(open) = self.find_open(task_index) {
+            let is_warmup = u64::from(sample_type == SampleType::Warmup);
             open.begun = open.begun.saturating_sub(1);
+            open.warmup_begun = open.warmup_begun.saturating_sub(is_warmup);
         }
     }
 
-    /// Counts operations that were due but will not be sent.
-    pub fn leave_unsent(&mut self, task_index: u32, operations: u64) {
+    /// Counts operations that were due but will not be sent; `warmup` of them are warm-up.
+    pub fn leave_unsent(&mut self, task_index: u32, operations: u64, warmup: u64) {
         if let Some(open) = self.find_open(task_index) {
+            open.warmup_unsent = open.warmup_unsent.saturating_add(warmup);
             open.unsent += operations;
         }
     }

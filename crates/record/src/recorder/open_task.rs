@@ -60,10 +60,14 @@ pub struct OpenTask {
     pub admitted: u64,
     /// Operations that began.
     pub begun: u64,
+    /// The part of `begun` that is warm-up.
+    pub warmup_begun: u64,
     /// Operations that have ended.
     pub ended_operations: u64,
     /// Operations that were due but will not be sent.
     pub unsent: u64,
+    /// The part of `unsent` that is warm-up.
+    pub warmup_unsent: u64,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.
@@ -101,8 +105,10 @@ impl OpenTask {
             missing: MissingSamples::default(),
             admitted: 0,
             begun: 0,
+            warmup_begun: 0,
             ended_operations: 0,
             unsent: 0,
+            warmup_unsent: 0,
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
@@ -158,8 +164,10 @@ impl OpenTask {
             ended_by: self.ended_by,
             scheduled,
             begun: self.begun,
+            warmup_begun: self.warmup_begun,
             unanswered: self.begun.saturating_sub(self.ended_operations),
             unsent: self.unsent,
+            warmup_unsent: self.warmup_unsent,
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,
             driver_time: self.driver_time,

@@ -78,7 +78,7 @@ pub fn failing(error_class: ErrorClass, failed_weight: u64, sample: Sample) -> S
 
 /// Begins an operation and records its end.
 pub fn record(recorder: &mut Recorder, sample: Sample) {
-    recorder.begin_operation(sample.task_index);
+    recorder.begin_operation(sample.task_index, sample.sample_type);
     recorder.record(sample, []);
 }
 

@@ -145,6 +145,34 @@ fn no_more_operations_are_unsent_than_iterations_remain() {
     }
 }
 
+/// Operations begin in the order in which they are due, so the first ones that are unsent may be warm-up.
+#[test]
+fn unsent_operations_of_the_warm_up_are_counted_apart() {
+    let iterations = |mut task: Value| {
+        task["bound"] = json!({"kind": "iterations", "warmup": 5, "measured": 5});
+        task
+    };
+    let time = |task| timed(task, 50 * MS, 100 * MS);
+    // Every tenth of a second, one of the operations begins that are due every 10 ms; the race is stopped after 150 ms.
+    let bounds: [fn(Value) -> Value; 2] = [iterations, time];
+    for (bound, unsent) in bounds.into_iter().zip([(8, 3), (13, 3)]) {
+        for (open_loop, ramp_up_s) in [(false, 0.0), (true, 0.0), (true, 1e-9)] {
+            let mut slow = bound(paced("slow", 1, 10 * MS, 1));
+            slow["open_loop"] = open_loop.into();
+            slow["ramp_up_s"] = ramp_up_s.into();
+            let simulation = Simulation::new(&plan(&[slow]), |_| Response::success(100 * MS));
+            let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
+            let recorded = simulation.run_with(async move {
+                clock.sleep(clock.at(150 * MS)).await;
+                race_state.stop_at(StopLevel::Finish, clock.at(150 * MS));
+            });
+            let ended = recorded.ended[&0];
+            let counted = ((ended.unsent, ended.warmup_unsent), (ended.begun, ended.warmup_begun));
+            assert_eq!(counted, (unsent, (2, 2)), "open loop: {open_loop}, {ramp_up_s}");
+        }
+    }
+}
+
 /// The race is stopped while the second operation is compressed.
 #[test]
 fn no_operation_begins_after_a_stop() {
