@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,24 @@ def test_a_package_that_cannot_be_installed_is_reported_and_left_out(tmp_path: P
         assert plugins is not None
     assert ["no-such-a" in line for line in warnings[1:]] == [True, False]
     assert ["no-such-b" in line for line in warnings[1:]] == [False, True]
+
+
+def test_code_that_cannot_be_supervised_is_warned_about(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    lonely = track(tmp_path, "def register(registry): pass")
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        with track_plugins(lonely, tmp_path, offline=True, warn=warnings.append, in_copy=True) as plugins:
+            assert plugins is not None
+    finally:
+        end.set()
+        thread.join()
+    assert [text for text in warnings if "supervised" in text] == [
+        'this process has several threads, so the Python code of track "lonely" is not supervised: if it ends'
+        " or crashes its process, nothing is reported, and `pacenote report` shows what was measured"
+    ]
 
 
 def test_the_error_about_a_missing_package_names_it(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ from pacenote.race.supervisor import supervised
 received = []
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda number, _: received.append(number))
-with supervised("tour", Path("track.py")):
+with supervised("tour", Path("track.py"), print):
     print("ready", flush=True)
     while signal.SIGTERM not in received:
         time.sleep(0.01)
@@ -247,7 +247,7 @@ from pacenote.race.supervisor import supervised
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, signal.default_int_handler)
 interrupted = 0
-with exit_at_third(Console().error_at_exit), supervised("tour", Path("track.py")):
+with exit_at_third(Console().error_at_exit), supervised("tour", Path("track.py"), print):
     print("ready", flush=True)
     end = time.monotonic() + float(sys.argv[1])
     while time.monotonic() < end:
@@ -307,7 +307,7 @@ from pacenote.race.supervisor import supervised
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda *_: print("signal", flush=True))
 try:
-    with exit_at_third(Console().error_at_exit), supervised("tour", Path("track.py")):
+    with exit_at_third(Console().error_at_exit), supervised("tour", Path("track.py"), print):
         print("ready", flush=True)
         while True:
             time.sleep(600)

@@ -58,7 +58,7 @@ def track_plugins(
     libraries = _install_packages(track.dependencies, home, offline, warn)
     with contextlib.ExitStack() as stack:
         if in_copy:
-            stack.enter_context(supervised(track.name, track.plugin))
+            stack.enter_context(supervised(track.name, track.plugin, warn))
         stack.enter_context(ended_with_block(warn))
         yield stack.enter_context(open_plugins(track.plugin, libraries))
 

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -55,14 +55,18 @@ class ProcessEnded(TrackError):
 
 
 @contextlib.contextmanager
-def supervised(track: str, file: Path) -> Generator[None, None, None]:
+def supervised(track: str, file: Path, warn: Callable[[str], None]) -> Generator[None, None, None]:
     """Runs the block, and the rest of the program, in a forked copy of this process.
 
     In the original, it does not return: it exits when the copy does, or raises `ProcessEnded` if the copy
     ends before the block. On systems other than Linux, and in a process with several threads, which cannot be
-    copied, it does nothing.
+    copied, it only warns.
     """
-    if not (sys.platform == "linux" and become_subreaper() and _may_fork()):
+    if obstacle := _obstacle():
+        warn(
+            f"{obstacle}, so the Python code of track {quoted(track)} is not supervised: if it ends or"
+            " crashes its process, nothing is reported, and `pacenote report` shows what was measured"
+        )
         yield
         return
     for stream in (sys.stdout, sys.stderr):
@@ -164,6 +168,15 @@ class _Supervisor:
             if number in numbers or not numbers:
                 return number in numbers
         return False
+
+
+def _obstacle() -> str:
+    """Returns why this process cannot be copied and supervise the copy; empty if it can."""
+    if not (sys.platform == "linux" and become_subreaper()):
+        return "this system cannot pass on orphaned processes"
+    if not _may_fork():
+        return "this process has several threads"
+    return ""
 
 
 def _may_fork() -> bool:
