@@ -195,6 +195,9 @@ fn failures_do_not_change_the_schedule() {
         plan["driver"]["on_error"] = "continue-on-network".into();
         let race = run(&plan);
         assert_eq!((race.task("search").operation_totals.failed, race.samples.len()), (40, 40));
+        let mut due: Vec<i64> = race.samples.iter().map(|sample| sample.due).collect();
+        due.sort_unstable();
+        assert_eq!(due, (0..40).map(|number| number * 5 * MS).collect::<Vec<_>>());
         assert!(race.samples.iter().all(|sample| sample.sent >= sample.due), "a failure caused a burst");
     }
 }

@@ -120,16 +120,20 @@ fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
     assert!((mean - 40.0 * SECOND as f64 / (end - begin) as f64).abs() < 1e-6, "{mean}");
 }
 
-/// [10] 50/s for 0.4 s, and every request fails immediately: 20 requests, none of them early.
+/// [10] 50/s for 0.4 s, and requests fail immediately from the first one on: 20 requests, one every 20 ms, none of them
+/// early.
 #[test]
 fn a_task_that_fails_keeps_its_rate() {
     let server = Server::start(|_, before| {
-        // The first and the last response are numbered, so that clocks can be compared.
-        if matches!(before, 0 | 19) { response_with_took(before) } else { json_response(503, &json!({})) }
+        // Two responses are numbered, so that clocks can be compared.
+        if matches!(before, 10 | 19) { response_with_took(before) } else { json_response(503, &json!({})) }
     });
     let race = run(&plan(server.port, &[counted("search", 2, 50.0, 10)]));
     let (result, seen) = (race.task("search"), server.requests());
     assert_eq!((seen.len(), result.operation_totals.failed, result.operation_totals.requests), (20, 18, 20));
+    let mut due: Vec<i64> = race.samples.iter().map(|sample| sample.due).collect();
+    due.sort_unstable();
+    assert_eq!(due, (0..20).map(|number| number * 20 * MS).collect::<Vec<_>>());
     assert_no_request_was_early(&race.samples, &seen);
 }
 
