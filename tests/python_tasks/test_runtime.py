@@ -4,41 +4,55 @@ from __future__ import annotations
 
 import pytest
 
-from python_tasks.racing import race_track, serving, start_race, stored_race
+from python_tasks.racing import race_track, serving, start_race
 
-SLOW_IMPORT_S = 1.0
-
-SLOW = f"""
+PREPARED = """
     import sys
-    import time
+    from pathlib import Path
 
-    class Slow:
-        # Makes the import of the client slow, whatever the machine.
+    STEPS = Path(__file__).with_name("steps")
+
+    def note(step):
+        with STEPS.open("a") as file:
+            file.write(f"{step}\\n")
+
+    class Finder:
+        # Notes the import of the client, which is made only once.
         def find_spec(self, name, path=None, target=None):
-            if name == "elasticsearch":
-                time.sleep({SLOW_IMPORT_S})
+            if name == "pacenote.python_tasks.client":
+                note("client")
             return None
 
-    sys.meta_path.insert(0, Slow())
+    sys.meta_path.insert(0, Finder())
+
+    class Source:
+        def __init__(self, track, params, **kwargs):
+            note("source")
+        def partition(self, index, total):
+            return self
+        def params(self):
+            note("params")
+            return {}
 
     async def run(es, params):
-        await es.search(index="x")
+        note(f"run {es.pacenote_cluster}")
 
     def register(registry):
+        registry.register_param_source("source", Source)
         registry.register_runner("run", run, async_runner=True)
     """
 
 
 @pytest.mark.process
-def test_the_first_operation_of_a_runner_does_not_wait_for_its_client(tmp_path):
-    schedule = [{"name": "paced", "operation": "run", "iterations": 2, "target-throughput": 100}]
-    with serving() as server, start_race(tmp_path, SLOW, schedule, server.address) as process:
+def test_the_client_of_a_runner_is_made_before_the_clock_of_its_step_starts(tmp_path):
+    """The clock starts when the sources of the step are built and queues are full."""
+    operation = {"operation-type": "run", "param-source": "source"}
+    schedule = [{"name": "paced", "operation": operation, "iterations": 2, "target-throughput": 1000}]
+    with serving() as server, start_race(tmp_path, PREPARED, schedule, server.address) as process:
         output = process.communicate(timeout=60)
     assert process.returncode == 0, output
-    (task,) = stored_race(tmp_path).tasks
-    assert task.accounting.succeeded == 2
-    assert task.latency is not None
-    assert task.latency.max_ms < SLOW_IMPORT_S * 1e3 / 2
+    steps = (tmp_path / "tour" / "steps").read_text().splitlines()
+    assert steps == ["client", "source", "params", "run default", "params", "run default"]
 
 
 EXITING = """
