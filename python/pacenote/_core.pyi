@@ -237,11 +237,11 @@ class RunnerResult:
     """Result that a runner returned for one operation."""
 
     def __new__(
-        cls, weight: int, unit: str, success: bool, last: bool, failure: RunnerFailure | None
+        cls, weight: int, failed_weight: int, unit: str, last: bool, failure: RunnerFailure | None
     ) -> Self:
-        """Creates a result with `weight` units of work: done, or attempted if the operation failed.
+        """Creates a result with `weight` units of work done and `failed_weight` that failed.
 
-        `last` means that the client has no further operation; a failure of class `plugin` implies it.
+        Without a failure, the operation succeeded. `last` means that the client has no further operation.
         """
 
 @final

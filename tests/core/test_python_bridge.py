@@ -111,7 +111,7 @@ class FakeEventLoop:
             case _core.OperationExecuted():
                 assert (event.success, event.weight, event.status) == (True, 5, 200)
                 assert (event.took_ms, event.failure) == (None, None)
-                self.bridge.complete(self._query_id, _core.RunnerResult(5, "hits", True, False, None))
+                self.bridge.complete(self._query_id, _core.RunnerResult(5, 0, "hits", False, None))
             case _core.ClientEnded():
                 assert self.bridge.free_slots(event.client) == 0
             case _core.StepEnded():

@@ -229,3 +229,39 @@ def test_a_response_of_another_form_is_no_fault_of_a_plug_in(tmp_path):
     assert raced.reason("current").startswith(
         f"protocol: UnexpectedResponse: wait-for-current-snapshots-create: {form} (AttributeError: "
     )
+
+
+COUNTING = """
+    RESULTS = {
+        "partial": {"weight": 1000, "unit": "docs", "success": False, "success-count": 999, "error-count": 1,
+                    "error-type": "bulk", "error-description": "queue full"},
+        "silent": {"weight": 1000, "unit": "docs", "success-count": 999, "error-count": 1},
+        "whole": {"weight": 1000, "unit": "docs", "success-count": 1000, "error-count": 0},
+        "batches": {"weight": 1, "unit": "batches", "success": False, "success-count": 999, "error-count": 1},
+        "unusual": {"weight": 9, "unit": "docs", "success": False, "success-count": "8", "error-count": 1},
+    }
+
+    async def run(es, params):
+        return RESULTS[params["result"]]
+
+    def register(registry):
+        registry.register_runner("run", run, async_runner=True)
+    """
+
+
+def test_the_documents_that_a_bulk_of_a_runner_counts_are_done_or_failed(tmp_path):
+    expected = {
+        "partial": ((999, 1), "docs", "bulk-item: bulk: queue full"),
+        "silent": ((999, 1), "docs", "condition: its runner reported a failure"),
+        "whole": ((1000, 0), "docs", ""),
+        "batches": ((0, 1), "ops", "condition: its runner reported a failure"),
+        "unusual": ((0, 9), "ops", "condition: its runner reported a failure"),
+    }
+    schedule = [{"name": name, "operation": {"operation-type": "run", "result": name}} for name in expected]
+    with serving() as server:
+        raced = race_track(tmp_path, COUNTING, schedule, server.address)
+    for name, (counts, unit, reason) in expected.items():
+        task = raced.task(name)
+        assert ((task.work.done, task.work.failed), task.unit) == (counts, unit), name
+        assert task.accounting.failed == bool(reason)
+        assert not reason or raced.reason(name) == reason

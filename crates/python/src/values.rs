@@ -97,9 +97,16 @@ pub struct PyRunnerResult {
 #[pymethods]
 impl PyRunnerResult {
     #[new]
-    fn new(weight: u64, unit: String, success: bool, last: bool, failure: Option<&PyRunnerFailure>) -> Self {
+    fn new(
+        weight: u64,
+        failed_weight: u64,
+        unit: String,
+        last: bool,
+        failure: Option<&PyRunnerFailure>,
+    ) -> Self {
         let failure = failure.map(|failure| failure.failure.clone());
-        Self { result: RunnerResult { weight, unit, success, last, failure } }
+        let success = failure.is_none();
+        Self { result: RunnerResult { weight, failed_weight, unit, success, last, failure } }
     }
 }
 

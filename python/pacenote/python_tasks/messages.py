@@ -42,7 +42,7 @@ class RunnerEnded:
     """Time of the event, in seconds of `time.perf_counter`."""
 
     weight: int
-    """Work done, in `unit`."""
+    """Work done and failed, in `unit`."""
 
     unit: str
     """Unit of the work."""

@@ -49,7 +49,7 @@ class PythonOperationResult:
     """Result of one operation that was executed in Python."""
 
     weight: int = 1
-    """Work done, or attempted if there was no success, in `unit`."""
+    """Work done, in `unit`."""
 
     unit: str = OPS
     """Unit of the work."""
@@ -72,9 +72,17 @@ class PythonOperationResult:
     completes_task: bool = False
     """Whether its runner reports that the client's task is complete."""
 
+    failed_weight: int = 0
+    """Work that failed, in `unit`."""
+
+    @property
+    def attempted_weight(self) -> int:
+        """Work done and failed, in `unit`."""
+        return self.weight + self.failed_weight
+
     def for_driver(self, *, last: bool) -> RunnerResult:
         """Returns the result for the driver; `last` means that the client has no further operation."""
-        return RunnerResult(self.weight, self.unit, self.success, last, self.failure)
+        return RunnerResult(self.weight, self.failed_weight, self.unit, last, self.failure)
 
 
 def from_runner(returned: Any) -> PythonOperationResult:
@@ -86,11 +94,13 @@ def from_runner(returned: Any) -> PythonOperationResult:
         return PythonOperationResult(_weight(returned[0]), _unit(returned[1]), meta={"success": True})
     if not isinstance(returned, Mapping):
         return PythonOperationResult(meta={"success": True})
-    success = bool(returned.get("success", True))
     meta = {key: value for key, value in returned.items() if key not in ("weight", "unit")}
     weight, unit = _weight(returned.get("weight", 1)), _unit(returned.get("unit", OPS))
-    if not success:
-        return PythonOperationResult(weight, unit, False, _returned_failure(returned), meta=meta)
+    failed = _failed_weight(returned, weight)
+    if failed or not returned.get("success", True):
+        failed = weight if failed is None else failed
+        failure, meta = _returned_failure(returned), {**meta, "success": False}
+        return PythonOperationResult(weight - failed, unit, False, failure, meta=meta, failed_weight=failed)
     values = dict(_numbers("", returned))
     if (reported_s := _reported_seconds(weight, values.get("throughput"))) is not None:
         del values["throughput"]
@@ -109,8 +119,9 @@ def from_builtin(result: BuiltinResult) -> PythonOperationResult:
             completes_task=result.completes_task,
         )
     failure = _failure("condition", "", result.reason or "no success")
+    completes_task, failed = result.completes_task, result.weight
     return PythonOperationResult(
-        result.weight, result.unit, False, failure, completes_task=result.completes_task
+        0, result.unit, False, failure, completes_task=completes_task, failed_weight=failed
     )
 
 
@@ -198,6 +209,14 @@ def _returned_failure(returned: Mapping[str, Any]) -> RunnerFailure:
     error_class = "bulk-item" if kind == "bulk" else "condition" if status is None else "http-status"
     known = isinstance(status, int) and 0 <= status <= _MAX_STATUS
     return _failure(error_class, kind, reason, status if known else None)
+
+
+def _failed_weight(returned: Mapping[str, Any], weight: int) -> int | None:
+    """Returns how much of the work of a bulk failed, or None if the runner does not return both counts."""
+    done, failed = returned.get("success-count"), returned.get("error-count")
+    if type(done) is not int or type(failed) is not int or min(done, failed) < 0:
+        return None
+    return failed if done + failed == weight else None
 
 
 def _weight(value: Any) -> int:

@@ -274,7 +274,9 @@ class PythonRuntime:
         # called for the next operation: it may use results of the runner, or change values that it returned
         # before.
         if scheduled:
-            self._sources.send(RunnerEnded(client, ended_s, result.weight, result.unit, dict(result.meta)))
+            self._sources.send(
+                RunnerEnded(client, ended_s, result.attempted_weight, result.unit, dict(result.meta))
+            )
         if state.constant_params is None:
             self._sources.send(ParamsConsumed(client))
 

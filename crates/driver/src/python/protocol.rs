@@ -48,8 +48,10 @@ pub struct RunnerRequest {
 /// The value that a runner returned for one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerResult {
-    /// Work done, or attempted if the operation failed.
+    /// Work done.
     pub weight: u64,
+    /// Work that failed.
+    pub failed_weight: u64,
     /// Unit of the work.
     pub unit: String,
     /// Whether the operation succeeded.
@@ -111,7 +113,7 @@ impl RunnerResult {
             }
             None => WorkOutcome::failure(ErrorClass::Condition, UNSPECIFIED.into()),
         };
-        WorkOutcome { failed_weight: self.weight, ..outcome }
+        WorkOutcome { weight: self.weight, failed_weight: self.failed_weight, ..outcome }
     }
 }
 
@@ -153,19 +155,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_operation_keeps_its_class_and_counts_its_work_as_failed() {
+    fn a_failed_operation_keeps_its_class_and_counts_what_it_has_done() {
         let failure = RunnerFailure {
             class: RunnerFailure::class_of("http-status").unwrap(),
             error_type: "rejected".into(),
             status: Some(429),
             reason: "queue is full".into(),
         };
-        let unit = "docs".to_owned();
-        let result = RunnerResult { weight: 3, unit, success: false, last: false, failure: Some(failure) };
+        let result = RunnerResult {
+            weight: 7,
+            failed_weight: 3,
+            unit: "docs".into(),
+            success: false,
+            last: false,
+            failure: Some(failure),
+        };
         let outcome = result.outcome();
         assert_eq!(
             (outcome.error_class, outcome.weight, outcome.failed_weight),
-            (ErrorClass::HttpStatus, 0, 3)
+            (ErrorClass::HttpStatus, 7, 3)
         );
         assert_eq!((outcome.failures[0].status, outcome.failures[0].error_type.as_str()), (429, "rejected"));
         assert_eq!(RunnerFailure::class_of("bad luck"), None);

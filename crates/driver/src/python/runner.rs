@@ -50,7 +50,7 @@ impl RunnerSource {
         let (totals, result) = (channel.take_totals(), answer.outcome());
         self.completed = Some(completed);
         self.last = answer.last;
-        if answer.success {
+        if answer.success || answer.weight > 0 {
             self.unit = Some(answer.unit);
         }
         let first_sent = totals.first_sent.unwrap_or(started);
@@ -102,7 +102,7 @@ impl RunnerSource {
         self.last
     }
 
-    /// Takes the unit of the last success.
+    /// Takes the unit of the last operation that did work.
     pub fn take_unit(&mut self) -> Option<String> {
         self.unit.take()
     }

@@ -39,14 +39,21 @@ pub fn search(path: &str) -> String {
 
 /// Builds the result of a successful operation.
 pub fn success(weight: u64, last: bool) -> RunnerResult {
-    RunnerResult { weight, unit: "ops".into(), success: true, last, failure: None }
+    RunnerResult { weight, failed_weight: 0, unit: "ops".into(), success: true, last, failure: None }
 }
 
 /// Builds the result of a failed operation, the last one of its client.
 pub fn failure(class: &str) -> RunnerResult {
     let class = RunnerFailure::class_of(class).unwrap();
     let failure = RunnerFailure { class, error_type: "Oops".into(), status: None, reason: "it broke".into() };
-    RunnerResult { weight: 2, unit: "ops".into(), success: false, last: true, failure: Some(failure) }
+    RunnerResult {
+        weight: 0,
+        failed_weight: 2,
+        unit: "ops".into(),
+        success: false,
+        last: true,
+        failure: Some(failure),
+    }
 }
 
 /// Builds a runner's request.
