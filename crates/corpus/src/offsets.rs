@@ -139,17 +139,17 @@ impl OffsetTable {
             return Ok(None);
         }
         let table = Self { stride_ends: rows.stride_ends, line_count, end_offset };
-        Ok(table.matches(last_start, data)?.then_some(table))
+        Ok(table.matches(data)?.then_some(table))
     }
 
-    /// Returns whether `tail_start` follows the end of a line, and whether the sampled strides between rows have the
-    /// expected number of lines. With wrong offsets, documents would be silently repeated or skipped.
-    fn matches(&self, tail_start: u64, data: &impl ByteSource) -> Result<bool, CorpusError> {
-        let reaches_end = tail_start == data.size(); // a last line may have no newline
-        if !reaches_end && tail_start > 0 {
+    /// Returns whether all rows follow the end of a line, and whether the sampled strides between rows have the expected
+    /// number of lines. With wrong offsets, documents would be silently repeated, skipped or cut.
+    fn matches(&self, data: &impl ByteSource) -> Result<bool, CorpusError> {
+        for row_offset in &self.stride_ends {
             let mut before = [0];
-            data.read_exact_at(&mut before, tail_start - 1)?;
-            if before != *b"\n" {
+            data.read_exact_at(&mut before, row_offset - 1)?;
+            // A last line may have no newline.
+            if before != *b"\n" && *row_offset != data.size() {
                 return Ok(false);
             }
         }
@@ -343,6 +343,19 @@ mod tests {
         let table = scan(&data);
         let text = format!("50000;{}\n100000;{}\n", table.stride_ends[0], table.stride_ends[1]);
         assert_eq!(parse(&text, &data), Some(table));
+    }
+
+    #[test]
+    fn a_row_in_the_middle_of_a_line_is_rejected_although_its_stride_is_not_sampled() {
+        let data = b"ab\n".repeat(40 * 50_000);
+        let table = scan(&data);
+        assert!(table.stride_ends.len() > CHECKED_ROWS);
+        assert_eq!(parse(&table.to_text(), &data), Some(table.clone()));
+        for row in 0..40 {
+            let mut wrong = table.clone();
+            wrong.stride_ends[row] -= 1;
+            assert_eq!(parse(&wrong.to_text(), &data), None, "row {row}");
+        }
     }
 
     fn nth_line(data: &[u8], line: usize) -> usize {
