@@ -1,0 +1,58 @@
+"""Secrets are removed from records and from errors."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+from pacenote.errors import EngineError, TrackError
+from pacenote.model.race_record import DocumentCheck
+from pacenote.model.redaction import redact_error, redact_record, stored_secrets
+from support.records import record
+
+
+@pytest.mark.parametrize("secrets", [frozenset(), frozenset({"hunter-2"})])
+def test_a_record_never_contains_user_information_of_urls(secrets: frozenset[str]) -> None:
+    text = "cannot use http://me:hunter-1@h/x"
+    race = record(
+        aborted=text,
+        telemetry_errors=(text,),
+        telemetry={"a": [text]},
+        documents=(DocumentCheck("i", 1, None, "", text),),
+        user_tags={"repository": text},
+    )
+    document = str(redact_record(race, secrets).to_document())
+    assert document.count("cannot use http://<hidden>@h/x") >= 6
+    assert "hunter-1" not in document
+
+
+SECRET = "hunter-1"
+
+
+def fail() -> None:
+    try:
+        raise ValueError(f"no {SECRET}", 7)
+    except ValueError as cause:
+        raise EngineError(f"no {SECRET}", hint=f"not {SECRET}") from cause
+
+
+def test_errors_and_their_causes_are_redacted() -> None:
+    with pytest.raises(EngineError) as caught:
+        fail()
+    assert "".join(traceback.format_exception(caught.value)).count(SECRET) == 2
+    redact_error(caught.value, {SECRET})
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert (caught.value.message, caught.value.hint) == ("no <hidden>", "not <hidden>")
+    several = TrackError("two", problems=(f"a {SECRET}", "b"))
+    redact_error(several, {SECRET})
+    assert several.problems == ("a <hidden>", "b")
+
+
+def test_secrets_of_stored_parameters_are_found() -> None:
+    document = {
+        "track-params": {"token": "hunter-1", "pwd": "<hidden>"},
+        "user-tags": {"at": "http://a:pass@h"},
+    }
+    assert stored_secrets(document) == {"hunter-1", "pass"}
+    assert stored_secrets({"track-params": None, "car-params": []}) == frozenset()
