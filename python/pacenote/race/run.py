@@ -129,8 +129,15 @@ class RaceContext:
         plan = with_targets(plan, self.cluster, self.request)
         check_capacity(plan, (len(plan.target.hosts), *(len(other.target.hosts) for other in plan.others)))
         python_tasks = python_tasks_of(plan, self.prepared, self.plugins, context, self.listener.warning)
-        with self._settings_of_existing_cluster(plan):
-            driven = drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
+        driven = None
+        try:
+            with self._settings_of_existing_cluster(plan):
+                driven = drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
+        except KeyboardInterrupt:
+            # A signal while the settings are restored must not lose the result.
+            if driven is None:
+                raise
+            driven = dataclasses.replace(driven, interrupted=True)
         changed = list(self.corpora.changes())
         return dataclasses.replace(driven, summary={**driven.summary, "changed_files": changed})
 
