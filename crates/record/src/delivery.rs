@@ -6,7 +6,7 @@ use crate::driver_time::DriverTime;
 use crate::failure::FailureGroups;
 use crate::operation_stats::SecondStats;
 use crate::result::EndedBy;
-use crate::sample::Sample;
+use crate::sample::{Sample, Traffic};
 
 /// A message to the collector: from a recorder once a second, when a buffer is full, and when a task ends, or from the
 /// coordinator when a task is about to begin.
@@ -82,6 +82,10 @@ pub struct WorkerTaskEnd {
     pub underrun_ns: u64,
     /// The driver's own work on its operations.
     pub driver_time: DriverTime,
+    /// Traffic that belongs to no operation that has ended.
+    pub other_traffic: Traffic,
+    /// When another task completed the step, in nanoseconds since the task began.
+    pub completed_ns: Option<u64>,
     /// When the task began, in nanoseconds since the race's first step.
     pub task_began_ns: u64,
 }

@@ -108,8 +108,9 @@ impl OperationCounts {
         self.failed += u64::from(!sample.is_success());
         self.reported += u64::from(result.error_class.is_reported());
         self.requests += u64::from(traffic.requests);
-        self.weight += result.weight;
-        self.failed_weight += result.failed_weight;
+        // A plug-in may return any weight.
+        self.weight = self.weight.saturating_add(result.weight);
+        self.failed_weight = self.failed_weight.saturating_add(result.failed_weight);
         self.bytes_out += traffic.bytes_out;
         self.bytes_in += traffic.bytes_in;
         self.content_out += traffic.content_out;
@@ -133,14 +134,14 @@ impl OperationCounts {
         self.failed += other.failed;
         self.reported += other.reported;
         self.requests += other.requests;
-        self.weight += other.weight;
-        self.failed_weight += other.failed_weight;
+        self.weight = self.weight.saturating_add(other.weight);
+        self.failed_weight = self.failed_weight.saturating_add(other.failed_weight);
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
         self.content_out += other.content_out;
         self.content_in += other.content_in;
         self.reconnects += other.reconnects;
-        self.window_weight += other.window_weight;
+        self.window_weight = self.window_weight.saturating_add(other.window_weight);
         self.window_ended += other.window_ended;
         self.retries += other.retries;
         self.waited += other.waited;
@@ -185,7 +186,7 @@ impl OperationStats {
     pub fn add(&mut self, sample: &Sample, window: MeasuredWindow) {
         self.counts.add(sample);
         if window.contains(sample) {
-            self.counts.window_weight += sample.result.weight;
+            self.counts.window_weight = self.counts.window_weight.saturating_add(sample.result.weight);
             self.counts.window_ended += 1;
         }
         // The failure of a source has no due time and so no lateness.

@@ -15,14 +15,32 @@ pub enum MeasuredWindow {
     },
     /// The work of all measured operations, whose times determine the window.
     Operations,
+    /// The work of the measured operations that ended before another task completed the step.
+    OperationsUntil {
+        /// First nanosecond after the window.
+        end_ns: u64,
+    },
 }
 
 impl MeasuredWindow {
+    /// Returns the window of a task whose step another task completed at `end_ns`, in nanoseconds since the task began.
+    pub(crate) fn completed_at(self, end_ns: u64) -> Self {
+        match self {
+            Self::Time { begin_ns, end_ns: planned_ns } => {
+                Self::Time { begin_ns, end_ns: end_ns.min(planned_ns) }
+            }
+            Self::Operations | Self::OperationsUntil { .. } => Self::OperationsUntil { end_ns },
+        }
+    }
+
     /// Returns whether the work of an operation counts.
     pub(crate) fn contains(self, sample: &Sample) -> bool {
         match self {
             Self::Time { begin_ns, end_ns } => (begin_ns..end_ns).contains(&sample.times.done_ns),
             Self::Operations => sample.sample_type == SampleType::Measured,
+            Self::OperationsUntil { end_ns } => {
+                sample.sample_type == SampleType::Measured && sample.times.done_ns < end_ns
+            }
         }
     }
 }

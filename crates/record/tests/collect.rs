@@ -6,7 +6,7 @@ mod support;
 
 use pacenote_record::{
     EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow, OperationTimes, RetentionPolicy, Sample,
-    SampleResult, SampleType, SubOperationName, TaskInfo, Traffic,
+    SampleResult, SampleType, SubOperationName, TaskInfo, Throughput, Traffic,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use support::{MS, Race, SECOND, end, failing, failure, info, paced, record, rows, sample, weighing};
@@ -147,6 +147,63 @@ fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
     end(&mut recorder, EndedBy::Time, 3);
     let throughput = race.result().throughput.unwrap();
     assert!((throughput.mean - 2.0 / 2.1).abs() < 1e-9, "{throughput:?}");
+}
+
+/// Another task completes the step after 3 s; an operation that was in flight then ends 7 s later.
+#[test]
+fn the_window_of_a_task_ends_when_another_task_completes_its_step() {
+    for (info, measured) in [
+        (info(), MeasuredWindow::Operations),
+        (
+            TaskInfo { warmup_ns: Some(0), end_ns: Some(60 * SECOND), ..info() },
+            MeasuredWindow::Time { begin_ns: 0, end_ns: 60 * SECOND },
+        ),
+    ] {
+        let mut race = Race::new(info, 1);
+        let mut recorder = race.recorder_of(false, measured);
+        for number in 0..6 {
+            record(&mut recorder, sample(number * 500 * MS, (number * 500 + 499) * MS));
+        }
+        recorder.begin_operation(0);
+        recorder.complete_window(0, 3 * SECOND);
+        recorder.record(sample(2999 * MS, 10 * SECOND), []);
+        end(&mut recorder, EndedBy::CompletedBy, 7);
+        let result = race.result();
+        let Throughput { min, mean, median, max } = result.throughput.unwrap();
+        assert_eq!((min, mean, median, max), (20.0, 20.0, 20.0, 20.0), "{measured:?}");
+        assert!((result.window_s - 3.0).abs() < 1e-9);
+        assert_eq!(result.operation_totals.measured, 7);
+    }
+}
+
+#[test]
+fn traffic_that_belongs_to_no_operation_is_part_of_the_totals() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    record(&mut recorder, sample(0, SECOND));
+    recorder.record_other_traffic(0, sample(0, SECOND).traffic);
+    end(&mut recorder, EndedBy::Iterations, 1);
+    let result = race.result();
+    assert_eq!((result.operation_totals.requests, result.operation_totals.reconnects), (2, 2));
+    let bytes = [result.bytes_out, result.bytes_in, result.content_out, result.content_in];
+    assert_eq!(bytes, [200, 100, 800, 40]);
+}
+
+#[test]
+fn work_that_exceeds_what_can_be_counted_has_no_throughput() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    for number in 0..3 {
+        let heavy = weighing(u64::MAX / 2, sample(number * 400 * MS, (number * 400 + 399) * MS));
+        record(&mut recorder, heavy);
+        record(&mut recorder, failing(ErrorClass::Plugin, u64::MAX, heavy));
+    }
+    end(&mut recorder, EndedBy::Iterations, 6);
+    let result = race.result();
+    assert_eq!(
+        (result.work.weight, result.work.failed_weight, result.throughput),
+        (u64::MAX, u64::MAX, None)
+    );
 }
 
 #[test]

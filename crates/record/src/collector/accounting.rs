@@ -27,7 +27,7 @@ impl OperationAccounting {
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let Self { begun, unsent, succeeded, failed, unanswered, timed, .. } = *self;
-        let scheduled = self.scheduled.filter(|scheduled| *scheduled != begun + unsent);
+        let scheduled = self.scheduled.filter(|scheduled| *scheduled != begun.saturating_add(unsent));
         let contradictions = [
             scheduled.map(|scheduled| format!("{scheduled} scheduled, but {begun} sent + {unsent} unsent")),
             (begun != succeeded + failed + unanswered).then(|| {

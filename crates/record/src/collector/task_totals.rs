@@ -17,7 +17,7 @@ use crate::result::{
     CensoredPercentile, DurationSummary, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult,
     Throughput, WorkTotals,
 };
-use crate::sample::SampleType;
+use crate::sample::{SampleType, Traffic};
 use crate::units::{SECOND_NS, ms, seconds};
 
 /// Everything recorded for one task.
@@ -42,6 +42,10 @@ pub struct TaskTotals {
     underruns: u64,
     underrun_ns: u64,
     driver_time: DriverTime,
+    /// Traffic that belongs to no operation that has ended.
+    other_traffic: Traffic,
+    /// When another task completed the step, in nanoseconds since the task began.
+    completed_ns: Option<u64>,
     ended_by: EndedBy,
     /// The latest second, which is not complete.
     current_second: RecentSecond,
@@ -95,6 +99,8 @@ impl TaskTotals {
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
+            other_traffic: Traffic::default(),
+            completed_ns: None,
             ended_by: EndedBy::Source,
             current_second: RecentSecond::new()?,
             previous_second: RecentSecond::new()?,
@@ -107,8 +113,8 @@ impl TaskTotals {
         self.stats[sample_type.index()].merge(stats);
         let task_second = self.task_second(second_index);
         task_second.operations += stats.counts.ended;
-        task_second.weight += stats.counts.weight;
-        task_second.window_weight += stats.counts.window_weight;
+        task_second.weight = task_second.weight.saturating_add(stats.counts.weight);
+        task_second.window_weight = task_second.window_weight.saturating_add(stats.counts.window_weight);
         self.add_to_recent_seconds(second_index, stats);
     }
 
@@ -171,15 +177,17 @@ impl TaskTotals {
     /// Adds a description of how the clients of one worker ended the task.
     pub fn add_worker_end(&mut self, end: &WorkerTaskEnd) {
         self.raise_ended_by(end.ended_by);
-        self.scheduled = self.scheduled.zip(end.scheduled).map(|(ours, theirs)| ours + theirs);
+        self.scheduled = self.scheduled.zip(end.scheduled).map(|(ours, theirs)| ours.saturating_add(theirs));
         self.begun += end.begun;
         self.warmup_begun += end.warmup_begun;
         self.warmup_unsent = self.warmup_unsent.saturating_add(end.warmup_unsent);
         self.unanswered += end.unanswered;
-        self.unsent += end.unsent;
+        self.unsent = self.unsent.saturating_add(end.unsent);
         self.underruns += end.underruns;
         self.underrun_ns += end.underrun_ns;
         self.driver_time.merge(end.driver_time);
+        self.other_traffic += end.other_traffic;
+        self.completed_ns = self.completed_ns.or(end.completed_ns);
     }
 
     /// Sets the reason why the task ended, unless a reason with a higher precedence is already set.
@@ -226,32 +234,46 @@ impl TaskTotals {
     /// Returns the start and end of the measured window, in nanoseconds since the task began.
     ///
     /// A task that ran for its planned time has exactly the planned window. Any other window begins with the first
-    /// measured request and ends with the last measured response; the interval after the last operation of a
-    /// deterministic schedule belongs to it: n operations fill n intervals, not n - 1.
+    /// measured request. If another task completed the step, it ends then; otherwise it ends with the last measured
+    /// response, and the interval after the last operation of a deterministic schedule belongs to it: n operations fill
+    /// n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
         if let (Some(warmup), Some(end)) = (self.info.warmup_ns, self.planned_end_ns()) {
             return warmup..end;
         }
         let measured = &self.stats[SampleType::Measured.index()].counts;
         let last = measured.last_done_ns;
+        if let Some(completed) = self.completed_ns() {
+            return measured.earliest_sent_ns.min(completed)..completed;
+        }
         let first = measured.earliest_sent_ns.min(last);
         let scheduled = self.info.interval_ns.map_or(0, |interval| interval * measured.ended);
         first..last.max(first + scheduled)
     }
 
-    /// Returns the work to which the window refers: all that ended in a planned window, or that of the measured
-    /// operations, which begin and end in any other window.
+    /// Returns the work to which the window refers: all that ended in a planned window, that of the measured operations
+    /// that ended before another task completed the step, or that of all measured operations, which begin and end in any
+    /// other window.
     fn window_weight(&self) -> u64 {
+        let measured = &self.stats[SampleType::Measured.index()].counts;
         if self.planned_end_ns().is_some() {
             self.counts().window_weight
+        } else if self.completed_ns().is_some() {
+            measured.window_weight
         } else {
-            self.stats[SampleType::Measured.index()].counts.weight
+            measured.weight
         }
     }
 
     /// Returns the planned end of a task that ran for its planned time.
     fn planned_end_ns(&self) -> Option<u64> {
         self.info.end_ns.filter(|_| self.ended_by == EndedBy::Time)
+    }
+
+    /// Returns when another task completed the step, if that is why the task ended.
+    fn completed_ns(&self) -> Option<u64> {
+        let completed_ns = self.completed_ns.filter(|_| self.ended_by == EndedBy::CompletedBy)?;
+        Some(self.info.end_ns.map_or(completed_ns, |end_ns| end_ns.min(completed_ns)))
     }
 
     /// Returns the work per second over the whole seconds of the window; a second that is only partly in the window
@@ -266,13 +288,17 @@ impl TaskTotals {
             return None;
         }
         let weight = self.window_weight();
+        if weight == u64::MAX {
+            // The work of the task exceeds what can be counted.
+            return None;
+        }
         let mean = weight as f64 / seconds(end - begin);
         let whole = begin.div_ceil(SECOND_NS)..end / SECOND_NS;
         let weight_in =
             |second: u64| self.seconds.get(index_of(second)).map_or(0, |second| second.window_weight);
         let mut rates: Vec<u64> = whole.map(weight_in).collect();
         rates.sort_unstable();
-        let inside: u64 = rates.iter().sum();
+        let inside = rates.iter().copied().fold(0, u64::saturating_add);
         Some(match rates[..] {
             [min, .., max] if inside >= weight.div_ceil(2) => {
                 let median = (rates[(rates.len() - 1) / 2] + rates[rates.len() / 2]) as f64 / 2.0;
@@ -291,7 +317,7 @@ impl TaskTotals {
     /// Returns the result of the task, which began `task_began_ns` after the race's first step.
     pub fn result(&self, task_began_ns: u64) -> TaskResult {
         let [warmup, measured] = &self.stats;
-        let counts = self.counts();
+        let (counts, other) = (self.counts(), self.other_traffic);
         let Range { start: begin, end } = self.window_ns();
         TaskResult {
             task: self.info.name.clone(),
@@ -323,16 +349,16 @@ impl TaskTotals {
                 retried: counts.retries,
                 warmup: warmup.counts.ended,
                 measured: measured.counts.ended,
-                requests: counts.requests,
-                reconnects: counts.reconnects,
+                requests: counts.requests + u64::from(other.requests),
+                reconnects: counts.reconnects + u64::from(other.reconnects),
             },
             window_operations: counts.window_ended,
             reported_failures: measured.counts.reported,
             work: WorkTotals { weight: counts.weight, failed_weight: counts.failed_weight },
-            bytes_out: counts.bytes_out,
-            bytes_in: counts.bytes_in,
-            content_out: counts.content_out,
-            content_in: counts.content_in,
+            bytes_out: counts.bytes_out + other.bytes_out,
+            bytes_in: counts.bytes_in + other.bytes_in,
+            content_out: counts.content_out + other.content_out,
+            content_in: counts.content_in + other.content_in,
             error_rate: measured.counts.error_rate(),
             errors: self.failures.groups(),
             sub_operations: Vec::new(),
@@ -350,7 +376,8 @@ impl TaskTotals {
     fn latency_with_failures(&self) -> Vec<CensoredPercentile> {
         let measured = &self.stats[SampleType::Measured.index()];
         let unanswered = self.begun.saturating_sub(self.warmup_begun + measured.counts.ended);
-        let endless = measured.counts.failed + unanswered + self.unsent.saturating_sub(self.warmup_unsent);
+        let unsent = self.unsent.saturating_sub(self.warmup_unsent);
+        let endless = (measured.counts.failed + unanswered).saturating_add(unsent);
         let latency = measured.latency.as_ref();
         latency.map_or_else(Vec::new, |latency| CensoredPercentile::all(latency, endless))
     }

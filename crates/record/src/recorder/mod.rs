@@ -15,7 +15,7 @@ use crate::error::RecordError;
 use crate::failure::Failure;
 use crate::recorder::open_task::{OpenTask, add_to_second};
 use crate::result::EndedBy;
-use crate::sample::{Sample, SampleType};
+use crate::sample::{Sample, SampleType, Traffic};
 use crate::sender::RecordSender;
 
 /// Records the operations of one worker's clients during a step. It is owned by the worker's thread, and the clients
@@ -90,7 +90,30 @@ impl Recorder {
     pub fn leave_unsent(&mut self, task_index: u32, operations: u64, warmup: u64) {
         if let Some(open) = self.find_open(task_index) {
             open.warmup_unsent = open.warmup_unsent.saturating_add(warmup);
-            open.unsent += operations;
+            open.unsent = open.unsent.saturating_add(operations);
+        }
+    }
+
+    /// Returns whether clients of this recorder have not ended a task.
+    #[must_use]
+    pub fn is_open(&self, task_index: u32) -> bool {
+        self.open_tasks.iter().any(|open| open.task_index == task_index)
+    }
+
+    /// Ends the measured window of a task at `end_ns`, in nanoseconds since the task began, because another task
+    /// completed its step then. Operations that end later do not count towards its throughput.
+    pub fn complete_window(&mut self, task_index: u32, end_ns: u64) {
+        if let Some(open) = self.find_open(task_index) {
+            open.measured_window = open.measured_window.completed_at(end_ns);
+            open.completed_ns = Some(end_ns);
+        }
+    }
+
+    /// Counts traffic that belongs to no operation that has ended: of operations without an outcome, and of requests
+    /// that outlived their operation.
+    pub fn record_other_traffic(&mut self, task_index: u32, traffic: Traffic) {
+        if let Some(open) = self.find_open(task_index) {
+            open.other_traffic += traffic;
         }
     }
 

@@ -9,7 +9,7 @@ use crate::error::RecordError;
 use crate::failure::FailureGroups;
 use crate::operation_stats::{OperationStats, SecondStats};
 use crate::result::EndedBy;
-use crate::sample::{Sample, SampleType};
+use crate::sample::{Sample, SampleType, Traffic};
 use crate::sender::RecordSender;
 use crate::units::SECOND_NS;
 use crate::window::MeasuredWindow;
@@ -76,6 +76,10 @@ pub struct OpenTask {
     pub driver_time: DriverTime,
     /// Service times of its successful operations.
     pub service_time_totals: ServiceTimeTotals,
+    /// Traffic that belongs to no operation that has ended.
+    pub other_traffic: Traffic,
+    /// When another task completed the step, in nanoseconds since the task began.
+    pub completed_ns: Option<u64>,
     /// The reason with the highest precedence why its clients ended.
     pub ended_by: EndedBy,
 }
@@ -113,6 +117,8 @@ impl OpenTask {
             underrun_ns: 0,
             driver_time: DriverTime::default(),
             service_time_totals: ServiceTimeTotals { task_index, ..ServiceTimeTotals::default() },
+            other_traffic: Traffic::default(),
+            completed_ns: None,
             ended_by: EndedBy::Source,
         })
     }
@@ -153,7 +159,7 @@ impl OpenTask {
     /// Returns the number of operations that the schedules of its clients admitted and that were not withdrawn, plus
     /// unsent ones.
     pub fn scheduled(&self) -> u64 {
-        self.admitted + self.unsent
+        self.admitted.saturating_add(self.unsent)
     }
 
     /// Converts the record to a description of how the worker's clients ended the task, which began at `task_began_ns`;
@@ -171,6 +177,8 @@ impl OpenTask {
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,
             driver_time: self.driver_time,
+            other_traffic: self.other_traffic,
+            completed_ns: self.completed_ns,
             task_began_ns,
         }
     }
