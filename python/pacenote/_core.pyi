@@ -17,6 +17,7 @@ __all__ = [
     "ClientEnded",
     "ClientId",
     "CoreError",
+    "CountUnsent",
     "Driver",
     "GeneratedFile",
     "GeneratedFiles",
@@ -128,8 +129,9 @@ class PythonBridge:
     """Connection between a race and its Python code. Created by `Driver.bridge`.
 
     The driver sends events, and Python answers with calls. No call blocks, and all are thread-safe. An
-    `owner` is the client whose running operation a request belongs to: the times of such an operation are
-    those of its requests, as the driver measured them.
+    `owner` is the query id of the `RunOperation` to which a request belongs: the times of such an operation
+    are those of its requests, as the driver measured them. A request that is sent after the operation has
+    ended counts only towards the requests and bytes of the task.
     """
 
     def fileno(self) -> int:
@@ -171,20 +173,35 @@ class PythonBridge:
         or not finite, or if the query is unknown.
         """
 
+    def count_unsent(self, query_id: int, count: int) -> None:
+        """Answers `CountUnsent` with the number of operations. Raises CoreError if the query is unknown."""
+
+    def fail(self, reason: str) -> None:
+        """Ends the race at once because the code that serves the events cannot continue."""
+
+    def preparing_s(self) -> float | None:
+        """Returns for how many seconds the driver has been waiting for `prepared`, or None if it does not."""
+
     def complete(self, query_id: int, result: RunnerResult) -> None:
         """Answers `RunOperation`. Has no effect if the operation has been abandoned.
 
         Raises CoreError if the query is unknown.
         """
 
-    def request(self, owner: ClientId | None, cluster: str, request: RunnerRequest) -> int:
+    def count_retry(self, owner: int) -> None:
+        """Counts a request that repeats an earlier one of the same operation.
+
+        Raises CoreError if the query is unknown.
+        """
+
+    def request(self, owner: int | None, cluster: str, request: RunnerRequest) -> int:
         """Sends a request to a cluster (`default`, or another that the plan names) and returns its id.
 
         The answer is `ResponseReceived` or `RequestFailed`. Raises CoreError if there is no such cluster, the
         request cannot be written as HTTP, or the race is over.
         """
 
-    def execute(self, owner: ClientId | None, cluster: str, operation: str, body: bytes | None) -> int:
+    def execute(self, owner: int | None, cluster: str, operation: str, body: bytes | None) -> int:
         """Executes a supplied operation in the driver as part of the owner's operation, and returns its id.
 
         The answer is `OperationExecuted`. Raises CoreError for the same reasons as `enqueue` and `request`.
@@ -282,6 +299,32 @@ class ScheduleNext:
     @property
     def client(self) -> ClientId:
         """The client whose operation is scheduled."""
+
+@final
+class CountUnsent:
+    """Requests the number of operations that a scheduler had due before the end of its client, and that did
+    not begin; answered by `count_unsent`.
+    """
+
+    @property
+    def query_id(self) -> int:
+        """Identifies the query in the answer."""
+
+    @property
+    def client(self) -> ClientId:
+        """The client, which has ended its task."""
+
+    @property
+    def received(self) -> int:
+        """Number of due times that the driver has received."""
+
+    @property
+    def ended_s(self) -> float:
+        """When the client ended, in seconds since the task began; what is due later does not count."""
+
+    @property
+    def limit(self) -> int:
+        """Largest number to count."""
 
 @final
 class OperationEnded:
@@ -399,6 +442,7 @@ _Event: TypeAlias = (
     PrepareStep
     | RunOperation
     | ScheduleNext
+    | CountUnsent
     | OperationEnded
     | ClientEnded
     | StepEnded

@@ -120,7 +120,7 @@ class FakeEventLoop:
                 request = _core.RunnerRequest("GET", "/", [], None, None)
                 with pytest.raises(_core.CoreError, match="the race is over"):
                     self.bridge.request(None, "default", request)
-            case _core.RequestFailed() | _core.OperationEnded():
+            case _core.RequestFailed() | _core.OperationEnded() | _core.CountUnsent():
                 raise AssertionError(event)
             case _:
                 assert_never(event)
@@ -141,15 +141,15 @@ class FakeEventLoop:
         headers = [("content-type", "application/json"), ("connection", "keep-alive")]
         request = _core.RunnerRequest("POST", "/own?q=1", headers, b"{}", 2.5)
         with pytest.raises(_core.CoreError, match="there is no cluster"):
-            self.bridge.request(RUNNER, "elsewhere", request)
-        self.bridge.request(RUNNER, "default", request)
+            self.bridge.request(event.query_id, "elsewhere", request)
+        self.bridge.request(event.query_id, "default", request)
 
     def execute(self, event: _core.ResponseReceived) -> None:
         assert event.status == 200
         assert ("X-Elastic-Product", "Elasticsearch") in event.headers
         assert json.loads(event.body) == {**SUCCESS, "path": "/own?q=1", "length": 2}
         operation = text(CallSequence((Request("POST", "/native", weight=5),)))
-        self.bridge.execute(RUNNER, "default", operation, None)
+        self.bridge.execute(self._query_id, "default", operation, None)
 
 
 def results(driver: _core.Driver) -> dict[str, TaskResult]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -87,6 +88,12 @@ def test_documents_without_action_lines_are_indexed_into_the_given_index() -> No
     ("params", "message"),
     [
         ({"bulk-size": None}, 'returned null as "bulk-size", which must be a number of documents'),
+        ({"bulk-size": math.nan}, 'returned NaN as "bulk-size", which must be a number of documents'),
+        ({"bulk-size": math.inf}, 'returned Infinity as "bulk-size", which must be a number of documents'),
+        (
+            {"bulk-size": 2**53 + 1},
+            f'returned {2**53 + 1} as "bulk-size", which must be a number of documents',
+        ),
         ({"unit": 3}, 'returned 3 as "unit", which must be a word such as docs'),
         (
             {"body": 5},

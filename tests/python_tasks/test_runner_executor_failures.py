@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
+import socket
+import threading
 
 import pytest
 
 from python_tasks.racing import race_track, serving, stored_race
+from support.engine import engine_document
 from support.http_server import HttpResponse
 
 SEARCHING = """
@@ -265,3 +270,150 @@ def test_the_documents_that_a_bulk_of_a_runner_counts_are_done_or_failed(tmp_pat
         assert ((task.work.done, task.work.failed), task.unit) == (counts, unit), name
         assert task.accounting.failed == bool(reason)
         assert not reason or raced.reason(name) == reason
+
+
+RETURNING = """
+    import math
+
+    RETURNED = {
+        "huge": 2**63, "negative": -1, "nan": math.nan, "infinite": math.inf, "flag": True, "text": "many",
+        "fraction": 1.5, "largest": 2**53,
+    }
+    CALLS = []
+
+    async def returning(es, params):
+        return {"weight": RETURNED[params["kind"]], "unit": "docs"}
+
+    async def mixing(es, params):
+        CALLS.append(1)
+        if len(CALLS) == 3:
+            return {"weight": 5, "unit": "MB", "success": False}
+        return (10, "docs") if len(CALLS) == 1 else None
+
+    def register(registry):
+        registry.register_runner("returning", returning, async_runner=True)
+        registry.register_runner("mixing", mixing, async_runner=True)
+    """
+
+
+def test_a_weight_that_cannot_be_added_fails_the_operation(tmp_path):
+    kinds = ["huge", "negative", "nan", "infinite", "flag", "text", "fraction", "largest"]
+    schedule = [
+        {"name": kind, "operation": {"operation-type": "returning", "kind": kind}, "iterations": 2}
+        for kind in kinds
+    ]
+    with serving() as server:
+        raced = race_track(tmp_path, RETURNING, schedule, server.address)
+    for kind in kinds[:-1]:
+        task = raced.task(kind)
+        assert (task.accounting.failed, task.work.done, task.work.failed) == (2, 0, 0), kind
+        assert raced.reason(kind).startswith("plugin: the runner returned the weight "), kind
+    assert raced.task("largest").work.done == 2**54
+
+
+def test_operations_in_another_unit_fail(tmp_path):
+    with serving() as server:
+        raced = race_track(tmp_path, RETURNING, [{"operation": "mixing", "iterations": 4}], server.address)
+    task = raced.task("mixing")
+    assert (task.unit, task.work.done, task.work.failed) == ("docs", 10, 0)
+    assert (task.accounting.succeeded, task.accounting.failed) == (1, 3)
+    reasons = {error.error_class: (error.count, error.reason) for error in task.errors}
+    assert reasons["plugin"] == (
+        2,
+        'the runner returned the unit "ops", but "docs" before: all operations of a task must have the same '
+        "unit",
+    )
+    assert raced.record.verdict.state == "void"
+
+
+RETRYING = """
+    async def retrying(es, params):
+        await es.options(max_retries=3, retry_on_status=(503,)).search(index="x")
+
+    async def trusting(es, params):
+        await es.search(index="x")
+
+    def register(registry):
+        registry.register_runner("retrying", retrying, async_runner=True)
+        registry.register_runner("trusting", trusting, async_runner=True)
+    """
+
+
+def test_the_client_retries_only_if_it_is_told_to_and_every_attempt_is_counted(tmp_path):
+    seen = []
+
+    def answer(line, _body):
+        if "_search" not in line:
+            return None
+        seen.append(line)
+        return (503, {"error": {"type": "busy", "reason": "later"}}) if len(seen) % 3 else None
+
+    schedule = [{"operation": name, "iterations": 2} for name in ("retrying", "trusting")]
+    with serving(answer) as server:
+        raced = race_track(tmp_path, RETRYING, schedule, server.address)
+    accounting = raced.task("retrying").accounting
+    assert (accounting.succeeded, accounting.requests, accounting.retried) == (2, 6, 4)
+    accounting = raced.task("trusting").accounting
+    assert (accounting.failed, accounting.requests, accounting.retried) == (2, 2, 0)
+    assert len(seen) == 8
+
+
+class RefusingEngine:
+    """An engine that closes its port and all connections instead of answering a search."""
+
+    def __init__(self, last_search):
+        self._last_search = last_search
+        self._searches = 0
+        self._connections = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with self._listener, contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self._connections.append(connection)
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with contextlib.suppress(OSError, ValueError), connection, connection.makefile("rwb") as stream:
+            while line := stream.readline().decode():
+                length = 0
+                while head := stream.readline().strip():
+                    name, _, value = head.partition(b":")
+                    length = int(value) if name.lower() == b"content-length" else length
+                stream.read(length)
+                target = line.split()[1]
+                self._searches += "_search" in target
+                if self._searches == self._last_search:
+                    self._close()
+                    return
+                body = json.dumps(engine_document(target)).encode()
+                head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n"
+                stream.write(f"{head}content-type: application/json\r\n\r\n".encode() + body)
+                stream.flush()
+
+    def _close(self):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(
+    ("operation", "on_error", "last_search"),
+    [("run", "continue", 1), ("run", "continue", 5), ("run", "abort", 5), ("calling", "continue", 5)],
+)
+def test_an_engine_that_refuses_connections_ends_the_race(tmp_path, operation, on_error, last_search):
+    files = SEARCHING.replace('"refresh")(es, {"index": "x"})', '"search")(es, {"index": "x", "body": {}})')
+    schedule = [{"name": "t", "operation": operation, "iterations": 50}]
+    engine = RefusingEngine(last_search)
+    raced = race_track(tmp_path, files, schedule, engine.address, on_error=on_error)
+    assert raced.record.aborted in {
+        "task t failed (reset)",
+        f"{engine.address} cannot be reached in task t: Connection refused (os error 111)",
+        f"{engine.address} closed all connections in step t: Connection refused (os error 111)",
+    }
+    assert raced.task("t").accounting.succeeded == last_search - 1
+    assert not any("defect" in text or "does not handle" in text for text in raced.warnings)

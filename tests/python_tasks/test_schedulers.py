@@ -1,5 +1,6 @@
 """Schedulers with each of Rally's three interfaces, in races."""
 
+import time
 from itertools import pairwise
 
 import pyarrow.parquet
@@ -172,3 +173,63 @@ def test_a_scheduler_that_fails_ends_only_its_task(tmp_path):
     assert raced.reason("raising").endswith("failed: track.py:41: ValueError: no idea when")
     assert 'scheduler "Simple" needs a target-throughput' in raced.reason("Simple")
     assert raced.task("function").errors == ()
+
+
+BACKLOGS = """
+    ENDED = []
+
+    def every_10_ms(current):
+        return current + 0.01
+
+    def at_once(current):
+        return 0
+
+    def endless(current):
+        # Its times do not increase.
+        return 0.001
+
+    def fast(current):
+        return current + 1e-9
+
+    def register(registry):
+        for one in (every_10_ms, at_once, endless, fast):
+            registry.register_scheduler(one.__name__, one)
+    """
+
+
+def slow_requests(line, _body):
+    if line.startswith("GET /p"):
+        time.sleep(0.03)
+    elif line.startswith("GET /other"):
+        time.sleep(0.15)
+
+
+def test_what_was_due_and_did_not_begin_is_unsent_however_the_task_ends(tmp_path):
+    other = {"name": "other", "operation": {"operation-type": "raw-request", "path": "/other"}}
+    completed = {"tasks": [ping("every_10_ms", **{"time-period": 60}), other], "completed-by": "other"}
+    schedule = [
+        {**ping("every_10_ms", **{"time-period": 0.15}), "name": "time"},
+        {"parallel": completed},
+        ping("at_once", **{"time-period": 0.05}),
+        ping("endless", **{"time-period": 0.05}),
+    ]
+    with serving(slow_requests) as server:
+        raced = race_track(tmp_path, BACKLOGS, schedule, server.address)
+    assert not any(task.errors for task in raced.record.tasks)
+    for name in ("time", "every_10_ms"):
+        accounting = raced.task(name).accounting
+        # One each 10 ms, of which the engine keeps one each 30 ms.
+        assert accounting.unsent > accounting.operations
+        assert any(
+            f"'{name}'" in reason and "were not sent" in reason for reason in raced.record.verdict.reasons
+        )
+    planned = raced.task("time").accounting.operations + raced.task("time").accounting.unsent
+    assert planned == 14
+    for name in ("at_once", "endless"):
+        assert raced.task(name).accounting.unsent == 0
+
+
+def test_a_scheduler_without_end_is_asked_only_for_a_limited_time(tmp_path):
+    with serving(slow_requests) as server:
+        raced = race_track(tmp_path, BACKLOGS, [ping("fast", **{"time-period": 0.05})], server.address)
+    assert raced.task("fast").accounting.unsent > 1000

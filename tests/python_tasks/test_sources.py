@@ -317,3 +317,27 @@ def test_with_only_warm_up_iterations_the_source_ends_the_task(tmp_path):
         raced = race_track(tmp_path, SOURCES, schedule, server.address)
     assert raced.task("t-Counting").accounting.normal == 2
     assert (raced.task("one").accounting.normal, raced.task("one").accounting.operations) == (1, 2)
+
+
+PAGING = """
+    CALLS = []
+
+    def source(track, params, **kwargs):
+        CALLS.append(1)
+        pages = {"pages": 1, "results-per-page": 1} if len(CALLS) > 2 else {}
+        return {"index": "x", "body": {}, **pages}
+
+    def register(registry):
+        registry.register_param_source("source", source)
+    """
+
+
+def test_a_source_cannot_mix_units(tmp_path):
+    with serving() as server:
+        raced = race_track(tmp_path, PAGING, [search("source", iterations=9)], server.address)
+    assert raced.reason("t-source") == (
+        'plugin: parameter source "source" returned an operation that counts pages after one that counts '
+        "ops: all operations of a task must have the same unit"
+    )
+    accounting = raced.task("t-source").accounting
+    assert (accounting.succeeded, accounting.failed, accounting.unsent) == (2, 1, 6)

@@ -32,7 +32,7 @@ pub enum DriveError {
         /// What is wrong with the value.
         reason: String,
     },
-    /// Python could not prepare a step, or has violated the protocol of the bridge.
+    /// Python could not prepare a step, cannot continue, or has violated the protocol of the bridge.
     #[error("{0}")]
     Python(String),
     /// An operation of the plan cannot be executed.

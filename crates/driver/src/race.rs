@@ -58,7 +58,7 @@ impl Race {
         let plan = Arc::new(with_accept_encoding(plan));
         let worker_count = worker_count(&plan);
         let state = Arc::new(RaceState::new(worker_count, plan.steps.len()));
-        let python = PythonBridge::for_plan(&plan, &endpoints)?;
+        let python = PythonBridge::for_plan(&plan, &endpoints, &state)?;
         let bridge = python.as_ref().map(|new| Arc::clone(&new.bridge));
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, deliveries) = channel();

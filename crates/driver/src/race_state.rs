@@ -57,6 +57,8 @@ pub struct RaceState {
     stopped_at: OnceLock<Instant>,
     /// The first error that ended the race.
     abort_reason: Mutex<Option<String>>,
+    /// The first defect because of which the driver cannot continue.
+    defect: Mutex<Option<String>>,
     /// Notifiers that wake clients and requests whose wait may have to end early: one per worker, then one for the
     /// bridge to Python.
     stop_notifies: Vec<Arc<Notify>>,
@@ -74,6 +76,7 @@ impl RaceState {
             level: AtomicU8::new(StopLevel::Run as u8),
             stopped_at: OnceLock::new(),
             abort_reason: Mutex::default(),
+            defect: Mutex::default(),
             stop_notifies: (0..=worker_count).map(|_| Arc::default()).collect(),
             events: Mutex::default(),
             event_published: Condvar::new(),
@@ -122,6 +125,18 @@ impl RaceState {
     /// Returns the error that ended the race, if there was one.
     pub fn abort_reason(&self) -> Option<String> {
         lock(&self.abort_reason).clone()
+    }
+
+    /// Ends the race at once, because the driver cannot continue.
+    pub fn fail(&self, reason: String) {
+        lock(&self.defect).get_or_insert_with(|| reason.clone());
+        self.abort(reason);
+        self.stop(StopLevel::Abandon);
+    }
+
+    /// Returns the reason why the driver could not continue, if there was one.
+    pub fn defect(&self) -> Option<String> {
+        lock(&self.defect).clone()
     }
 
     /// Wakes all waiting clients, so that they check whether to continue.

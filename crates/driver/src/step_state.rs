@@ -1,12 +1,13 @@
 //! The state of a step while it runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use pacenote_plan::{ClientAllocation, CompletedBy, Plan, PlannedTask, Step, TaskPacing};
 
-use crate::race_state::RaceState;
+use crate::race_state::{RaceState, lock};
+use crate::schedule::client_schedule::FailedSchedule;
 use crate::schedule::shared_schedule::SharedSchedule;
 
 /// A step and the state that its clients share.
@@ -35,6 +36,8 @@ pub struct TaskState {
     unit: OnceLock<String>,
     /// The schedule that the clients share, if the task runs in an open loop.
     shared_schedule: Option<Arc<SharedSchedule>>,
+    /// The rest of the schedules of clients whose sources have failed.
+    failed_schedules: Mutex<Vec<FailedSchedule>>,
 }
 
 /// Determines which of a race's clients a worker runs.
@@ -72,6 +75,24 @@ impl TaskState {
         (!matches!(task.pacing, TaskPacing::Unpaced {})).then_some(queues)
     }
 
+    /// Keeps the rest of the schedule of a client whose source has failed until the task ends: only then is it known
+    /// which of its operations were due.
+    pub fn keep_failed_schedule(&self, schedule: FailedSchedule) {
+        lock(&self.failed_schedules).push(schedule);
+    }
+
+    /// Removes the schedules of the clients whose sources have failed. Returns the number of their operations that
+    /// are unsent, and how many of these are warm-up; `stopped_ns` is when the race was stopped or the step completed, in nanoseconds since the task
+    /// started, if that happened before the task ended.
+    pub fn take_unsent_of_failed(&self, stopped_ns: Option<u64>) -> (u64, u64) {
+        let failed = std::mem::take(&mut *lock(&self.failed_schedules));
+        failed.iter().fold((0_u64, 0_u64), |(unsent, warmup), schedule| {
+            let more = schedule.unsent_count(stopped_ns);
+            let more_warmup = schedule.warmup_among(more, stopped_ns);
+            (unsent.saturating_add(more), warmup.saturating_add(more_warmup))
+        })
+    }
+
     /// Records the unit of a success. Returns `true` for the first one.
     pub fn set_unit(&self, unit: &str) -> bool {
         self.unit.get().is_none() && self.unit.set(unit.to_owned()).is_ok()
@@ -91,6 +112,7 @@ impl StepState {
                     clients_left: AtomicU32::new(1),
                     unit: OnceLock::new(),
                     shared_schedule: SharedSchedule::of_task(plan, allocation.task_index).map(Arc::new),
+                    failed_schedules: Mutex::default(),
                 }),
             }
         }
@@ -145,8 +167,9 @@ impl StepState {
         self.completed_at.get().copied()
     }
 
-    /// Records that a client has ended a task at `now`, which may complete the step.
-    pub fn client_ended(&self, task: &TaskState, now: Instant) {
+    /// Records that a client has ended a task at `now`, which may complete the step. Returns whether it was the last
+    /// client of the task.
+    pub fn client_ended(&self, task: &TaskState, now: Instant) -> bool {
         let last = task.clients_left.fetch_sub(1, Ordering::AcqRel) == 1;
         let completes = match self.planned().completed_by {
             Some(CompletedBy::Task { task: by }) => by == task.task_index,
@@ -158,6 +181,7 @@ impl StepState {
             self.completed.store(true, Ordering::Relaxed);
             self.race_state.wake_all();
         }
+        last
     }
 }
 

@@ -210,7 +210,7 @@ fn a_runner_has_the_service_times_of_its_requests() {
     let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
         PythonEvent::RunOperation { query_id, client: CLIENT, measured: true } => {
             running = *query_id;
-            bridge.request(Some(CLIENT), "default", get("/_cat")).unwrap();
+            bridge.request(Some(running), "default", get("/_cat")).unwrap();
         }
         PythonEvent::ResponseReceived(RunnerResponse { status, headers, body, .. }) => {
             assert_eq!(
@@ -272,11 +272,11 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
                 thread::sleep(Duration::from_millis(1));
             }
             for _ in 0..3 {
-                bridge.request(Some(CLIENT), "default", get("/")).unwrap();
+                bridge.request(Some(running), "default", get("/")).unwrap();
             }
-            bridge.request(Some(CLIENT), "second", get("/")).unwrap();
-            assert!(bridge.request(Some(CLIENT), "third", get("/")).is_err());
-            assert!(bridge.request(Some(CLIENT), "default", get("/a b")).is_err());
+            bridge.request(Some(running), "second", get("/")).unwrap();
+            assert!(bridge.request(Some(running), "third", get("/")).is_err());
+            assert!(bridge.request(Some(running), "default", get("/a b")).is_err());
         }
         PythonEvent::ResponseReceived(RunnerResponse { status, .. }) => {
             statuses.push(*status);
@@ -302,7 +302,7 @@ fn a_request_without_a_response_is_reported_and_the_runner_names_the_error_class
         PythonEvent::RunOperation { query_id, .. } => {
             running = *query_id;
             let timeout = Some(Duration::from_millis(40));
-            bridge.request(Some(CLIENT), "default", RunnerRequest { timeout, ..get("/") }).unwrap();
+            bridge.request(Some(running), "default", RunnerRequest { timeout, ..get("/") }).unwrap();
         }
         PythonEvent::RequestFailed { kind, reason, .. } => {
             assert_eq!((*kind, reason.as_str()), ("timeout", "no complete response within 0.04 s"));
@@ -392,15 +392,15 @@ fn operations_that_the_driver_executes_for_a_runner_are_checked_and_counted() {
     let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
         PythonEvent::RunOperation { query_id, .. } => {
             running = *query_id;
-            let request_id = bridge.execute(Some(CLIENT), "default", &search("/good"), None).unwrap();
+            let request_id = bridge.execute(Some(running), "default", &search("/good"), None).unwrap();
             outcomes.insert(request_id, true);
-            assert!(bridge.execute(Some(CLIENT), "default", "{}", None).is_err());
+            assert!(bridge.execute(Some(running), "default", "{}", None).is_err());
         }
         PythonEvent::OperationExecuted { request_id, result } => {
             assert_eq!(result.success, outcomes[request_id], "{result:?}");
             if result.success {
                 assert_eq!((result.weight, result.took_ms, &result.failure), (1, Some(3), &None));
-                let request_id = bridge.execute(Some(CLIENT), "default", &search("/bad"), None).unwrap();
+                let request_id = bridge.execute(Some(running), "default", &search("/bad"), None).unwrap();
                 outcomes.insert(request_id, false);
             } else {
                 let failure = result.failure.as_ref().unwrap();
@@ -516,9 +516,9 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
             while bridge.enqueue(CLIENT, &search("/s"), None).unwrap() {}
             prepared(bridge, event);
         }
-        PythonEvent::RunOperation { query_id, client, measured } => {
+        PythonEvent::RunOperation { query_id, measured, .. } => {
             warmups += usize::from(!measured);
-            let request_id = bridge.request(Some(*client), "default", get("/own")).unwrap();
+            let request_id = bridge.request(Some(*query_id), "default", get("/own")).unwrap();
             running.insert(request_id, *query_id);
         }
         PythonEvent::ResponseReceived(RunnerResponse { request_id, .. }) => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use pacenote_driver::{PythonEvent, RunnerRequest};
 use pacenote_record::EndedBy;
 use serde_json::json;
-use support::python::{CLIENT, get, prepared, race, runner_task, success};
+use support::python::{get, prepared, race, runner_task, success};
 use support::{Server, json_response, plan, request, request_task, step, success_response};
 
 #[test]
@@ -77,12 +77,12 @@ fn sub_operations_and_attempts_of_operations_executed_for_a_runner_are_recorded(
     let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
         PythonEvent::RunOperation { query_id, .. } => {
             running = *query_id;
-            bridge.execute(Some(CLIENT), "default", &composite, None).unwrap();
+            bridge.execute(Some(running), "default", &composite, None).unwrap();
         }
         PythonEvent::OperationExecuted { .. } => {
             left -= 1;
             match left {
-                1 => drop(bridge.execute(Some(CLIENT), "default", &bare, None).unwrap()),
+                1 => drop(bridge.execute(Some(running), "default", &bare, None).unwrap()),
                 _ => bridge.complete(running, success(1, true)).unwrap(),
             }
         }
@@ -105,11 +105,11 @@ fn the_thread_that_sends_for_runners_serves_all_steps_and_is_summarized() {
     let tasks = [runner_task("one"), runner_task("two")];
     let mut running = 0;
     let finished = race(&plan(server.port, &tasks), move |bridge, event| match event {
-        PythonEvent::RunOperation { query_id, client, .. } => {
+        PythonEvent::RunOperation { query_id, .. } => {
             running = *query_id;
             let timeout = Some(Duration::MAX);
             let request = RunnerRequest { timeout, ..get("/") };
-            bridge.request(Some(*client), "default", request).unwrap();
+            bridge.request(Some(running), "default", request).unwrap();
         }
         PythonEvent::ResponseReceived(_) => bridge.complete(running, success(1, true)).unwrap(),
         other => prepared(bridge, other),

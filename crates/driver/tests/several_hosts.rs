@@ -165,8 +165,8 @@ fn the_requests_of_a_runner_take_their_turn_and_leave_out_a_host_that_is_down() 
         race(&plan_for(&[server.port, closed.port], &[runner_task("run")]), move |bridge, event| {
             prepared(bridge, event);
             match event {
-                PythonEvent::RunOperation { query_id, client, .. } => {
-                    assert!(bridge.request(Some(*client), "default", get("/_search")).is_ok());
+                PythonEvent::RunOperation { query_id, .. } => {
+                    assert!(bridge.request(Some(*query_id), "default", get("/_search")).is_ok());
                     requests_left -= 1;
                     bridge.complete(*query_id, success(1, requests_left == 0)).unwrap();
                 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use pacenote_driver::{PythonEvent, RaceSummary, RunnerResponse, ThreadSummary};
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{ReadWriteFlags, preadv2};
-use support::python::{CLIENT, get, prepared, race, runner_task, success};
+use support::python::{get, prepared, race, runner_task, success};
 use support::{Server, bulk_task, plan, request_task, run, success_response};
 
 /// A server that takes 12 ms, so that a hundred requests take more than a second.
@@ -52,7 +52,7 @@ fn the_waits_of_the_thread_that_sends_the_requests_of_runners_are_judged_too() {
     let finished = race(&plan(slow_server().port, &[runner_task("own")]), move |bridge, event| match event {
         PythonEvent::RunOperation { query_id, .. } => {
             running = *query_id;
-            bridge.request(Some(CLIENT), "default", get("/_cat")).unwrap();
+            bridge.request(Some(running), "default", get("/_cat")).unwrap();
         }
         PythonEvent::ResponseReceived(RunnerResponse { .. }) => {
             answered += 1;

@@ -39,6 +39,11 @@ impl PyBridge {
         self.bridge.prepared(step, error);
     }
 
+    /// Returns for how many seconds the driver has been waiting for `prepared`, or `None` if it does not.
+    fn preparing_s(&self) -> Option<f64> {
+        self.bridge.preparing_for().map(|duration| duration.as_secs_f64())
+    }
+
     /// Queues the next operation of a client; returns `False` if the queue is full or the client has ended.
     fn enqueue(
         &self,
@@ -71,32 +76,45 @@ impl PyBridge {
         self.bridge.schedule(query_id, offset).map_err(core_error)
     }
 
+    /// Answers `CountUnsent`.
+    fn count_unsent(&self, query_id: u64, count: u64) -> PyResult<()> {
+        self.bridge.count_unsent(query_id, count).map_err(core_error)
+    }
+
+    /// Ends the race because the code that serves the events cannot continue.
+    fn fail(&self, reason: String) {
+        self.bridge.fail(reason);
+    }
+
     /// Answers `RunOperation`.
     fn complete(&self, query_id: u64, result: &PyRunnerResult) -> PyResult<()> {
         self.bridge.complete(query_id, result.result.clone()).map_err(core_error)
+    }
+
+    /// Counts a request that repeats an earlier one of the same operation.
+    fn count_retry(&self, owner: u64) -> PyResult<()> {
+        self.bridge.count_retry(owner).map_err(core_error)
     }
 
     /// Sends a request and returns its id.
     fn request(
         &self,
         py: Python<'_>,
-        owner: Option<PyClientId>,
+        owner: Option<u64>,
         cluster: &str,
         request: &PyRunnerRequest,
     ) -> PyResult<u64> {
-        let owner = owner.map(Into::into);
         self.bridge.request(owner, cluster, request.request(py)).map_err(core_error)
     }
 
     /// Has the driver execute an operation, and returns the id of the request.
     fn execute(
         &self,
-        owner: Option<PyClientId>,
+        owner: Option<u64>,
         cluster: &str,
         operation: &str,
         body: Option<&[u8]>,
     ) -> PyResult<u64> {
-        let owner = owner.map(Into::into);
         self.bridge.execute(owner, cluster, operation, body.map(<[u8]>::to_vec)).map_err(core_error)
     }
 }

@@ -28,6 +28,16 @@ pub struct PyScheduleNext {
     client: PyClientId,
 }
 
+/// Count the operations of a client that were due and did not begin; answered by `count_unsent`.
+#[pyclass(frozen, get_all, name = "CountUnsent")]
+pub struct PyCountUnsent {
+    query_id: u64,
+    client: PyClientId,
+    received: u64,
+    ended_s: f64,
+    limit: u64,
+}
+
 /// An operation has ended that the driver executed itself and that a Python scheduler paces.
 #[pyclass(frozen, get_all, name = "OperationEnded")]
 pub struct PyOperationEnded {
@@ -93,6 +103,9 @@ pub fn event_object(py: Python<'_>, event: PythonEvent) -> PyResult<Bound<'_, Py
         PythonEvent::ScheduleNext { query_id, client } => {
             object(py, PyScheduleNext { query_id, client: client.into() })
         }
+        PythonEvent::CountUnsent { query_id, client, received, ended_s, limit } => {
+            object(py, PyCountUnsent { query_id, client: client.into(), received, ended_s, limit })
+        }
         PythonEvent::OperationEnded(ended) => object(
             py,
             PyOperationEnded {
@@ -141,6 +154,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPrepareStep>()?;
     module.add_class::<PyRunOperation>()?;
     module.add_class::<PyScheduleNext>()?;
+    module.add_class::<PyCountUnsent>()?;
     module.add_class::<PyOperationEnded>()?;
     module.add_class::<PyClientEnded>()?;
     module.add_class::<PyStepEnded>()?;

@@ -164,7 +164,7 @@ fn the_window_of_a_task_ends_when_another_task_completes_its_step() {
         for number in 0..6 {
             record(&mut recorder, sample(number * 500 * MS, (number * 500 + 499) * MS));
         }
-        recorder.begin_operation(0);
+        recorder.begin_operation(0, SampleType::Measured);
         recorder.complete_window(0, 3 * SECOND);
         recorder.record(sample(2999 * MS, 10 * SECOND), []);
         end(&mut recorder, EndedBy::CompletedBy, 7);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from pacenote.errors import TrackError
 from pacenote.model.field_reader import FieldReader
@@ -21,6 +21,7 @@ from pacenote.operations.request import (
 )
 
 _REFRESH = ("true", "wait_for", "false")
+_MAX_DOCUMENTS = 2**53
 _ACTIONS = ("index", "create", "update", "delete")
 
 
@@ -50,7 +51,7 @@ def compile_supplied_bulk(params: Mapping[str, Any]) -> CompiledBulk:
     """Compiles the parameters of a bulk. Raises `InvalidSourceParams`."""
     size = params.get("bulk-size")
     # Some sources compute the size as a float: 1e3 means 1000.
-    if isinstance(size, bool) or not isinstance(size, int | float) or size < 0 or int(size) != size:
+    if not _is_count(size):
         raise InvalidSourceParams(
             f'returned {preview(size)} as "bulk-size", which must be a number of documents'
         )
@@ -69,6 +70,13 @@ def compile_supplied_bulk(params: Mapping[str, Any]) -> CompiledBulk:
             )
         body = _with_action_lines(body)
     return CompiledBulk(_request(params, index, int(size)), body, unit)
+
+
+def _is_count(size: object) -> TypeGuard[int | float]:
+    """Returns whether a value is a number of documents. NaN and infinity are not within the limits."""
+    if isinstance(size, bool) or not isinstance(size, int | float):
+        return False
+    return 0 <= size <= _MAX_DOCUMENTS and int(size) == size
 
 
 def _request(params: Mapping[str, Any], index: str, documents: int) -> SuppliedBulk:

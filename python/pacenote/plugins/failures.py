@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
+from collections.abc import Coroutine
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 _MAX_LENGTH = 400
 
@@ -17,6 +21,31 @@ def describe(error: BaseException, root: Path) -> str:
     """
     location = _location(error, root)
     return f"{location}: {reason(error)}" if location else reason(error)
+
+
+def describe_defect(error: BaseException, root: Path) -> str:
+    """Describes an error in Pacenote's own code that runs the code of plug-ins."""
+    return f"a defect of Pacenote ended the track's Python code: {describe(error, root)}"
+
+
+def thread_location(thread_id: int | None, root: Path) -> str:
+    """Returns where a thread executes code of the track, such as `track.py:12`; empty if it does not."""
+    frame = sys._current_frames().get(thread_id or 0)
+    places: list[tuple[str, int]] = []
+    while frame is not None:
+        places.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return _own_location(places[::-1], root)
+
+
+def coroutine_location(coroutine: Coroutine[Any, Any, Any] | None, root: Path) -> str:
+    """Returns where a suspended coroutine waits in code of the track; empty if it does not."""
+    places: list[tuple[str, int]] = []
+    waiting: Any = coroutine
+    while isinstance(frame := getattr(waiting, "cr_frame", None), FrameType):
+        places.append((frame.f_code.co_filename, frame.f_lineno))
+        waiting = getattr(waiting, "cr_await", None)
+    return _own_location(places, root)
 
 
 def reason(error: BaseException) -> str:
@@ -41,12 +70,19 @@ def _location(error: BaseException, root: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(error.filename, root)}:{error.lineno}"
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    home = os.path.join(root.parent, "")  # noqa: PTH118  # A text prefix, not a path.
-    own = [(name, line) for name, line in frames if name.startswith(home)]
-    if not (own or frames):
+    if own := _own_location(frames, root):
+        return own
+    if not frames:
         return ""
-    name, line = (own or frames)[-1]
+    name, line = frames[-1]
     return f"{_shown(name, root)}:{line}"
+
+
+def _own_location(places: list[tuple[str, int]], root: Path) -> str:
+    """Returns the innermost place, which is the last, below the parent folder of the track."""
+    home = os.path.join(root.parent, "")  # noqa: PTH118  # A text prefix, not a path.
+    own = [(name, line) for name, line in places if name.startswith(home)]
+    return f"{_shown(own[-1][0], root)}:{own[-1][1]}" if own else ""
 
 
 def _shown(name: str, root: Path) -> str:

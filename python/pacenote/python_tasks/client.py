@@ -1,7 +1,8 @@
 """The client for runners of plug-ins: elasticsearch-py, whose requests are sent by the driver.
 
-It never retries, and does not check that the product is Elasticsearch, so OpenSearch works as well. Media
-types are plain JSON, which every version of both engines accepts.
+It retries only if a runner asks for it (`options(max_retries=…)`); each attempt is recorded. It does not
+check that the product is Elasticsearch, so OpenSearch works as well. Media types are plain JSON, which every
+version of both engines accepts.
 
 Imported before the first step that has a runner of a plug-in, because importing elasticsearch-py is slow.
 """
@@ -12,6 +13,7 @@ import inspect
 import io
 import warnings
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from elastic_transport import (
@@ -52,6 +54,10 @@ _PRODUCT = ("x-elastic-product", "Elasticsearch")
 """The header by which the client recognizes Elasticsearch."""
 
 
+_ATTEMPTS: ContextVar[list[str]] = ContextVar("pacenote_attempts")
+"""The attempts at the current request, each with its path."""
+
+
 class _Node(BaseAsyncNode):
     """A node whose requests are sent by the driver."""
 
@@ -69,6 +75,10 @@ class _Node(BaseAsyncNode):
         request_timeout: Any = DEFAULT,
     ) -> Any:
         """Sends one request. Raises the errors of elastic-transport."""
+        attempts = _ATTEMPTS.get()
+        attempts.append(target)
+        if len(attempts) > 1:
+            self._router.count_retry()
         timeout_s = None if request_timeout is DEFAULT else request_timeout
         request = RunnerRequest(method, target, _sent_headers(headers or {}), body, timeout_s)
         try:
@@ -134,6 +144,8 @@ class _Transport(AsyncTransport):
 
     async def perform_request(self, method: str, target: str = "", **options: Any) -> Any:  # type: ignore[override]
         """Sends a request. Calls with `url` or `params`, as in version 7, return only the body."""
+        # The attempts of one request, which the transport repeats if a runner asks for it.
+        _ATTEMPTS.set([])
         target = options.pop("url", target)
         if "params" not in options and "otel_span" in options:
             return await super().perform_request(method, target, **options)

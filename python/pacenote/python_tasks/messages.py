@@ -10,6 +10,7 @@ from pacenote import _core
 from pacenote._core import (
     ClientEnded,
     ClientId,
+    CountUnsent,
     OperationEnded,
     PrepareStep,
     ScheduleNext,
@@ -67,6 +68,7 @@ class Shutdown:
 SourceMessage: TypeAlias = (
     PrepareStep
     | ScheduleNext
+    | CountUnsent
     | OperationEnded
     | ClientEnded
     | StepEnded

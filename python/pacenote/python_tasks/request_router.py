@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,8 +18,20 @@ from pacenote._core import (
 )
 from pacenote.model.work import Headers
 
-OWNER: ContextVar[ClientId | None] = ContextVar("pacenote_owner", default=None)
-"""The client whose operation is running; inherited by tasks that a runner starts."""
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The operation to which requests belong."""
+
+    client: ClientId
+    """The client that executes it."""
+
+    query_id: int
+    """The driver's query for it."""
+
+
+OWNER: ContextVar[Owner | None] = ContextVar("pacenote_owner", default=None)
+"""The operation that is running; inherited by tasks that a runner starts, which may outlive it."""
 
 _BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
 """Headers that describe the encoded body; the body is passed on decoded and decompressed."""
@@ -59,14 +72,15 @@ class RequestRouter:
         self._bridge = bridge
         self._responses: dict[int, asyncio.Future[ResponseReceived]] = {}
         self._executions: dict[int, asyncio.Future[OperationExecuted]] = {}
+        self._in_flight: Counter[ClientId] = Counter()
 
     async def request(self, cluster: str, request: RunnerRequest) -> RunnerResponse:
         """Sends a request to a cluster.
 
         Raises `NoResponse`, and `CoreError` for a request that cannot be written as HTTP.
         """
-        request_id = self._bridge.request(OWNER.get(), cluster, request)
-        response = await _answer(self._responses, request_id)
+        request_id = self._bridge.request(_query_id(), cluster, request)
+        response = await self._answer(self._responses, request_id)
         headers = tuple(
             (name, value) for name, value in response.headers if name.lower() not in _BODY_HEADERS
         )
@@ -77,8 +91,32 @@ class RequestRouter:
 
         Raises `CoreError` for an operation that cannot be written as HTTP.
         """
-        request_id = self._bridge.execute(OWNER.get(), cluster, operation, body)
-        return await _answer(self._executions, request_id)
+        request_id = self._bridge.execute(_query_id(), cluster, operation, body)
+        return await self._answer(self._executions, request_id)
+
+    def count_retry(self) -> None:
+        """Counts a request that repeats an earlier one of the operation that is running."""
+        query_id = _query_id()
+        if query_id is not None:
+            self._bridge.count_retry(query_id)
+
+    def in_flight(self, client: ClientId) -> int:
+        """Returns the number of requests that a client's operations have sent and that have not ended."""
+        return self._in_flight[client]
+
+    async def _answer(self, waiting: dict[int, asyncio.Future[_Answer]], request_id: int) -> _Answer:
+        # Events are read on this thread, so the answer cannot have been processed yet.
+        future: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        waiting[request_id] = future
+        owner = OWNER.get()
+        if owner is not None:
+            self._in_flight[owner.client] += 1
+        try:
+            return await future
+        finally:
+            waiting.pop(request_id, None)
+            if owner is not None:
+                self._in_flight[owner.client] -= 1
 
     def on_answer(self, event: ResponseReceived | RequestFailed | OperationExecuted) -> None:
         """Resumes the coroutine that waits for this answer."""
@@ -93,14 +131,9 @@ class RequestRouter:
                     future.set_exception(NoResponse(event.kind, event.reason))
 
 
-async def _answer(waiting: dict[int, asyncio.Future[_Answer]], request_id: int) -> _Answer:
-    # Events are read on this thread, so the answer cannot have been processed yet.
-    future: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
-    waiting[request_id] = future
-    try:
-        return await future
-    finally:
-        waiting.pop(request_id, None)
+def _query_id() -> int | None:
+    owner = OWNER.get()
+    return None if owner is None else owner.query_id
 
 
 def _resolve(waiting: dict[int, asyncio.Future[_Answer]], request_id: int, answer: _Answer) -> None:

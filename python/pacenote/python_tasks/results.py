@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pacenote._core import RunnerFailure, RunnerResult
 from pacenote.errors import TrackError
+from pacenote.model.messages import quoted
 from pacenote.model.printable import encodable
+from pacenote.model.problems import preview
 from pacenote.model.result import TaskResult, ValueSummary
 from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
@@ -31,7 +33,9 @@ from pacenote.units import OPS
 if TYPE_CHECKING:
     import elasticsearch
 
-_MAX_WEIGHT = 2**63 - 1
+_MAX_WEIGHT = 2**53
+"""Largest work of one operation: larger numbers are not exact in the record."""
+
 _MAX_STATUS = 2**16 - 1
 
 _LARGEST = 1e200
@@ -180,6 +184,8 @@ def _from_client_error(error: BaseException) -> RunnerFailure | None:
 
 def _connection_error_class(error: elasticsearch.ConnectionError) -> str:
     """Returns the driver's class of a failure, which the client's errors do not distinguish."""
+    import elasticsearch
+
     from pacenote.python_tasks.client import BrokenConnection
 
     if isinstance(error, BrokenConnection):
@@ -220,17 +226,18 @@ def _failed_weight(returned: Mapping[str, Any], weight: int) -> int | None:
 
 
 def _weight(value: Any) -> int:
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
-    if not whole or not 0 <= value <= _MAX_WEIGHT:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # NaN and infinity are not within the limits.
+    if not is_number or not 0 <= value <= _MAX_WEIGHT or value != int(value):
         raise TrackError(
-            f"the runner returned the weight {value!r}, which must be a whole number of at least 0"
+            f"the runner returned the weight {preview(value)}, which must be a whole number from 0 to 2^53"
         )
     return int(value)
 
 
 def _unit(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise TrackError(f"the runner returned the unit {value!r}, which must be a word such as docs")
+        raise TrackError(f"the runner returned the unit {preview(value)}, which must be a word such as docs")
     return encodable(value)
 
 
@@ -251,6 +258,36 @@ def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, fl
             yield from _numbers(f"{name}.", value)
         elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST:
             yield name, float(value)
+
+
+class TaskUnits:
+    """The units in which the runners of tasks count their work: one for each task, since work in several
+    units cannot be added.
+    """
+
+    def __init__(self) -> None:
+        self._units: dict[int, str] = {}
+
+    def check(self, task: int, result: PythonOperationResult) -> PythonOperationResult:
+        """Returns the result of an operation of a task, given by its position in the plan.
+
+        It is a failure without work if its unit is not that of the first operation that did work.
+        """
+        unit = self._units.get(task)
+        if unit is None:
+            if result.success or result.weight:
+                self._units[task] = result.unit
+            return result
+        if result.unit == unit:
+            return result
+        if not result.success:
+            return replace(result, weight=0, failed_weight=0, unit=unit)
+        reason = (
+            f"the runner returned the unit {quoted(result.unit)}, but {quoted(unit)} before: all operations "
+            "of a task must have the same unit"
+        )
+        failure = RunnerFailure("plugin", "", reason)
+        return replace(result, weight=0, failed_weight=0, unit=unit, success=False, failure=failure)
 
 
 @dataclass(slots=True)

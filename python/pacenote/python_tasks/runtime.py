@@ -21,6 +21,7 @@ from typing import Any, Self, assert_never
 from pacenote._core import (
     ClientEnded,
     ClientId,
+    CountUnsent,
     OperationEnded,
     OperationExecuted,
     PrepareStep,
@@ -32,10 +33,12 @@ from pacenote._core import (
     ScheduleNext,
     StepEnded,
 )
+from pacenote.model.messages import quoted
 from pacenote.model.result import TaskResult
-from pacenote.plugins.failures import describe
+from pacenote.plugins.failures import coroutine_location, describe, describe_defect, thread_location
 from pacenote.plugins.process_guard import ProcessGuard
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
+from pacenote.python_tasks.hang_watch import HangWatch, RunningCode
 from pacenote.python_tasks.messages import (
     BridgeEvent,
     ParamsConsumed,
@@ -43,8 +46,8 @@ from pacenote.python_tasks.messages import (
     RunnerStarted,
     Shutdown,
 )
-from pacenote.python_tasks.request_router import OWNER, RequestRouter
-from pacenote.python_tasks.results import ReturnedResults
+from pacenote.python_tasks.request_router import OWNER, Owner, RequestRouter
+from pacenote.python_tasks.results import ReturnedResults, TaskUnits
 from pacenote.python_tasks.runner_executor import RunnerExecutor
 from pacenote.python_tasks.source_thread import SourceThread
 from pacenote.python_tasks.tasks import PythonTasks
@@ -74,6 +77,9 @@ class _RunnerState:
 
     task: asyncio.Task[None] | None = None
     """The running operation."""
+
+    started_s: float = 0.0
+    """When it began, in seconds of `time.perf_counter`."""
 
 
 class _DaemonExecutor(ThreadPoolExecutor):
@@ -109,28 +115,38 @@ class PythonRuntime:
         self._sources = SourceThread(bridge, tasks, self)
         self._clients: dict[ClientId, _RunnerState] = {}
         self._returned: dict[int, ReturnedResults] = {}
+        self._units = TaskUnits()
+        self._watch = HangWatch(bridge, self._running_code, tasks.warn)
         self._race_ended = asyncio.Event()
         self._guard = ProcessGuard()
         self._loop.set_exception_handler(self._on_unhandled_error)
+        self.has_defect = False
+        """Whether the race was ended by an error in the code of this package."""
         self._warned = False
+        self._warned_tasks: set[int] = set()
         self._thread = threading.Thread(target=self._run, name="pacenote-python", daemon=True)
 
     def __enter__(self) -> Self:
         self._sources.start()
         self._thread.start()
+        self._watch.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends both threads, even if the driver did not report the end of the race."""
+        self._watch.end()
         self._sources.send(Shutdown())
         if not self._loop.is_closed():
             self._call_soon(self._race_ended.set)
         self._thread.join(_SHUTDOWN_TIMEOUT_S)
         sources_ended = self._sources.join(_SHUTDOWN_TIMEOUT_S)
         if self._thread.is_alive() or not sources_ended:
-            self._tasks.warn("Python code of the track is still running and was abandoned")
+            running = ", ".join(code.description for code in self._running_code())
+            self._tasks.warn(
+                f"Python code of the track is still running and was abandoned{running and f': {running}'}"
+            )
 
     def complete_result(self, result: TaskResult) -> TaskResult:
         """Returns the driver's result of a task with what the task's runners returned."""
@@ -166,8 +182,16 @@ class PythonRuntime:
         await self._runners.close()
 
     def _read_events(self) -> None:
-        for event in self._bridge.events():
-            self._on_event(event)
+        try:
+            for event in self._bridge.events():
+                self._on_event(event)
+        except Exception as error:
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the race after an error in the code of this package. Without this, the driver would wait."""
+        self.has_defect = True
+        self._bridge.fail(describe_defect(error, self._tasks.root))
 
     def _on_event(self, event: BridgeEvent) -> None:
         match event:
@@ -180,7 +204,10 @@ class PythonRuntime:
             case PrepareStep():
                 self._runners.prepare(self._tasks.steps[event.step])
                 self._sources.send(event)
-            case ScheduleNext() | OperationEnded() | ClientEnded():
+            case ClientEnded():
+                self._on_client_ended(event.client)
+                self._sources.send(event)
+            case ScheduleNext() | CountUnsent() | OperationEnded():
                 self._sources.send(event)
             case StepEnded():
                 self._sources.send(event)
@@ -189,6 +216,49 @@ class PythonRuntime:
                 self._race_ended.set()
             case _:
                 assert_never(event)
+
+    def _on_client_ended(self, client: ClientId) -> None:
+        """Ends what the runner of a client has left behind: the driver does not wait for it any longer."""
+        state, left = self._clients.get(client), self._router.in_flight(client)
+        if state is not None and state.task is not None and not state.task.done():
+            self._warn_of_task(client.task, f"{self._code_of(client, state).description} was cancelled")
+            state.task.cancel()
+        elif left:
+            self._warn_of_task(
+                client.task,
+                f"the runner of task {quoted(self._tasks.tasks[client.task].task.name)} has not awaited "
+                f"{left} of its requests, whose bytes are not counted",
+            )
+
+    def _warn_of_task(self, task: int, text: str) -> None:
+        """Warns about a task, once."""
+        if task not in self._warned_tasks:
+            self._warned_tasks.add(task)
+            self._tasks.warn(text)
+
+    def _running_code(self) -> list[RunningCode]:
+        """Returns the code of plug-ins that has not returned, except runners that wait for a request."""
+        found = []
+        if (call := self._sources.call) is not None:
+            what = "scheduler or parameter source" if call.task.scheduled else "parameter source"
+            location = thread_location(self._sources.thread_id, self._tasks.root)
+            found.append(RunningCode(call.task.task.name, what, call.started_s, location, True))
+        for client, state in list(self._clients.items()):
+            if state.task is not None and not state.task.done():
+                code = self._code_of(client, state)
+                if code.blocks or not self._router.in_flight(client):
+                    found.append(code)
+        return found
+
+    def _code_of(self, client: ClientId, state: _RunnerState) -> RunningCode:
+        coroutine: Any = None if state.task is None else state.task.get_coro()
+        blocks = bool(getattr(coroutine, "cr_running", False))
+        root = self._tasks.root
+        location = (
+            thread_location(self._thread.ident, root) if blocks else coroutine_location(coroutine, root)
+        )
+        name = self._tasks.tasks[client.task].task.name
+        return RunningCode(name, "runner", state.started_s, location, blocks)
 
     def _on_unhandled_error(self, _loop: object, context: Mapping[str, Any]) -> None:
         """Warns about the first error that the code of a plug-in does not handle and no operation reports."""
@@ -216,8 +286,14 @@ class PythonRuntime:
         self._call_soon(self._on_exhausted, client)
 
     def _call_soon(self, callback: Callable[..., object], *arguments: Any) -> None:
+        def call() -> None:
+            try:
+                callback(*arguments)
+            except Exception as error:
+                self.fail(error)
+
         try:
-            self._loop.call_soon_threadsafe(callback, *arguments)
+            self._loop.call_soon_threadsafe(call)
         except RuntimeError:
             # The loop has been closed, so there are no operations left.
             return
@@ -253,16 +329,23 @@ class PythonRuntime:
                 self._bridge.finish(client, None)
             return
         query, state.query = state.query, None
+        state.started_s = time.perf_counter()
         state.task = self._loop.create_task(self._execute(query, state, params))
+        state.task.add_done_callback(self._on_executed)
+
+    def _on_executed(self, task: asyncio.Task[None]) -> None:
+        """Ends the race after an error that is not one of the operation."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(error)
 
     async def _execute(self, query: RunOperation, state: _RunnerState, params: Mapping[str, Any]) -> None:
         client = query.client
-        OWNER.set(client)
+        OWNER.set(Owner(client, query.query_id))
         CURRENT_CONTEXT.set(RequestContext())
         scheduled = self._tasks.tasks[client.task].scheduled
         if scheduled:
             self._sources.send(RunnerStarted(client, time.perf_counter()))
-        result = await self._runners.execute(client, params)
+        result = self._units.check(client.task, await self._runners.execute(client, params))
         self._guard.end_if_copied()
         ended_s = time.perf_counter()
         if query.measured and result.success:

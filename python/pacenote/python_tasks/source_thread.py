@@ -19,6 +19,7 @@ from typing import Any, Protocol, assert_never
 from pacenote._core import (
     ClientEnded,
     ClientId,
+    CountUnsent,
     OperationEnded,
     PrepareStep,
     PythonBridge,
@@ -28,7 +29,7 @@ from pacenote._core import (
 from pacenote.errors import TrackError
 from pacenote.model.printable import encodable
 from pacenote.operations.registry import resolve_type
-from pacenote.operations.supplied import OperationSupplier
+from pacenote.operations.supplied import EncodedOperation, OperationSupplier
 from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
 from pacenote.plugins.plugin_registry import completes_task
@@ -54,6 +55,12 @@ from pacenote.python_tasks.tasks import PythonTask, PythonTasks
 _MIN_SLEEP_S, _MAX_SLEEP_S = 0.0005, 0.016
 """Seconds to sleep when all queues are full; doubled each time."""
 
+_COUNTING_TIMEOUT_S = 1.0
+"""Seconds in which the schedulers of a task count the operations that were due at its end."""
+
+_MAX_COUNTED = 100_000
+"""Largest number of such operations of one client."""
+
 _FILL_TIMEOUT_S = 1.0
 """Seconds to fill queues before a step begins; every client always gets its first operation."""
 
@@ -69,6 +76,9 @@ class ParamsReceiver(Protocol):
 
     def exhaust(self, client: ClientId) -> None:
         """Declares that no parameters follow those delivered."""
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the race, because the thread cannot continue."""
 
 
 @dataclass(slots=True)
@@ -99,8 +109,22 @@ class SourceState:
     due_s: float = 0.0
     """Due time of the scheduler's last operation, in seconds since the task began."""
 
+    scheduled: int = 0
+    """Number of due times that the scheduler has determined."""
+
     ended: bool = False
     """Whether the source supplies no further operations."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCall:
+    """A call of a plug-in's source or scheduler."""
+
+    task: PythonTask
+    """The task to which it belongs."""
+
+    started_s: float
+    """When it began, in seconds of `time.perf_counter`."""
 
 
 class SourceThread:
@@ -114,6 +138,9 @@ class SourceThread:
         self._clients: dict[ClientId, SourceState] = {}
         self._suppliers: dict[int, OperationSupplier] = {}
         self._started: dict[int, float] = {}
+        self._units: dict[int, str] = {}
+        self._counting_until: dict[int, float] = {}
+        self._call: PluginCall | None = None
         self._sleep_s = _MIN_SLEEP_S
         self._guard = ProcessGuard()
         self._thread = threading.Thread(target=self._run, name="pacenote-sources", daemon=True)
@@ -131,7 +158,24 @@ class SourceThread:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
+    @property
+    def thread_id(self) -> int | None:
+        """The identifier of the thread."""
+        return self._thread.ident
+
+    @property
+    def call(self) -> PluginCall | None:
+        """The call of a plug-in that has not returned, or None."""
+        return self._call
+
     def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:
+            self._receiver.fail(error)
+            raise
+
+    def _serve(self) -> None:
         while True:
             active = self._supply_in_turn()
             while (message := self._next_message(active)) is not None:
@@ -159,6 +203,8 @@ class SourceThread:
                 self._on_params_consumed(message)
             case ScheduleNext():
                 self._on_schedule_next(message)
+            case CountUnsent():
+                self._on_count_unsent(message)
             case RunnerStarted():
                 self._on_runner_started(message)
             case RunnerEnded():
@@ -189,6 +235,7 @@ class SourceThread:
 
     def _build(self, task: PythonTask) -> None:
         clients = task.task.clients
+        self._call = PluginCall(task, time.perf_counter())
         try:
             source = build_source(self._tasks.registry, self._tasks.track, task.rally_task)
             for client in range(clients):
@@ -201,6 +248,8 @@ class SourceThread:
                 client_id = ClientId(task.index, client)
                 self._clients.pop(client_id, None)
                 self._bridge.finish(client_id, self._describe(task, error))
+        finally:
+            self._call = None
         self._guard.end_if_copied()
 
     def _add_client(self, task: PythonTask, client: ClientId, source: Any) -> None:
@@ -237,6 +286,7 @@ class SourceThread:
         ended = set(self._tasks.steps[step])
         self._clients = {client: state for client, state in self._clients.items() if client.task not in ended}
         self._suppliers = {index: one for index, one in self._suppliers.items() if index not in ended}
+        self._counting_until = {}
 
     def _on_params_consumed(self, message: ParamsConsumed) -> None:
         state = self._clients.get(message.client)
@@ -278,8 +328,21 @@ class SourceThread:
             self._receiver.deliver(state.client, params)
         elif state.task.queued:
             operation = self._suppliers[state.task.index].supply(params)
+            self._check_unit(state.task, operation)
             self._bridge.enqueue(state.client, operation.document, operation.body)
         return True
+
+    def _check_unit(self, task: PythonTask, operation: EncodedOperation) -> None:
+        """Raises `TrackError` if an operation counts its work in another unit than the first one of its task.
+
+        The work of a bulk is its documents, whatever its source calls them.
+        """
+        unit = self._units.setdefault(task.index, operation.unit)
+        if operation.unit != unit and operation.body is None:
+            raise TrackError(
+                f"returned an operation that counts {operation.unit} after one that counts {unit}: all "
+                "operations of a task must have the same unit"
+            )
 
     def _on_schedule_next(self, message: ScheduleNext) -> None:
         """Calls the scheduler for the time of the next operation, then the source for its parameters."""
@@ -310,7 +373,24 @@ class SourceThread:
             state.due_s = float(scheduler.next(state.due_s))
         except StopIteration:
             return False
+        state.scheduled += 1
         return self._supply(state) if state.task.queued or state.task.has_runner else True
+
+    def _on_count_unsent(self, message: CountUnsent) -> None:
+        """Asks the scheduler which operations were due before the end of its client."""
+        state, count = self._clients.get(message.client), 0
+        if state is not None and not state.ended and state.scheduler is not None:
+            now, index = time.perf_counter(), state.task.index
+            until = self._counting_until.setdefault(index, now + _COUNTING_TIMEOUT_S)
+            scheduler, counts = state.scheduler, [0]
+
+            def count_due() -> None:
+                first = state.due_s if state.scheduled > message.received else None
+                counts[0] = _count_due(scheduler, (first, state.due_s), message, until)
+
+            self._guarded(state, count_due)
+            count = counts[0]
+        self._bridge.count_unsent(message.query_id, count)
 
     def _on_runner_started(self, message: RunnerStarted) -> None:
         self._call_scheduler(message.client, lambda scheduler: scheduler.before_request(message.started_s))
@@ -342,11 +422,14 @@ class SourceThread:
 
     def _guarded(self, state: SourceState, call: Callable[[], object]) -> None:
         """Calls code of a plug-in; an error only ends this client."""
+        self._call = PluginCall(state.task, time.perf_counter())
         try:
             call()
         except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             state.ended = True
             self._bridge.finish(state.client, self._describe(state.task, error))
+        finally:
+            self._call = None
         self._guard.end_if_copied()
 
     def _describe(self, task: PythonTask, error: BaseException) -> str:
@@ -355,6 +438,29 @@ class SourceThread:
             return encodable(f"{name} {error.message}")
         what = "scheduler or " if task.scheduled else ""
         return encodable(f"{what}{name} failed: {describe(error, self._tasks.root)}")
+
+
+def _count_due(
+    scheduler: Scheduler, dues: tuple[float | None, float], message: CountUnsent, until: float
+) -> int:
+    """Returns the number of operations that are due before the end of a client and did not begin.
+
+    `dues` are the due time of an operation that the driver has not received, and the last due time. An
+    operation that is due immediately follows the one before it, so it is not late. Stops at `until`, in
+    seconds of `time.perf_counter`: the number is then too small.
+    """
+    pending, due_s = dues
+    count = int(pending is not None and 0 < pending < message.ended_s)
+    while count < min(message.limit, _MAX_COUNTED) and time.perf_counter() < until:
+        try:
+            next_s = float(scheduler.next(due_s))
+        except StopIteration:
+            break
+        # A scheduler whose times do not increase has no schedule.
+        if not due_s < next_s < message.ended_s:
+            break
+        count, due_s = count + 1, next_s
+    return count
 
 
 def _may_supply(state: SourceState) -> bool:

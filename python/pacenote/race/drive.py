@@ -53,6 +53,9 @@ class DriveResult:
     error: str = ""
     """The reason why the driver or the engine could not continue; empty if they did not fail."""
 
+    defect: bool = False
+    """Whether the reason is a defect in the code that serves the track's Python code."""
+
     @property
     def completed(self) -> bool:
         """Whether the whole plan was driven."""
@@ -87,7 +90,8 @@ def drive(
 
     with protected_process(descriptors=False), PythonRuntime(bridge, python_tasks) as runtime:
         running.complete_result = runtime.complete_result
-        return running.run()
+        driven = running.run()
+    return replace(driven, defect=runtime.has_defect)
 
 
 def _without_lost_samples(task: TaskResult, lost: Sequence[Mapping[str, Any]]) -> TaskResult:

@@ -383,10 +383,14 @@ def _with_drive_result(record: RaceRecord, driven: DriveResult) -> RaceRecord:
 
 
 def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> RaceRecord:
-    """Stores the final record. Raises DriverError if nothing was measured: such a race has no verdict."""
+    """Stores the final record. Raises DriverError if nothing was measured, since such a race has no verdict,
+    and after a defect.
+    """
     folder = context.folder
     record = with_verdict(dataclasses.replace(record, complete=driven.completed))
     record = context.finish(redact_record(record, folder.secrets))
+    if driven.defect:
+        raise DriverError(driven.error, hint=f"what was measured is kept: pacenote report {record.race_id}")
     if driven.error and not driven.tasks:
         provisioned = record.pipeline != "benchmark-only"
         raise DriverError(

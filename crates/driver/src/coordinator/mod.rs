@@ -63,6 +63,7 @@ impl Coordinator {
         let health = HealthThread::start();
         let started_all = collecting.is_ok() && health.is_ok();
         let mut error = if started_all { self.run_steps().err() } else { None };
+        error = error.or_else(|| race_state.defect().map(DriveError::Python));
         let stopped = race_state.stop_level() != StopLevel::Run && race_state.abort_reason().is_none();
         if let Some(error) = &error {
             race_state.abort(error.to_string());

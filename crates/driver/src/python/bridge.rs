@@ -44,6 +44,7 @@ pub struct PythonBridge {
     commands: UnboundedSender<RequestCommand>,
     next_request_id: AtomicU64,
     closed: AtomicBool,
+    race_state: Arc<RaceState>,
 }
 
 /// A new bridge, and its thread, which has not been started yet.
@@ -61,6 +62,7 @@ impl PythonBridge {
     pub(crate) fn for_plan(
         plan: &Arc<Plan>,
         endpoints: &[Endpoints],
+        race_state: &Arc<RaceState>,
     ) -> Result<Option<NewBridge>, DriveError> {
         if !plan.tasks.iter().any(needs_python) {
             return Ok(None);
@@ -86,6 +88,7 @@ impl PythonBridge {
             commands,
             next_request_id: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            race_state: Arc::clone(race_state),
         });
         Ok(Some(NewBridge { bridge, requests }))
     }
@@ -105,6 +108,12 @@ impl PythonBridge {
     /// Answers [`PythonEvent::PrepareStep`]; an error ends the race.
     pub fn prepared(&self, step: usize, error: Option<String>) {
         self.preparation.prepared(step, error);
+    }
+
+    /// Returns how long the driver has been waiting for [`PythonBridge::prepared`], or `None` if it is not.
+    #[must_use]
+    pub fn preparing_for(&self) -> Option<Duration> {
+        self.preparation.duration()
     }
 
     /// Queues the next operation of a client, given as a `SuppliedOperation` document and, for a bulk, its body.
@@ -160,6 +169,20 @@ impl PythonBridge {
         self.answer(query_id, Answer::Due(offset))
     }
 
+    /// Answers [`PythonEvent::CountUnsent`] with the number of operations.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such query.
+    pub fn count_unsent(&self, query_id: u64, count: u64) -> Result<(), DriveError> {
+        self.answer(query_id, Answer::Unsent(count))
+    }
+
+    /// Ends the race because the code that serves the events cannot continue.
+    pub fn fail(&self, reason: String) {
+        self.race_state.fail(reason);
+    }
+
     /// Answers [`PythonEvent::RunOperation`].
     ///
     /// # Errors
@@ -170,15 +193,15 @@ impl PythonBridge {
     }
 
     /// Sends a request and returns its id. The result follows as [`PythonEvent::ResponseReceived`] or
-    /// [`PythonEvent::RequestFailed`] with the same id. The request counts towards the operation that its owner is
-    /// executing.
+    /// [`PythonEvent::RequestFailed`] with the same id. The request counts towards the operation whose query is
+    /// `owner`; if that has ended, only towards the traffic of its task.
     ///
     /// # Errors
     ///
-    /// If there is no such cluster or client, the request cannot be written as HTTP, or the race is over.
+    /// If there is no such cluster or query, the request cannot be written as HTTP, or the race is over.
     pub fn request(
         &self,
-        owner: Option<TaskClientId>,
+        owner: Option<u64>,
         cluster: &str,
         request: RunnerRequest,
     ) -> Result<u64, DriveError> {
@@ -203,21 +226,22 @@ impl PythonBridge {
     }
 
     /// Starts executing a `SuppliedOperation` document in the driver and returns an id. The result follows as
-    /// [`PythonEvent::OperationExecuted`] with the same id. The requests count towards the operation that the owner is
-    /// executing.
+    /// [`PythonEvent::OperationExecuted`] with the same id. The requests count towards the operation whose query is
+    /// `owner`, as in [`PythonBridge::request`].
     ///
     /// # Errors
     ///
-    /// If there is no such cluster or client, the operation cannot be parsed, or the race is over.
+    /// If there is no such cluster or query, the operation cannot be parsed, or the race is over.
     pub fn execute(
         &self,
-        owner: Option<TaskClientId>,
+        owner: Option<u64>,
         cluster: &str,
         document: &str,
         body: Option<Vec<u8>>,
     ) -> Result<u64, DriveError> {
         let cluster = self.clusters.position(cluster)?;
-        let operation = self.prepare(owner, cluster, OperationInput { document, body })?;
+        let client = owner.map(|query| self.query(query)).transpose()?.map(|(channel, _)| channel.id);
+        let operation = self.prepare(client, cluster, OperationInput { document, body })?;
         self.send(owner, cluster, JobPayload::Operation(operation))
     }
 
@@ -233,31 +257,46 @@ impl PythonBridge {
         QueuedOperation::new(Destination { target, task_name }, input)
     }
 
-    fn send(
-        &self,
-        owner: Option<TaskClientId>,
-        cluster: usize,
-        payload: JobPayload,
-    ) -> Result<u64, DriveError> {
-        let channel = owner.map(|client| self.channel(client)).transpose()?;
-        let owner = channel
-            .map(|channel| RequestOwner { channel: Arc::clone(channel), query: channel.begin_request() });
+    fn send(&self, owner: Option<u64>, cluster: usize, payload: JobPayload) -> Result<u64, DriveError> {
+        let owner = owner.map(|query| self.query(query)).transpose()?;
         let request_id = self.next_request_id.fetch_add(1, Ordering::Relaxed);
         let over = || DriveError::Python("the race is over".into());
         // The request thread may still be running, but Python has stopped reading events.
         if self.closed.load(Ordering::Acquire) {
             return Err(over());
         }
+        let owner = owner.map(|(channel, query)| RequestOwner {
+            channel: Arc::clone(channel),
+            query,
+            is_counted: channel.begin_request(query),
+        });
         let job = RequestJob { request_id, owner, cluster, payload };
         self.commands.send(RequestCommand::Send(Box::new(job))).map_err(|_| over())?;
         Ok(request_id)
     }
 
+    /// Counts a request that repeats an earlier one of the same operation, which is given by its query.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such query.
+    pub fn count_retry(&self, owner: u64) -> Result<(), DriveError> {
+        let (channel, number) = self.query(owner)?;
+        channel.count_retry(number);
+        Ok(())
+    }
+
     fn answer(&self, query_id: u64, answer: Answer) -> Result<(), DriveError> {
+        let (channel, number) = self.query(query_id)?;
+        channel.answer(number, answer);
+        Ok(())
+    }
+
+    /// Returns the channel of the client to which a query belongs, and the query's number.
+    fn query(&self, query_id: u64) -> Result<(&Arc<ClientChannel>, QueryNumber), DriveError> {
         let unknown = || DriveError::Python(format!("there is no query {query_id}"));
         let (index, number) = QueryNumber::of_id(query_id).ok_or_else(unknown)?;
-        self.channels.get(index).ok_or_else(unknown)?.answer(number, answer);
-        Ok(())
+        Ok((self.channels.get(index).ok_or_else(unknown)?, number))
     }
 
     fn channel(&self, client: TaskClientId) -> Result<&Arc<ClientChannel>, DriveError> {

@@ -1,6 +1,6 @@
 //! The state that one client of a task shares with Python: a queue of operations, and queries with their answers.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ use crate::task_client_id::TaskClientId;
 pub enum Answer {
     /// When the next operation is due, relative to the start of the task, or `None` after the last one.
     Due(Option<Duration>),
+    /// Number of operations that were due and did not begin.
+    Unsent(u64),
     /// The runner's result, and when it was received.
     Completed(Box<RunnerResult>, Instant),
     /// The client has no more operations.
@@ -55,6 +57,8 @@ pub struct RequestTotals {
     pub retries: u32,
     /// Sub-operations of composites that the driver executed for the runner.
     pub sub_operations: Vec<SubOperation>,
+    /// Whether the totals were taken: the operation has ended.
+    pub are_taken: bool,
 }
 
 /// Identifies the operation of a client to which a request belongs.
@@ -100,10 +104,14 @@ pub struct ClientChannel {
     closed: AtomicBool,
     /// Whether, when a request of its runner last failed to connect, a host was left for the next one.
     has_host_left: AtomicBool,
+    /// Number of due times that the scheduler has determined and the driver has received.
+    due_times: AtomicU64,
     /// Counts queries, so that late answers can be recognized.
     queries: AtomicU32,
     query: Mutex<QueryState>,
     totals: Mutex<RequestTotals>,
+    /// Traffic of requests that is not part of any operation, because their operation had ended before they did.
+    late_traffic: Mutex<Traffic>,
     notify: Notify,
 }
 
@@ -129,9 +137,11 @@ impl ClientChannel {
             finished: OnceLock::new(),
             closed: AtomicBool::new(false),
             has_host_left: AtomicBool::new(false),
+            due_times: AtomicU64::new(0),
             queries: AtomicU32::new(0),
             query: Mutex::default(),
             totals: Mutex::default(),
+            late_traffic: Mutex::default(),
             notify: Notify::new(),
         })
     }
@@ -277,32 +287,68 @@ impl ClientChannel {
         }
     }
 
-    /// Counts a request of the operation that is being executed. Returns the number of that operation's query.
-    pub fn begin_request(&self) -> QueryNumber {
-        let mut totals = lock(&self.totals);
-        totals.in_flight += 1;
-        self.last_query()
+    /// Begins a request of an operation, which is given by its query. Returns whether the operation is being executed;
+    /// otherwise, the request is not part of any operation.
+    pub fn begin_request(&self, number: QueryNumber) -> bool {
+        let (query, mut totals) = (lock(&self.query), lock(&self.totals));
+        let is_running = self.last_query() == number && matches!(*query, QueryState::Waiting);
+        totals.in_flight += u32::from(is_running);
+        is_running
     }
 
-    /// Adds a request that has ended to the totals of its operation, unless the operation has ended too. An outcome of
-    /// `None` means that no request was sent.
-    pub fn end_request(&self, number: QueryNumber, outcome: Option<OperationOutcome>) {
+    /// Adds a request that has ended to the totals of its operation or, if the operation has ended too, to the traffic
+    /// that is not part of any operation. `is_counted` is whether the request began while its operation was executed. An
+    /// outcome of `None` means that no request was sent.
+    pub fn end_request(&self, number: QueryNumber, is_counted: bool, outcome: Option<OperationOutcome>) {
         let mut totals = lock(&self.totals);
-        if self.last_query() == number {
+        if is_counted && self.last_query() == number && !totals.are_taken {
             totals.in_flight = totals.in_flight.saturating_sub(1);
             if let Some(outcome) = outcome {
                 totals.add(outcome);
             }
+        } else if let Some(OperationOutcome { traffic, .. }) = outcome {
+            // An operation that has ended has counted the requests that it had begun.
+            let uncounted = traffic.requests.saturating_sub(u32::from(is_counted));
+            *lock(&self.late_traffic) += Traffic { requests: uncounted, ..traffic };
+        }
+    }
+
+    /// Counts another attempt at a request of an operation, which is given by its query.
+    pub fn count_retry(&self, number: QueryNumber) {
+        let mut totals = lock(&self.totals);
+        if self.last_query() == number && !totals.are_taken {
+            totals.retries += 1;
         }
     }
 
     /// Takes the totals of the last query's operation.
     pub fn take_totals(&self) -> RequestTotals {
-        std::mem::take(&mut *lock(&self.totals))
+        let taken = RequestTotals { are_taken: true, ..RequestTotals::default() };
+        std::mem::replace(&mut *lock(&self.totals), taken)
+    }
+
+    /// Takes the traffic that is not part of any operation.
+    pub fn take_late_traffic(&self) -> Traffic {
+        std::mem::take(&mut *lock(&self.late_traffic))
+    }
+
+    /// Counts a due time that the driver has received.
+    pub fn count_due_time(&self) {
+        self.due_times.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of due times that the driver has received.
+    pub fn received_due_times(&self) -> u64 {
+        self.due_times.load(Ordering::Relaxed)
     }
 }
 
 impl RequestTotals {
+    /// Returns the traffic of all requests, of which those that have not ended are only counted.
+    pub fn all_traffic(&self) -> Traffic {
+        Traffic { requests: self.traffic.requests + self.in_flight, ..self.traffic }
+    }
+
     fn add(&mut self, outcome: OperationOutcome) {
         let first_sent = self.first_sent.map_or(outcome.first_sent, |known| known.min(outcome.first_sent));
         self.first_sent = Some(first_sent);

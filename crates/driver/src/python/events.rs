@@ -35,6 +35,19 @@ pub enum PythonEvent {
         /// The client whose operation is scheduled.
         client: TaskClientId,
     },
+    /// Count the operations of a client that were due and did not begin; answered with `count_unsent`.
+    CountUnsent {
+        /// Identifies the query in the answer.
+        query_id: u64,
+        /// The client, which has ended its task.
+        client: TaskClientId,
+        /// Number of due times that the driver has received.
+        received: u64,
+        /// When the client ended, in seconds since the task started: operations that were due later do not count.
+        ended_s: f64,
+        /// Largest number to count.
+        limit: u64,
+    },
     /// An operation that was executed by the driver and scheduled by a scheduler in Python has ended.
     OperationEnded(OperationEnded),
     /// A client has finished its task.

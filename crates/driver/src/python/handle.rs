@@ -41,7 +41,23 @@ impl ClientHandle {
         let query_id = self.channel.start_query();
         self.events.push(PythonEvent::ScheduleNext { query_id, client: self.channel.id });
         match self.channel.receive_answer().await {
-            Answer::Due(offset) => offset.map(nanos),
+            Answer::Due(offset) => {
+                self.channel.count_due_time();
+                offset.map(nanos)
+            }
+            _ => None,
+        }
+    }
+
+    /// Requests from the scheduler the number of operations that were due before `end_ns`, in nanoseconds since the task
+    /// started, and did not begin, up to `limit`. Returns `None` if the scheduler has failed.
+    pub async fn request_backlog(&self, end_ns: u64, limit: u64) -> Option<u64> {
+        let query_id = self.channel.start_query();
+        let (client, received) = (self.channel.id, self.channel.received_due_times());
+        let ended_s = end_ns as f64 / 1e9;
+        self.events.push(PythonEvent::CountUnsent { query_id, client, received, ended_s, limit });
+        match self.channel.receive_answer().await {
+            Answer::Unsent(count) => Some(count),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! The preparation of a step that needs Python.
 
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::DriveError;
 use crate::race_state::{RaceState, StopLevel, lock};
@@ -19,6 +19,8 @@ pub struct Preparation {
 #[derive(Debug, Default)]
 struct State {
     step: usize,
+    /// When the preparation began.
+    began: Option<Instant>,
     prepared: Option<Result<(), String>>,
     connected: bool,
 }
@@ -26,7 +28,7 @@ struct State {
 impl Preparation {
     /// Resets the state for a step, given by its position in the plan.
     pub fn begin(&self, step: usize) {
-        *lock(&self.state) = State { step, ..State::default() };
+        *lock(&self.state) = State { step, began: Some(Instant::now()), ..State::default() };
     }
 
     /// Records Python's answer for a step. Later answers for the step and answers for other steps are ignored.
@@ -36,6 +38,12 @@ impl Preparation {
             state.prepared.get_or_insert(error.map_or(Ok(()), Err));
             self.changed.notify_all();
         }
+    }
+
+    /// Returns how long Python has been preparing a step, or `None` if it is not.
+    pub fn duration(&self) -> Option<Duration> {
+        let state = lock(&self.state);
+        state.began.filter(|_| state.prepared.is_none()).map(|began| began.elapsed())
     }
 
     /// Records that the connections for the clients of the step are open.

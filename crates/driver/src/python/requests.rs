@@ -65,6 +65,8 @@ pub struct RequestOwner {
     pub channel: Arc<ClientChannel>,
     /// The query of the operation.
     pub query: QueryNumber,
+    /// Whether the operation was being executed when the request began.
+    pub is_counted: bool,
 }
 
 /// The payload of a job.
@@ -229,12 +231,12 @@ impl RequestSender {
             }
         };
         count_reply();
-        if let Some(RequestOwner { channel, query }) = owner {
+        if let Some(RequestOwner { channel, query, is_counted }) = owner {
             self.add_service_time(channel.id.task_index, outcome.as_ref());
             if outcome.as_ref().is_some_and(|outcome| outcome.result.error_class.is_unreachable()) {
                 channel.set_has_host_left(connections.unreachable_hosts().is_none());
             }
-            channel.end_request(query, outcome);
+            channel.end_request(query, is_counted, outcome);
         }
         self.events.push(event);
     }

@@ -2,14 +2,28 @@
 
 use std::time::{Duration, Instant};
 
-use pacenote_record::{SampleType, Traffic};
+use pacenote_record::{ErrorClass, SampleType, Traffic};
 
-use crate::cancel::{Cancellation, run_until_cancelled};
+use crate::cancel::Cancellation;
 use crate::operation::outcome::OperationOutcome;
 use crate::python::channel::Answer;
 use crate::python::events::PythonEvent;
 use crate::python::handle::ClientHandle;
 use crate::race_state::StopLevel;
+use crate::response::outcome::WorkOutcome;
+use crate::schedule::budget::TaskLimit;
+
+/// Returns the timeout of requests, for which a runner may execute an operation after its task.
+fn request_timeout(cancellation: &Cancellation<'_>) -> Duration {
+    Duration::from_millis(cancellation.step.plan().target.timeout_ms)
+}
+
+/// Returns the failure of an operation that its runner did not complete.
+fn hung(cancellation: &Cancellation<'_>) -> WorkOutcome {
+    let seconds = request_timeout(cancellation).as_secs_f64();
+    let reason = format!("the runner did not end the operation within {seconds} s after the end of the task");
+    WorkOutcome::failure(ErrorClass::Plugin, reason)
+}
 
 /// The operations of one client, executed by a runner in Python.
 #[derive(Debug)]
@@ -46,20 +60,28 @@ impl RunnerSource {
         let query_id = channel.start_query();
         let started = Instant::now();
         self.handle.send(PythonEvent::RunOperation { query_id, client, measured });
-        let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
-        let (totals, result) = (channel.take_totals(), answer.outcome());
+        let (result, completed) = match self.receive(cancellation).await {
+            Some(Answer::Completed(answer, completed)) => {
+                let result = answer.outcome();
+                self.last = answer.last;
+                if answer.success || answer.weight > 0 {
+                    self.unit = Some(answer.unit);
+                }
+                (result, completed)
+            }
+            Some(_) => return None,
+            None if cancellation.race_state.stop_level() != StopLevel::Run => return None,
+            None => (hung(cancellation), Instant::now()),
+        };
+        let totals = channel.take_totals();
         self.completed = Some(completed);
-        self.last = answer.last;
-        if answer.success || answer.weight > 0 {
-            self.unit = Some(answer.unit);
-        }
         let first_sent = totals.first_sent.unwrap_or(started);
         let status = if totals.traffic.requests > 0 {
             totals.status
         } else {
             result.failures.first().map_or(0, |failure| failure.status)
         };
-        let requests = totals.traffic.requests + totals.in_flight;
+        let traffic = totals.all_traffic();
         Some(OperationOutcome {
             first_sent,
             service_start: first_sent,
@@ -68,23 +90,38 @@ impl RunnerSource {
             result,
             status,
             retries: totals.retries,
-            traffic: Traffic { requests, ..totals.traffic },
+            traffic,
             sub_operations: totals.sub_operations,
         })
     }
 
-    /// Waits for the runner's answer. Once the race has been stopped, waits no longer than the timeout of a request: a
-    /// request ends after its timeout at the latest, but Python code might never end.
+    /// Waits for the runner's answer. Once the time of the task has passed, the step has been completed or the race has
+    /// been stopped, waits no longer than the timeout of a request: a request ends after its timeout at the latest, but
+    /// Python code might never end.
     async fn receive(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
-        let (channel, race_state) = (self.handle.channel(), cancellation.race_state);
-        let stopped = || race_state.stop_level() != StopLevel::Run;
-        if let Some(answer) =
-            run_until_cancelled(channel.receive_answer(), cancellation.stop_notify, stopped).await
-        {
+        let channel = self.handle.channel();
+        let within_task = async {
+            match self.task_end(cancellation) {
+                Some(end) => tokio::time::timeout_at(end.into(), channel.receive_answer()).await.ok(),
+                None => Some(channel.receive_answer().await),
+            }
+        };
+        if let Some(Some(answer)) = cancellation.run_until_cancelled(within_task).await {
             return Some(answer);
         }
-        let timeout = Duration::from_millis(cancellation.step.plan().target.timeout_ms);
-        tokio::time::timeout(timeout, channel.receive_answer()).await.ok()
+        tokio::time::timeout(request_timeout(cancellation), channel.receive_answer()).await.ok()
+    }
+
+    /// Returns when the time of the task ends, or `None` if it is not limited by time.
+    fn task_end(&self, cancellation: &Cancellation<'_>) -> Option<Instant> {
+        let (state, task) = cancellation.step.task(self.handle.channel().id.task_index)?;
+        let end_ns = TaskLimit::new(task.bound, 1).end_ns()?;
+        state.origin_or_begin(Instant::now()).checked_add(Duration::from_nanos(end_ns))
+    }
+
+    /// Takes the traffic of the last operation if the runner did not complete it.
+    pub fn take_traffic(&self) -> Traffic {
+        self.handle.channel().take_totals().all_traffic()
     }
 
     /// Returns when the runner completed its last operation.

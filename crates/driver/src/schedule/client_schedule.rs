@@ -37,8 +37,43 @@ pub struct ClientEndTime {
     pub ended_by: EndedBy,
     /// Whether its source or scheduler failed, which is recorded as the failure of one operation.
     pub source_failed: bool,
-    /// When the race was stopped or its step was completed, in nanoseconds since the task started, if that is why.
-    pub stopped_ns: u64,
+    /// When the race was stopped or its step was completed, in nanoseconds since the task started, or `None` if neither
+    /// has happened.
+    pub stopped_ns: Option<u64>,
+}
+
+/// The rest of the schedule of a client whose source has failed.
+#[derive(Debug, Clone)]
+pub struct FailedSchedule {
+    pacer: Pacer,
+    budget: OperationBudget,
+}
+
+impl FailedSchedule {
+    /// Returns the number of operations that should have begun, except the one that failed: those that were due before
+    /// `stopped_ns` if the race was stopped or the step completed, otherwise the rest of the plan. If the source
+    /// determines the number of operations, the rest of the plan is not known.
+    pub fn unsent_count(&self, stopped_ns: Option<u64>) -> u64 {
+        let limit = self.budget.limit();
+        let planned = limit.planned_iterations();
+        let remaining = planned.map(|planned| planned.saturating_sub(self.budget.admitted_count() + 1));
+        let due_before = |end_ns| self.pacer.remaining_before(end_ns);
+        match (remaining, stopped_ns) {
+            (Some(remaining), None) => remaining,
+            (None, None) => due_before(limit.planned_end_ns()),
+            (remaining, Some(stopped_ns)) => {
+                let due = due_before(stopped_ns.min(limit.end_ns().unwrap_or(u64::MAX)));
+                due.min(remaining.unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// Returns how many of the `unsent` operations that [`FailedSchedule::unsent_count`] has returned are warm-up.
+    pub fn warmup_among(&self, unsent: u64, stopped_ns: Option<u64>) -> u64 {
+        let (admitted, cutoff_ns) = (self.budget.admitted_count() + 1, stopped_ns.unwrap_or(u64::MAX));
+        let due_before = |before_ns| self.pacer.remaining_before(before_ns);
+        self.budget.limit().warmup_left(admitted, cutoff_ns, due_before).min(unsent)
+    }
 }
 
 impl Schedule {
@@ -81,17 +116,15 @@ impl Schedule {
     /// a shared schedule that no client has taken are returned to its last client.
     #[must_use]
     pub fn end(&mut self, end: ClientEndTime, not_begun_due_ns: Option<u64>) -> u64 {
-        if end.source_failed {
-            return self.abandon();
-        }
         let cutoff_ns = self.cutoff_ns(end);
         let not_begun = u64::from(not_begun_due_ns.is_some_and(|due_ns| due_ns < cutoff_ns));
         match self {
+            Self::PerClient { .. } if end.source_failed => 0,
             Self::PerClient { pacer, budget } => {
                 let scheduled = not_begun.saturating_add(pacer.remaining_before(cutoff_ns));
                 scheduled.min(budget.remaining_count().unwrap_or(u64::MAX))
             }
-            Self::Shared { shared, .. } => not_begun + shared.leave(cutoff_ns),
+            Self::Shared { shared, .. } => not_begun + shared.leave(cutoff_ns, end.stopped_ns),
         }
     }
 
@@ -114,20 +147,35 @@ impl Schedule {
         warmup.min(unsent)
     }
 
-    /// Ends the schedule for this client because its source failed. Returns the number of planned operations that are
-    /// left, except the one that failed. If the source determines their number, it is not known.
-    fn abandon(&self) -> u64 {
+    /// Returns the rest of a schedule that the client does not share with others.
+    pub fn rest(&self) -> Option<FailedSchedule> {
         match self {
-            Self::PerClient { pacer, budget } => match budget.limit().planned_iterations() {
-                Some(planned) => planned.saturating_sub(budget.admitted_count() + 1),
-                None => pacer.remaining_before(budget.limit().planned_end_ns()),
-            },
-            Self::Shared { shared, .. } => shared.leave(shared.planned_end_ns()),
+            Self::PerClient { pacer, budget } => {
+                Some(FailedSchedule { pacer: pacer.clone(), budget: budget.clone() })
+            }
+            Self::Shared { .. } => None,
+        }
+    }
+
+    /// Returns the number of iterations that the client has not been admitted, or `None` if they are not limited.
+    pub fn remaining_count(&self) -> Option<u64> {
+        match self {
+            Self::PerClient { budget, .. } => budget.remaining_count(),
+            Self::Shared { .. } => None,
         }
     }
 
     /// Returns the instant before which the due operations should have begun, in nanoseconds since the task started.
-    fn cutoff_ns(&self, ClientEndTime { ended_by, stopped_ns, .. }: ClientEndTime) -> u64 {
+    pub fn cutoff_ns(&self, end: ClientEndTime) -> u64 {
+        let ClientEndTime { ended_by, source_failed, stopped_ns } = end;
+        match (ended_by, self) {
+            // What the client would have sent is unsent as far as no other client sends it.
+            (EndedBy::Source, Self::Shared { shared, .. }) if source_failed => shared.planned_end_ns(),
+            _ => self.cutoff_of(ended_by, stopped_ns),
+        }
+    }
+
+    fn cutoff_of(&self, ended_by: EndedBy, stopped_ns: Option<u64>) -> u64 {
         match ended_by {
             // The data of the task has ended, and with it the schedule.
             EndedBy::Source => 0,
@@ -135,8 +183,56 @@ impl Schedule {
             EndedBy::Iterations => u64::MAX,
             EndedBy::Time => self.end_ns().unwrap_or(0),
             EndedBy::CompletedBy | EndedBy::Stopped | EndedBy::Aborted => {
-                stopped_ns.min(self.end_ns().unwrap_or(u64::MAX))
+                stopped_ns.unwrap_or(0).min(self.end_ns().unwrap_or(u64::MAX))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pacenote_plan::{PlannedTask, TaskBound, TaskPacing};
+
+    use super::*;
+    use crate::schedule::budget::AdmissionTimes;
+    use crate::schedule::pacer::tests::task;
+
+    const MS: u64 = 1_000_000;
+
+    /// The rest of the schedule of a client whose source failed at its third operation.
+    fn failed(pacing: TaskPacing, bound: TaskBound) -> FailedSchedule {
+        let task = PlannedTask { bound, ..task(pacing, 1, 0.0) };
+        let (mut pacer, mut budget) =
+            (Pacer::new(&task, 0, 1), OperationBudget::new(TaskLimit::new(task.bound, 1)));
+        for _ in 0..2 {
+            pacer.next_due_ns();
+            budget.admit(AdmissionTimes { due_ns: 0, now_ns: 0 }).unwrap();
+        }
+        pacer.next_due_ns();
+        FailedSchedule { pacer, budget }
+    }
+
+    #[test]
+    fn what_a_failed_source_leaves_unsent_ends_with_the_race_or_the_step() {
+        let paced = TaskPacing::Deterministic { interval_s: 0.01 };
+        let iterations = |measured| TaskBound::Iterations { warmup: 0, measured };
+        let second = TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) };
+        let endless = TaskBound::TimePeriod { warmup_s: 0.0, measured_s: None };
+        let stopped = Some(55 * MS);
+        for (pacing, bound, whole, until_stop) in [
+            (paced, iterations(20), 17, 3),
+            (paced, iterations(4), 1, 1),
+            (paced, iterations(1 << 53), 0, 3),
+            (paced, second, 97, 3),
+            (paced, endless, 0, 3),
+            (TaskPacing::Unpaced {}, iterations(20), 17, 0),
+            (TaskPacing::Unpaced {}, second, 0, 0),
+        ] {
+            let failed = failed(pacing, bound);
+            let counted = (failed.unsent_count(None), failed.unsent_count(stopped));
+            assert_eq!(counted, (whole, until_stop), "{pacing:?} {bound:?}");
+        }
+        let late = failed(paced, second).unsent_count(Some(5000 * MS));
+        assert_eq!(late, 97, "the schedule ends with its task");
     }
 }

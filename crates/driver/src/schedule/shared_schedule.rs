@@ -33,6 +33,8 @@ pub struct SharedSchedule {
     clients_left: AtomicU32,
     /// The latest instant of all clients before which operations should have begun; see [`SharedSchedule::leave`].
     cutoff_ns: AtomicU64,
+    /// When the race was stopped or the step completed, in nanoseconds since the task started; `u64::MAX` before that.
+    stopped_ns: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -112,6 +114,7 @@ impl SharedSchedule {
             returned: ReturnedOperations::default(),
             clients_left: AtomicU32::new(task.clients),
             cutoff_ns: AtomicU64::new(0),
+            stopped_ns: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -187,16 +190,18 @@ impl SharedSchedule {
 
     /// Ends the schedule for one of its clients, which takes no more operations. Operations that are due before
     /// `cutoff_ns`, in nanoseconds since the task started, should have begun by then; the latest cutoff of all clients
-    /// decides. Returns the number of these operations that no client has taken to the client that leaves last, and 0
-    /// to all others: each is counted once, and an operation that is put back late is counted as well.
+    /// decides, but not beyond `stopped_ns`, when the race was stopped or the step completed. Returns the number of these
+    /// operations that no client has taken to the client that leaves last, and 0 to all others: each is counted once,
+    /// and an operation that is put back late is counted as well.
     #[must_use]
-    pub fn leave(&self, cutoff_ns: u64) -> u64 {
+    pub fn leave(&self, cutoff_ns: u64, stopped_ns: Option<u64>) -> u64 {
         self.cutoff_ns.fetch_max(cutoff_ns, Ordering::Relaxed);
+        self.stopped_ns.fetch_min(stopped_ns.unwrap_or(u64::MAX), Ordering::Relaxed);
         // What all other clients have taken and put back happened before the last one reads it.
         if self.clients_left.fetch_sub(1, Ordering::AcqRel) != 1 {
             return 0;
         }
-        let cutoff_ns = self.cutoff_ns.load(Ordering::Relaxed);
+        let cutoff_ns = self.cutoff_ns.load(Ordering::Relaxed).min(self.stopped_ns.load(Ordering::Relaxed));
         self.not_taken_before(cutoff_ns)
     }
 
@@ -392,10 +397,23 @@ mod tests {
             }
             assert_eq!((shared.end_reason(999 * MS), shared.take(1000 * MS)), (None, Err(EndedBy::Time)));
             assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time));
-            assert_eq!((shared.leave(1000 * MS), shared.leave(0), shared.leave(500 * MS)), (0, 0, 90));
+            assert_eq!(
+                (shared.leave(1000 * MS, None), shared.leave(0, None), shared.leave(500 * MS, None)),
+                (0, 0, 90)
+            );
             let whole = even(1, ramp_up_s, one_second());
             assert_eq!((taken(&whole).len(), whole.take(0)), (100, Err(EndedBy::Time)));
-            assert_eq!(whole.leave(1000 * MS), 0);
+            assert_eq!(whole.leave(1000 * MS, None), 0);
+        }
+    }
+
+    /// The source of the first client fails, and the others go on until the race is stopped.
+    #[test]
+    fn nothing_is_unsent_that_is_due_after_a_stop() {
+        for ramp_up_s in [0.0, 1e-9] {
+            let shared = even(2, ramp_up_s, one_second());
+            assert_eq!(shared.take(0), Ok(measured(0)));
+            assert_eq!((shared.leave(1000 * MS, None), shared.leave(55 * MS, Some(55 * MS))), (0, 5));
         }
     }
 
@@ -404,7 +422,7 @@ mod tests {
         for ramp_up_s in [0.0, 1e-9] {
             let shared = even(2, ramp_up_s, one_second());
             assert_eq!(shared.take(0), Ok(measured(0)));
-            assert_eq!((shared.leave(0), shared.leave(0)), (0, 0));
+            assert_eq!((shared.leave(0, None), shared.leave(0, None)), (0, 0));
         }
     }
 
@@ -415,7 +433,7 @@ mod tests {
             for (cutoff, unsent) in [(55 * MS, 4), (60 * MS, 4), (61 * MS, 5), (3_600_000 * MS, 18)] {
                 let shared = iterations();
                 assert_eq!((shared.take(0), shared.take(0)), (Ok(measured(0)), Ok(measured(10 * MS))));
-                assert_eq!((shared.leave(cutoff), shared.leave(0)), (0, unsent), "{cutoff}");
+                assert_eq!((shared.leave(cutoff, None), shared.leave(0, None)), (0, unsent), "{cutoff}");
             }
         }
     }
@@ -442,10 +460,10 @@ mod tests {
             let shared = even(2, 0.0, bound);
             let last = *taken(&shared).last().unwrap();
             assert!(shared.end_reason(0).is_some());
-            assert_eq!(shared.leave(cutoff_ns), 0);
+            assert_eq!(shared.leave(cutoff_ns, None), 0);
             shared.put_back(last);
             assert_eq!(shared.end_reason(0), None, "another client may still take it");
-            assert_eq!(shared.leave(0), 1);
+            assert_eq!(shared.leave(0, None), 1);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The connections of one client to one host, and the exchange of a request and its response on one of them.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,8 @@ pub struct HostConnections {
     /// Number of connections that have been taken for reopening.
     reopenings: Cell<u64>,
     counted: Cell<HostUse>,
+    /// Traffic of the client's current operation. Connections that are dropped during a request add their part.
+    operation_traffic: Rc<Cell<Traffic>>,
 }
 
 /// What a request that replaces a connection takes over from it while it is being reopened.
@@ -65,6 +68,7 @@ impl HostConnections {
             reopening: Cell::new(None),
             reopenings: Cell::new(0),
             counted: Cell::default(),
+            operation_traffic: Rc::default(),
         }
     }
 
@@ -78,6 +82,16 @@ impl HostConnections {
         let mut counted = self.counted.get();
         count(&mut counted);
         self.counted.set(counted);
+    }
+
+    /// Adds traffic of the client's current operation.
+    pub fn add_operation_traffic(&self, traffic: Traffic) {
+        self.operation_traffic.set(self.operation_traffic.get() + traffic);
+    }
+
+    /// Takes the traffic of the client's current operation.
+    pub fn take_operation_traffic(&self) -> Traffic {
+        self.operation_traffic.take()
     }
 
     /// Opens a connection before `deadline`, unless an idle one can be used. A reconnect is counted in the next
@@ -139,7 +153,8 @@ impl HostConnections {
     /// that opening it counts as a reconnect.
     #[cold]
     fn new_connection(&self) -> Box<PooledConnection> {
-        let mut connection = PooledConnection::new(Arc::clone(&self.endpoint), self.first_address);
+        let (endpoint, traffic) = (Arc::clone(&self.endpoint), Rc::clone(&self.operation_traffic));
+        let mut connection = PooledConnection::new(endpoint, self.first_address, traffic);
         if let Some(replaced) = self.reopening.take() {
             connection.was_open = replaced.was_open;
             connection.uncounted_reconnects = replaced.uncounted_reconnects;
@@ -171,10 +186,25 @@ pub struct PooledConnection {
     uncounted_reconnects: u32,
     connection: Option<Connection>,
     timer: RequestTimer,
+    /// The request in flight, if there is one.
+    in_flight: Option<InFlightRequest>,
+    /// Traffic of the client's current operation.
+    operation_traffic: Rc<Cell<Traffic>>,
+}
+
+/// A request that has not ended.
+#[derive(Debug, Clone, Copy)]
+struct InFlightRequest {
+    /// Bytes on the connection before it.
+    before: ByteCounts,
+    /// Length of its body before compression, in bytes.
+    content_out: u64,
+    /// Number of reconnects that it counts.
+    reconnects: u32,
 }
 
 impl PooledConnection {
-    fn new(endpoint: Arc<Endpoint>, first_address: usize) -> Self {
+    fn new(endpoint: Arc<Endpoint>, first_address: usize, operation_traffic: Rc<Cell<Traffic>>) -> Self {
         Self {
             endpoint,
             first_address,
@@ -182,6 +212,8 @@ impl PooledConnection {
             uncounted_reconnects: 0,
             connection: None,
             timer: RequestTimer::default(),
+            in_flight: None,
+            operation_traffic,
         }
     }
 
@@ -230,9 +262,10 @@ impl PooledConnection {
             }
         };
         let before = connection.byte_counts();
+        let content_out = body.uncompressed_len as u64;
+        self.in_flight = Some(InFlightRequest { before, content_out, reconnects });
         let exchanged = self.timer.timeout_at(deadline, connection.exchange(head, body.bytes)).await;
         let done = Instant::now();
-        let content_out = body.uncompressed_len as u64;
         let traffic =
             Traffic { reconnects, content_out, ..traffic_between(before, connection.byte_counts()) };
         let exchanged = exchanged.unwrap_or(Err(ExchangeError::Timeout(timeout)));
@@ -246,6 +279,7 @@ impl PooledConnection {
             Ok(response) => response,
             Err(error) => {
                 self.connection = None;
+                self.in_flight = None;
                 return Exchange { sent, done, traffic, status, result: Err(error.into()) };
             }
         };
@@ -253,7 +287,21 @@ impl PooledConnection {
         let traffic = Traffic { content_in: content.len() as u64, ..traffic };
         let result = Ok(check(ResponseView { status, body: content, connection }).await);
         connection.trim();
+        self.in_flight = None;
         Exchange { sent, done, traffic, status, result }
+    }
+}
+
+impl Drop for PooledConnection {
+    fn drop(&mut self) {
+        // The operation was dropped while it waited for the response.
+        if let (Some(InFlightRequest { before, content_out, reconnects }), Some(connection)) =
+            (self.in_flight, &self.connection)
+        {
+            let traffic = traffic_between(before, connection.byte_counts());
+            let traffic = Traffic { content_out, reconnects, ..traffic };
+            self.operation_traffic.set(self.operation_traffic.get() + traffic);
+        }
     }
 }
 

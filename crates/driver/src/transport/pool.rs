@@ -3,6 +3,8 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use pacenote_record::Traffic;
+
 use crate::transport::connect::{ConnectError, Endpoints};
 use crate::transport::exchange::{Exchange, RequestBody, RequestError, ResponseView};
 use crate::transport::host_connections::{HostConnections, TakenConnection};
@@ -161,6 +163,12 @@ impl ConnectionPool {
         (0..self.hosts.len()).filter(is_due).map(reopening).collect()
     }
 
+    /// Takes the traffic of the requests since the last call, including those that were dropped before they ended.
+    pub fn take_operation_traffic(&self) -> Traffic {
+        let of_hosts = self.hosts.iter().map(HostConnections::take_operation_traffic);
+        of_hosts.fold(Traffic::default(), |sum, traffic| sum + traffic)
+    }
+
     /// Sends one request to the host whose turn it is and receives its response. `heads` has one head for each host.
     /// Opens a connection first if there is none, but never sends a request twice. `check` is called with the response
     /// after the exchange has been timed.
@@ -177,6 +185,7 @@ impl ConnectionPool {
         let exchange = connection.exchange(&mut heads[host], body, timeout, check).await;
         connections.release(connection);
         connections.count(|counted| counted.requests += u64::from(exchange.traffic.requests));
+        connections.add_operation_traffic(exchange.traffic);
         match &exchange.result {
             Ok(_) => self.rotation.responded(host),
             Err(RequestError::Connect(_)) => self.record_failure(host, HostFailure::NoConnection),

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pacenote_record::{ClientEnd, Recorder};
+use pacenote_record::{ClientEnd, EndedBy, Recorder};
 
 use crate::cancel::Cancellation;
 use crate::python::ClientHandle;
@@ -46,7 +46,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
             // The client counts as one that leaves the schedule that it shares with others.
             if let Schedule::Shared { .. } = schedule {
                 let (origin, now) = (task_state.origin_or_begin(clock.now()), clock.now());
-                let stopped_ns = nanos_since(origin, cancellation.stopped_at().unwrap_or(now));
+                let stopped_ns = Some(nanos_since(origin, cancellation.stopped_at().unwrap_or(now)));
                 let end = ClientEndTime { ended_by: reason, source_failed: false, stopped_ns };
                 let unsent = schedule.end(end, None);
                 let warmup = schedule.warmup_among(unsent, end, None);
@@ -63,12 +63,22 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         if let Some(handle) = handle {
             handle.end();
         }
-        cancellation.step.client_ended(task_state, clock.now());
-        recorder.borrow_mut().end_client(ClientEnd {
+        let origin = task_state.origin_or_begin(clock.now());
+        let stopped_ns = cancellation.stopped_at().map(|stopped| nanos_since(origin, stopped));
+        let is_last = cancellation.step.client_ended(task_state, clock.now());
+        let mut recorder = recorder.borrow_mut();
+        if is_last {
+            let (unsent, warmup) = task_state.take_unsent_of_failed(stopped_ns);
+            recorder.leave_unsent(id.task_index, unsent, warmup);
+        }
+        if let (EndedBy::CompletedBy, Some(completed_ns)) = (ended_by, stopped_ns) {
+            recorder.complete_window(id.task_index, completed_ns);
+        }
+        recorder.end_client(ClientEnd {
             task_index: id.task_index,
             ended_by,
             admitted: schedule.admitted_count(),
-            task_began_ns: cancellation.race_state.race_time_ns(task_state.origin_or_begin(clock.now())),
+            task_began_ns: cancellation.race_state.race_time_ns(origin),
         });
     }
 }

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use pacenote_plan::{OnError, PlannedTask};
 use pacenote_record::{
     EndedBy, ErrorClass, OperationTimes, Recorder, Sample, SampleResult, SampleType, SubOperationName,
+    Traffic,
 };
 
 use crate::cancel::Cancellation;
 use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
+use crate::race_state::StopLevel;
 use crate::response::outcome::WorkOutcome;
 use crate::schedule::budget::{AdmissionTimes, OperationBudget};
 use crate::schedule::client_schedule::{ClientEndTime, Schedule};
@@ -21,10 +23,14 @@ use crate::step_state::TaskState;
 use crate::task_client_id::TaskClientId;
 use crate::units::{nanos, nanos_since};
 use crate::worker::operations::ClientOperations;
+use crate::worker::waits::{sleep_until, wait_within};
 
 /// Delay after a request that could not connect, in a task without a schedule. Without the delay, such a task would
 /// fail millions of times.
 const DELAY_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
+
+/// Longest wait for a scheduler in Python to count the operations that were due when their client ended.
+const BACKLOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One client of a running task.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +77,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// client is dropped. Returns the reason why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         let mut running = RunningSchedule { client_loop: self, schedule, end: None };
-        let end = running.client_loop.run_operations(running.schedule, entry).await;
+        let mut end = running.client_loop.run_operations(running.schedule, entry).await;
+        running.client_loop.ask_scheduler_for_unsent(running.schedule, &mut end).await;
         running.end.insert(end).ended_by
     }
 
@@ -107,15 +114,17 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             // The race may have been stopped while the operation was compressed.
             if !is_due || self.cancellation.stop_reason().is_some() {
                 schedule.withdraw();
-                return LoopEnd { ended_by: self.stop_reason(), not_begun_due_ns: due_ns };
+                return LoopEnd { not_begun_due_ns: due_ns, ..self.stop_reason().into() };
             }
             self.recorder.borrow_mut().begin_operation(self.client.id.task_index, sample_type);
             self.clock.mark_begun();
             let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
-                return self.end_without_outcome(schedule, due_ns, sample_type).into();
+                return self.end_without_outcome(schedule, due_ns, sample_type);
             };
             self.clock.mark_ended();
+            // The outcome contains it.
+            let _ = self.operations.take_traffic();
             let processing_end = self.operations.processing_end();
             let freed_ns = self.task_time_ns(outcome.freed);
             let times = LoopTimes { due_ns, free_since_ns, freed_ns, processing_start, processing_end };
@@ -145,10 +154,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             None => pacer.next_due_ns(),
             Some(handle) => match self.request_due_time(handle, budget).await? {
                 Some(due_ns) => Some(due_ns),
-                None => return Err(self.end_for_source().into()),
+                None => return Err(self.end_for_source()),
             },
         };
-        let not_begun = |ended_by| LoopEnd { ended_by, not_begun_due_ns: due_ns };
+        let not_begun = |ended_by| LoopEnd { not_begun_due_ns: due_ns, ..LoopEnd::from(ended_by) };
         let (preparing_since, sample_type) = loop {
             let preparing_since = self.clock.now();
             let now_ns = self.task_time_ns(preparing_since);
@@ -165,7 +174,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             Ok(NextOperation { due_ns, preparing_since, sample_type })
         } else {
             budget.unadmit();
-            Err(self.end_for_source().into())
+            Err(self.end_for_source())
         }
     }
 
@@ -190,7 +199,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             return Err(ended_by.into());
         }
         if !self.operations.prepare_next() {
-            return Err(self.end_for_source().into());
+            return Err(self.end_for_source());
         }
         let AdmittedOperation { due_ns, sample_type } = shared.take(now_ns)?;
         *taken_count += 1;
@@ -200,15 +209,16 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Requests the next due time from a scheduler in Python. Returns `None` if the scheduler has no more operations.
     /// Never requests more due times than the task has operations.
     async fn request_due_time(
-        &self,
+        &mut self,
         handle: &ClientHandle,
         budget: &OperationBudget,
     ) -> Result<Option<u64>, EndedBy> {
         if let Some(ended_by) = budget.end_reason(self.task_time_ns(self.clock.now())) {
             return Err(ended_by);
         }
-        let due_ns = self.cancellation.run_until_cancelled(handle.request_due_ns()).await;
-        let due_ns = due_ns.ok_or_else(|| self.stop_reason())?;
+        let end = budget.end_ns().map(|end_ns| self.instant_at(end_ns));
+        let due_ns = wait_within(self.clock, &self.cancellation, end, handle.request_due_ns()).await?;
+        let due_ns = due_ns.ok_or(EndedBy::Time)?;
         // A due time of 0 means that the operation is due now, so it cannot be late.
         Ok(due_ns.map(|due_ns| if due_ns == 0 { self.task_time_ns(self.clock.now()) } else { due_ns }))
     }
@@ -217,21 +227,43 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     async fn wait_for_supply(&mut self, end_ns: Option<u64>) -> Result<(), EndedBy> {
         let end = end_ns.map(|end_ns| self.instant_at(end_ns));
         let Self { clock, operations, cancellation, .. } = self;
-        let time_has_passed = async {
-            match end {
-                Some(end) => drop(sleep_until(*clock, cancellation, end).await),
-                None => std::future::pending().await,
-            }
+        wait_within(*clock, cancellation, end, operations.until_supplied()).await?;
+        Ok(())
+    }
+
+    /// Asks the scheduler in Python how many operations were due when the client ended, unless it ended because it had
+    /// no more operations. A scheduler that does not answer is a failure, but not after a stop.
+    async fn ask_scheduler_for_unsent(&mut self, schedule: &Schedule, end: &mut LoopEnd) {
+        let Some(handle) = self.client.handle.filter(|handle| handle.channel().has_scheduler()) else {
+            return;
         };
-        let either = async {
-            tokio::select! {
-                biased;
-                () = operations.until_supplied() => {}
-                () = time_has_passed => {}
-            }
-        };
-        let waited = cancellation.run_until_cancelled(either).await;
-        waited.ok_or_else(|| self.stop_reason())
+        if matches!(end.ended_by, EndedBy::Source | EndedBy::Iterations) || handle.failure().is_some() {
+            return;
+        }
+        let cutoff_ns = schedule.cutoff_ns(self.end_time(end));
+        let limit = schedule.remaining_count().unwrap_or(u64::MAX);
+        end.not_begun_due_ns = None;
+        let timeout =
+            Duration::from_millis(self.cancellation.step.plan().target.timeout_ms).min(BACKLOG_TIMEOUT);
+        let answer = tokio::time::timeout(timeout, handle.request_backlog(cutoff_ns, limit)).await;
+        if let Ok(unsent) = answer {
+            end.scheduler_unsent = unsent.unwrap_or(0).min(limit);
+        } else if self.cancellation.race_state.stop_level() == StopLevel::Run {
+            let seconds = timeout.as_secs_f64();
+            let reason = format!("the scheduler did not answer within {seconds} s after the end of the task");
+            self.record_plugin_failure(&reason);
+        }
+    }
+
+    /// Returns why and when the client has ended, for its schedule.
+    fn end_time(&self, end: &LoopEnd) -> ClientEndTime {
+        let is_stop = matches!(end.ended_by, EndedBy::CompletedBy | EndedBy::Stopped | EndedBy::Aborted);
+        let stopped = self.cancellation.stopped_at().or_else(|| is_stop.then(|| self.clock.now()));
+        ClientEndTime {
+            ended_by: end.ended_by,
+            source_failed: end.source_failed,
+            stopped_ns: stopped.map(|stopped| self.task_time_ns(stopped)),
+        }
     }
 
     /// Records how long a client that needed an operation at `needed` waited for its source. A wait that ends because
@@ -253,6 +285,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
         let RunningClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
+            let late_traffic = handle.channel().take_late_traffic();
+            if late_traffic != Traffic::default() {
+                self.recorder.borrow_mut().record_other_traffic(id.task_index, late_traffic);
+            }
             handle.send_outcome(&outcome.result, &task.unit, self.task_time_ns(outcome.done) as f64 / 1e9);
         }
         if let Some(unit) = self.operations.take_unit()
@@ -271,10 +307,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         schedule: &mut Schedule,
         due_ns: Option<u64>,
         sample_type: SampleType,
-    ) -> EndedBy {
+    ) -> LoopEnd {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
-            return self.stop_reason();
+            return self.stop_reason().into();
         }
         self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index, sample_type);
         schedule.withdraw();
@@ -286,13 +322,21 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 
     /// Ends the client because its source has no more operations. An error in Python is recorded as the failure of one
     /// operation; data that cannot be read aborts the race.
-    fn end_for_source(&self) -> EndedBy {
+    fn end_for_source(&self) -> LoopEnd {
         if let Some(reason) = self.operations.failure() {
             let task = &self.client.task.name;
             self.cancellation.race_state.abort(format!("task {task}: {reason}"));
-            return EndedBy::Aborted;
+            return EndedBy::Aborted.into();
         }
-        let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else { return EndedBy::Source };
+        let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else {
+            return EndedBy::Source.into();
+        };
+        self.record_plugin_failure(reason);
+        LoopEnd { source_failed: true, ..EndedBy::Source.into() }
+    }
+
+    /// Records the failure of a source or a scheduler as that of one operation.
+    fn record_plugin_failure(&self, reason: &str) {
         self.recorder.borrow_mut().begin_source_failure(self.client.id.task_index);
         let now = self.clock.now();
         let outcome = OperationOutcome {
@@ -312,7 +356,6 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         };
         self.apply_failure_policy(&outcome.result, None);
         self.record(SampleType::Measured, &times, outcome);
-        EndedBy::Source
     }
 
     /// Sleeps until `at_ns` nanoseconds after the start of the task. Returns `false` if the race or the step ends
@@ -343,6 +386,11 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         };
         let sample = self.build_sample(sample_type, times, &outcome);
         let mut recorder = self.recorder.borrow_mut();
+        if self.cancellation.step.is_completed()
+            && let Some(completed) = self.cancellation.step.completed_at()
+        {
+            recorder.complete_window(sample.task_index, self.task_time_ns(completed));
+        }
         // A runner works in Python, and opening a connection is not the driver's own work.
         if is_native
             && sample_type == SampleType::Measured
@@ -460,35 +508,27 @@ struct RunningSchedule<'l, 'a, C: Clock, O: ClientOperations> {
 
 impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
     fn drop(&mut self) {
-        let ClientLoop { clock, client, recorder, cancellation, .. } = &*self.client_loop;
         // Only operations in progress are dropped, so the client has not reached another one.
         let end = self.end.take().unwrap_or_else(|| EndedBy::Stopped.into());
-        let stopped = cancellation.stopped_at().unwrap_or_else(|| clock.now());
-        let end_time = ClientEndTime {
-            ended_by: end.ended_by,
-            source_failed: end.ended_by == EndedBy::Source
-                && client.handle.is_some_and(|handle| handle.failure().is_some()),
-            stopped_ns: nanos_since(client.origin, stopped),
-        };
+        let end_time = self.client_loop.end_time(&end);
         let unsent = self.schedule.end(end_time, end.not_begun_due_ns);
         let warmup = self.schedule.warmup_among(unsent, end_time, end.not_begun_due_ns);
+        let unsent = unsent.saturating_add(end.scheduler_unsent);
+        let ClientLoop { client, recorder, operations, .. } = &mut *self.client_loop;
+        if end.source_failed
+            && let Some(rest) = self.schedule.rest()
+        {
+            client.task_state.keep_failed_schedule(rest);
+        }
+        let mut other_traffic = operations.take_traffic();
+        if let Some(handle) = client.handle {
+            other_traffic += handle.channel().take_late_traffic();
+        }
         if let Ok(mut recorder) = recorder.try_borrow_mut() {
             recorder.leave_unsent(client.id.task_index, unsent, warmup);
+            recorder.record_other_traffic(client.id.task_index, other_traffic);
         }
     }
-}
-
-/// Sleeps until `instant`. Returns `false` if the race or the step ends first.
-async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, instant: Instant) -> bool {
-    if clock.now() >= instant {
-        return true;
-    }
-    let slept = cancellation.run_until_cancelled(clock.sleep_until(instant)).await;
-    if let Some(Err(error)) = &slept {
-        // Without a timer, the client would send requests too early and record a false schedule.
-        cancellation.race_state.abort_at(format!("the system refused a timer: {error}"), clock.now());
-    }
-    matches!(slept, Some(Ok(())))
 }
 
 /// Why the loop of a client has ended.
@@ -496,11 +536,15 @@ struct LoopEnd {
     ended_by: EndedBy,
     /// When an operation was due that the client had reached, but that did not begin.
     not_begun_due_ns: Option<u64>,
+    /// Whether its source or scheduler failed, which is recorded as the failure of one operation.
+    source_failed: bool,
+    /// Number of operations that, according to the scheduler in Python, were due and did not begin.
+    scheduler_unsent: u64,
 }
 
 impl From<EndedBy> for LoopEnd {
     fn from(ended_by: EndedBy) -> Self {
-        Self { ended_by, not_begun_due_ns: None }
+        Self { ended_by, not_begun_due_ns: None, source_failed: false, scheduler_unsent: 0 }
     }
 }
 

@@ -2,14 +2,16 @@
 //!
 //! `thread` prepares a step, `assigned_task` runs the tasks of a client one after another, `client_loop` is the
 //! measured loop, and `source` prepares and executes the operations of a client, which the loop uses through the
-//! interface in `operations`. `schedule` determines when operations are due, `operation` executes them, and `python`
-//! connects them to Python; this module does not create requests. Only `coordinator` and `race.rs` may use this module.
+//! interface in `operations`; `waits` has its waits. `schedule` determines when operations are due, `operation`
+//! executes them, and `python` connects them to Python; this module does not create requests. Only `coordinator` and
+//! `race.rs` may use this module.
 
 pub mod assigned_task;
 pub mod client_loop;
 pub mod operations;
 pub mod source;
 pub mod thread;
+mod waits;
 
 #[cfg(test)]
 mod paused_tests;

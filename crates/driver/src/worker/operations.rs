@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use pacenote_record::SampleType;
+use pacenote_record::{SampleType, Traffic};
 
 use crate::cancel::Cancellation;
 use crate::operation::outcome::OperationOutcome;
@@ -44,6 +44,10 @@ pub trait ClientOperations {
 
     /// Takes the unit of the last success, if a Python runner returned one.
     fn take_unit(&mut self) -> Option<String>;
+
+    /// Takes the traffic since the last call. After an operation without an outcome, which was dropped or whose wait the
+    /// end of the race or the step has ended, this is its traffic.
+    fn take_traffic(&mut self) -> Traffic;
 
     /// Returns whether a Python runner has declared that the last operation was the client's final one.
     fn was_last(&self) -> bool;
@@ -106,6 +110,13 @@ impl ClientOperations for ConnectedSource {
         match &mut self.source {
             OperationSource::Runner(runner) => runner.take_unit(),
             _ => None,
+        }
+    }
+
+    fn take_traffic(&mut self) -> Traffic {
+        match &self.source {
+            OperationSource::Runner(runner) => runner.take_traffic(),
+            _ => self.pool.take_operation_traffic(),
         }
     }
 

@@ -26,6 +26,7 @@ use crate::step_state::{StepState, TaskState, WorkerShare};
 use crate::task_client_id::TaskClientId;
 use crate::transport::pool::{ClientPlace, ConnectionPool, IDLE_CHECK, IdleCheck, Reopening};
 use crate::transport::{ConnectError, Endpoints};
+use crate::units::nanos_since;
 use crate::worker::assigned_task::{AssignedTask, run_tasks};
 use crate::worker::operations::ConnectedSource;
 use crate::worker::source::{OperationSource, SourceContext};
@@ -302,6 +303,12 @@ impl Worker {
         }
         // Clients that are still running are dropped together with their requests, which remain unanswered.
         running.shutdown().await;
+        for task_state in step.tasks().iter().filter(|task| recorder.borrow().is_open(task.task_index)) {
+            let origin = task_state.origin_or_begin(Instant::now());
+            let stopped_ns = race_state.stopped_at().map(|stopped| nanos_since(origin, stopped));
+            let (unsent, warmup) = task_state.take_unsent_of_failed(stopped_ns);
+            recorder.borrow_mut().leave_unsent(task_state.task_index, unsent, warmup);
+        }
         let ended_by = if race_state.abort_reason().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
         let task_began_ns = |task_index| {
             step.task(task_index).map_or(0, |(task_state, _)| task_began_ns(task_state, race_state))

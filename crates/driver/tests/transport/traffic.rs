@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use pacenote_driver::{PythonEvent, RunnerRequest, TaskClientId};
+use pacenote_driver::{PythonEvent, RunnerRequest};
 use pacenote_record::TaskResult;
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
@@ -167,7 +167,6 @@ fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
                         "documents": 1, "timeout_ms": null});
     let mut plan = plan(server.port, &[queued_task("bulk", 4), runner_task("own")]);
     plan["target"]["compress"] = true.into();
-    let own = TaskClientId { task_index: 1, client_number: 0 };
     let (mut running, mut replies) = (0, 0);
     let finished = race(&plan, move |bridge, event| match event {
         PythonEvent::PrepareStep { step: 0 } => {
@@ -182,7 +181,7 @@ fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
             let request = |target: &str, coding: &[(&str, &str)], body: &[u8]| {
                 let headers = coding.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
                 let request = RunnerRequest { headers, body: Some(body.to_vec()), ..get(target) };
-                bridge.request(Some(own), "default", request).unwrap();
+                bridge.request(Some(running), "default", request).unwrap();
             };
             request("/plain", &[], b"some text");
             request("/own", &[("Content-Encoding", "identity")], b"own text");

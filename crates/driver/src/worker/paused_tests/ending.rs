@@ -31,6 +31,9 @@ fn a_completed_step_lets_operations_end_and_begins_no_new_ones() {
     assert_eq!(ended(1), (EndedBy::CompletedBy, Some(5), 5, 0));
     assert_eq!(ended(2), (EndedBy::CompletedBy, Some(3), 3, 0));
     assert_eq!(recorded.times(2).last(), Some(&(80 * MS, 80 * MS, 120 * MS)));
+    // What ends later does not count towards the throughput.
+    let completed = [0, 1, 2, 3].map(|task| recorded.ended[&task].completed_ns);
+    assert_eq!(completed, [None, Some(90 * MS), Some(90 * MS), Some(90 * MS)]);
     // A canceled wait is neither a success nor a failure.
     assert_eq!((ended(3), recorded.of(3).count()), ((EndedBy::CompletedBy, Some(1), 1, 1), 0));
     assert_eq!(recorded.end_ns, 120 * MS);

@@ -161,6 +161,10 @@ impl ClientOperations for ScriptedOperations {
         None
     }
 
+    fn take_traffic(&mut self) -> Traffic {
+        Traffic::default()
+    }
+
     fn was_last(&self) -> bool {
         false
     }

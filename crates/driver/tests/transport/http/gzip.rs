@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use pacenote_driver::{PythonEvent, RunnerResponse};
 use serde_json::{Value, json};
 
-use crate::support::python::{CLIENT, get, prepared, race, runner_task, success};
+use crate::support::python::{get, prepared, race, runner_task, success};
 use crate::support::server::{Answer, Server, chunked, gzipped, response_with, success_response};
 use crate::support::{plan, request, request_task, run, step};
 
@@ -136,7 +136,7 @@ fn a_runner_in_python_receives_the_decompressed_body() {
             running = *query_id;
             let mut request = get("/");
             request.headers.push(("accept-encoding".into(), "gzip".into()));
-            bridge.request(Some(CLIENT), "default", request).unwrap();
+            bridge.request(Some(running), "default", request).unwrap();
         }
         PythonEvent::ResponseReceived(RunnerResponse { body, .. }) => {
             *replies.lock().unwrap() = Some(body.clone());

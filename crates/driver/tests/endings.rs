@@ -1,0 +1,267 @@
+//! What is counted when tasks, operations and requests do not end as planned, and races that end although Python code
+//! hangs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use pacenote_driver::{PythonEvent, StopLevel};
+use pacenote_record::{EndedBy, TaskResult};
+use serde_json::{Value, json};
+use support::python::{CLIENT, get, prepared, python_task, race, runner_task, search, serve_events, success};
+use support::server::Answer;
+use support::{Finished, Server, plan, request_task, run_with, step, success_response};
+
+/// Limits a task to 0.2 s.
+fn short(mut task: Value) -> Value {
+    task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.2});
+    task
+}
+
+/// Returns the plan of tasks that run in parallel, with requests that time out after 50 ms.
+fn in_parallel(port: u16, tasks: &[Value]) -> Value {
+    let mut plan = plan(port, tasks);
+    plan["target"]["timeout_ms"] = 50.into();
+    plan["steps"] = json!([step(tasks, &(0..tasks.len()).collect::<Vec<_>>())]);
+    plan
+}
+
+#[test]
+fn a_runner_that_hangs_fails_when_the_time_of_its_task_is_over_or_another_task_completes_the_step() {
+    let began = AtomicBool::new(false);
+    let server = Server::start(move |seen, _| {
+        began.fetch_or(seen.line.contains("/_cat"), Ordering::Relaxed);
+        // The other task ends only when the runner has begun.
+        while !began.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Some(success_response())
+    });
+    for (completed_by, hanging) in [(None, short(runner_task("hangs"))), (Some(1), runner_task("hangs"))] {
+        let mut plan = in_parallel(server.port, &[hanging, request_task("other", 1, 3)]);
+        // No request is to time out before the runner has begun.
+        plan["tasks"][1]["work"]["calls"][0]["timeout_ms"] = 10_000.into();
+        if let Some(task) = completed_by {
+            plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": task});
+        }
+        let finished = race(&plan, |bridge, event| match event {
+            PythonEvent::RunOperation { query_id, .. } => {
+                bridge.request(Some(*query_id), "default", get("/_cat")).unwrap();
+            }
+            other => prepared(bridge, other),
+        });
+        let result = finished.task("hangs");
+        let totals = result.operation_totals;
+        assert_eq!((totals.begun, totals.failed, totals.unanswered, totals.requests), (1, 1, 0, 1));
+        let reason = "the runner did not end the operation within 0.05 s after the end of the task";
+        let error = &result.errors[0];
+        assert_eq!((error.error_class.as_str(), error.reason.as_str()), ("plugin", reason));
+        let expected = if completed_by.is_some() { EndedBy::CompletedBy } else { EndedBy::Time };
+        assert_eq!((result.ended_by, finished.summary.aborted), (expected, None));
+    }
+}
+
+#[test]
+fn a_scheduler_that_hangs_fails_when_the_time_of_its_task_is_over() {
+    let server = Server::start(|_, _| Some(success_response()));
+    let mut task = short(request_task("search", 1, 1));
+    task["pace"] = json!({"kind": "scheduled"});
+    let finished = race(&in_parallel(server.port, &[task]), prepared);
+    let result = finished.task("search");
+    assert_eq!((result.operation_totals.failed, result.ended_by), (1, EndedBy::Time));
+    assert_eq!(
+        result.errors[0].reason,
+        "the scheduler did not answer within 0.05 s after the end of the task"
+    );
+}
+
+/// The engine answers every 60 ms, and the scheduler wants an operation every 10 ms.
+fn slower_than_its_scheduler(bound: Value, completed_by: Value) -> (TaskResult, u64, f64) {
+    let server = Server::start(|seen, _| {
+        let after = if seen.line.contains("/_search") { 60 } else { 200 };
+        Answer::from(success_response()).after(Duration::from_millis(after))
+    });
+    let mut task = request_task("search", 1, 1);
+    (task["pace"], task["bound"]) = (json!({"kind": "scheduled"}), bound);
+    let mut other = request_task("other", 1, 1);
+    other["work"]["calls"][0]["path"] = "/other".into();
+    let mut plan = in_parallel(server.port, &[task, other]);
+    plan["target"]["timeout_ms"] = 5000.into();
+    plan["steps"][0]["completed_by"] = completed_by;
+    let (mut scheduled, asked) = (0, Arc::new(Mutex::new((0, 0.0))));
+    let counted = Arc::clone(&asked);
+    let finished = race(&plan, move |bridge, event| match event {
+        PythonEvent::ScheduleNext { query_id, .. } => {
+            bridge.schedule(*query_id, Some(Duration::from_millis(10 * scheduled))).unwrap();
+            scheduled += 1;
+        }
+        PythonEvent::CountUnsent { query_id, client: CLIENT, received, ended_s, .. } => {
+            assert_eq!(*received, scheduled);
+            *counted.lock().unwrap() = (*received, *ended_s);
+            bridge.count_unsent(*query_id, 17).unwrap();
+        }
+        other => prepared(bridge, other),
+    });
+    let (received, ended_s) = *asked.lock().unwrap();
+    (finished.task("search").clone(), received, ended_s)
+}
+
+#[test]
+fn a_scheduler_is_asked_for_the_operations_that_were_due_when_its_task_ended() {
+    let time = |measured_s: f64| json!({"kind": "time", "warmup_s": 0.0, "measured_s": measured_s});
+    let (result, received, ended_s) = slower_than_its_scheduler(time(0.2), Value::Null);
+    assert_eq!((result.ended_by, result.operation_totals.unsent), (EndedBy::Time, 17));
+    assert!(received >= result.operation_totals.begun);
+    assert!((ended_s - 0.2).abs() < 1e-9, "{ended_s}");
+    let other = json!({"kind": "task", "task": 1});
+    let (result, received, ended_s) = slower_than_its_scheduler(time(60.0), other);
+    assert_eq!((result.ended_by, result.operation_totals.unsent), (EndedBy::CompletedBy, 17));
+    assert!(received >= result.operation_totals.begun && (0.2..10.0).contains(&ended_s), "{ended_s}");
+    // The number is limited by the iterations that are left.
+    let iterations = json!({"kind": "iterations", "warmup": 0, "measured": 12});
+    let (result, ..) = slower_than_its_scheduler(iterations, json!({"kind": "task", "task": 1}));
+    let totals = result.operation_totals;
+    assert_eq!((result.ended_by, totals.begun + totals.unsent), (EndedBy::CompletedBy, 12));
+}
+
+/// The race is aborted by the failure, so what would have been due later is not unsent.
+#[test]
+fn a_source_that_fails_leaves_nothing_unsent_that_is_due_after_the_end_of_the_race() {
+    let server = Server::start(|_, _| Some(success_response()));
+    for open_loop in [false, true] {
+        let mut task = python_task("broken", 1, json!({"kind": "supplied", "ahead": 4}));
+        task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 3600.0});
+        task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+        task["open_loop"] = open_loop.into();
+        let mut plan = plan(server.port, &[task]);
+        plan["driver"]["on_error"] = "abort".into();
+        let finished = race(&plan, |bridge, event| {
+            if let PythonEvent::PrepareStep { .. } = event {
+                bridge.enqueue(CLIENT, &search("/one"), None).unwrap();
+                bridge.finish(CLIENT, Some("track.py:7 KeyError: 'size'".into())).unwrap();
+                prepared(bridge, event);
+            }
+        });
+        let totals = finished.task("broken").operation_totals;
+        assert_eq!(totals.failed, 1);
+        // One every 10 ms; the rest of the plan would be 359,998.
+        assert!(totals.unsent < 3000, "{totals:?}");
+    }
+}
+
+#[test]
+fn a_defect_in_the_code_that_serves_the_events_ends_the_race() {
+    let server = Server::start(|_, _| Some(success_response()));
+    let tasks = [runner_task("own"), request_task("never", 1, 1)];
+    let finished = race(&plan(server.port, &tasks), |bridge, event| match event {
+        PythonEvent::RunOperation { .. } => bridge.fail("a defect".into()),
+        other => prepared(bridge, other),
+    });
+    assert_eq!(finished.summary.error.as_deref(), Some("a defect"));
+    assert_eq!((finished.tasks.len(), finished.summary.stopped), (1, false));
+}
+
+/// The first operation ends before its request does, and the second sends another request after that has ended. A third
+/// request is sent on behalf of the first operation while the second is executed.
+#[test]
+fn traffic_of_requests_that_outlive_their_operation_is_not_that_of_the_next_one() {
+    let (release, released) = channel::<()>();
+    let released = Mutex::new(released);
+    let server = Server::start(move |seen, _| {
+        if seen.line.contains("/late ") {
+            released.lock().unwrap().recv().unwrap();
+        }
+        Some(success_response())
+    });
+    let (mut first, mut second, mut answered) = (0, 0, 0);
+    let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, .. } if first == 0 => {
+            first = *query_id;
+            bridge.request(Some(first), "default", get("/late")).unwrap();
+            bridge.complete(first, success(1, false)).unwrap();
+        }
+        PythonEvent::RunOperation { query_id, .. } => {
+            second = *query_id;
+            release.send(()).unwrap();
+            bridge.request(Some(first), "default", get("/later")).unwrap();
+        }
+        PythonEvent::ResponseReceived(_) => {
+            answered += 1;
+            match answered {
+                2 => drop(bridge.request(Some(second), "default", get("/in-time")).unwrap()),
+                3 => bridge.complete(second, success(1, true)).unwrap(),
+                _ => {}
+            }
+        }
+        other => prepared(bridge, other),
+    });
+    let wire = server.wire_bytes();
+    let result = finished.task("own");
+    assert_eq!(result.operation_totals.requests, 3);
+    assert_eq!((result.bytes_out, result.bytes_in), (wire.received, wire.sent));
+    let of_samples: Vec<_> = finished.samples.iter().map(|sample| sample.bytes_in).collect();
+    let one = i64::try_from(success_response().len()).unwrap();
+    assert_eq!(of_samples, [0, one]);
+}
+
+/// Runs a task with one operation and drops it as soon as the server has seen `requests` requests.
+fn dropped_after(requests: usize, task: Value, answers: bool) -> (Finished, u64, u64) {
+    let (sender, seen) = channel();
+    let sender = Mutex::new(sender);
+    let server = Server::start(move |_, _| {
+        let _ = sender.lock().unwrap().send(());
+        if answers { Answer::from(success_response()) } else { Answer::silence() }
+    });
+    let mut player = None;
+    let finished = run_with(&plan(server.port, &[task]), |race| {
+        if let Some(bridge) = race.bridge() {
+            let bridge = Arc::clone(bridge);
+            player = Some(thread::spawn(move || {
+                serve_events(&bridge, |bridge, event| match event {
+                    PythonEvent::RunOperation { query_id, .. } => {
+                        bridge.request(Some(*query_id), "default", get("/_cat")).unwrap();
+                    }
+                    other => prepared(bridge, other),
+                });
+            }));
+        }
+        for _ in 0..requests {
+            seen.recv().unwrap();
+        }
+        race.stop(StopLevel::Abandon);
+    });
+    if let Some(player) = player {
+        player.join().unwrap();
+    }
+    let wire = server.wire_bytes();
+    (finished, wire.received, wire.sent)
+}
+
+#[test]
+fn the_traffic_of_an_operation_without_a_response_is_counted() {
+    let (finished, received, _) = dropped_after(1, request_task("native", 1, 1), false);
+    let result = finished.task("native");
+    assert_eq!((result.operation_totals.unanswered, result.operation_totals.requests), (1, 1));
+    assert_eq!((result.bytes_out, result.bytes_in), (received, 0));
+    // The bytes of a runner's request are known only when it has ended.
+    let (finished, ..) = dropped_after(1, runner_task("own"), false);
+    let totals = finished.task("own").operation_totals;
+    assert_eq!((totals.unanswered, totals.requests), (1, 1));
+}
+
+#[test]
+fn the_traffic_of_an_operation_that_waits_between_two_requests_is_counted() {
+    let mut task = request_task("polling", 1, 1);
+    let wait = json!({"kind": "wait", "seconds": 600.0});
+    task["work"]["calls"] = json!([support::request("GET", "/_search"), wait]);
+    let (finished, received, sent) = dropped_after(1, task, true);
+    let result = finished.task("polling");
+    assert_eq!((result.operation_totals.unanswered, result.operation_totals.requests), (1, 1));
+    assert_eq!(result.bytes_out, received);
+    assert!(result.bytes_in <= sent);
+}

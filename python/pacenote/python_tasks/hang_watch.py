@@ -1,0 +1,99 @@
+"""Reports code of plug-ins that does not return, and ends a race that could never go on because of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from pacenote.model.messages import quoted
+
+_INTERVAL_S = 1.0
+"""Seconds between two checks."""
+
+REPORTED_AFTER_S = 30.0
+"""Seconds after which a call that has not returned is reported."""
+
+FATAL_AFTER_S = 10.0
+"""Seconds that a step may wait for its preparation while code of an earlier step does not return."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCode:
+    """Code of a plug-in that has not returned."""
+
+    task: str
+    """Name of the task."""
+
+    what: str
+    """What runs, such as "runner"."""
+
+    started_s: float
+    """When it began, in seconds of the clock."""
+
+    location: str
+    """The line of the track that is executed; empty if it is unknown."""
+
+    blocks: bool
+    """Whether no other code of this kind can run until it returns."""
+
+    @property
+    def description(self) -> str:
+        """What runs, where, and for which task."""
+        where = f" at {self.location}" if self.location else ""
+        return f"the {self.what} of task {quoted(self.task)}{where}"
+
+
+class Driver(Protocol):
+    """What the watch needs of the bridge to the driver."""
+
+    def preparing_s(self) -> float | None:
+        """Returns for how many seconds a step has been waiting for its preparation, or None."""
+
+    def fail(self, reason: str) -> None:
+        """Ends the race."""
+
+
+class HangWatch:
+    """Watches the code of plug-ins on a thread of its own."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        running: Callable[[], Iterable[RunningCode]],
+        warn: Callable[[str], None],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._driver = driver
+        self._running = running
+        self._warn = warn
+        self._clock = clock
+        self._reported: set[tuple[str, str]] = set()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pacenote-watch", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Ends the thread."""
+        self._ended.set()
+        self._thread.join()
+
+    def check(self) -> None:
+        """Reports code that does not return, once for each task."""
+        preparing_s = self._driver.preparing_s()
+        for code in self._running():
+            ran_s = self._clock() - code.started_s
+            if code.blocks and preparing_s is not None and ran_s > preparing_s > FATAL_AFTER_S:
+                self._driver.fail(f"the next step cannot be prepared: {code.description} does not return")
+            elif ran_s > REPORTED_AFTER_S and (code.task, code.what) not in self._reported:
+                self._reported.add((code.task, code.what))
+                self._warn(f"{code.description} has not returned for {ran_s:.0f} s")
+
+    def _run(self) -> None:
+        while not self._ended.wait(_INTERVAL_S):
+            self.check()

@@ -1,0 +1,66 @@
+"""Reports of code of plug-ins that does not return."""
+
+from __future__ import annotations
+
+from pacenote.python_tasks.hang_watch import FATAL_AFTER_S, REPORTED_AFTER_S, HangWatch, RunningCode
+
+
+class _Driver:
+    """Records failures; a step may wait for its preparation."""
+
+    def __init__(self) -> None:
+        self.waits_s: float | None = None
+        self.failures: list[str] = []
+
+    def preparing_s(self) -> float | None:
+        return self.waits_s
+
+    def fail(self, reason: str) -> None:
+        self.failures.append(reason)
+
+
+def watched(code, now):
+    driver, warnings = _Driver(), []
+    return driver, warnings, HangWatch(driver, lambda: code, warnings.append, lambda: now[0])
+
+
+def running(what="runner", task="t", location="track.py:7", *, blocks=False):
+    return RunningCode(task, what, 100.0, location, blocks)
+
+
+def test_code_that_does_not_return_is_reported_once():
+    now = [100.0 + REPORTED_AFTER_S]
+    code = [running(), running("parameter source", location="")]
+    driver, warnings, watch = watched(code, now)
+    watch.check()
+    assert warnings == []
+    now[0] += 1
+    for _ in range(3):
+        watch.check()
+        now[0] += 100
+    assert warnings == [
+        'the runner of task "t" at track.py:7 has not returned for 31 s',
+        'the parameter source of task "t" has not returned for 31 s',
+    ]
+    assert driver.failures == []
+
+
+def test_a_step_that_waits_for_code_of_an_earlier_one_ends_the_race():
+    now = [200.0]
+    for blocks, waits_s, failed in [
+        (True, FATAL_AFTER_S + 1, True),
+        (True, FATAL_AFTER_S - 1, False),
+        (True, None, False),
+        # The code has begun since the preparation did, so it may belong to it.
+        (True, 150.0, False),
+        # Other code can run, so the step will be prepared.
+        (False, FATAL_AFTER_S + 1, False),
+    ]:
+        driver, _, watch = watched([running(blocks=blocks)], now)
+        driver.waits_s = waits_s
+        watch.check()
+        assert bool(driver.failures) is failed, (blocks, waits_s)
+        if failed:
+            assert driver.failures == [
+                'the next step cannot be prepared: the runner of task "t" at track.py:7 does not return'
+            ]

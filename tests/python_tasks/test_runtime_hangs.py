@@ -1,0 +1,190 @@
+"""Code of plug-ins that does not return, requests that are not awaited, and defects of Pacenote itself."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from pacenote.errors import DriverError
+from pacenote.model.client_options import ClientOptions
+from pacenote.python_tasks.runtime import PythonRuntime
+from python_tasks.racing import race_track, serving, start_race, stored_race
+
+SHORT = ClientOptions(timeout_s=0.1)
+
+HANGING = """
+    import asyncio
+
+    async def hang(es, params):
+        await es.info()
+        await asyncio.sleep(3600)
+
+    async def forget(es, params):
+        asyncio.create_task(es.search(index=params.get("index", "x")))
+        await es.info()
+
+    def register(registry):
+        registry.register_runner("hang", hang, async_runner=True)
+        registry.register_runner("forget", forget, async_runner=True)
+    """
+
+
+def test_a_runner_that_hangs_fails_at_the_end_of_its_task_with_its_line(tmp_path):
+    schedule = [
+        {"name": "t", "operation": "hang", "time-period": 0.1},
+        {"operation": "forget", "iterations": 1},
+    ]
+    with serving() as server:
+        raced = race_track(tmp_path, HANGING, schedule, server.address, client=SHORT)
+    accounting = raced.task("t").accounting
+    assert (accounting.failed, accounting.unanswered, accounting.requests) == (1, 0, 1)
+    assert raced.reason("t") == (
+        "plugin: the runner did not end the operation within 0.1 s after the end of the task"
+    )
+    assert 'the runner of task "t" at track.py:6 was cancelled' in raced.warnings
+    assert raced.record.verdict.state == "void"
+    assert raced.task("forget").accounting.succeeded == 1
+
+
+def test_requests_that_outlive_their_operation_are_counted_or_named(tmp_path):
+    released = threading.Event()
+
+    def answer(line, _body):
+        if "/slow/_search" in line:
+            released.wait(10)
+        elif "GET /x/_search" in line or "POST /x/_search" in line:
+            # The second task has begun.
+            released.set()
+
+    schedule = [
+        {"name": "slow", "operation": {"operation-type": "forget", "index": "slow"}, "iterations": 1},
+        {"name": "t", "operation": "forget", "iterations": 3},
+    ]
+    with serving(answer) as server:
+        raced = race_track(tmp_path, HANGING, schedule, server.address)
+    assert raced.task("slow").accounting.requests == 2
+    assert raced.task("t").accounting.requests == 6
+    assert (
+        'the runner of task "slow" has not awaited 1 of its requests, whose bytes are not counted'
+        in raced.warnings
+    )
+
+
+class _Bridge:
+    """Stands for the driver, and sends an event that does not exist."""
+
+    def __init__(self) -> None:
+        self.reader, writer = os.pipe()
+        os.write(writer, b"x")
+        self.failures: list[str] = []
+        self.failed = threading.Event()
+
+    def fileno(self) -> int:
+        return self.reader
+
+    def events(self) -> list[object]:
+        os.read(self.reader, 1)
+        return ["no event"]
+
+    def preparing_s(self) -> None:
+        return None
+
+    def fail(self, reason: str) -> None:
+        self.failures.append(reason)
+        self.failed.set()
+
+
+def test_a_defect_in_the_code_that_serves_events_ends_the_race(tmp_path):
+    bridge = _Bridge()
+    tasks = SimpleNamespace(
+        root=tmp_path, warn=lambda _: None, context=None, steps=(), tasks={}, registry=None
+    )
+    with PythonRuntime(bridge, tasks):  # type: ignore[arg-type]
+        assert bridge.failed.wait(10)
+    (reason,) = bridge.failures
+    assert reason.startswith("a defect of Pacenote ended the track's Python code: ")
+
+
+BLOCKING = """
+    import time
+
+    def at_once(current):
+        return current + 0.01
+
+    def never(current):
+        if current > 0.02:
+            time.sleep(3600)
+        return current + 0.01
+
+    async def block(es, params):
+        await es.info()
+        time.sleep(3600)
+
+    def register(registry):
+        registry.register_scheduler("never", never)
+        registry.register_scheduler("at_once", at_once)
+        registry.register_runner("block", block, async_runner=True)
+    """
+
+PING = {"operation-type": "raw-request", "path": "/p"}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("task", "line"),
+    [
+        ({"operation": PING, "schedule": "never", "time-period": 1}, "track.py:9"),
+        ({"operation": "block", "time-period": 1}, "track.py:14"),
+    ],
+)
+def test_code_that_never_returns_does_not_keep_the_race_from_ending(tmp_path, task, line):
+    """The next step needs Python too, but can never be prepared."""
+    schedule = [{"name": "hangs", **task}, {"operation": PING, "schedule": "at_once", "iterations": 2}]
+    began = time.monotonic()
+    with serving() as server:
+        process = start_race(tmp_path, BLOCKING, schedule, server.address, "--client-options=timeout:1")
+        with process:
+            output, errors = process.communicate(timeout=120)
+    # Void: aborted.
+    assert process.returncode == 3, (output, errors)
+    assert time.monotonic() - began < 90
+    text = " ".join((output + errors).split())
+    assert f'task "hangs" at {line} does not return' in text
+    (result,) = stored_race(tmp_path).tasks
+    assert result.accounting.failed == 1
+    assert result.errors[0].error_class == "plugin"
+
+
+INCOMPARABLE = """
+    class Unit(str):
+        # An error that the code around the runner does not expect.
+        def __ne__(self, other):
+            raise ValueError("not comparable")
+        __eq__, __hash__ = __ne__, str.__hash__
+
+    async def run(es, params):
+        await es.info()
+        return 1, Unit("docs")
+
+    def register(registry):
+        registry.register_runner("run", run, async_runner=True)
+    """
+
+
+def test_a_defect_while_an_operation_ends_could_not_run_and_keeps_the_results(tmp_path):
+    schedule = [
+        {"operation": {"operation-type": "sleep", "duration": 0}},
+        {"name": "t", "operation": "run", "iterations": 2},
+    ]
+    with serving() as server, pytest.raises(DriverError) as raised:
+        race_track(tmp_path, INCOMPARABLE, schedule, server.address)
+    assert raised.value.exit_code == 64
+    assert raised.value.message == (
+        "a defect of Pacenote ended the track's Python code: track.py:5: ValueError: not comparable"
+    )
+    assert raised.value.hint == "what was measured is kept: pacenote report r"
+    assert [task.task for task in stored_race(tmp_path).tasks] == ["sleep", "t"]
