@@ -170,8 +170,10 @@ fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
             (1, EndedBy::Aborted)
         );
 
+        // The other task lasts long enough for the clients of the first one to enter it.
+        let patient = Server::start(|_, _| Answer::from(success_response()).after(Duration::from_millis(20)));
         let tasks = [slow("search"), request_task("other", 1, 10)];
-        let mut both = plan(server.port, &tasks);
+        let mut both = plan(patient.port, &tasks);
         both["driver"]["threads"] = threads.into();
         both["steps"] = json!([step(&tasks, &[0, 1])]);
         both["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
