@@ -61,3 +61,38 @@ def test_pip_options_are_not_accepted_as_packages(tmp_path: Path, requirement: s
 def test_each_list_of_packages_has_its_own_folder(tmp_path: Path) -> None:
     assert dependency_folder(["a", "b"], tmp_path) == dependency_folder(["b", "a"], tmp_path)
     assert dependency_folder(["a"], tmp_path) != dependency_folder(["a", "b"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        "git+https://s3cr3t-token@example.org/repo.git",
+        "mine @ git+https://me:s3cr3t-token@example.org/repo.git@v1",
+        "https://me:s3cr3t-token@example.org/mine.whl",
+        "http://example.org/mine.whl?token=s3cr3t-token",
+        "git+ssh://git:s3cr3t-token@example.org/repo.git",
+    ],
+)
+def test_credentials_in_the_url_of_a_package_are_refused(
+    tmp_path: Path, requirement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An earlier version may have installed the package.
+    dependency_folder([requirement], tmp_path).mkdir(parents=True)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(TrackError, match=r"use a git credential helper or ~/\.netrc") as caught:
+        install_dependencies([requirement], tmp_path, False)
+    assert "<hidden>" in caught.value.message
+    assert "s3cr3t-token" not in f"{caught.value.message} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        "git+ssh://git@example.org/repo.git@v1",
+        "mine @ git+https://example.org:8443/repo.git@v1#egg=mine",
+        "mine @ https://example.org/mine.whl",
+    ],
+)
+def test_urls_without_credentials_are_accepted(tmp_path: Path, requirement: str) -> None:
+    with pytest.raises(TrackError, match="--offline forbids downloads"):
+        install_dependencies([requirement], tmp_path, True)

@@ -15,6 +15,7 @@ from pacenote.cli.track_options import (
     track_request,
 )
 from pacenote.model.printable import printable
+from pacenote.model.secrets import redact_urls
 from pacenote.model.track import Challenge, Documents, Parallel, Task, Track
 from pacenote.units import format_bytes, format_count, format_seconds
 
@@ -67,7 +68,7 @@ def _head(track: Track) -> Iterator[str]:
     if track.plugin is not None:
         yield f"Python code: {track.plugin.name}, which runs with your permissions"
     if track.dependencies:
-        yield f"Python packages: {', '.join(track.dependencies)}"
+        yield f"Python packages: {redact_urls(', '.join(track.dependencies))}"
 
 
 def _counted(files: list[Documents] | tuple[Documents, ...]) -> str:

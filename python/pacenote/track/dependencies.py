@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,10 @@ from pathlib import Path
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted_list
+from pacenote.model.secrets import redact_urls
+
+_SSH_USER = re.compile(r"(?<=ssh://)[^/?#@:\s]*@", re.IGNORECASE)
+"""User name of an SSH URL without a password, which is not secret: it selects the account."""
 
 
 def dependency_folder(requirements: Sequence[str], home: Path) -> Path:
@@ -32,16 +37,12 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
     Raises `TrackError` for a malformed requirement, if pip fails, or if packages are missing and `offline`
     forbids downloads.
     """
+    for requirement in requirements:
+        _check(requirement)
     folder = dependency_folder(requirements, home)
     if folder.is_dir():
         return folder
     named = quoted_list(requirements)
-    for requirement in requirements:
-        if not requirement.strip() or requirement.lstrip().startswith("-"):
-            raise TrackError(
-                f"dependencies: {quoted_list([requirement])} is not a package",
-                hint="write a requirement such as numpy>=2, or the URL of an archive",
-            )
     if offline:
         raise TrackError(
             f"the Python packages {named} of the track are not installed, and --offline forbids downloads",
@@ -56,6 +57,24 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return folder
+
+
+def _check(requirement: str) -> None:
+    """Raises TrackError for text that is not a requirement, and for a URL with credentials: pip would show
+    them to other processes, and they would be stored with its packages.
+    """
+    if not requirement.strip() or requirement.lstrip().startswith("-"):
+        raise TrackError(
+            f"dependencies: {quoted_list([requirement])} is not a package",
+            hint="write a requirement such as numpy>=2, or the URL of an archive",
+        )
+    checked = _SSH_USER.sub("", requirement)
+    if redact_urls(checked) != checked:
+        shown = quoted_list([redact_urls(requirement)])
+        raise TrackError(
+            f"dependencies: {shown} cannot contain a user name, a password or a token: use a git credential "
+            "helper or ~/.netrc"
+        )
 
 
 def _pip(requirements: Sequence[str], target: Path) -> None:
