@@ -169,6 +169,10 @@ def test_long_secrets_of_bodies_are_redacted_elsewhere() -> None:
     [
         ("/a/_search?q=1&api%5Fkey=x&pretty", "/a/_search?q=1&api%5Fkey=<hidden>&pretty"),
         ("/a?token=", "/a?token="),
+        (
+            "/a?key=x&code=y&Key=z&barcode=1&key2=2",
+            "/a?key=<hidden>&code=<hidden>&Key=<hidden>&barcode=1&key2=2",
+        ),
         ("/a", "/a"),
     ],
 )
@@ -193,6 +197,9 @@ def test_secrets_of_query_strings_are_redacted(path: str, redacted: str) -> None
         ("https://h/?X-Amz-Signature=f0#t", "https://h/?X-Amz-Signature=<hidden>#t"),
         ('{"u": "https://a:b@h?token=t"}', '{"u": "https://<hidden>@h?token=<hidden>"}'),
         ("a?token=t", "a?token=t"),
+        ("https://h/v1?key=AIzaSy0123456789", "https://h/v1?key=<hidden>"),
+        ("https://h/api/f?code=0123456789/+==&x=1", "https://h/api/f?code=<hidden>&x=1"),
+        ("key=1 code=2", "key=1 code=2"),
         ("two http://a@h and s3://b:c@h", "two http://<hidden>@h and s3://<hidden>@h"),
     ],
 )
@@ -209,6 +216,8 @@ def test_user_information_of_urls_is_redacted(url: str, redacted: str) -> None:
         ("https://0123456789@h", {"0123456789"}),
         ("https://h/c?sig=a%2Fb%2Fc%2Fde&x=abcdefgh", {"a%2Fb%2Fc%2Fde", "a/b/c/de"}),
         ("https://0123456789abcdef:x-oauth@h", {"0123456789abcdef", "x-oauth"}),
+        ("https://h/v1?key=AIzaSy0123456789", {"AIzaSy0123456789"}),
+        ("https://h/f?key=documents&code=DE&api_key=01234567", {"01234567"}),
     ],
 )
 def test_passwords_and_tokens_of_urls_are_secrets(url: str, secrets: set[str]) -> None:

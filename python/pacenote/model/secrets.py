@@ -40,6 +40,11 @@ _SECRET_PARTS = (
 _KEY_KINDS = frozenset({"api", "access", "secret", "private", "account", "shared", "signing", "encryption"})
 """Words before `key` that make a name secret; `key` alone is the name of many fields."""
 
+_QUERY_NAMES = frozenset({"key", "code"})
+"""Names that make a parameter of a URL secret, as in those of Google APIs and Azure Functions; elsewhere they
+are the names of many fields.
+"""
+
 _ANALYSIS_WORDS = frozenset({"chars", "count", "filter", "filters", "graph", "length", "limit", "type"})
 """Words after `token` in the names of settings for text analysis, such as `token_chars`."""
 
@@ -59,6 +64,11 @@ _URL_QUERY = re.compile(r"(?<=://)([^\s\"\\?#]*)(\?[^\s\"\\#]*)")
 
 _MIN_USER_LENGTH = 16
 """Minimum length of the user name of a URL with a password that is redacted elsewhere: it may be a token."""
+
+_MIN_KEY_LENGTH = 16
+"""Minimum length of the value of a parameter named in `_QUERY_NAMES` that is redacted elsewhere: a shorter
+one may be the name of a file or a country.
+"""
 
 _FIELD_DEFINITIONS = frozenset({"properties", "fields", "runtime"})
 """Keys of objects that map the names of fields, which may be any word, to their definitions."""
@@ -186,7 +196,7 @@ def redact_query(path: str) -> str:
         name
         + mark
         + "&".join(
-            key + equals + (REDACTED if value and is_secret(unquote(key)) else value)
+            key + equals + (REDACTED if value and _is_secret_parameter(unquote(key)) else value)
             for key, equals, value in parameters
         )
     )
@@ -196,9 +206,18 @@ def query_secrets(path: str) -> frozenset[str]:
     """Returns the values of secret parameters in the query string of a path, as they are and decoded, that
     are long enough to be redacted elsewhere.
     """
-    parameters = (parameter.partition("=") for parameter in path.partition("?")[2].split("&"))
-    values = {value for key, _, value in parameters if is_secret(unquote(key))}
-    return frozenset(value for value in (*values, *map(unquote, values)) if len(value) >= _MIN_BODY_LENGTH)
+    found = set()
+    for parameter in path.partition("?")[2].split("&"):
+        key, _, value = parameter.partition("=")
+        name = unquote(key)
+        if _is_secret_parameter(name):
+            length = _MIN_BODY_LENGTH if is_secret(name) else _MIN_KEY_LENGTH
+            found |= {each for each in (value, unquote(value)) if len(each) >= length}
+    return frozenset(found)
+
+
+def _is_secret_parameter(name: str) -> bool:
+    return name.lower() in _QUERY_NAMES or is_secret(name)
 
 
 def redact_body(text: str) -> str:
