@@ -1,5 +1,8 @@
 """Configuration files and their precedence."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from support.records import record
@@ -156,5 +159,39 @@ def test_a_configuration_name_selects_a_different_rally_ini(configured, request_
     code, _, err = run("race", "--track=x", "--configuration-name", "nope")
     assert code == 2
     assert err.startswith("error: --configuration-name=nope: ")
-    file.write_text("nonsense")
-    assert "cannot be read" in run("race", "--configuration-name=ci")[2]
+
+
+@pytest.mark.parametrize(
+    ("create", "message"),
+    [
+        (Path.mkdir, " cannot be read: it is not a regular file"),
+        (os.mkfifo, " cannot be read: it is not a regular file"),
+        (lambda file: file.symlink_to(file), " cannot be read: Too many levels of symbolic links"),
+        (lambda file: file.write_bytes(b"[a]\nb = \xff\n"), " cannot be read: 'utf-8' codec can't decode"),
+        (lambda file: file.write_text("s3cr3t\n"), ":1: this line is neither a section nor a key"),
+        (lambda file: file.write_text("[a]\n\ns3cr3t\n"), ":3: this line is neither a section nor a key"),
+        (lambda file: file.write_text("[a]\nb=1\nb=s3cr3t\n"), " cannot be read: While reading from "),
+    ],
+)
+def test_a_rally_ini_that_cannot_be_read_is_an_error_of_one_line(run, tmp_path, create, message):
+    file = tmp_path / "rally" / ".rally" / "rally.ini"
+    file.parent.mkdir(parents=True)
+    create(file)
+    code, out, err = run("list", "cars")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {file}{message}")
+    assert err.count("\n") == 1
+    assert "s3cr3t" not in err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_without_permission_is_an_error_of_one_line(configured, run, tmp_path):
+    configured(rally=RALLY)
+    folder = tmp_path / "rally" / ".rally"
+    try:
+        for locked in (folder / "rally.ini", folder):
+            locked.chmod(0)
+            code, _, err = run("list", "cars")
+            assert (code, err) == (2, f"error: {folder / 'rally.ini'} cannot be read: Permission denied\n")
+    finally:
+        folder.chmod(0o700)

@@ -24,6 +24,7 @@ from typing import Any
 from pacenote.cli.parser import Parser, similar
 from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS
+from pacenote.store.atomic_files import read_regular_file
 
 FILE = "pacenote.toml"
 
@@ -136,18 +137,25 @@ def _urls(tracks: object, file: Path) -> dict[str, str]:
 
 
 def _toml(file: Path) -> dict[str, Any]:
-    try:
-        text = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+    text = _content(file)
+    if text is None:
         return {}
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     import tomllib
 
     try:
         return tomllib.loads(text.decode("utf-8"))
     except ValueError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
+
+
+def _content(file: Path) -> bytes | None:
+    """Returns the content of a file, or None if it does not exist. Raises UsageError if it cannot be read."""
+    try:
+        return read_regular_file(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
 
 
 _FROM_RALLY = {
@@ -171,7 +179,8 @@ def _read_rally(
 ) -> tuple[str, ...]:
     """Reads `rally.ini` into `options` and `urls`, and returns a warning for each key that is not used."""
     file = rally_folder() / (f"rally-{name}.ini" if name else "rally.ini")
-    if not file.is_file():
+    text = _content(file)
+    if text is None:
         if name:
             raise UsageError(f"--configuration-name={name}: {file} does not exist")
         return ()
@@ -179,8 +188,13 @@ def _read_rally(
 
     parser = configparser.ConfigParser(interpolation=None)
     try:
-        parser.read_string(file.read_text("utf-8").replace("${CONFIG_DIR}", str(file.parent)), str(file))
-    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        parser.read_string(text.decode("utf-8").replace("${CONFIG_DIR}", str(file.parent)), str(file))
+    except configparser.ParsingError as error:
+        # The message of the error repeats the line, which may be a password.
+        errors = getattr(error, "errors", ())
+        line = errors[0][0] if errors else getattr(error, "lineno", 1)
+        raise UsageError(f"{file}:{line}: this line is neither a section nor a key with a value") from error
+    except (UnicodeDecodeError, configparser.Error) as error:
         raise UsageError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
     ignored = []
     for section in parser.sections():

@@ -51,9 +51,11 @@ def read_regular_file(path: Path) -> bytes:
 
     Raises OSError, also if it is not a regular file, or if it is larger than `MAX_FILE_BYTES`.
     """
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not is_regular_file(os.fstat(file.fileno())):
-            raise OSError(errno.EINVAL, "it is not a regular file")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not is_regular_file(os.fstat(descriptor)):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with os.fdopen(descriptor, "rb") as file:
         data = file.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
             raise OSError(errno.EFBIG, f"it is larger than {format_bytes(MAX_FILE_BYTES)}")
