@@ -312,3 +312,14 @@ def test_invalid_parameters_from_a_source_are_rejected() -> None:
         "is -1, but must be at least 0",
     ]
     assert client.request_lines == []
+
+
+def test_the_work_of_an_operation_is_at_most_the_largest_exact_number() -> None:
+    replies = [{"a": {"shards": [shard("DONE", size, 10, 30)]}} for size in (2**53, 2**53 + 1, -1)]
+    with serving(in_turn(*replies)) as client:
+        assert client.run("wait-for-recovery", {"index": "a"}).weight == 2**53
+        for weight in (2**53 + 1, -1):
+            with pytest.raises(
+                UnexpectedResponse, match=rf"the weight {weight} is not a whole number from 0"
+            ):
+                client.run("wait-for-recovery", {"index": "a"})

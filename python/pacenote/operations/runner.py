@@ -13,10 +13,11 @@ from pacenote.units import OPS
 
 _REQUEST_TIMEOUT = 408
 
-_MAX_WEIGHT = 2**63 - 1
+MAX_WEIGHT = 2**53
+"""Largest work of one operation: larger numbers are not exact in the record."""
 
-_MAX_FIGURE = 1e200
-"""Largest figure that is used: the sum of larger ones may be infinite."""
+MAX_FIGURE = 1e200
+"""Largest number that is recorded: the sum of larger ones may be infinite."""
 
 _MAX_SHOWN_BYTES = 60
 """Bytes of a body that are shown if it is not JSON."""
@@ -129,13 +130,13 @@ class BuiltinResult:
 def check_figures(result: BuiltinResult) -> BuiltinResult:
     """Returns the result, whose figures may have been read from a response.
 
-    Raises ValueError if one is not a number, or if the weight is not a whole number of at least 0.
+    Raises ValueError if one is not a number, or if the weight is not a whole number from 0 to `MAX_WEIGHT`.
     """
     weight, figures = result.weight, (*result.values.values(), result.engine_ms or 0)
-    if type(weight) is not int or not 0 <= weight <= _MAX_WEIGHT:
-        raise ValueError(f"the weight {weight!r} is not a whole number of at least 0")
+    if type(weight) is not int or not 0 <= weight <= MAX_WEIGHT:
+        raise ValueError(f"the weight {weight!r} is not a whole number from 0 to 2^53")
     for figure in figures:
-        if type(figure) not in (int, float) or not abs(figure) <= _MAX_FIGURE:
+        if type(figure) not in (int, float) or not abs(figure) <= MAX_FIGURE:
             raise ValueError(f"{figure!r} is not a number")
     return result
 

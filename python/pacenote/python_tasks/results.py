@@ -17,6 +17,8 @@ from pacenote.model.problems import preview
 from pacenote.model.result import TaskResult, ValueSummary
 from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
+    MAX_FIGURE,
+    MAX_WEIGHT,
     BuiltinResult,
     ConnectionFailed,
     HttpStatusError,
@@ -33,13 +35,7 @@ from pacenote.units import OPS
 if TYPE_CHECKING:
     import elasticsearch
 
-_MAX_WEIGHT = 2**53
-"""Largest work of one operation: larger numbers are not exact in the record."""
-
 _MAX_STATUS = 2**16 - 1
-
-_LARGEST = 1e200
-"""Largest number that is recorded: the sum of larger ones may be infinite."""
 
 _REQUEST_KEYS = frozenset({
     *("weight", "unit", "success", "took", "ingest_took", "success-count", "error-count", "retry-count"),
@@ -228,7 +224,7 @@ def _failed_weight(returned: Mapping[str, Any], weight: int) -> int | None:
 def _weight(value: Any) -> int:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # NaN and infinity are not within the limits.
-    if not is_number or not 0 <= value <= _MAX_WEIGHT or value != int(value):
+    if not is_number or not 0 <= value <= MAX_WEIGHT or value != int(value):
         raise TrackError(
             f"the runner returned the weight {preview(value)}, which must be a whole number from 0 to 2^53"
         )
@@ -245,7 +241,7 @@ def _reported_seconds(weight: int, throughput: float | None) -> float | None:
     """Returns the seconds that follow from the throughput that a runner returned, or None if it is not above
     0, or so small that they are infinite.
     """
-    return weight / throughput if throughput is not None and throughput > 1 / _LARGEST else None
+    return weight / throughput if throughput is not None and throughput > 1 / MAX_FIGURE else None
 
 
 def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
@@ -256,7 +252,7 @@ def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, fl
             continue
         if isinstance(value, Mapping):
             yield from _numbers(f"{name}.", value)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST:
+        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_FIGURE:
             yield name, float(value)
 
 
