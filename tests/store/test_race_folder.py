@@ -60,6 +60,35 @@ def test_a_damaged_line_of_the_journal_does_not_hide_the_others(store, line):
     assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
 
 
+@pytest.mark.parametrize("create", [os.mkfifo, os.mkdir])
+def test_a_journal_that_is_not_a_file_does_not_hide_the_record(store, create):
+    folder = store.create(unfinished())
+    folder.write(record(tasks=(bulk(),), complete=False))
+    folder.journal.unlink()
+    create(folder.journal)
+    found = store.load("race-1")
+    assert (found.tasks, found.verdict.state) == ((bulk(),), "void")
+    assert [reason for reason in found.verdict.reasons if "tasks.jsonl" in reason] == [
+        f"cannot read {folder.journal}: it is not a regular file, so results are missing"
+    ]
+
+
+def test_a_damaged_journal_is_kept_if_the_end_of_its_race_is_recorded_from_it(store):
+    folder = store.create(unfinished())
+    folder.append(bulk())
+    with folder.journal.open("ab") as file:
+        file.write(b"{nonsense\n")
+    for _ in range(2):
+        found = store.load("race-1")
+        folder.finish(dataclasses.replace(found, aborted="killed"), keep_damaged_journal=True)
+        found = store.load("race-1")
+        assert (found.tasks, found.aborted) == ((bulk(),), "killed")
+        assert "1 damaged line of tasks.jsonl left out: results are lost" in found.verdict.reasons
+    folder.journal.write_text("")
+    folder.finish(found, keep_damaged_journal=True)
+    assert not folder.journal.exists()
+
+
 def test_the_journal_of_a_complete_race_is_ignored(store):
     folder = store.create(unfinished())
     folder.write(record())

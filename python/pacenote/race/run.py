@@ -429,4 +429,4 @@ def _record_failure(folder: RaceFolder, error: BaseException) -> None:
     with contextlib.suppress(StoreError):
         record = folder.read()
         if not record.complete:
-            folder.finish(with_failure(record, error))
+            folder.finish(with_failure(record, error), keep_damaged_journal=True)

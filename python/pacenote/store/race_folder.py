@@ -15,7 +15,7 @@
 
 A race that was killed is readable up to its last finished task: its `race.json` is the record that it started
 with, and `tasks.jsonl` contains the results since. A line that is incomplete because of the kill is omitted;
-other damaged lines are omitted as well, and counted in the verdict.
+other damaged lines are omitted as well, and counted in the verdict, and so is a journal that cannot be read.
 """
 
 from __future__ import annotations
@@ -211,10 +211,11 @@ class RaceFolder:
         line = json.dumps(result.to_document(), ensure_ascii=False, allow_nan=False)
         append_line(self.journal, encodable(line).encode())
 
-    def finish(self, record: RaceRecord) -> None:
+    def finish(self, record: RaceRecord, *, keep_damaged_journal: bool = False) -> None:
         """Stores the final record, which contains all results, and deletes the journal. Raises StoreError.
 
-        A journal that cannot be deleted does no harm: its results are in the record.
+        A journal that cannot be deleted does no harm: its results are in the record. `keep_damaged_journal`
+        is for a record whose results were read from the journal: what is damaged is not in it.
         """
         text = self._text(record)
         if not self._write_to_reserved_room(text):
@@ -222,6 +223,9 @@ class RaceFolder:
             if self._final_record is not None:
                 self._final_record.remove()
         self._final_record = None
+        if keep_damaged_journal and self._read_journal()[1]:
+            release_rest(self.journal)
+            return
         with contextlib.suppress(OSError):
             self.journal.unlink(missing_ok=True)
 
@@ -276,28 +280,25 @@ class RaceFolder:
         return record if record.complete else redact_record(self._with_journal(record), secrets)
 
     def _with_journal(self, record: RaceRecord) -> RaceRecord:
-        results, damaged = self._read_journal()
+        results, damage = self._read_journal()
         stored = {task.task for task in record.tasks}
         added = tuple(result for result in results if result.task not in stored)
-        if not (added or damaged):
+        if not (added or damage):
             return record
         record = dataclasses.replace(record, tasks=record.tasks + added)
         verdict = determine_verdict(record)
-        if damaged:
-            text = (
-                f"{format_count(damaged, 'damaged line')} of {self.journal.name} left out: results are lost"
-            )
-            verdict = dataclasses.replace(verdict, reasons=(*verdict.reasons, text))
+        if damage:
+            verdict = dataclasses.replace(verdict, reasons=(*verdict.reasons, damage))
         return dataclasses.replace(record, verdict=verdict)
 
-    def _read_journal(self) -> tuple[list[TaskResult], int]:
-        """Returns the results in the journal, and the number of its lines that are damaged."""
+    def _read_journal(self) -> tuple[list[TaskResult], str]:
+        """Returns the results in the journal, and what of it cannot be read, or empty text."""
         try:
             lines = read_regular_file(self.journal).split(b"\n")
         except FileNotFoundError:
-            return [], 0
+            return [], ""
         except OSError as error:
-            raise store_error("read", self.journal, error) from error
+            return [], f"{store_error('read', self.journal, error).message}, so results are missing"
         results, damaged = [], 0
         # Each complete line ends with a newline; text after the last newline is an incomplete line.
         for line in lines[:-1]:
@@ -305,7 +306,8 @@ class RaceFolder:
                 results.append(TaskResult.from_document(json.loads(line)))
             except (ValueError, RecursionError, PacenoteError):
                 damaged += 1
-        return results, damaged
+        lost = f"{format_count(damaged, 'damaged line')} of {self.journal.name} left out: results are lost"
+        return results, lost if damaged else ""
 
 
 def _losses(folder: Path) -> Iterator[str]:
