@@ -9,7 +9,7 @@ use crate::transport::connect::{ConnectError, Endpoints};
 use crate::transport::exchange::{Exchange, RequestBody, RequestError, ResponseView};
 use crate::transport::host_connections::{HostConnections, TakenConnection};
 use crate::transport::http::RequestHead;
-use crate::transport::rotation::{HostFailure, HostRotation};
+use crate::transport::rotation::{HostFailure, HostRotation, Trial};
 
 /// Interval at which a thread checks the idle connections of its clients, and whether hosts are to be tried again.
 pub const IDLE_CHECK: Duration = Duration::from_millis(500);
@@ -51,6 +51,29 @@ pub struct Reopening {
     pool: Rc<ConnectionPool>,
     host: usize,
     taken: TakenConnection,
+    /// The trial of the host, if it is set aside.
+    trial: Option<OpenTrial>,
+}
+
+/// A trial of a host. If it is dropped before its result is known, because the step has ended, the host may be tried
+/// again at once.
+#[derive(Debug)]
+struct OpenTrial {
+    pool: Rc<ConnectionPool>,
+    trial: Trial,
+}
+
+impl OpenTrial {
+    fn begin(pool: &Rc<ConnectionPool>, host: usize, now: Instant, deadline: Instant) -> Option<Self> {
+        let trial = pool.rotation.begin_trial(host, now, deadline)?;
+        Some(Self { pool: Rc::clone(pool), trial })
+    }
+}
+
+impl Drop for OpenTrial {
+    fn drop(&mut self) {
+        self.pool.rotation.abandon(self.trial);
+    }
 }
 
 impl IdleCheck {
@@ -61,11 +84,12 @@ impl IdleCheck {
         Self { now, deadline, reopens_idle, trials_left: MAX_TRIALS }
     }
 
-    /// Returns whether a host that is set aside is to be tried again in this check.
-    fn tries(&mut self, rotation: &HostRotation, host: usize) -> bool {
-        let tries = self.trials_left > 0 && rotation.begin_trial(host, self.now, self.deadline);
-        self.trials_left -= usize::from(tries);
-        tries
+    /// Begins a trial of a host that is set aside, if it is to be tried again in this check.
+    fn begin_trial(&mut self, pool: &Rc<ConnectionPool>, host: usize) -> Option<OpenTrial> {
+        let trial =
+            (self.trials_left > 0).then(|| OpenTrial::begin(pool, host, self.now, self.deadline)).flatten();
+        self.trials_left -= usize::from(trial.is_some());
+        trial
     }
 }
 
@@ -119,8 +143,9 @@ impl ConnectionPool {
         })
     }
 
-    async fn ensure_connected(&self, host: usize, deadline: Instant) -> Result<(), ConnectError> {
-        if self.rotation.is_set_aside(host) && !self.rotation.begin_trial(host, Instant::now(), deadline) {
+    async fn ensure_connected(self: &Rc<Self>, host: usize, deadline: Instant) -> Result<(), ConnectError> {
+        let trial = OpenTrial::begin(self, host, Instant::now(), deadline);
+        if trial.is_none() && self.rotation.is_set_aside(host) {
             return Ok(());
         }
         let connected = self.hosts[host].ensure_connected(deadline).await;
@@ -148,19 +173,18 @@ impl ConnectionPool {
     /// Takes the connections that should be opened while no request waits for them: those to hosts that are to be
     /// tried again and those that broke while they were idle, as the check allows.
     pub fn start_reopening(self: &Rc<Self>, check: &mut IdleCheck) -> Vec<Reopening> {
-        let is_due = |host: &usize| {
-            if self.rotation.is_set_aside(*host) {
-                check.tries(&self.rotation, *host)
+        let reopening = |host: usize| {
+            let trial = if self.rotation.is_set_aside(host) {
+                Some(check.begin_trial(self, host)?)
+            } else if check.reopens_idle && self.hosts[host].broke_while_idle() {
+                None
             } else {
-                check.reopens_idle && self.hosts[*host].broke_while_idle()
-            }
+                return None;
+            };
+            let taken = self.hosts[host].take_for_reopening();
+            Some(Reopening { pool: Rc::clone(self), host, taken, trial })
         };
-        let reopening = |host: usize| Reopening {
-            pool: Rc::clone(self),
-            host,
-            taken: self.hosts[host].take_for_reopening(),
-        };
-        (0..self.hosts.len()).filter(is_due).map(reopening).collect()
+        (0..self.hosts.len()).filter_map(reopening).collect()
     }
 
     /// Takes the traffic of the requests since the last call, including those that were dropped before they ended.
@@ -201,7 +225,7 @@ impl ConnectionPool {
 impl Reopening {
     /// Opens the connection before `deadline`. Returns the error if the client then has no host left.
     pub async fn finish(self, deadline: Instant) -> Result<(), ConnectError> {
-        let Self { pool, host, taken } = self;
+        let Self { pool, host, taken, trial: _open_trial } = self;
         // A request that has opened a connection in the meantime has recorded the result.
         let Some(opened) = pool.hosts[host].reopen(taken, deadline).await else { return Ok(()) };
         match pool.end_trial(host, opened) {
@@ -234,11 +258,38 @@ mod tests {
         let now = Instant::now();
         let tried = |at| {
             let mut check = IdleCheck::new(at, at + Duration::from_mins(1), false);
-            clients.iter().map(|client| client.start_reopening(&mut check).len()).sum::<usize>()
+            clients.iter().flat_map(|client| client.start_reopening(&mut check)).collect::<Vec<_>>()
         };
-        assert_eq!(tried(now), 0);
+        assert!(tried(now).is_empty());
         let due = now + Duration::from_secs(2);
-        assert_eq!([tried(due), tried(due), tried(due), tried(due)], [16, 16, 8, 0]);
+        let mut trials = [tried(due), tried(due), tried(due), tried(due)];
+        assert_eq!(trials.each_ref().map(Vec::len), [16, 16, 8, 0]);
+        // Those of a step that ends are dropped.
+        trials[1].clear();
+        assert_eq!(tried(due).len(), 16);
+    }
+
+    #[test]
+    fn a_connection_that_is_dropped_while_it_is_opened_leaves_its_host_to_the_next_step() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = || Arc::new(Endpoint::plain(vec![listener.local_addr().unwrap()]));
+        let endpoints: Endpoints = [endpoint(), endpoint()].into();
+        let place = ClientPlace { race_client: 0, threads: 1 };
+        let pool = Rc::new(ConnectionPool::for_client(&endpoints, place));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let long_ago = Instant::now().checked_sub(Duration::from_mins(1)).unwrap();
+        pool.rotation.failed(1, HostFailure::NoResponse, long_ago);
+        let deadline = Instant::now() + Duration::from_mins(1);
+        runtime.block_on(async {
+            let mut connecting = Box::pin(pool.ensure_connected(1, deadline));
+            let polled =
+                std::future::poll_fn(|context| std::task::Poll::Ready(connecting.as_mut().poll(context)));
+            assert!(polled.await.is_pending() && pool.rotation.is_set_aside(1));
+            assert!(OpenTrial::begin(&pool, 1, Instant::now(), deadline).is_none(), "a trial is in progress");
+            drop(connecting);
+            pool.ensure_connected(1, deadline).await.unwrap();
+        });
+        assert!(!pool.rotation.is_set_aside(1));
     }
 
     #[test]

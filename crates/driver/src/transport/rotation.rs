@@ -30,6 +30,16 @@ struct HostState {
     refuses: Cell<bool>,
 }
 
+/// A trial of a host that is set aside.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    host: usize,
+    /// When it was due.
+    due: Instant,
+    /// When the next trial is due if this one is not reported.
+    deadline: Instant,
+}
+
 /// Why a host is set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostFailure {
@@ -109,15 +119,21 @@ impl HostRotation {
         self.hosts[host].set_aside_until.get().is_some()
     }
 
-    /// Returns whether a host is set aside and to be tried again at `now`. If so, the next trial is due at `deadline`,
-    /// unless this one is reported before that.
-    pub fn begin_trial(&self, host: usize, now: Instant, deadline: Instant) -> bool {
+    /// Begins a trial if a host is set aside and to be tried again at `now`. The next trial is then due at `deadline`,
+    /// unless this one is reported or abandoned before that.
+    pub fn begin_trial(&self, host: usize, now: Instant, deadline: Instant) -> Option<Trial> {
         let until = &self.hosts[host].set_aside_until;
-        let is_due = until.get().is_some_and(|until| until <= now);
-        if is_due {
-            until.set(Some(deadline));
+        let due = until.get().filter(|until| *until <= now)?;
+        until.set(Some(deadline));
+        Some(Trial { host, due, deadline })
+    }
+
+    /// Makes the next trial due at once, unless this one has been reported.
+    pub fn abandon(&self, trial: Trial) {
+        let until = &self.hosts[trial.host].set_aside_until;
+        if until.get() == Some(trial.deadline) {
+            until.set(Some(trial.due));
         }
-        is_due
     }
 
     /// Returns whether no host is left after a connection could not be opened: the host is the only one, or all are set
@@ -154,9 +170,9 @@ mod tests {
         let at = |seconds| now + Duration::from_secs(seconds);
         for (failure, seconds) in [1, 2, 4, 8, 16, 30, 30].into_iter().enumerate() {
             assert_eq!(rotation.failed(0, NoConnection, now), failure == 0);
-            assert!(!rotation.begin_trial(0, at(seconds - 1) + Duration::from_millis(999), at(100)));
-            assert!(rotation.begin_trial(0, at(seconds), at(100)));
-            assert!(!rotation.begin_trial(0, at(99), at(100)), "a trial is in progress");
+            assert!(rotation.begin_trial(0, at(seconds - 1) + Duration::from_millis(999), at(100)).is_none());
+            assert!(rotation.begin_trial(0, at(seconds), at(100)).is_some());
+            assert!(rotation.begin_trial(0, at(99), at(100)).is_none(), "a trial is in progress");
         }
         for _ in 0..100 {
             rotation.failed(0, NoConnection, now);
@@ -164,11 +180,11 @@ mod tests {
         // A connection that could be opened is not yet a response.
         rotation.reinstate(0);
         rotation.failed(0, NoConnection, now);
-        assert!(!rotation.begin_trial(0, at(29), at(100)));
+        assert!(rotation.begin_trial(0, at(29), at(100)).is_none());
         rotation.responded(0);
         assert!(!rotation.is_set_aside(0));
         rotation.failed(0, NoConnection, now);
-        assert!(rotation.begin_trial(0, at(1), at(100)));
+        assert!(rotation.begin_trial(0, at(1), at(100)).is_some());
     }
 
     #[test]
@@ -178,11 +194,28 @@ mod tests {
         for seconds in [1, 2, 4, 8, 16, 30, 30] {
             assert!(rotation.failed(0, NoResponse, now), "it was used again, so it is set aside again");
             assert_eq!(turns(&rotation, 3), [1, 1, 1]);
-            assert!(!rotation.begin_trial(0, at(seconds - 1), at(100)));
-            assert!(rotation.begin_trial(0, at(seconds), at(100)));
+            assert!(rotation.begin_trial(0, at(seconds - 1), at(100)).is_none());
+            assert!(rotation.begin_trial(0, at(seconds), at(100)).is_some());
             assert_eq!(turns(&rotation, 3), [1, 1, 1], "it is not used before it is connected");
             rotation.reinstate(0);
         }
+    }
+
+    #[test]
+    fn an_abandoned_trial_is_due_again_at_once_unless_its_result_is_known() {
+        let (rotation, now) = (HostRotation::new(2, 0), Instant::now());
+        let at = |seconds| now + Duration::from_secs(seconds);
+        rotation.failed(0, NoConnection, now);
+        rotation.abandon(rotation.begin_trial(0, at(1), at(60)).unwrap());
+        assert!(rotation.is_set_aside(0));
+        let reported = rotation.begin_trial(0, at(1), at(60)).unwrap();
+        rotation.failed(0, NoConnection, at(1));
+        rotation.abandon(reported);
+        assert!(rotation.begin_trial(0, at(2), at(60)).is_none(), "it failed and is due after 2 s");
+        let successful = rotation.begin_trial(0, at(3), at(60)).unwrap();
+        rotation.reinstate(0);
+        rotation.abandon(successful);
+        assert!(!rotation.is_set_aside(0));
     }
 
     #[test]
