@@ -53,7 +53,20 @@ impl Race {
     /// If a host cannot be resolved, a certificate or key cannot be read, or the operating system cannot provide a
     /// thread or a file.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
-        let endpoints = cluster_endpoints(&plan)?;
+        Self::start_with_memory(plan, folder, &Arc::new(ResponseMemory::of_process()))
+    }
+
+    /// Like [`Race::start`], with a limit on the memory that responses occupy.
+    ///
+    /// # Errors
+    ///
+    /// See [`Race::start`].
+    pub fn start_with_memory(
+        plan: Plan,
+        folder: &Path,
+        memory: &Arc<ResponseMemory>,
+    ) -> Result<Self, DriveError> {
+        let endpoints = cluster_endpoints(&plan, memory)?;
         raise_descriptor_limit();
         let plan = Arc::new(with_accept_encoding(plan));
         let worker_count = worker_count(&plan);
@@ -130,11 +143,10 @@ fn with_accept_encoding(mut plan: Plan) -> Plan {
 
 /// Returns the endpoints of every cluster, the cluster under test first. They are prepared before any worker starts,
 /// because resolving names and reading files blocks.
-fn cluster_endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
+fn cluster_endpoints(plan: &Plan, memory: &Arc<ResponseMemory>) -> Result<Vec<Endpoints>, DriveError> {
     let mut system = SystemRoots::default();
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
-    let memory = Arc::new(ResponseMemory::of_process());
-    targets.map(|target| Ok(Endpoint::for_cluster(target, &mut system, &memory)?)).collect()
+    targets.map(|target| Ok(Endpoint::for_cluster(target, &mut system, memory)?)).collect()
 }
 
 /// Raises the soft limit on open files to the hard limit: a client needs a socket and possibly a timer, and the usual

@@ -3,9 +3,13 @@
 
 mod support;
 
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use pacenote_driver::transport::http::ResponseMemory;
 use serde_json::{Value, json};
-use support::server::response_with;
-use support::{Server, plan, request, request_task, run};
+use support::server::{Answer, response_with};
+use support::{Server, plan, request, request_task, run, run_with_memory};
 
 /// Runs a race with one request to this path, which has a check and headers; the response has this status and body.
 /// Returns the class of its failure, or an empty text for a success.
@@ -93,4 +97,37 @@ fn a_duration_that_is_missing_or_cannot_be_stored_is_unknown() {
         assert_eq!(race.samples[0].took, stored, "{took} {:?}", race.task("one").errors);
         assert_eq!(race.samples[0].error_class, "", "{took}");
     }
+}
+
+#[test]
+fn responses_that_exceed_the_memory_of_the_race_together_fail_and_the_race_goes_on() {
+    const CLIENTS: u32 = 4;
+    let shards = r#"{"total":1,"successful":1,"skipped":0,"failed":0}"#;
+    let text = "x".repeat(640 << 10);
+    let body = format!(r#"{{"took":1,"timed_out":false,"_shards":{shards},"hits":{{"text":"{text}"}}}}"#);
+    let answer = Answer::from(response_with(200, "", body.as_bytes())).trickled(8, Duration::from_millis(50));
+    let together = Barrier::new(CLIENTS as usize);
+    let server = Server::start(move |_, before| {
+        if before < CLIENTS as usize {
+            together.wait();
+        }
+        answer.clone()
+    });
+    // Each of the responses fits, but two do not.
+    let memory = Arc::new(ResponseMemory::new(1 << 20));
+    let tasks = [request_task("many", CLIENTS, 3), request_task("alone", 1, 2)];
+    let race = run_with_memory(&plan(server.port, &tasks), &memory);
+    assert_eq!((race.summary.error.as_deref(), race.summary.aborted.as_deref()), (None, None));
+    let many = race.task("many");
+    let failed: u64 = many.errors.iter().map(|error| error.count).sum();
+    assert!(failed > 0, "{many:?}");
+    for error in &many.errors {
+        assert_eq!(error.error_class, "protocol", "{error:?}");
+        assert!(error.reason.contains("the responses of all clients together exceed 1 MiB"), "{error:?}");
+    }
+    let totals = &many.operation_totals;
+    assert_eq!((totals.begun, totals.failed), (u64::from(CLIENTS) * 3, failed), "{totals:?}");
+    assert!(totals.succeeded > 0 && totals.succeeded + failed == totals.begun, "{totals:?}");
+    assert_eq!(race.task("alone").errors, [], "the memory was given back");
+    assert_eq!(memory.reserved(), 0);
 }

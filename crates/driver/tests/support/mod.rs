@@ -7,8 +7,10 @@ pub mod samples;
 pub mod server;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use pacenote_driver::transport::http::ResponseMemory;
 use pacenote_driver::{Race, RaceEvent, RaceSummary};
 use pacenote_plan::Plan;
 use pacenote_record::TaskResult;
@@ -97,8 +99,18 @@ pub fn run(plan: &Value) -> Finished {
 
 /// Runs a plan to completion, and calls `meanwhile` as soon as the race has started.
 pub fn run_with(plan: &Value, meanwhile: impl FnOnce(&Race)) -> Finished {
+    finish(|folder| Race::start(Plan::from_json(&plan.to_string()).unwrap(), folder).unwrap(), meanwhile)
+}
+
+/// Runs a plan to completion, with a limit on the memory that responses occupy.
+pub fn run_with_memory(plan: &Value, memory: &Arc<ResponseMemory>) -> Finished {
+    let plan = Plan::from_json(&plan.to_string()).unwrap();
+    finish(|folder| Race::start_with_memory(plan, folder, memory).unwrap(), |_| ())
+}
+
+fn finish(start: impl FnOnce(&Path) -> Race, meanwhile: impl FnOnce(&Race)) -> Finished {
     let folder = tempfile::tempdir().unwrap();
-    let race = Race::start(Plan::from_json(&plan.to_string()).unwrap(), folder.path()).unwrap();
+    let race = start(folder.path());
     meanwhile(&race);
     let mut tasks = Vec::new();
     for _ in 0..600 {

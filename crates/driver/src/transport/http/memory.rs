@@ -49,9 +49,15 @@ impl ResponseMemory {
         Self::new(memory.map_or(DEFAULT_LIMIT, |memory: usize| memory / SHARE))
     }
 
+    /// Returns the number of bytes that are reserved.
+    #[must_use]
+    pub fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
     /// Returns whether most of the memory is reserved, so that buffers should be freed soon.
     fn is_scarce(&self) -> bool {
-        self.reserved.load(Ordering::Relaxed) > self.limit / 2
+        self.reserved() > self.limit / 2
     }
 }
 
@@ -136,7 +142,7 @@ mod tests {
         let mut one = ReservedMemory::new(Arc::clone(&memory));
         let mut other = ReservedMemory::new(Arc::clone(&memory));
         one.reserve(UNCOUNTED).unwrap();
-        assert_eq!(memory.reserved.load(Ordering::Relaxed), 0, "short responses are not counted");
+        assert_eq!(memory.reserved(), 0, "short responses are not counted");
         one.reserve(UNCOUNTED + (3 << 20)).unwrap();
         assert!(one.should_be_freed() && !other.should_be_freed());
         let error = other.reserve(UNCOUNTED + (1 << 20) + 1).unwrap_err();
@@ -145,7 +151,7 @@ mod tests {
         drop(one);
         other.reserve(UNCOUNTED + (4 << 20)).unwrap();
         other.release();
-        assert_eq!(memory.reserved.load(Ordering::Relaxed), 0);
+        assert_eq!(memory.reserved(), 0);
     }
 
     #[test]
