@@ -52,7 +52,7 @@ DRIVER: dict[str, Any] = {
         {"name": "control", "cpu_s": 0.1, "run_queue_s": 2.0, "wall_s": 2.0},
     ],
     "clock": CLOCK,
-    "machine": {"busy_share": 0.99, "stolen_share": 0.05},
+    "machine": {"busy_share": 0.99, "stolen_share": 0.05, "most_stolen": {"share": 0.2, "from_s": 1.0}},
     "wall_s": 180.0,
     "throttling": {"throttled_s": 3.0, "periods": 90, "share": 0.05},
     "contradictions": [],
@@ -113,6 +113,11 @@ def test_values_at_their_limits_are_accepted() -> None:
             driver(machine={"busy_share": 0.5, "stolen_share": 0.07}),
             "the hypervisor gave 7 % of this machine's CPU time to other guests (limit 5 %): use a machine "
             "with cores of its own",
+        ),
+        (
+            driver(machine={"stolen_share": 0.003, "most_stolen": {"share": 0.21, "from_s": 1800.2}}),
+            "the hypervisor gave 21 % of this machine's CPU time to other guests during ten seconds, 1800 s "
+            "after the start of the driver (limit 20 %): use a machine with cores of its own",
         ),
         (
             clock(gaps=[{"at_s": 12.44, "length_s": 3.104}], gaps_s=3.104),

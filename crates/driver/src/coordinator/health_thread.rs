@@ -1,4 +1,5 @@
-//! The thread that reads the clocks a few times per second, and the host's counters before and after the race.
+//! The thread that reads the clocks a few times per second, the host's counters once a second, and the CPU quotas before
+//! and after the race.
 //!
 //! It does nothing else: a thread that also merges recordings or waits for a disk would read the clocks late, which would
 //! look as if the driver had not run.
@@ -12,7 +13,7 @@ use crate::error::DriveError;
 use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading, READING_INTERVAL};
 use crate::health::cpu::PeakLoad;
 use crate::health::cpu_quota::{QuotaCounters, Throttling};
-use crate::health::host::{CpuTicks, HostUsage};
+use crate::health::host::{HostMonitor, HostUsage};
 use crate::summary::ThreadSummary;
 
 /// The running thread.
@@ -44,16 +45,18 @@ impl HealthThread {
     pub fn start() -> Result<Self, DriveError> {
         let (stop, stopped) = channel::<()>();
         let started = Instant::now();
-        let (mut clocks, ticks, quota) = (ClockMonitor::start(), CpuTicks::read(), QuotaCounters::read());
+        let (mut clocks, mut host, quota) =
+            (ClockMonitor::start(), HostMonitor::start(), QuotaCounters::read());
         let thread = spawn("health", move || {
             while stopped.recv_timeout(READING_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 clocks.record(ClockReading::read());
+                host.read_when_due(started.elapsed());
             }
             clocks.record(ClockReading::read());
             let quota = QuotaCounters::read().zip(quota);
             HealthSummary {
                 clock: clocks.end(),
-                host: CpuTicks::read().zip(ticks).and_then(|(now, then)| now.since(then)),
+                host: host.end(started.elapsed()),
                 throttling: quota.map(|(now, then)| now.since(&then, started.elapsed().as_secs_f64())),
                 thread: ThreadSummary::of_current_thread("health", started, PeakLoad::default()),
             }
