@@ -113,6 +113,12 @@ def test_wait_for_recovery_polls_until_all_shards_have_recovered() -> None:
             {"snapshots": [{"state": "SUCCESS", "stats": {"total": {"size_in_bytes": 1}}}]},
             "start_time_in_millis",
         ),
+        (
+            "wait-for-recovery",
+            {"index": "a"},
+            {"a": {"shards": [shard("DONE", 5, "early", 1)]}},  # type: ignore[arg-type]
+            "a value of the recovery of a shard has the wrong type",
+        ),
     ],
 )
 def test_a_reply_without_the_engines_time_fails_the_operation(

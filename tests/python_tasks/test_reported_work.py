@@ -23,12 +23,12 @@ NOTHING = """
     """
 
 
-def snapshots(line, _body):
+def snapshots(line, _body, duration_ms=500):
     """A snapshot of 2 MB that took the engine half a second, long before the race."""
     if "_status" not in line:
         return {"snapshots": []} if "_snapshot" in line else None
     total = {"size_in_bytes": 2_000_000, "file_count": 7}
-    stats = {"total": total, "start_time_in_millis": 1_000, "time_in_millis": 500}
+    stats = {"total": total, "start_time_in_millis": 1_000, "time_in_millis": duration_ms}
     return {"snapshots": [{"state": "SUCCESS", "stats": stats}]}
 
 
@@ -54,6 +54,16 @@ def test_the_throughput_of_a_snapshot_is_that_of_the_engine(tmp_path):
     assert "refers to 0.5 s" in next(note.text for note in report.notes if note.label == "Throughput")
     stored = json.loads((tmp_path / "home" / "races" / "r" / "race.json").read_text())
     assert stored["tasks"][0]["reported_s"] == 0.5
+
+
+def test_a_negative_time_of_the_engine_is_unknown(tmp_path):
+    waits = {"operation-type": "wait-for-snapshot-create", "repository": "r", "snapshot": "s"}
+    with serving(lambda line, body: snapshots(line, body, -500)) as server:
+        raced = race_track(tmp_path, NOTHING, [{"name": "wait", "operation": waits}], server.address)
+    result = raced.task("wait")
+    assert (result.reported_s, result.work.done, result.values["duration"].mean) == (None, 2_000_000, -500)
+    assert result.throughput is not None
+    assert result.throughput.mean > 0
 
 
 def test_the_throughput_that_a_runner_returns_is_used_as_in_rally(tmp_path):

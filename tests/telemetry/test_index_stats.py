@@ -188,5 +188,6 @@ def test_a_device_that_fails_is_reported():
 
 def test_an_unexpected_reply_is_reported():
     assert read_stats(reply(), {"surprise": []}).errors == (
-        "index-stats: could not be read after the race: KeyError: 'indices'",
+        "index-stats: could not be read after the race: the engine's response has an unexpected form"
+        " (KeyError: 'indices')",
     )

@@ -100,7 +100,7 @@ class BuiltinOperations:
             "success": ran.success,
             **ran.values,
         }
-        if ran.engine_ms:
+        if ran.engine_ms is not None and ran.engine_ms > 0:
             result["throughput"] = ran.weight / ran.engine_ms * 1000
         if not ran.success:
             result["error-description"] = ran.reason or quoted(operation_type.name)

@@ -115,7 +115,7 @@ def from_builtin(result: BuiltinResult) -> PythonOperationResult:
             result.weight,
             result.unit,
             values=result.values,
-            reported_s=None if result.engine_ms is None else result.engine_ms / 1000,
+            reported_s=_reported_by_engine(result.engine_ms),
             completes_task=result.completes_task,
         )
     failure = _failure("condition", "", result.reason or "no success")
@@ -123,6 +123,14 @@ def from_builtin(result: BuiltinResult) -> PythonOperationResult:
     return PythonOperationResult(
         0, result.unit, False, failure, completes_task=completes_task, failed_weight=failed
     )
+
+
+def _reported_by_engine(engine_ms: float | None) -> float | None:
+    """Returns the seconds that the engine reports, or None if they are unknown.
+
+    The instants of a recovery may come from nodes whose clocks differ, so that their difference is negative.
+    """
+    return None if engine_ms is None or engine_ms < 0 else engine_ms / 1000
 
 
 def from_error(error: BaseException, root: Path) -> PythonOperationResult:

@@ -176,10 +176,13 @@ def _storable(reading: DeviceReading) -> tuple[DeviceReading, tuple[str, ...]]:
 
 
 def _describe(device: TelemetryDevice, what: str, error: Exception) -> str:
-    return f"{device.name}: {what}: {_text(error)}"
+    text = _text(error)
+    if isinstance(error, (LookupError, TypeError, ValueError, AttributeError)):
+        text = f"the engine's response has an unexpected form ({text})"
+    return f"{device.name}: {what}: {text}"
 
 
 def _text(error: Exception) -> str:
-    # An unexpected response raises errors such as KeyError, whose text has no meaning without the type.
+    # The text of an error such as KeyError has no meaning without its type.
     text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split())

@@ -20,6 +20,12 @@ pub fn invalid_json(status: u16, body: &[u8]) -> WorkOutcome {
     WorkOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
 }
 
+/// Returns whether a body ends with the bracket that closes an object. Where the rest of a response is not read, this
+/// detects one that was cut off or is followed by something else.
+pub fn ends_object(body: &[u8]) -> bool {
+    body.trim_ascii_end().ends_with(b"}")
+}
+
 /// Returns whether a status indicates success.
 pub fn is_2xx(status: u16) -> bool {
     (200..300).contains(&status)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pacenote_record::{ErrorClass, Failure, FailureUnit};
 use serde::Deserialize;
 
-use crate::response::body::{excerpt, http_error, invalid_json, is_2xx, parse_took};
+use crate::response::body::{ends_object, excerpt, http_error, invalid_json, is_2xx, parse_took};
 use crate::response::json_scan::{Elements, Fields, InvalidJson, parse_first, parse_scalar, split_integer};
 use crate::response::outcome::WorkOutcome;
 use crate::slices::Slices;
@@ -97,6 +97,7 @@ pub async fn check_bulk_response(
         }
         (None, _) => protocol("the response to a bulk has no field `errors`"),
         (Some(false), items) if sent.lacks_items(items) => protocol("the response to a bulk has no items"),
+        (Some(false), _) if !ends_object(body) => protocol("the response to a bulk is incomplete"),
         (Some(false), _) => WorkOutcome::success(sent.documents),
         (Some(true), None) => protocol("the response to a bulk reports errors, but has no items"),
         (Some(true), Some(items)) => match BulkTally::read(items, &mut slices).await {
@@ -119,7 +120,7 @@ fn fast_path_bulk(body: &[u8]) -> Option<u64> {
         }
         None => split_integer(body.strip_prefix(br#"{"errors":false,"took":"#)?)?,
     };
-    rest.starts_with(br#","items":[{"#).then_some(took_ms)
+    (rest.starts_with(br#","items":[{"#) && ends_object(rest)).then_some(took_ms)
 }
 
 impl<'a> BulkFields<'a> {
@@ -288,9 +289,9 @@ mod tests {
     #[test]
     fn a_response_without_errors_is_read_up_to_its_first_item() {
         for body in [
-            r#"{"took":1,"errors":false,"items":[{"#,
-            r#"{"errors":false,"took":1,"items":[{"#,
-            r#"{"took":1,"ingest_took":9,"errors":false,"items":[{"#,
+            r#"{"took":1,"errors":false,"items":[{not read}"#,
+            r#"{"errors":false,"took":1,"items":[{not read}"#,
+            r#"{"took":1,"ingest_took":9,"errors":false,"items":[{not read}"#,
             r#"{ "errors" : false, "took" : 1, "items" : [ {} ] }"#,
         ] {
             assert_eq!(check(body, 9), WorkOutcome::success(9).with_took(Some(1)), "{body}");
@@ -298,6 +299,16 @@ mod tests {
         assert_eq!(check(r#"{"errors":false,"items":[{}]}"#, 9), WorkOutcome::success(9));
         let negative = r#"{"took":-1,"errors":false,"items":[{}]}"#;
         assert_eq!(check(negative, 9), WorkOutcome::success(9), "its duration is unknown");
+    }
+
+    #[test]
+    fn no_document_counts_if_the_response_is_cut_off_or_followed_by_something_else() {
+        let whole = r#"{"took":1,"errors":false,"items":[{"index":{"status":201}}]}"#;
+        assert_eq!(check(whole, 1), WorkOutcome::success(1).with_took(Some(1)));
+        assert_eq!(check(&format!("{whole}\n"), 1), WorkOutcome::success(1).with_took(Some(1)));
+        for body in [&whole[..whole.len() - 1], &whole[..50], &format!("{whole}HTTP/1.1 200 OK")] {
+            assert_eq!(check(body, 1).error_class, ErrorClass::Protocol, "{body}");
+        }
     }
 
     #[test]

@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_search_fails_with_failed_shards_or_a_timeout() {
-        let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {"#;
+        let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {}}"#;
         let result = checked(&request(Check::Search {}), 200, good.as_bytes());
         assert_eq!(result, WorkOutcome::success(5).with_took(Some(7)));
         let failed = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 1,

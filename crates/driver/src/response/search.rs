@@ -3,7 +3,7 @@
 use pacenote_record::ErrorClass;
 use serde_json::Value;
 
-use crate::response::body::{CheckResult, engine_error, excerpt, parse_took, string};
+use crate::response::body::{CheckResult, ends_object, engine_error, excerpt, parse_took, string};
 use crate::response::json_scan::{
     Fields, InvalidJson, parse_first, parse_scalar, skip_digits, split_integer, value_at_path_in_slices,
 };
@@ -42,7 +42,7 @@ pub fn fast_path_search(body: &[u8]) -> Option<u64> {
     let rest = rest.strip_prefix(br#","successful":"#)?.strip_prefix(total)?;
     let rest = skip_digits(rest.strip_prefix(br#","skipped":"#)?)?;
     // Clusters would follow the shards of a search in several of them.
-    (rest.starts_with(br#","failed":0},"hits":"#) && total != b"0").then_some(took_ms)
+    (rest.starts_with(br#","failed":0},"hits":"#) && total != b"0" && ends_object(rest)).then_some(took_ms)
 }
 
 /// Scans the response to a search. A response without the fields for shards, timeout and duration is not a response to
@@ -57,7 +57,7 @@ pub async fn check_search(body: &[u8], is_filtered: bool) -> CheckResult {
             WorkOutcome::failure(ErrorClass::Protocol, reason)
         }
         // Where a field was not found, the response was read to its end.
-        None if found.is_complete() || found.is_closed => return Ok(Ok(found.took_ms)),
+        None if found.is_complete() && ends_object(body) || found.is_closed => return Ok(Ok(found.took_ms)),
         None => return Err(InvalidJson),
     };
     Ok(Err(failure.with_took(found.took_ms)))
@@ -203,7 +203,7 @@ pub async fn check_esql(body: &[u8], is_filtered: bool) -> CheckResult {
     }
     let failure = if partial {
         WorkOutcome::failure(ErrorClass::Partial, "the response is partial".into())
-    } else if known && !has_columns && !fields.is_closed() {
+    } else if known && !fields.is_closed() && !(has_columns && ends_object(body)) {
         return Err(InvalidJson);
     } else if known || is_filtered {
         return Ok(Ok(took_ms));
@@ -237,6 +237,8 @@ mod tests {
             let text = successful.replace(part, other);
             assert_eq!(fast_path_search(text.as_bytes()), None, "{text}");
         }
+        assert_eq!(fast_path_search(format!("{successful}\n").as_bytes()), Some(17));
+        assert_eq!(fast_path_search(format!("{successful}HTTP").as_bytes()), None);
         for end in 0..successful.find("{}}").unwrap() {
             assert_eq!(fast_path_search(&successful.as_bytes()[..end]), None, "{end}");
         }

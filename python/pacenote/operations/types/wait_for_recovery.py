@@ -53,10 +53,13 @@ def _result(shards: Sequence[Mapping[str, Any]]) -> BuiltinResult:
         copied = [shard for shard in shards if shard["index"]["size"]["recovered_in_bytes"]] or shards
         start_ms = min(shard["start_time_in_millis"] for shard in copied)
         stop_ms = max(shard["stop_time_in_millis"] for shard in copied)
-    except (KeyError, TypeError) as missing:
+        duration_ms = stop_ms - start_ms
+    except KeyError as missing:
         raise UnexpectedResponse(f"the recovery of a shard lacks {missing}") from None
+    except TypeError:
+        raise UnexpectedResponse("a value of the recovery of a shard has the wrong type") from None
     values = {"start_time_millis": start_ms, "stop_time_millis": stop_ms}
-    return BuiltinResult(recovered, BYTES, engine_ms=stop_ms - start_ms, values=values)
+    return BuiltinResult(recovered, BYTES, engine_ms=duration_ms, values=values)
 
 
 OPERATION = OperationType(

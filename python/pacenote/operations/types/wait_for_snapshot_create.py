@@ -68,8 +68,10 @@ def _result(stats: Mapping[str, Any]) -> BuiltinResult:
             "file_count": total["file_count"],
         }
         return BuiltinResult(total["size_in_bytes"], BYTES, engine_ms=duration_ms, values=values)
-    except (KeyError, TypeError) as missing:
+    except KeyError as missing:
         raise UnexpectedResponse(f"the status of the snapshot lacks {missing}") from None
+    except TypeError:
+        raise UnexpectedResponse("a value of the status of the snapshot has the wrong type") from None
 
 
 OPERATION = OperationType(
