@@ -102,8 +102,8 @@ def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(
         "suspect",
         (
-            "task 'search': 100 of 1,000 samples were lost, because the disk was too slow for them or full: "
-            "keep fewer with --samples",
+            "task 'search': 100 of 1,000 samples were lost, because the disk was too slow for them or full "
+            "(keep fewer with --samples), or because another program changed their file",
         ),
     )
     assert (

@@ -7,7 +7,7 @@
     ├── plan.json          the plan as it was driven, without secrets
     ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
     ├── series.parquet
-    ├── recovery.json      what was lost with a killed race, written by the Rust core
+    ├── recovery.json      what was lost of the files of the driver, written by the Rust core
     ├── saturation.json    the result of `pacenote saturate`, after every probe
     ├── probes/            a folder with the driver's files for each probe of `pacenote saturate`
     ├── telemetry.parquet  reserved; not written yet
@@ -317,4 +317,4 @@ def _losses(folder: Path) -> Iterator[str]:
     except FileNotFoundError:
         return
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
-        yield f"{folder / 'recovery.json'} is not readable; it says what was lost when the race was killed"
+        yield f"{folder / 'recovery.json'} is not readable; it says what was lost of the race's samples and series"

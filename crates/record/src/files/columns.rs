@@ -4,6 +4,7 @@
 //! whereas the library would hash and compare its text for every row. `docs/decisions/006-own-dictionary-pages.md`
 //! contains the measurement.
 
+use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::{
     SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite,
@@ -41,6 +42,12 @@ pub fn begin<W: Write + Send>(
     properties: WriterProperties,
 ) -> Result<SerializedFileWriter<W>, ParquetError> {
     SerializedFileWriter::new(file, Arc::new(parse_message_type(schema)?), Arc::new(properties))
+}
+
+/// Returns the number of rows if the file has a footer.
+pub fn rows_if_complete(file: &File) -> Option<u64> {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(file).ok()?;
+    u64::try_from(metadata.file_metadata().num_rows()).ok()
 }
 
 /// Writes a column, which must be the next one in the schema; `levels` contains the definition levels of an optional

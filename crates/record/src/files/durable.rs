@@ -5,7 +5,7 @@
 //! operation that changes a folder is in this module, so that the tests can interrupt each of them.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,14 @@ const PRIVATE_FILE: u32 = 0o600;
 /// What follows the name of a damaged file that is kept.
 pub const DAMAGED: &str = ".damaged";
 
-/// A file that is being written, with the checksum of what was written to it.
+/// Number of bytes of a file that are read at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// A file that is being written, with the length and the checksum of what was written to it.
 #[derive(Debug)]
 pub struct OutputFile {
     file: File,
+    length: u64,
     checksum: u32,
 }
 
@@ -44,7 +48,7 @@ impl OutputFile {
 
     fn open(path: &Path, options: &mut OpenOptions) -> io::Result<Self> {
         let file = step(|| options.write(true).mode(PRIVATE_FILE).open(path))?;
-        Ok(Self { file, checksum: 0 })
+        Ok(Self { file, length: 0, checksum: 0 })
     }
 
     /// Truncates an existing file to `length` bytes, to which further bytes are appended.
@@ -55,7 +59,7 @@ impl OutputFile {
     pub fn truncate(path: &Path, length: u64) -> io::Result<Self> {
         let file = open_existing(path, File::options().append(true))?;
         step(|| file.set_len(length))?;
-        Ok(Self { file, checksum: 0 })
+        Ok(Self { file, length: 0, checksum: 0 })
     }
 
     /// Returns the CRC-32C of the bytes that were written through this value.
@@ -76,6 +80,35 @@ impl OutputFile {
             Ok(named) if identity(&named) == own => Ok(()),
             Ok(_) => Err(io::Error::other("it was replaced by another file")),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Returns an error unless the file, which was created through this value and has its name, contains what was
+    /// written to it. Reads it once; what is no regular file cannot be compared.
+    ///
+    /// # Errors
+    ///
+    /// An error if the file was changed, or if it cannot be read.
+    pub fn check_content(&self, path: &Path) -> io::Result<()> {
+        let status = self.file.metadata()?;
+        if !status.is_file() {
+            return Ok(());
+        }
+        if status.len() != self.length {
+            let problem = format!(
+                "another program has changed it: it has {} bytes, but {} were written",
+                status.len(),
+                self.length
+            );
+            return Err(io::Error::other(problem));
+        }
+        let (mut file, mut chunk, mut checksum) = (open_regular(path)?, vec![0; CHUNK_BYTES], 0);
+        loop {
+            match file.read(&mut chunk)? {
+                0 if checksum == self.checksum => return Ok(()),
+                0 => return Err(io::Error::other("another program has changed it: its checksum is wrong")),
+                length => checksum = crc32c::crc32c_append(checksum, &chunk[..length]),
+            }
         }
     }
 
@@ -105,6 +138,7 @@ impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes = &bytes[..writable(bytes.len())?];
         let written = self.file.write(bytes)?;
+        self.length += written as u64;
         self.checksum = crc32c::crc32c_append(self.checksum, &bytes[..written]);
         Ok(written)
     }

@@ -38,6 +38,6 @@ pub fn recover_files(folder: &Path) -> Result<Option<u64>, RecordError> {
     }
     // Samples that cannot be completed do not keep the series from being completed.
     let samples = complete_samples(folder, FooterPlacement::Beside);
-    let seconds = (journal == JournalState::Abandoned).then(|| complete_series(folder)).transpose()?;
+    let seconds = (journal == JournalState::Abandoned).then(|| complete_series(folder, None)).transpose()?;
     Ok(seconds.or(samples?))
 }

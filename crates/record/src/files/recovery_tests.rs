@@ -54,11 +54,9 @@ fn written_samples(folder: &Path, catalog: &Catalog) -> SamplesFile {
     samples
 }
 
-/// Returns the files of a race that was killed while it wrote its fourth row group.
-fn killed_race() -> TempDir {
-    let (folder, catalog) = (new_folder(), catalog());
-    let samples = written_samples(folder.path(), &catalog);
-    let mut series = SeriesFile::create(folder.path()).unwrap();
+/// Writes the journal of the series.
+fn written_series(folder: &Path, catalog: &Catalog) -> SeriesFile {
+    let mut series = SeriesFile::create(folder).unwrap();
     for second in 0..SECONDS {
         let second = SecondStats {
             task_index: 0,
@@ -69,6 +67,14 @@ fn killed_race() -> TempDir {
         };
         series.append(&journal_line(catalog.names(0, None), &second).unwrap()).unwrap();
     }
+    series
+}
+
+/// Returns the files of a race that was killed while it wrote its fourth row group.
+fn killed_race() -> TempDir {
+    let (folder, catalog) = (new_folder(), catalog());
+    let samples = written_samples(folder.path(), &catalog);
+    let series = written_series(folder.path(), &catalog);
     drop((samples, series));
     append(folder.path(), "samples.directory", b"{\"rows\":777,\"end\":");
     append(folder.path(), "samples.parquet", &[7; 5000]);
@@ -193,7 +199,7 @@ fn a_completion_in_place_that_is_interrupted_anywhere_can_be_repeated() {
     let killed = files(killed_race().path());
     interrupt_everywhere(
         &killed,
-        |folder| complete_samples(folder, FooterPlacement::AtItsEnd).is_ok(),
+        |folder| complete_samples(folder, FooterPlacement::AtItsEnd { lost: 777 }).is_ok(),
         |folder| {
             assert_eq!(done_times(folder), expected_done_times(GROUPS));
             assert!(!folder.join("samples.directory").exists());
@@ -287,6 +293,69 @@ fn damaged_lines_of_the_series_are_counted_and_kept() {
             assert!(losses(folder)[1].starts_with("2 damaged lines of series.jsonl"), "{:?}", losses(folder));
         },
     );
+}
+
+#[test]
+fn a_complete_series_is_not_replaced_by_a_journal_with_fewer_rows() {
+    let mut race = files(killed_race().path());
+    let journal = race["series.jsonl"].clone();
+    let finished = copy(&race);
+    recover_files(finished.path()).unwrap();
+    let complete = files(finished.path())["series.parquet"].clone();
+    race.insert("series.parquet".into(), complete.clone());
+    let half = journal[..journal.len() / 2].to_vec();
+    for (partial, readable) in [(half, 2), (Vec::new(), 0), (b"\0\0\0\n".to_vec(), 0), (vec![0; 99], 0)] {
+        race.insert("series.jsonl".into(), partial.clone());
+        interrupt_everywhere(
+            &race,
+            |folder| recover_files(folder).is_ok(),
+            |folder| {
+                let kept = files(folder);
+                assert_eq!(kept["series.parquet"], complete);
+                assert_eq!(kept["series.jsonl.damaged"], partial);
+                let expected = format!("series.jsonl has {readable} of the {SECONDS} rows of series.parquet");
+                assert!(losses(folder)[1].starts_with(&expected), "{:?}", losses(folder));
+            },
+        );
+    }
+    // A journal with all rows is not kept, and one with more rows than the file replaces it.
+    race.insert("series.jsonl".into(), journal.clone());
+    let folder = copy(&race);
+    assert_eq!(recover_files(folder.path()).unwrap(), Some(SECONDS));
+    assert!(!files(folder.path()).contains_key("series.jsonl.damaged"));
+    let line = journal.iter().position(|byte| *byte == b'\n').unwrap();
+    race.insert("series.jsonl".into(), [&journal[..], &journal[..=line]].concat());
+    assert_eq!(recover_files(copy(&race).path()).unwrap(), Some(SECONDS + 1));
+}
+
+#[test]
+fn a_journal_that_was_changed_while_the_race_ran_is_an_error() {
+    let cut = |content: &mut Vec<u8>| content.truncate(content.len() / 2);
+    let zeros = |content: &mut Vec<u8>| content[..100].fill(0);
+    let appended = |content: &mut Vec<u8>| content.extend(b"garbage\n");
+    let changes: [(fn(&mut Vec<u8>), u64); 3] = [(cut, 2), (zeros, SECONDS - 1), (appended, SECONDS)];
+    for (change, rows) in changes {
+        let folder = new_folder();
+        let series = written_series(folder.path(), &catalog());
+        let path = folder.path().join("series.jsonl");
+        let mut content = fs::read(&path).unwrap();
+        change(&mut content);
+        fs::write(&path, &content).unwrap();
+        let error = series.close().unwrap_err().to_string();
+        assert!(error.contains("series.jsonl: another program has changed it: it"), "{error}");
+        assert!(error.ends_with(&format!("; {rows} of {SECONDS} lines are in series.parquet")), "{error}");
+        let complete =
+            SerializedFileReader::try_from(folder.path().join("series.parquet").as_path()).unwrap();
+        assert_eq!(complete.metadata().file_metadata().num_rows().cast_unsigned(), rows);
+        assert_eq!(files(folder.path())["series.jsonl.damaged"], content);
+        let [loss] = &losses(folder.path())[..] else { panic!("{:?}", losses(folder.path())) };
+        let expected = if rows == SECONDS {
+            "1 damaged line of series.jsonl (8 bytes) is not in series.parquet".to_owned()
+        } else {
+            format!("only {rows} of {SECONDS} lines of series.jsonl are in series.parquet")
+        };
+        assert!(loss.starts_with(&expected), "{loss}");
+    }
 }
 
 #[test]

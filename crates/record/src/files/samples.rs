@@ -151,7 +151,8 @@ impl SamplesFile {
         let flushed = if self.intact { self.flush(catalog) } else { Ok(()) };
         let (rows, mut lost) = (self.rows_written, std::mem::take(&mut self.lost));
         let path = self.folder.join(PARQUET);
-        if let Err(source) = self.writer.inner().check_name(&path) {
+        let file = self.writer.inner();
+        if let Err(source) = file.check_name(&path).and_then(|()| file.check_content(&path)) {
             // What was written cannot be read any more.
             for (task_index, written) in self.written {
                 lost.entry(task_index).or_default().merge(written);
@@ -159,7 +160,8 @@ impl SamplesFile {
             let error = flushed.err().unwrap_or_else(|| RecordError::file(&path, source));
             return ClosedSamples { rows: 0, lost, error: Some(error) };
         }
-        let (rows, error) = match self.complete() {
+        let lost_count = lost.values().map(|samples| samples.lost).sum();
+        let (rows, error) = match self.complete(lost_count) {
             Ok(completed) => (completed.unwrap_or(rows), flushed.err()),
             // The row groups are in the file, and can be completed later.
             Err(error) => (rows, flushed.err().or(Some(error))),
@@ -167,8 +169,9 @@ impl SamplesFile {
         ClosedSamples { rows, lost, error }
     }
 
-    /// Completes the file. Returns the number of its rows if it was completed from the row group index.
-    fn complete(mut self) -> Result<Option<u64>, RecordError> {
+    /// Completes the file, without `lost` samples. Returns the number of its rows if it was completed from the row group
+    /// index.
+    fn complete(mut self, lost: u64) -> Result<Option<u64>, RecordError> {
         // A part of the footer must not be mistaken for a damaged row group.
         self.intact = self.intact && self.append_to_index(FOOTER_BEGIN).is_ok();
         let Self { folder, writer, row_group_index, intact, .. } = self;
@@ -183,7 +186,7 @@ impl SamplesFile {
             let removed = index_name.and_then(|()| durable::remove(&index_path));
             return removed.map(|()| None).map_err(|source| RecordError::file(&index_path, source));
         }
-        complete_samples(&folder, FooterPlacement::AtItsEnd)
+        complete_samples(&folder, FooterPlacement::AtItsEnd { lost })
     }
 }
 
@@ -357,6 +360,47 @@ mod tests {
                 assert!(closed.error.unwrap().to_string().contains(name));
                 assert_eq!(std::fs::read(&path).ok(), is_replaced.then(|| b"other".to_vec()));
             }
+        }
+    }
+
+    #[test]
+    fn the_loss_of_a_full_disk_is_that_of_all_tasks() {
+        let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
+        let mut file = SamplesFile::create(folder.path()).unwrap();
+        file.append(&[sample(); 10], &catalog).unwrap();
+        file.flush(&catalog).unwrap();
+        // As if the disk were full while a row group of five samples is written, and seven of another task follow.
+        file.append_to_index(&line_begin(5)).unwrap();
+        file.intact = false;
+        file.lose(&[sample(); 5]);
+        file.lose(&[Sample { task_index: 1, ..sample() }; 7]);
+        let closed = file.close(&catalog);
+        assert_eq!((closed.rows, closed.lost[&0].lost, closed.lost[&1].lost), (10, 5, 7));
+        let losses = std::fs::read_to_string(folder.path().join("recovery.json")).unwrap();
+        assert!(losses.contains("[\"12 samples are lost, because"), "{losses}");
+    }
+
+    #[test]
+    fn a_file_that_was_changed_in_place_is_an_error() {
+        let (cut, zeros) =
+            (|content: &mut Vec<u8>| content.truncate(10), |content: &mut Vec<u8>| content.fill(0));
+        for change in [cut as fn(&mut Vec<u8>), zeros, |content| content[20] ^= 1, |content| content.push(1)]
+        {
+            let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
+            let mut file = SamplesFile::create(folder.path()).unwrap();
+            file.append(&[sample(); 10], &catalog).unwrap();
+            file.flush(&catalog).unwrap();
+            let path = folder.path().join(PARQUET);
+            let mut content = std::fs::read(&path).unwrap();
+            change(&mut content);
+            std::fs::write(&path, &content).unwrap();
+            let closed = file.close(&catalog);
+            assert_eq!((closed.rows, closed.lost[&0].lost), (0, 10));
+            let error = closed.error.unwrap().to_string();
+            assert!(error.contains("samples.parquet: another program has changed it"), "{error}");
+            // What is left can be completed by a recovery.
+            assert_eq!(std::fs::read(&path).unwrap(), content);
+            assert!(folder.path().join(ROW_GROUP_INDEX).exists());
         }
     }
 

@@ -8,9 +8,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use parquet::file::metadata::ParquetMetaDataReader;
-
 use crate::error::RecordError;
+use crate::files::columns;
 use crate::files::durable::{self, OutputFile};
 use crate::files::losses::add_losses;
 use crate::files::row_group_index::{
@@ -26,8 +25,11 @@ const KEEP_FREE: u64 = 1 << 20;
 pub enum FooterPlacement {
     /// In a new file that replaces the old one; at the end of the old one if there is no room for a copy.
     Beside,
-    /// At the end of the file, which needs only a few kB.
-    AtItsEnd,
+    /// At the end of the file, which needs only a few kB: by the race itself.
+    AtItsEnd {
+        /// Number of samples that the race could not write, with those of the row group that was cut off.
+        lost: u64,
+    },
 }
 
 /// Completes the samples with a footer that is created from the row group index, and removes the index. Returns the
@@ -93,11 +95,18 @@ impl IncompleteSamples<'_> {
             }
             opened => opened?,
         };
-        if let Some(rows) = rows_if_complete(&file) {
+        if let Some(rows) = columns::rows_if_complete(&file) {
             return durable::remove(&self.index_path).map(|()| rows);
         }
         let completion = match read_index(index, &mut file)? {
-            Ok(index) => completion(index, &mut file)?,
+            Ok(mut index) => {
+                if let (Unfinished::Rows(rows), FooterPlacement::AtItsEnd { lost }) =
+                    (&mut index.unfinished, place)
+                {
+                    *rows = lost.max(*rows);
+                }
+                completion(index, &mut file)?
+            }
             Err(problem) => Err(problem),
         };
         match completion {
@@ -170,7 +179,8 @@ fn completion(index: RowGroupIndex, file: &mut File) -> io::Result<Result<Comple
     };
     let mut losses = Vec::new();
     if lost_groups {
-        losses.push(format!("{lost_rows} samples are lost, because {PARQUET} ends before them"));
+        let samples = samples_are(lost_rows);
+        losses.push(format!("{lost_rows} {samples} lost, because {PARQUET} ends before them"));
     }
     // What follows is a part of a lost row group, or a part of the end that an interrupted recovery has written, or the
     // row group that the race was writing.
@@ -178,28 +188,27 @@ fn completion(index: RowGroupIndex, file: &mut File) -> io::Result<Result<Comple
     match index.unfinished {
         _ if !lost_groups && !cut.is_empty() && end.starts_with(&cut) => {}
         Unfinished::Rows(rows) => losses.push(format!(
-            "{rows} samples are lost, because they were being written to {PARQUET} when the race ended"
+            "{rows} {samples} lost, because {PARQUET} did not contain them completely when the race ended",
+            samples = samples_are(rows)
         )),
         Unfinished::Nothing if !lost_groups && !cut.is_empty() => {
             return Ok(Err(format!("it ends at byte {kept_bytes} of {length}")));
         }
         Unfinished::Unknown if !cut.is_empty() => losses.push(format!(
-            "at most {ROW_GROUP_ROWS} samples are lost, because they were being written to {PARQUET} when the race \
-             ended"
+            "at most {ROW_GROUP_ROWS} samples are lost, because {PARQUET} did not contain them completely when the \
+             race ended"
         )),
         _ => {}
     }
     Ok(Ok(Completion { kept_bytes, end, rows, lost_groups, losses }))
 }
 
-/// Returns the number of rows if the file has a footer.
-fn rows_if_complete(file: &File) -> Option<u64> {
-    let metadata = ParquetMetaDataReader::new().parse_and_finish(file).ok()?;
-    u64::try_from(metadata.file_metadata().num_rows()).ok()
-}
-
 fn count_rows(groups: &[IndexedRowGroup]) -> u64 {
     groups.iter().map(|group| group.metadata.num_rows().cast_unsigned()).sum()
+}
+
+fn samples_are(count: u64) -> &'static str {
+    if count == 1 { "sample is" } else { "samples are" }
 }
 
 fn is_full(error: &io::Error) -> bool {

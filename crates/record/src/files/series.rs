@@ -116,6 +116,8 @@ impl SeriesRow {
 pub struct SeriesFile {
     folder: PathBuf,
     journal: BufWriter<OutputFile>,
+    /// Lines that are in the file.
+    lines: u64,
 }
 
 impl SeriesFile {
@@ -130,7 +132,7 @@ impl SeriesFile {
         // The lock is held until the race ends, even if it is killed, and distinguishes a running race from one that
         // was killed. On a file system without locks, only this distinction is lost.
         journal.lock();
-        Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
+        Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal), lines: 0 })
     }
 
     /// Appends a line to the journal and writes it to the file at once.
@@ -142,20 +144,27 @@ impl SeriesFile {
         let path = self.folder.join(JOURNAL);
         let io_error = |source| RecordError::file(&path, source);
         writeln!(self.journal, "{line}").map_err(io_error)?;
-        self.journal.flush().map_err(io_error)
+        self.journal.flush().map_err(io_error)?;
+        self.lines += 1;
+        Ok(())
     }
 
     /// Converts the journal to `series.parquet`.
     ///
     /// # Errors
     ///
-    /// An error if a file cannot be read or written.
+    /// An error if a file cannot be read or written, or if the journal was changed meanwhile; what can be read of it is
+    /// then converted.
     pub fn close(self) -> Result<(), RecordError> {
-        let Self { folder, mut journal } = self;
+        let Self { folder, mut journal, lines } = self;
         let path = folder.join(JOURNAL);
-        let flushed = journal.flush().and_then(|()| journal.get_ref().check_name(&path));
-        flushed.map_err(|source| RecordError::file(&path, source))?;
-        complete_series(&folder).map(|_| ())
+        let error = |source| RecordError::file(&path, source);
+        journal.flush().and_then(|()| journal.get_ref().check_name(&path)).map_err(error)?;
+        let content = journal.get_ref().check_content(&path);
+        let rows = complete_series(&folder, Some(lines))?;
+        content.map_err(|problem| {
+            error(io::Error::other(format!("{problem}; {rows} of {lines} lines are in {PARQUET}")))
+        })
     }
 }
 
@@ -198,70 +207,128 @@ pub fn open_journal(folder: &Path) -> Result<(JournalState, Option<File>), Recor
 }
 
 /// Converts the journal to the Parquet file, removes the journal, and returns the number of rows. An incomplete last
-/// line is left out. Damaged lines are left out, too; the journal is then kept under another name. If the file cannot
-/// be written, the journal is kept.
+/// line is left out, and so are damaged lines. A complete file with at least as many rows remains, as after a copy of a
+/// running race over which the finished race was copied. If the journal does not have all rows of the file, or lacks some
+/// of the `expected_lines` that were appended to it, it is kept under another name. If the file cannot be written, the
+/// journal is kept.
 ///
 /// # Errors
 ///
 /// An error if a file cannot be read or written.
-pub fn complete_series(folder: &Path) -> Result<u64, RecordError> {
+pub fn complete_series(folder: &Path, expected_lines: Option<u64>) -> Result<u64, RecordError> {
     let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
     let journal_error = |source| RecordError::file(&journal, source);
     if !journal.try_exists().map_err(journal_error)? {
         // Another process has completed the series since the journal was opened.
         return Ok(0);
     }
-    let converted = durable::replace(&target, |file| convert(&journal, file));
-    let Converted { rows, damaged_lines } = converted.map_err(|source| RecordError::file(&target, source))?;
-    if damaged_lines == 0 {
+    let complete_rows = durable::open_regular(&target).ok().and_then(|file| columns::rows_if_complete(&file));
+    let present = complete_rows.map(|rows| count_lines(&journal).map(|lines| (rows, lines))).transpose();
+    let (rows, lines) = match present.map_err(journal_error)? {
+        Some((rows, lines)) if rows >= lines.readable => (rows, lines),
+        _ => {
+            let converted = durable::replace(&target, |file| convert(&journal, file));
+            let lines = converted.map_err(|source| RecordError::file(&target, source))?;
+            (lines.readable, lines)
+        }
+    };
+    let Some(loss) = lines.loss(rows, expected_lines) else {
         durable::remove(&journal).map_err(journal_error)?;
         return Ok(rows);
-    }
-    let loss = format!(
-        "{damaged_lines} damaged lines of {JOURNAL} are not in {PARQUET}; the journal is kept as {JOURNAL}{}",
-        durable::DAMAGED
-    );
+    };
+    let loss = format!("{loss}; the journal is kept as {JOURNAL}{}", durable::DAMAGED);
     add_losses(folder, &[loss]).and_then(|()| durable::set_aside(&journal)).map_err(journal_error)?;
     Ok(rows)
 }
 
-/// The counts of a conversion.
-#[derive(Debug, Clone, Copy)]
-struct Converted {
-    /// Rows of the Parquet file.
-    rows: u64,
-    /// Complete lines of the journal that are not in it.
-    damaged_lines: u64,
+/// The complete lines of a journal.
+#[derive(Debug, Clone, Copy, Default)]
+struct JournalLines {
+    /// Lines that are rows.
+    readable: u64,
+    /// Lines that are not.
+    damaged: u64,
+    /// Bytes of the damaged lines.
+    damaged_bytes: u64,
 }
 
-fn convert(journal: &Path, target: OutputFile) -> io::Result<(OutputFile, Converted)> {
-    let mut reader = BufReader::new(durable::open_regular(journal)?);
-    let mut writer = columns::begin(target, SCHEMA, columns::properties().build())?;
-    let (mut line, mut rows, mut bytes) = (Vec::new(), Vec::new(), 0);
-    let mut converted = Converted { rows: 0, damaged_lines: 0 };
-    // Only the last line can be incomplete: without its end, it is left out.
-    while reader.read_until(b'\n', &mut line)? > 0 && line.last() == Some(&b'\n') {
-        match serde_json::from_slice::<SeriesRow>(&line).ok().filter(SeriesRow::is_intact) {
-            Some(row) => rows.push(row),
-            None => converted.damaged_lines += 1,
+impl JournalLines {
+    /// Returns the row of a line, counted, or `None` if the line is damaged.
+    fn parse(&mut self, line: &[u8]) -> Option<SeriesRow> {
+        let row = serde_json::from_slice::<SeriesRow>(line).ok().filter(SeriesRow::is_intact);
+        self.readable += u64::from(row.is_some());
+        if row.is_none() {
+            self.damaged += 1;
+            self.damaged_bytes += line.len() as u64;
         }
-        bytes += line.len();
-        if bytes >= ROW_GROUP_BYTES {
-            bytes = 0;
-            converted.rows += write_row_group(&mut writer, &mut rows)?;
+        row
+    }
+
+    /// Returns what the journal lacks of the rows of the file and of the lines that were appended to it.
+    fn loss(&self, rows: u64, expected_lines: Option<u64>) -> Option<String> {
+        let Self { readable, damaged, damaged_bytes } = self;
+        match expected_lines {
+            Some(expected) if rows < expected => {
+                return Some(format!("only {rows} of {expected} lines of {JOURNAL} are in {PARQUET}"));
+            }
+            _ if *readable < rows => {
+                return Some(format!(
+                    "{JOURNAL} has {readable} of the {rows} rows of {PARQUET}, which is kept"
+                ));
+            }
+            _ => {}
+        }
+        let lines = if *damaged == 1 { "line" } else { "lines" };
+        let are = if *damaged == 1 { "is" } else { "are" };
+        (*damaged > 0).then(|| {
+            format!("{damaged} damaged {lines} of {JOURNAL} ({damaged_bytes} bytes) {are} not in {PARQUET}")
+        })
+    }
+}
+
+fn count_lines(journal: &Path) -> io::Result<JournalLines> {
+    read_lines(journal, |_, _| Ok(()))
+}
+
+/// Passes each readable line of a journal, as a row with its length, to `receive`. Only the last line can be incomplete:
+/// without its end, it is left out.
+fn read_lines(
+    journal: &Path,
+    mut receive: impl FnMut(SeriesRow, usize) -> io::Result<()>,
+) -> io::Result<JournalLines> {
+    let mut reader = BufReader::new(durable::open_regular(journal)?);
+    let (mut line, mut lines) = (Vec::new(), JournalLines::default());
+    while reader.read_until(b'\n', &mut line)? > 0 && line.last() == Some(&b'\n') {
+        if let Some(row) = lines.parse(&line) {
+            receive(row, line.len())?;
         }
         line.clear();
     }
-    converted.rows += write_row_group(&mut writer, &mut rows)?;
-    Ok((writer.into_inner()?, converted))
+    Ok(lines)
+}
+
+fn convert(journal: &Path, target: OutputFile) -> io::Result<(OutputFile, JournalLines)> {
+    let mut writer = columns::begin(target, SCHEMA, columns::properties().build())?;
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    let lines = read_lines(journal, |row, length| {
+        rows.push(row);
+        bytes += length;
+        if bytes >= ROW_GROUP_BYTES {
+            bytes = 0;
+            write_row_group(&mut writer, &mut rows)?;
+        }
+        Ok(())
+    })?;
+    write_row_group(&mut writer, &mut rows)?;
+    Ok((writer.into_inner()?, lines))
 }
 
 fn write_row_group(
     writer: &mut SerializedFileWriter<OutputFile>,
     rows: &mut Vec<SeriesRow>,
-) -> Result<u64, ParquetError> {
+) -> Result<(), ParquetError> {
     if rows.is_empty() {
-        return Ok(0);
+        return Ok(());
     }
     let mut row_group = writer.next_row_group()?;
     let text = |value: fn(&SeriesRow) -> &str| {
@@ -289,9 +356,8 @@ fn write_row_group(
     write_histograms(&mut row_group, "lateness", rows, |row| row.lateness.as_deref())?;
     write_histograms(&mut row_group, "failed_service_time", rows, |row| row.failed_service_time.as_deref())?;
     row_group.close()?;
-    let written = rows.len() as u64;
     rows.clear();
-    Ok(written)
+    Ok(())
 }
 
 fn write_int64(
