@@ -208,8 +208,8 @@ def _lost_samples(task: TaskResult) -> Iterator[str]:
     if samples.lost:
         yield (
             f"task '{task.task}': {samples.lost:,} of {samples.kept + samples.lost + samples.left_out:,} "
-            "samples were lost, because the disk was too slow for them or full (keep fewer with --samples), or "
-            "because another program changed their file"
+            "samples were lost, because the disk was too slow for them or full (keep fewer with --samples), "
+            "or because another program changed their file"
         )
 
 

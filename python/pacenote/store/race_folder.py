@@ -317,4 +317,4 @@ def _losses(folder: Path) -> Iterator[str]:
     except FileNotFoundError:
         return
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
-        yield f"{folder / 'recovery.json'} is not readable; it says what was lost of the race's samples and series"
+        yield f"{folder / 'recovery.json'} is not readable; it says what the race lost"

@@ -333,8 +333,8 @@ fn a_journal_that_was_changed_while_the_race_ran_is_an_error() {
     let cut = |content: &mut Vec<u8>| content.truncate(content.len() / 2);
     let zeros = |content: &mut Vec<u8>| content[..100].fill(0);
     let appended = |content: &mut Vec<u8>| content.extend(b"garbage\n");
-    let changes: [(fn(&mut Vec<u8>), u64); 3] = [(cut, 2), (zeros, SECONDS - 1), (appended, SECONDS)];
-    for (change, rows) in changes {
+    let changes = [cut as fn(&mut Vec<u8>), zeros, appended];
+    for (change, rows) in changes.into_iter().zip([2, SECONDS - 1, SECONDS]) {
         let folder = new_folder();
         let series = written_series(folder.path(), &catalog());
         let path = folder.path().join("series.jsonl");
