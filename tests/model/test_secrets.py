@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
@@ -125,6 +128,40 @@ def test_secrets_in_text_are_redacted(text: str, hidden: str) -> None:
 
 def test_the_longest_secret_is_redacted_first() -> None:
     assert redact("passpass1", ["pass", "passpass1"]) == "<hidden>"
+
+
+@pytest.mark.parametrize("user", ["", "e", "el", "elastic"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_secrets_within_base64_are_redacted(user: str, encode: Callable[[bytes], bytes]) -> None:
+    for secret in ("hunter-2", "hunter-22", "hunter-222", "ÿþ?>ÿþ?>~~"):
+        encoded = encode(f"{user}:{secret}:x".encode()).decode()
+        hidden = redact(f"sent {encoded} to it", {secret})
+        assert hidden.count("<hidden>") == 1
+        # What is left does not contain three bytes of the secret.
+        assert len(hidden) <= len("sent <hidden> to it") + len(encode(f"{user}:".encode())) + 8
+        assert redact(quote(encoded, safe=""), {secret}) != quote(encoded, safe="")
+    assert redact("aHVudGVy", {"hunter"}) == "aHVudGVy", "too short to be redacted within other text"
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("Authorization: Basic ZWxhc3RpYzp4", "Authorization: Basic <hidden>"),
+        ('{"authorization":"bearer abcdefgh1.x-y_z=="}', '{"authorization":"bearer <hidden>"}'),
+        ("APIKEY  bXkta2V5=, next", "APIKEY  <hidden>, next"),
+        ("Basic%20ZWxhc3RpYzp4", "Basic%20<hidden>"),
+        ("basic authentication failed", "basic authentication failed"),
+        ("Basic Authentication failed", "Basic Authentication failed"),
+        (
+            'Basic realm="security", Bearer realm="security"',
+            'Basic realm="security", Bearer realm="security"',
+        ),
+        ("the bearer token is missing", "the bearer token is missing"),
+    ],
+)
+def test_credentials_of_http_headers_are_redacted(text: str, hidden: str) -> None:
+    assert redact(text, ()) == hidden
+    assert redact(hidden, ("unrelated",)) == hidden
 
 
 def test_text_without_secrets_is_unchanged() -> None:

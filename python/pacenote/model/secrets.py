@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import re
@@ -76,6 +77,16 @@ _FIELD_DEFINITIONS = frozenset({"properties", "fields", "runtime"})
 _SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
 """Characters that URLs of operations and templates may contain without percent-encoding."""
 
+_AUTHORIZATION = re.compile(
+    r"(?i:\b(Basic|Bearer|ApiKey)(\s+|%20))(?=[\w.~+/%-]*(?:[0-9=]|(?<=[\w.~+/%-])[A-Z]))([\w.~+/%-]{8,}=*)"
+)
+"""Credentials as in an HTTP header. They contain digits, capital letters or `=`, unlike the words of a
+sentence.
+"""
+
+_MIN_BASE64_LENGTH = 8
+"""Minimum number of bytes of a secret that is redacted within a text in base64."""
+
 _ELLIPSIS = re.compile(r"(\.\.\.|…)")
 """The end of a value that was shortened for a message."""
 
@@ -128,7 +139,11 @@ def secret_values(params: Mapping[str, object]) -> frozenset[str]:
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """Redacts every secret in a text, even if it is encoded for JSON or a URL, or shortened."""
+    """Redacts every secret in a text, even if it is encoded for JSON, for a URL or in base64, or shortened.
+
+    Credentials that have the form of those in an HTTP header are redacted, too, even if they are not known.
+    """
+    text = _AUTHORIZATION.sub(rf"\1\2{REDACTED}", text)
     if not secrets:
         return text
     forms, pattern = _forms(frozenset(secrets))
@@ -311,6 +326,22 @@ def _encoded_forms(secret: str) -> Iterator[str]:
     # JSON text may be encoded within JSON text, as in a message about a body.
     yield json.dumps(json.dumps(secret)[1:-1])[1:-1]
     yield from (quote(secret, safe=safe) for safe in _SAFE_SETS)
+    for form in _base64_forms(secret.encode("utf-8", "surrogatepass")):
+        yield form
+        yield form.replace("+", "-").replace("/", "_")
+        yield quote(form, safe="")
+
+
+def _base64_forms(secret: bytes) -> Iterator[str]:
+    """Yields the characters that a secret determines in the base64 form of a longer text, such as
+    `user:password`, for each position of its first byte among three.
+    """
+    if len(secret) < _MIN_BASE64_LENGTH:
+        return
+    for before in range(3):
+        bits = 8 * (before + len(secret))
+        encoded = base64.b64encode(bytes(before) + secret).decode("ascii")
+        yield encoded[-(-8 * before // 6) : bits // 6]
 
 
 def _redact_shortened(text: str, forms: Collection[str]) -> str:
