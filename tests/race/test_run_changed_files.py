@@ -61,6 +61,13 @@ def rewrite(path: Path, text: str) -> None:
         file.truncate()
 
 
+def rewrite_and_restore_time(path: Path) -> None:
+    """Changes the content of a file in place, as `rsync --inplace -t` does with a copy of the same time."""
+    status = path.stat()
+    rewrite(path, '{"n": 2}\n' * DOCUMENTS)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
 def replace(path: Path) -> None:
     """Replaces a file with another one that has the same size and time."""
     status = path.stat()
@@ -76,6 +83,7 @@ def replace(path: Path) -> None:
         (lambda path: rewrite(path, "{}\n"), "was changed from 90 to 3 bytes"),
         (lambda path: rewrite(path, '{"n": 1}\n' * 11), "was changed from 90 to 99 bytes"),
         (replace, "was replaced by another file"),
+        (rewrite_and_restore_time, "was modified, and its time was set back,"),
         (Path.unlink, "cannot be found any more (No such file or directory)"),
     ],
 )
@@ -100,6 +108,7 @@ def test_a_data_file_that_is_not_changed_does_not(tmp_path: Path, monkeypatch: p
     def touch_other_times() -> None:
         (tmp_path / "docs.json").read_bytes()
         (tmp_path / "docs.json").chmod(0o600)
+        (tmp_path / "link.json").hardlink_to(tmp_path / "docs.json")
 
     race(tmp_path, touch_other_times, monkeypatch)
     record = json.loads((tmp_path / "home/races/r/race.json").read_text())

@@ -23,11 +23,27 @@ class FileState:
     identity: tuple[int, int]
     """Device and inode."""
 
+    changed_ns: int
+    """When its content, times, mode, owner or names were last changed, in nanoseconds.
+
+    Unlike `modified_ns`, a program cannot set it.
+    """
+
+    access: tuple[int, int, int, int]
+    """Mode, owner, group and number of names, whose changes do not matter."""
+
     @classmethod
     def of(cls, path: Path) -> FileState:
         """Returns the current state of a file. Raises OSError."""
         status = path.stat()
-        return cls(path, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino))
+        return cls(
+            path,
+            status.st_size,
+            status.st_mtime_ns,
+            (status.st_dev, status.st_ino),
+            status.st_ctime_ns,
+            (status.st_mode, status.st_uid, status.st_gid, status.st_nlink),
+        )
 
     def change(self) -> str | None:
         """Returns what has happened to the file since, as a verb phrase, or None if nothing has."""
@@ -39,7 +55,12 @@ class FileState:
             return "was replaced by another file"
         if now.size != self.size:
             return f"was changed from {self.size:,} to {now.size:,} bytes"
-        return "was modified" if now.modified_ns != self.modified_ns else None
+        if now.modified_ns != self.modified_ns:
+            return "was modified"
+        # A change of mode, owner or names explains the change of the status.
+        if now.changed_ns != self.changed_ns and now.access == self.access:
+            return "was modified, and its time was set back,"
+        return None
 
 
 def changes(states: Iterable[FileState]) -> tuple[str, ...]:
