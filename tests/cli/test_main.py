@@ -1,5 +1,6 @@
 """Exit codes, messages, and the modules that the command line imports at startup."""
 
+import errno
 import io
 import os
 import subprocess
@@ -149,6 +150,56 @@ def test_a_bug_is_reported_in_one_line_with_its_file_and_line(run, fake_race):
     assert first.startswith("error: KeyError in pacenote/cli/race.py:")
     assert first.endswith(": 'nothing'")
     assert second == "hint: this is a bug in Pacenote; run again with --debug"
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError(), "error: the memory is not sufficient\nhint: free memory, or raise the limit"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/x/y"),
+            "error: /x/y: Permission denied\nhint: Pacenote needs this in pacenote/cli/race.py:",
+        ),
+        (
+            OSError(errno.EMFILE, "Too many open files"),
+            "error: Too many open files\nhint: Pacenote needs this in pacenote/cli/race.py:",
+        ),
+    ],
+)
+def test_limits_and_permissions_of_the_host_are_no_bugs(run, fake_race, error, expected):
+    def fail(request, listener):
+        raise error
+
+    fake_race(fail)
+    code, _, err = run("race", "--track=x")
+    assert code == 64
+    assert err.startswith(expected)
+    assert "bug" not in err
+
+
+def test_a_removed_current_folder_is_a_usage_error(run, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for arguments in (("race", "--track=x"), ("report", "latest"), ("list", "races")):
+        assert run(*arguments) == (
+            2,
+            "",
+            "error: the current folder cannot be used: No such file or directory\n"
+            "hint: change to a folder that exists\n",
+        )
+
+
+def test_a_home_whose_races_cannot_be_read_is_an_error(run, home):
+    home.mkdir()
+    # Not even root can follow it.
+    (home / "races").symlink_to("x" * 300)
+    for arguments in (("race", "--track=x"), ("list", "races"), ("report", "r")):
+        code, _, err = run(*arguments)
+        assert code == 64
+        assert f"{home / 'races'}" in err
+        assert "File name too long" in err
+        assert "bug" not in err
 
 
 def test_debug_shows_the_trace(run, fake_race):

@@ -434,8 +434,10 @@ def test_an_unreachable_source_is_named_without_credentials(downloader: Download
 
 def test_a_full_disk_is_reported_before_anything_is_written(downloader: Downloader, monkeypatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 1 << 20}))
-    with pytest.raises(DiskError, match=r"no room for notes\.json\.bz2: it needs 293\.0 KiB"):
+    with pytest.raises(DiskError, match=r"no room for notes\.json\.bz2: it needs 293\.0 KiB") as caught:
         downloader.download()
+    assert "and 64.0 MiB must stay free, but " in caught.value.message
+    assert caught.value.message.endswith(" has only 1.0 MiB free")
     assert downloader.files() == []
 
 

@@ -71,6 +71,18 @@ def clock(**changes: Any) -> dict[str, Any]:
     return driver(clock=CLOCK | changes)
 
 
+@pytest.mark.parametrize(
+    "number",
+    [float("nan"), float("inf"), -float("inf"), 10**400, -(10**400)],
+    ids=["nan", "inf", "-inf", "large", "-large"],
+)
+def test_numbers_that_cannot_have_been_measured_are_not_used(number: float) -> None:
+    hosts = [{"host": "a:1", "requests": number}, {"host": "b:1", "connection_failures": number}]
+    driver = {"hosts": hosts, "clock": CLOCK | {"paused_s": number}}
+    assert [(use.requests, use.connection_failures) for use in host_uses(driver)] == [(0, 0), (0, 0)]
+    assert not [reason for reason in suspect_reasons(driver) if "did not run" in reason]
+
+
 def test_values_at_their_limits_are_accepted() -> None:
     assert determine_verdict(record(driver=DRIVER)) == Verdict("valid")
 

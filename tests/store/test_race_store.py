@@ -13,7 +13,7 @@ from pacenote.errors import StoreError
 from pacenote.store import atomic_files
 from pacenote.store.race_index import RaceFilter
 from pacenote.store.race_store import RaceStore, is_race_id
-from support.records import bulk, record
+from support.records import bulk, record, task
 
 
 @pytest.fixture
@@ -101,6 +101,17 @@ def test_latest_is_the_newest_race(store):
     for name, year in (("old", 2024), ("new", 2026), ("middle", 2025)):
         store.create(unfinished(race_id=name, timestamp=record().timestamp.replace(year=year)))
     assert store.load("latest").race_id == "new"
+
+
+def test_races_without_a_readable_record_are_named(store):
+    store.create(unfinished(race_id="left")).append(task())
+    (store.races / "left/race.json").unlink()
+    (store.races / "left/race.json").mkdir()
+    with pytest.raises(StoreError) as caught:
+        store.load("latest")
+    expected = f"no race in {store.races} can be read: race.json is missing or is not a file in left"
+    assert caught.value.message == expected
+    assert caught.value.hint.startswith("tasks.jsonl and .race.json.reserved")
 
 
 def test_a_race_that_cannot_be_stored_leaves_no_folder(store, monkeypatch):

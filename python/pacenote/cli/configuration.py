@@ -25,6 +25,7 @@ from pacenote.cli.parser import Parser, similar
 from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS
 from pacenote.store.atomic_files import read_regular_file
+from pacenote.store.home import user_home
 
 FILE = "pacenote.toml"
 
@@ -169,16 +170,18 @@ _FROM_RALLY = {
 _WITHOUT_MEANING = {("meta", "config.version")}
 
 
-def rally_folder() -> Path:
-    """Returns Rally's folder: `.rally` in `RALLY_HOME` or in the user's home."""
-    return Path(os.environ.get("RALLY_HOME") or Path.home()) / ".rally"
+def rally_folder() -> Path | None:
+    """Returns Rally's folder: `.rally` in `RALLY_HOME` or in the user's home, if it is known."""
+    folder = os.environ.get("RALLY_HOME") or user_home()
+    return Path(folder) / ".rally" if folder else None
 
 
 def _read_rally(
     name: str | None, options: dict[str, ConfiguredOption], urls: dict[str, str]
 ) -> tuple[str, ...]:
     """Reads `rally.ini` into `options` and `urls`, and returns a warning for each key that is not used."""
-    file = rally_folder() / (f"rally-{name}.ini" if name else "rally.ini")
+    folder = rally_folder() or Path("~/.rally")
+    file = folder / (f"rally-{name}.ini" if name else "rally.ini")
     text = _content(file)
     if text is None:
         if name:

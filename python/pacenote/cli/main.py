@@ -7,6 +7,7 @@ Until the command is known only argparse is imported, so that the command line s
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -49,6 +50,12 @@ _UNAVAILABLE_COMMANDS = (
 )
 
 _DEFECT_EXIT_CODE = 64
+
+_ENVIRONMENT_ERRORS = frozenset({
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE),
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENAMETOOLONG, errno.ELOOP),
+})
+"""Errors of the operating system that are no bugs: permissions, limits and disks."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,6 +107,7 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
 
         console.result(f"pacenote {pacenote_version() or '(from its sources)'}\n")
         return 0
+    _check_current_folder()
     command = importlib.import_module(f"pacenote.cli.{_known_command(name).replace('-', '_')}")
     parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
     command.add_options(parser)
@@ -114,6 +122,16 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     console.quiet = bool(getattr(options, "quiet", False))
     code: int = command.run(options, console)
     return code
+
+
+def _check_current_folder() -> None:
+    """Raises UsageError if the current folder was removed or cannot be entered: relative paths need it."""
+    try:
+        os.getcwd()  # noqa: PTH109  # pathlib is slower to fail, and raises the same
+    except OSError as error:
+        raise UsageError(
+            f"the current folder cannot be used: {error.strerror}", hint="change to a folder that exists"
+        ) from error
 
 
 def _configure(parser: Parser, command: str, arguments: Sequence[str], console: Console) -> None:
@@ -167,6 +185,13 @@ def _report_error(error: BaseException, console: Console, *, debug: bool) -> int
         console.trace(error)
     if isinstance(error, KeyboardInterrupt):
         error = Interrupted("interrupted")
+    elif isinstance(error, MemoryError):
+        error = PacenoteError(
+            "the memory is not sufficient",
+            hint="free memory, or raise the limit of the process (`ulimit -v`)",
+        )
+    elif isinstance(error, OSError) and error.errno in _ENVIRONMENT_ERRORS:
+        error = _environment_error(error)
     if isinstance(error, PacenoteError):
         console.error(error)
         return error.exit_code
@@ -177,6 +202,14 @@ def _report_error(error: BaseException, console: Console, *, debug: bool) -> int
         )
     )
     return _DEFECT_EXIT_CODE
+
+
+def _environment_error(error: OSError) -> PacenoteError:
+    where = f"{error.filename}: " if error.filename else ""
+    return PacenoteError(
+        f"{where}{error.strerror}",
+        hint=f"Pacenote needs this in {_location(error)}; check permissions, limits and disks of this host",
+    )
 
 
 def _location(error: BaseException) -> str:

@@ -121,10 +121,10 @@ def _interrupted(request: RaceRequest) -> Interrupted:
 def build_request(options: argparse.Namespace) -> RaceRequest:
     """Returns the race that the options describe.
 
-    Raises UsageError for options that contradict each other.
+    Raises UsageError for options that contradict each other, and StoreError for a home that cannot be read.
     """
     # Imports SQLite, which would delay --help.
-    from pacenote.store.race_store import ID_HINT, RaceStore, is_race_id
+    from pacenote.store.race_store import ID_HINT, RaceStore, check_home, is_race_id
 
     track = track_fields(options)
     race_id = options.race_id or str(uuid.uuid4())
@@ -134,6 +134,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
             hint=ID_HINT,
         )
     home = default_home()
+    check_home(home)
     if (RaceStore(home).races / race_id).exists():
         raise UsageError(f"race '{race_id}' already exists", hint="choose another --race-id")
     pipeline = _pipeline(options)

@@ -20,9 +20,10 @@ def check_free_space(folder: Path, needed: int, what: str) -> None:
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     free = shutil.disk_usage(existing).free
     if free < needed + _KEEP_FREE:
-        needs, has = format_bytes(needed), format_bytes(free)
+        needs, has, keep = format_bytes(needed), format_bytes(free), format_bytes(_KEEP_FREE)
         raise DiskError(
-            f"no room for {what}: it needs {needs}, but {folder} has only {has} free",
+            f"no room for {what}: it needs {needs}, and {keep} must stay free, "
+            f"but {folder} has only {has} free",
             hint="free some space, or set PACENOTE_HOME to a folder on another disk",
         )
 

@@ -2,8 +2,8 @@
 
 A document from the driver or from disk must match the types exactly; otherwise, the error names the
 invalid field. A field with a default may be missing; `object` accepts any JSON value. This module adds three
-rules that msgspec does not provide for dataclasses: unknown fields are errors, numbers are finite, and
-messages have the form of those about tracks.
+rules that msgspec does not provide for dataclasses: unknown fields are errors, numbers are finite and fit
+into 64 bits, and messages have the form of those about tracks.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 _NEWER = "it was probably written by a newer version of Pacenote"
 _MAX_SHOWN = 60
+MAX_INTEGER = 2**64 - 1
+"""The largest whole number of a document, and the negative one: the driver counts with 64 bits."""
+
 _EXPECTED = {
     "array": "a list",
     "bool": "true or false",
@@ -80,6 +83,8 @@ def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError
             yield from _problems(value[key], document[key], f"{path}.{key}")
     elif isinstance(value, float) and not math.isfinite(value):
         yield _wrong(path, "a finite number", document)
+    elif isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
+        yield _wrong(path, "a number of at most 64 bits", document)
 
 
 def _invalid(error: ValidationError, document: Any, path: str) -> PacenoteError:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pacenote.model.codec import MAX_INTEGER
 from pacenote.units import format_count
 
 THREAD_CPU_SHARE = 0.80
@@ -379,5 +380,6 @@ def _part(values: Mapping[str, object], key: str) -> Mapping[str, object]:
 
 
 def _number(values: Mapping[str, object], key: str) -> float:
+    """Returns a number that the driver can have measured; 0 for others and for what is not a number."""
     value = values.get(key)
-    return float(value) if isinstance(value, int | float) else 0.0
+    return float(value) if isinstance(value, int | float) and abs(value) <= MAX_INTEGER else 0.0

@@ -8,9 +8,10 @@ PACENOTE_HOME (default ~/.pacenote)
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pacenote.errors import StoreError
@@ -123,7 +124,7 @@ class RaceStore:
         if reference == LATEST:
             newest = self.list(RaceFilter(limit=1))
             if not newest:
-                raise StoreError(f"there are no races in {self.races}", hint="run one with `pacenote race`")
+                raise self._no_races()
             return newest[0].race_id
         matches = self._index().ids_with_prefix(reference)
         if len(matches) == 1:
@@ -135,3 +136,24 @@ class RaceStore:
         raise StoreError(
             f"'{reference}' matches {len(matches)} races: {shown}", hint="give more characters of the id"
         )
+
+    def _no_races(self) -> StoreError:
+        """Returns the error that there are no races, or that none can be read."""
+        try:
+            left = sorted(
+                path.name for path in self.races.iterdir() if any(map(os.path.lexists, _left(path)))
+            )
+        except OSError:
+            left = []
+        if not left:
+            return StoreError(f"there are no races in {self.races}", hint="run one with `pacenote race`")
+        names = ", ".join(left[:3]) + (", …" if len(left) > 3 else "")
+        return StoreError(
+            f"no race in {self.races} can be read: race.json is missing or is not a file in {names}",
+            hint="tasks.jsonl and .race.json.reserved, if they are there, contain what was measured",
+        )
+
+
+def _left(folder: Path) -> Iterator[Path]:
+    """Yields the files of a race that show that a folder is one."""
+    return (folder / name for name in ("race.json", "tasks.jsonl", ".race.json.reserved"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import glob
 import os
@@ -166,10 +167,13 @@ def boundary_of(root: Path) -> Path:
     This is the git work tree that contains it, because the tracks of a repository share files, otherwise the
     track's own folder.
     """
-    folder = root.resolve()
+    folder, shared = root.resolve(), {Path("/")}
+    # Without HOME, an unknown user has no home folder.
+    with contextlib.suppress(RuntimeError):
+        shared.add(Path.home().resolve())
     for candidate in (folder, *folder.parents):
         # Some users keep their whole home folder in git.
-        if (candidate / ".git").exists() and candidate not in (Path.home().resolve(), Path("/")):
+        if (candidate / ".git").exists() and candidate not in shared:
             return candidate
     return folder
 
