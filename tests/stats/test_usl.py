@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from pacenote.stats.usl import fit_usl, powers_of_two, sweep_order
+from pacenote.stats.usl import MIN_LEVELS, fit_usl, powers_of_two, sweep_levels, sweep_order
 
 
 def throughput(clients: int, alone: float, contention: float, coherency: float) -> float:
@@ -186,8 +186,17 @@ def test_the_number_of_clients_doubles_up_to_the_maximum() -> None:
     assert powers_of_two(48) == (1, 2, 4, 8, 16, 32, 48)
 
 
+def test_a_small_sweep_has_levels_between_powers_of_two() -> None:
+    assert sweep_levels(6) == (1, 2, 3, 4, 5, 6)
+    assert sweep_levels(8) == (1, 2, 3, 4, 6, 8)
+    assert sweep_levels(32) == powers_of_two(32)
+    assert all(len(set(sweep_levels(highest))) >= MIN_LEVELS for highest in range(MIN_LEVELS, 100))
+    assert sweep_levels(3) == (1, 2, 3)
+
+
 def test_repeats_are_measured_in_both_directions() -> None:
-    assert sweep_order(5, 3) == (1, 2, 4, 5, 5, 4, 2, 1, 1, 2, 4, 5)
+    once = (1, 2, 4, 8, 12, 16)
+    assert sweep_order(16, 3) == (*once, *once[::-1], *once)
 
 
 def test_numpy_is_imported_only_for_the_fit() -> None:

@@ -277,11 +277,23 @@ def powers_of_two(highest: int) -> tuple[int, ...]:
     return (*levels, highest)
 
 
+def sweep_levels(highest: int) -> tuple[int, ...]:
+    """Returns the powers of two up to `highest`, and `highest` itself; if these are fewer than `MIN_LEVELS`,
+    also the middle of the widest gaps, as far as there are such numbers.
+    """
+    levels = list(powers_of_two(highest))
+    while len(levels) < min(MIN_LEVELS, highest):
+        below, above = max(itertools.pairwise(levels), key=lambda pair: pair[1] - pair[0])
+        levels.append((below + above) // 2)
+        levels.sort()
+    return tuple(levels)
+
+
 def sweep_order(highest: int, repeats: int) -> tuple[int, ...]:
     """Returns the levels of all repeats in the order in which they are measured: ascending, then descending.
 
     If all were ascending, a steady drift, such as that of a growing index, would look like contention.
     """
-    levels = powers_of_two(highest)
+    levels = sweep_levels(highest)
     orders = (levels if repeat % 2 == 0 else levels[::-1] for repeat in range(repeats))
     return tuple(itertools.chain.from_iterable(orders))
