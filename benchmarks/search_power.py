@@ -3,14 +3,15 @@
 The simulated engine has a limit: at lower rates, a third of the allowed share of its operations is slower
 than the objective; at higher rates, all are. Each probe draws the number of slow operations from the binomial
 distribution and is decided as `saturate` decides it. The printed table is that of docs/saturating.md: for
-probes as they are planned, and for probes with just enough operations for a bound of the percentile. The
-simulation needs no engine and takes some seconds.
+probes as they are planned, and for probes with just enough operations for a bound of the percentile.
+
+A second table is that of an error rate that is limited to 1 %: the engine fails a constant share of its
+operations at each rate up to its limit. The simulation needs no engine and takes less than a minute.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,11 @@ from dataclasses import dataclass
 from pacenote.lab.probe import MARGIN, MIN_OPERATIONS, lowest_decided_rate, lowest_rate, window_s
 from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, next_rate
 from pacenote.model.saturation import LatencyLimit, Objective
-from pacenote.stats.power import SLOW_SHARE, TAIL, probability_of_at_most
+from pacenote.stats.binomial import probability_of_at_most, proves_above, proves_at_most
+from pacenote.stats.power import SLOW_SHARE
+
+ERROR_LIMIT = 0.01
+"""The error rate that the objective allows."""
 
 _WARMUP_S = 5.0
 _SHORTEST_S = 20.0
@@ -80,6 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for case in CASES:
         for planning in PLANNINGS:
             print(_row(case, planning, given.searches, given.seed), flush=True)
+    print()
+    print(
+        "| true error rate | limit of the engine | interval | wrong | at least | no answer | probes | time |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for failing in FAILING:
+        print(_failing_row(failing, given.searches, given.seed), flush=True)
 
 
 def _row(case: Case, planning: Planning, searches: int, seed: int) -> str:
@@ -100,6 +112,68 @@ def _row(case: Case, planning: Planning, searches: int, seed: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class FailingEngine:
+    """An engine that fails a constant share of operations."""
+
+    error_rate: float
+    """The share of operations that fail at each rate up to the limit, from 0 to 1."""
+
+    limit: float | None
+    """The highest rate, in operations per second, that it keeps up with, or None if it keeps up with each."""
+
+
+FAILING = tuple(
+    FailingEngine(percent / 100, limit)
+    for percent, limit in (
+        *((0.0, 200.0), (1 / 3, 200.0), (0.5, 200.0), (0.8, 200.0), (1 / 3, 1000.0), (0.8, 1000.0)),
+        *((1.0, None), (1.2, None), (1.5, None), (2.0, None)),
+    )
+)
+
+
+def _failing_row(engine: FailingEngine, searches: int, seed: int) -> str:
+    generator = random.Random(seed)
+    found = [search_failing(engine, generator) for _ in range(searches)]
+    answered = [one for one in found if one.low is not None]
+    intervals = [one for one in answered if one.proven]
+    # No interval contains the limit of an engine that meets the objective at no rate.
+    met = engine.error_rate < ERROR_LIMIT and engine.limit is not None
+    right = [one for one in intervals if met and one.contains(engine.limit or 0.0)]
+    counts = (len(intervals), len(intervals) - len(right), len(answered) - len(intervals))
+    cells = [
+        f"{engine.error_rate * 100:.3g} %",
+        "–" if engine.limit is None else f"{engine.limit:,g} ops/s",
+        *(f"{100 * count / searches:.1f} %" for count in (*counts, searches - len(answered))),
+        f"{sum(one.probes for one in found) / searches:.0f}",
+        f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def search_failing(engine: FailingEngine, generator: random.Random) -> Answer:
+    """Simulates a search with the defaults of the command line for an error rate that is limited to 1 %."""
+    objective = Objective((), ERROR_LIMIT)
+    lowest, start = lowest_rate(objective, _SHORTEST_S), lowest_decided_rate(objective, _SHORTEST_S)
+    within = RateRange(start=max(10.0, start), lowest=max(0.1, lowest), highest=1e6)
+    trials: list[RateTrial] = []
+    failed_rates: set[float] = set()
+    seconds = 0.0
+    while (rate := next_rate(trials, within)) is not None:
+        measured_s = window_s(objective, rate, _SHORTEST_S)
+        operations = round(rate * measured_s)
+        failures = draw(operations, engine.error_rate, generator)
+        overloaded = engine.limit is not None and rate > engine.limit
+        if overloaded or proves_above(failures, operations, ERROR_LIMIT):
+            failed_rates.add(rate)
+        passed = not overloaded and proves_at_most(failures, operations, ERROR_LIMIT)
+        trials.append(RateTrial(rate, passed))
+        seconds += _WARMUP_S + measured_s
+    bracket = find_bracket(trials)
+    proven = bracket.unstable in failed_rates
+    return Answer(bracket.stable, bracket.unstable, len(trials), seconds, proven)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a simulated search."""
 
@@ -114,6 +188,9 @@ class Answer:
 
     seconds: float
     """Time of all probes."""
+
+    proven: bool = True
+    """Whether a probe at `high` has failed, so that the answer is an interval."""
 
     def contains(self, limit: float) -> bool:
         """Returns whether the limit is in the interval."""
@@ -140,11 +217,20 @@ def search(case: Case, planning: Planning, generator: random.Random) -> Answer:
 def passes(operations: int, share: float, allowed: float, generator: random.Random) -> bool:
     """Returns whether a probe proves that the share of slow operations is at most `allowed`."""
     # The number of slow operations is the one at which the cumulative probability reaches a random number.
+    return proves_at_most(draw(operations, share, generator), operations, allowed)
+
+
+def draw(operations: int, share: float, generator: random.Random) -> int:
+    """Returns a binomial random number: that at which the cumulative probability reaches a random number."""
     drawn = generator.random()
-    if share >= 1:
-        return False
-    slow = next(one for one in itertools.count() if probability_of_at_most(one, operations, share) >= drawn)
-    return probability_of_at_most(slow, operations, allowed) <= TAIL
+    low, high = 0, operations
+    while low < high:
+        middle = (low + high) // 2
+        if probability_of_at_most(middle, operations, share) >= drawn:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import random
 
-from search_power import PLANNINGS, Case, search
+from search_power import PLANNINGS, Case, FailingEngine, search, search_failing
 
 
 def test_planned_probes_find_the_limit():
@@ -14,3 +14,17 @@ def test_planned_probes_find_the_limit():
         shares[planning.name] = sum(found) / len(found)
     assert shares["planned"] > 0.95
     assert shares["just enough for a bound"] < 0.25
+
+
+def test_an_engine_that_exceeds_the_error_rate_at_every_rate_has_no_limit():
+    generator = random.Random(3)
+    for error_rate in (0.012, 0.02):
+        engine = FailingEngine(error_rate, None)
+        assert all(search_failing(engine, generator).low is None for _ in range(30))
+
+
+def test_an_engine_that_seldom_fails_has_an_interval_around_its_limit():
+    generator, engine = random.Random(3), FailingEngine(0.01 / 3, 200.0)
+    answers = [search_failing(engine, generator) for _ in range(30)]
+    right = [one.low is not None and one.proven and one.contains(200.0) for one in answers]
+    assert sum(right) >= 28

@@ -7,7 +7,10 @@ from contextlib import ExitStack
 from lab.test_saturate import OPERATION, EngineThatStops
 from support.http_server import http_server
 
-SHORT = ("--start-rate=2000", "--probe-time=0.05", "--probe-warmup=0.01", "--sweep-clients=0")
+SHORT = (
+    *("--start-rate=2000", "--probe-time=0.05", "--probe-warmup=0.01", "--sweep-clients=0"),
+    "--max-error-rate=60",
+)
 
 
 def test_an_engine_that_is_gone_ends_the_search_with_its_reason_and_the_probes_so_far(run, tmp_path):

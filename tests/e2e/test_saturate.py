@@ -116,7 +116,13 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
         tmp_path / "home",
         f"--track-path={track}",
         f"--target-hosts=127.0.0.1:{server.port}",
-        *("--task=search", "--start-rate=50", "--precision=15", "--max-connections=16"),
+        *(
+            "--task=search",
+            "--start-rate=50",
+            "--precision=15",
+            "--max-connections=16",
+            "--max-error-rate=50",
+        ),
         f"--driver-threads={threads}",
         *("--probe-time=0.8", "--probe-warmup=0.2", "--sweep-clients=32", "--sweep-time=0.2", "--quiet"),
     )
@@ -150,7 +156,7 @@ def test_a_real_engine_sustains_a_low_rate(tmp_path: Path, home: Path) -> None:
             f"--track-params=docs:20000,{SMALL}",
             "--car-params=heap_size:512m",
         ),
-        *("--max-rate=40", "--start-rate=20"),
+        *("--max-rate=40", "--start-rate=20", "--max-error-rate=50"),
         *("--probe-time=0.5", "--probe-warmup=0.1", "--sweep-clients=0", "--objective=p50:1s", "--quiet"),
         *(f"--report-file={tmp_path / 'report.md'}", "--report-format=json"),
     )

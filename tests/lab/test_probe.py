@@ -20,6 +20,8 @@ from support.records import paced, record, times
 
 OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
 
+UNLIMITED = Objective((), error_rate=1.0)
+
 QUIET = {"threads": [{"name": "drive-0", "busiest": {"step": "term", "share": 0.1}}]}
 
 
@@ -80,7 +82,7 @@ def test_a_probe_that_exceeds_a_limit_fails(changes, reason):
 def test_a_few_operations_need_not_fill_the_window_exactly():
     """In 20 s at 3.33 per second, 67 operations are due, and the last may end after the window."""
     few = result(done=67, late=1)
-    assert probe(few, rate=3.33, objective=Objective((), 0.01)).outcome == "passed"
+    assert probe(few, rate=3.33, objective=UNLIMITED).outcome == "passed"
     assert probe(replace(few, window_operations=65), rate=3.33).outcome == "failed"
 
 
@@ -92,7 +94,7 @@ def test_with_random_arrivals_the_throughput_is_compared_with_the_operations_tha
 def test_a_probe_without_measured_operations_fails():
     accounting = OperationTotals(1, 1, 0, 0, 0, 1, 0, 1)
     nothing = replace(result(), throughput=None, accounting=accounting, window_operations=0)
-    assert probe(nothing, objective=Objective((), 0.01)).reasons == ("no operation was measured",)
+    assert probe(nothing, objective=UNLIMITED).reasons == ("no operation was measured",)
     # All connections hang since the warm-up.
     hanging = replace(nothing, accounting=replace(accounting, unsent=900, unanswered=4), error_rate=None)
     assert probe(hanging, objective=Objective((), 0.01)).outcome == "failed"
@@ -119,8 +121,37 @@ def test_only_operations_of_the_window_count():
     ],
 )
 def test_a_percentile_whose_interval_contains_the_limit_does_not_decide(changes, reason):
-    found = probe(result(**changes))
+    found = probe(result(**changes), objective=replace(OBJECTIVE, error_rate=1.0))
     assert (found.outcome, found.reasons) == ("undecided", (reason,))
+
+
+@pytest.mark.parametrize(
+    ("failed", "outcome", "reasons"),
+    [
+        (0, "passed", ()),
+        (11, "passed", ()),
+        (12, "undecided", ("error rate is 0.6 %, but its interval reaches 1.05 %",)),
+        (20, "undecided", ("error rate is 1 %, but its interval reaches 1.54 %",)),
+        (29, "undecided", ("error rate is 1.45 %, but its interval reaches 2.08 %",)),
+        (30, "failed", ("error rate 1.5 %",)),
+    ],
+)
+def test_an_error_rate_whose_interval_contains_the_limit_does_not_decide(failed, outcome, reasons):
+    """The exact 95 % interval of 11 failures of 2,000 ends at 0.98 %, that of 30 begins at 1.01 %."""
+    found = probe(result(done=2000 - failed, failed=failed), objective=Objective((), 0.01))
+    assert (found.outcome, found.reasons) == (outcome, reasons)
+
+
+def test_too_few_operations_without_a_failure_do_not_prove_an_error_rate():
+    limited = Objective((), 0.01)
+    assert probe(result(done=368), objective=limited).outcome == "passed"
+    assert probe(result(done=367), objective=limited).outcome == "undecided"
+
+
+def test_an_error_rate_of_0_is_met_if_no_operation_fails():
+    nothing_fails = Objective((), 0.0)
+    assert probe(result(), objective=nothing_fails).outcome == "passed"
+    assert probe(result(done=1999, failed=1), objective=nothing_fails).reasons == ("error rate 0.05 %",)
 
 
 def test_failures_rank_above_every_latency():
@@ -170,6 +201,9 @@ def test_what_makes_a_race_suspect_voids_a_probe_that_does_not_pass(changes, dri
         # 2 % of the operations fail.
         (40, 40, OBJECTIVE, "failed"),
         (40, 21, OBJECTIVE, "failed"),
+        # 29 failures of 2,000 do not prove more than 1 %.
+        (40, 30, Objective((), 0.01), "failed"),
+        (40, 29, Objective((), 0.01), "void"),
         (40, 20, OBJECTIVE, "void"),
         (40, 0, OBJECTIVE, "void"),
         # The error rate is not limited, but the failures make p99 endless.
@@ -225,17 +259,27 @@ def test_work_in_documents_is_shown_beside_operations():
     assert work_per_operation(hanging, before=500.0) == 500.0
 
 
+def test_only_operations_with_work_count_for_the_work_of_one():
+    """A search that fails has no work; a bulk that fails counts the documents that failed."""
+    searches = replace(result(done=979, failed=21), work=WorkTotals(979, 0))
+    assert work_per_operation(searches, before=1.0) == 1.0
+    bulks = replace(result(done=98, failed=2), work=WorkTotals(99_998, 2))
+    assert work_per_operation(bulks, before=1.0) == 1000.0
+
+
 def test_low_rates_are_measured_for_longer_to_decide_the_percentiles():
     assert window_s(OBJECTIVE, 1000.0, 20.0) == 20.0
     assert window_s(OBJECTIVE, 10.0, 20.0) == pytest.approx(1.1 * operations_to_decide(0.01) / 10)
     assert window_s(OBJECTIVE, 0.1, 20.0) == 300.0
-    assert window_s(Objective((), 0.01), 10.0, 20.0) == 20.0
-    assert window_s(Objective((), 0.01), 1.0, 20.0) == 100.0
+    assert window_s(Objective((), 0.01), 10.0, 20.0) == window_s(OBJECTIVE, 10.0, 20.0)
+    for without_proof in (UNLIMITED, Objective((), 0.0)):
+        assert window_s(without_proof, 10.0, 20.0) == 20.0
+        assert window_s(without_proof, 1.0, 20.0) == 100.0
 
 
 def test_below_the_lowest_rate_even_the_longest_probe_has_too_few_samples():
     for text in ("p50:1ms", "p99:1ms", "p99.9:1ms", "p99.99:1ms"):
-        objective = Objective(parse_latency_limits(text), 0.01)
+        objective = Objective(parse_latency_limits(text), 1.0)
         lowest = lowest_rate(objective, 20.0)
         assert lowest * window_s(objective, lowest, 20.0) >= objective.samples_needed()
         assert lowest / 2 * window_s(objective, lowest / 2, 20.0) < objective.samples_needed()
@@ -243,7 +287,9 @@ def test_below_the_lowest_rate_even_the_longest_probe_has_too_few_samples():
         assert decided > lowest
         limit = objective.latency[0]
         assert decided * window_s(objective, decided, 20.0) >= operations_to_decide(1 - limit.q / 100)
-    assert lowest_rate(Objective((), 0.01), 20.0) == lowest_decided_rate(Objective((), 0.01), 20.0) == 0
+    assert lowest_rate(UNLIMITED, 20.0) == lowest_decided_rate(UNLIMITED, 20.0) == 0
+    assert lowest_rate(Objective((), 0.01), 20.0) == lowest_rate(OBJECTIVE, 20.0)
+    assert lowest_decided_rate(Objective((), 0.01), 20.0) == lowest_decided_rate(OBJECTIVE, 20.0)
     assert lowest_rate(OBJECTIVE, 600.0) == pytest.approx(lowest_rate(OBJECTIVE, 20.0) / 2)
 
 

@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from pacenote.lab.rate_search import RateBracket, RateRange, RateTrial, find_bracket, next_rate
+from pacenote.lab.rate_search import (
+    RateBracket,
+    RateRange,
+    RateTrial,
+    find_bracket,
+    has_slowed_down,
+    next_rate,
+    rates_that_failed_later,
+)
 
 WITHIN = RateRange(start=50, lowest=1, highest=100_000)
 
@@ -95,6 +103,26 @@ def test_trials_of_the_lowest_rate_that_disagree_leave_the_search_without_an_ans
     always = itertools.cycle([True, False])
     alternating = find_bracket(search(lambda _: next(always), RateRange(start=1, lowest=1, highest=1)))
     assert alternating == RateBracket(None, None, (1,))
+
+
+def test_rates_that_passed_before_the_engine_became_slower_are_stated() -> None:
+    """The engine meets the objective for five trials, and at no rate afterwards."""
+    trials = itertools.count(1)
+    found = search(lambda _: next(trials) <= 5, RateRange(start=40, lowest=5, highest=1000, precision=0.5))
+    bracket = find_bracket(found)
+    passed = (40, 80, 160, 320, 640)
+    assert (bracket.stable, bracket.unstable, bracket.passed_above) == (None, 5, passed)
+    assert rates_that_failed_later(found) == passed
+    assert has_slowed_down(found)
+
+
+def test_an_engine_whose_outcomes_vary_has_not_become_slower() -> None:
+    slower = [RateTrial(rate, passed) for passed in (True, False) for rate in (10, 20, 30)]
+    failed = RateTrial(5, False)
+    assert has_slowed_down([*slower, failed])
+    assert not has_slowed_down(slower)
+    assert not has_slowed_down([*slower, failed, RateTrial(20, True)])
+    assert not has_slowed_down([*(trial for trial in slower if trial.rate != 20), failed])
 
 
 def test_random_outcomes_near_the_limit_give_a_bracket_around_it() -> None:

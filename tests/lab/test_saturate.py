@@ -69,7 +69,7 @@ def request_(tmp_path: Path, server: HttpServer) -> SaturationRequest:
     return SaturationRequest(
         race=race,
         task=None,
-        objective=Objective((), 0.01),
+        objective=Objective((), 0.6),
         within=RateRange(1000.0, 1000.0, 1000.0, repeats=0),
         connections=4,
         window_s=0.05,
@@ -175,6 +175,7 @@ def test_a_full_disk_ends_a_search_whose_results_are_stored(
 
 def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: SaturationRequest) -> None:
     connection, numbers = threading.local(), itertools.count(1)
+    swept = replace(request_, objective=Objective((), 0.1), clients=64, repeats=1, level_s=0.03)
 
     def respond(request: HttpRequest) -> HttpResponse:
         if request.path == "/x" and not hasattr(connection, "number"):
@@ -186,7 +187,7 @@ def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: Saturation
 
     with http_server(respond) as server:
         race = replace(request_.race, target_hosts=(server.address,))
-        found = saturate(replace(request_, race=race, clients=64, repeats=1, level_s=0.03), Listener()).result
+        found = saturate(replace(swept, race=race), Listener()).result
     assert [level.clients for level in found.levels] == [1, 2, 4, 8, 16, 32, 64]
     failing = [level.clients for level in found.levels if "error rate" in "".join(level.left_out)]
     assert failing == [64]
@@ -295,6 +296,14 @@ def test_rates_with_too_few_samples_for_the_objective_are_rejected(request_: Sat
     slow = replace(request_, objective=Objective(parse_latency_limits("p99.99:1s"), 0.01))
     with pytest.raises(UsageError, match="too few samples"):
         saturate(replace(slow, within=RateRange(10.0, 0.1, 100.0)), Listener())
+
+
+def test_a_sweep_with_too_few_levels_for_the_law_is_rejected_before_the_race_begins(
+    request_: SaturationRequest,
+) -> None:
+    with pytest.raises(UsageError, match="a sweep of up to 5 clients has too few levels"):
+        saturate(replace(request_, clients=5), Listener())
+    assert not (request_.race.home / "races").exists()
 
 
 def test_an_unknown_task_is_reported_before_the_race_begins(request_: SaturationRequest) -> None:

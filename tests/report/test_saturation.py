@@ -116,8 +116,36 @@ def test_probes_that_disagree_are_part_of_the_answer():
     # Within an interval, disagreement is expected.
     assert answer(replace(found, unstable=900.0)) == "between 320 ops/s and 900 ops/s"
     text = render_saturation(found)
-    assert "- limited by: probes of the same rate that disagreed" in text
+    assert "- limited by: probes that disagreed: some passed" in text
     assert "- 640 ops/s: 1 of 2 probes passed" in text
+
+
+def test_a_rate_that_passed_is_stated_even_if_a_lower_one_failed():
+    """The engine became slower during the search."""
+    rates = ((40.0, "passed"), (80.0, "passed"), (80.0, "failed"), (40.0, "failed"), (20.0, "failed"))
+    found = replace(
+        FOUND,
+        unit="ops",
+        probes=tuple(replace(PROBE, rate=rate, outcome=outcome) for rate, outcome in rates),
+        stable=None,
+        unstable=20.0,
+        passed_above=(40.0, 80.0),
+        limited_by="disagreement",
+    )
+    passed = "probes at 40 ops/s and at other rates up to 80 ops/s passed, but none at 20 ops/s"
+    assert answer(found) == f"inconclusive; {passed}"
+    text = render_saturation(found)
+    assert "no rate met the objective" not in text
+    assert "- 40 ops/s: 1 of 2 probes passed\n- 80 ops/s: 1 of 2 probes passed" in text
+
+
+def test_a_rate_at_which_no_probe_failed_is_not_an_upper_end():
+    undecided = replace(FOUND, unit="ops", limited_by="samples")
+    assert answer(undecided) == "at least 80 ops/s; undecided at 82 ops/s"
+    assert answer(replace(undecided, limited_by="driver")) == answer(undecided)
+    assert answer(replace(undecided, stable=None)) == "inconclusive; no probe passed, the slowest at 82 ops/s"
+    mixed = replace(undecided, stable=None, disputed=(70.0,))
+    assert answer(mixed) == "inconclusive; the probes at 70 ops/s disagree"
 
 
 def test_the_reason_why_a_search_ended_early_and_the_verdict_are_shown():

@@ -5,7 +5,8 @@ from math import comb
 
 import pytest
 
-from pacenote.stats.power import operations_for_bound, operations_to_decide, probability_of_at_most
+from pacenote.stats.binomial import probability_of_at_most
+from pacenote.stats.power import operations_for_bound, operations_to_decide
 
 
 def exact(slow: int, operations: int, share: Fraction) -> Fraction:

@@ -72,7 +72,7 @@ def add_options(parser: Parser) -> None:
         type=values.count,
         default=32,
         metavar="N",
-        help="clients of the closed-loop sweep: 1, 2, 4, … up to this number; 0 for no sweep (default: 32)",
+        help="clients of the closed-loop sweep: 1, 2, 4, … up to this number; 0, or from 6 (default: 32)",
     )
     parser.add_argument(
         "--sweep-time",

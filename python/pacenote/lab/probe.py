@@ -8,48 +8,52 @@ from pacenote.model.driver_health import clock_reasons
 from pacenote.model.result import TaskResult, find_percentile
 from pacenote.model.saturation import Objective, Probe, ProbeOutcome
 from pacenote.model.verdict import disturbances
+from pacenote.stats.binomial import proves_above, proves_at_most, upper_bound
 from pacenote.stats.power import operations_to_decide
 
 MIN_COMPLETED_SHARE = 0.99
 """A rate passes only if at least this share of the operations that were due was done in the window."""
 
 MIN_OPERATIONS = 100
-"""Minimum number of operations of a probe; with fewer, a single failure would exceed the allowed share."""
+"""Minimum number of operations of a probe, even if its objective limits nothing."""
 
 MARGIN = 1.1
 """Ratio of planned to required operations, as some may fail and random arrivals vary."""
 
 MAX_WINDOW_S = 300.0
-"""Seconds of the longest measured window, even if a percentile then has too few samples."""
+"""Seconds of the longest measured window, even if it then has too few operations to decide."""
 
 
 def window_s(objective: Objective, rate: float, shortest_s: float) -> float:
-    """Returns the seconds to measure at a rate, so that a probe probably decides the limited percentiles."""
+    """Returns the seconds to measure at a rate, so that a probe probably decides whether it passes."""
     operations = max(MIN_OPERATIONS, MARGIN * _samples_to_decide(objective))
     return max(shortest_s, min(MAX_WINDOW_S, operations / rate))
 
 
 def lowest_rate(objective: Objective, shortest_s: float) -> float:
-    """Returns the rate below which no probe has the samples that the limited percentiles need."""
+    """Returns the rate below which no probe has the samples that the objective needs."""
     return MARGIN * objective.samples_needed() / max(shortest_s, MAX_WINDOW_S)
 
 
 def lowest_decided_rate(objective: Objective, shortest_s: float) -> float:
-    """Returns the rate below which even the longest probe often does not decide the limited percentiles."""
+    """Returns the rate below which even the longest probe often does not decide."""
     return MARGIN * _samples_to_decide(objective) / max(shortest_s, MAX_WINDOW_S)
 
 
 def _samples_to_decide(objective: Objective) -> int:
-    return max((operations_to_decide(1 - limit.q / 100) for limit in objective.latency), default=0)
+    return max((operations_to_decide(share) for share in objective.limited_shares()), default=0)
 
 
 def work_per_operation(result: TaskResult, before: float) -> float:
-    """Returns the work of one operation in the task's unit, including failed work, or that of the probes
-    `before` if none succeeded: it is not known how much work is in an operation that was not answered.
+    """Returns the work of one operation in the task's unit, or that of the probes `before` if none succeeded:
+    it is not known how much work is in an operation that was not answered.
+
+    Bulks that fail count the work that failed, so they are included; other operations that fail have none.
     """
-    operations = result.accounting.succeeded + result.accounting.failed
-    work = result.work.done + result.work.failed
-    return work / operations if result.accounting.succeeded and work else before
+    accounting, work = result.accounting, result.work
+    operations = accounting.succeeded + (accounting.failed if work.failed else 0)
+    attempted = work.done + work.failed
+    return attempted / operations if accounting.succeeded and attempted else before
 
 
 def evaluate_probe(
@@ -60,7 +64,7 @@ def evaluate_probe(
 
     A slow driver or machine increases latency and decreases throughput but never improves them, so it voids
     only a probe that does not pass. It does not make the engine report failures either: a probe fails if they
-    alone exceed a limit. A clock that cannot be trusted voids every probe.
+    alone are too many. A clock that cannot be trusted voids every probe.
     """
     failures = tuple(_failures(result, objective))
     undecided = tuple(_undecided(result, objective))
@@ -87,8 +91,11 @@ def evaluate_probe(
 
 def level_left_out(result: TaskResult, objective: Objective, driver: Mapping[str, object]) -> tuple[str, ...]:
     """Returns the reasons why a measurement of the closed loop does not describe how the engine scales."""
-    errors = () if result.accounting.normal else ("no operation was measured",)
-    return (*errors, *_excessive_error_rate(result, objective), *disturbances((result,), driver))
+    errors = [] if result.accounting.normal else ["no operation was measured"]
+    rate = result.error_rate or 0.0
+    if rate > objective.error_rate:
+        errors.append(f"error rate {rate * 100:.3g} %")
+    return (*errors, *disturbances((result,), driver))
 
 
 def _due(result: TaskResult) -> int:
@@ -101,7 +108,9 @@ def _due(result: TaskResult) -> int:
 
 def _failures(result: TaskResult, objective: Objective) -> Iterator[str]:
     """Yields a message for each limit that the engine has exceeded."""
-    yield from _excessive_error_rate(result, objective)
+    # Without proof, an engine whose error rate is just within the limit would often fail by chance.
+    if proves_above(_failed(result), result.accounting.normal, objective.error_rate):
+        yield f"error rate {(result.error_rate or 0.0) * 100:.3g} %"
     # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
     # do not fill a window exactly. Failures count as done, as they have a separate limit.
     due, done = _due(result), result.window_operations
@@ -123,9 +132,10 @@ def _failures(result: TaskResult, objective: Objective) -> Iterator[str]:
 
 
 def _undecided(result: TaskResult, objective: Objective) -> Iterator[str]:
-    """Yields a message for each percentile that is within its limit, while the upper bound of its interval is
-    not.
+    """Yields a message for an error rate whose interval contains its limit, and for each percentile that is
+    within its limit, while the upper bound of its interval is not.
     """
+    yield from _undecided_error_rate(result, objective)
     for limit in objective.latency:
         percentile = find_percentile(result.latency_with_failures, limit.q)
         if percentile is None or percentile.ms is None or percentile.ms > limit.ms:
@@ -142,11 +152,24 @@ def _undecided(result: TaskResult, objective: Objective) -> Iterator[str]:
 def _fails_by_reports(result: TaskResult, objective: Objective) -> bool:
     """Returns whether the failures that the engine itself reported exceed a limit, whatever else happened."""
     reported, due = result.reported_failures, _due(result)
-    shares = [objective.error_rate, *(1 - limit.q / 100 for limit in objective.latency)]
-    return any(reported > share * due for share in shares)
+    if proves_above(reported, due, objective.error_rate):
+        return True
+    return any(reported > (1 - limit.q / 100) * due for limit in objective.latency)
 
 
-def _excessive_error_rate(result: TaskResult, objective: Objective) -> Iterator[str]:
-    rate = result.error_rate or 0.0
-    if rate > objective.error_rate:
-        yield f"error rate {rate * 100:.3g} %"
+def _undecided_error_rate(result: TaskResult, objective: Objective) -> Iterator[str]:
+    """Yields a message if the interval of the error rate contains the limit.
+
+    No number of operations proves an error rate of 0, so a limit of 0 is met if there are no failures.
+    """
+    failed, measured, allowed = _failed(result), result.accounting.normal, objective.error_rate
+    if not measured or (failed == 0 and allowed == 0) or proves_above(failed, measured, allowed):
+        return
+    if not proves_at_most(failed, measured, allowed):
+        high = upper_bound(failed, measured)
+        yield f"error rate is {failed / measured * 100:.3g} %, but its interval reaches {high * 100:.3g} %"
+
+
+def _failed(result: TaskResult) -> int:
+    """Returns the number of measured operations that failed."""
+    return round((result.error_rate or 0.0) * result.accounting.normal)

@@ -3,7 +3,8 @@
 Pure: the next rate follows from the trials so far. Rates are compared on a logarithmic scale. Because a
 single trial may be wrong, the answer is a bracket whose ends were tried several times with the same outcome;
 a rate that passed once and failed once is disputed and lies inside it. If the bracket has no upper or lower
-end, but disputed rates, the trials do not give an answer there.
+end, but disputed rates, the trials do not give an answer there. A rate that passed although a lower one
+always failed did so by chance, or the engine changed during the search.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from dataclasses import dataclass
 
 GROWTH = 2.0
 """Factor by which the rate grows until a trial fails, and shrinks until one passes."""
+
+MIN_SLOWER_RATES = 3
+"""Number of rates that passed first and failed later from which on chance is an unlikely reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,9 @@ class RateBracket:
     disputed: tuple[float, ...] = ()
     """Rates between both at which some trials passed and some failed, in ascending order."""
 
+    passed_above: tuple[float, ...] = ()
+    """Rates above `unstable` at which a trial passed, in ascending order."""
+
 
 def next_rate(trials: Sequence[RateTrial], within: RateRange) -> float | None:
     """Returns the rate to try next, or None if the search is over."""
@@ -86,12 +93,34 @@ def find_bracket(trials: Sequence[RateTrial]) -> RateBracket:
     """Returns the bracket according to the trials so far."""
     failed = [rate for rate in _rates(trials) if not any(_outcomes(trials, rate))]
     passed = [rate for rate in _rates(trials) if all(_outcomes(trials, rate))]
-    # If a lower rate always failed, this rate passed by chance.
+    # A rate that passed although a lower one always failed does not count.
     ceiling = min(failed, default=math.inf)
     stable = max((rate for rate in passed if rate < ceiling), default=None)
     known = {*failed, *passed}
     disputed = (rate for rate in _rates(trials) if rate not in known and (stable or 0.0) < rate < ceiling)
-    return RateBracket(stable, None if ceiling == math.inf else ceiling, tuple(disputed))
+    above = (rate for rate in _rates(trials) if rate > ceiling and any(_outcomes(trials, rate)))
+    return RateBracket(stable, None if ceiling == math.inf else ceiling, tuple(disputed), tuple(above))
+
+
+def rates_that_failed_later(trials: Sequence[RateTrial]) -> tuple[float, ...]:
+    """Returns the rates whose first trials passed and whose later ones failed, in ascending order."""
+    outcomes = {rate: list(_outcomes(trials, rate)) for rate in _rates(trials)}
+    # Passed trials first: the outcomes are in descending order.
+    return tuple(
+        rate for rate, found in outcomes.items() if len(set(found)) == 2 and found == sorted(found)[::-1]
+    )
+
+
+def has_slowed_down(trials: Sequence[RateTrial]) -> bool:
+    """Returns whether an engine became slower during a search: several rates passed first and failed later,
+    above one that always failed, and none failed first and passed later.
+
+    One or two rates may have passed by chance.
+    """
+    above = set(find_bracket(trials).passed_above)
+    mixed = {rate for rate in _rates(trials) if len(set(_outcomes(trials, rate))) == 2}
+    later = set(rates_that_failed_later(trials))
+    return mixed == later and len(above & later) >= MIN_SLOWER_RATES
 
 
 def _higher(trials: Sequence[RateTrial], within: RateRange) -> float | None:

@@ -24,7 +24,7 @@ from pacenote.lab.probe import (
     window_s,
     work_per_operation,
 )
-from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, next_rate
+from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, has_slowed_down, next_rate
 from pacenote.model.driver_health import clock_reasons, void_reasons
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.race_listener import RaceListener
@@ -45,7 +45,7 @@ from pacenote.model.work import BulkWork
 from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
-from pacenote.stats.usl import fit_usl, sweep_order
+from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, Rate
@@ -60,6 +60,13 @@ MAX_FAILED_PROBES = 3
 """Number of probes in a row without any success after which the search ends: such failures do not depend on
 the rate.
 """
+
+
+SLOWED_DOWN = (
+    "the engine probably became slower during the search: rates that passed first failed later, and so did "
+    "lower ones"
+)
+"""Note on a search whose probes show that the engine changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +89,7 @@ class SaturationRequest:
     """Maximum number of open connections."""
 
     window_s: float
-    """Measured seconds of a probe; longer if a percentile needs more samples."""
+    """Measured seconds of a probe; longer if the objective needs more operations."""
 
     warmup_s: float
     """Seconds of warm-up before the measured window."""
@@ -141,6 +148,11 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
     """
     results: list[SaturationResult] = []
     within = _supported_range(request)
+    if 0 < request.clients < MIN_LEVELS:
+        raise UsageError(
+            f"a sweep of up to {request.clients} clients has too few levels for the scalability law",
+            hint=f"--sweep-clients must be 0, for no sweep, or at least {MIN_LEVELS}",
+        )
 
     def check(challenge: Challenge, plan: Plan) -> None:
         _check_native(plan, _find(challenge, request.task).task)
@@ -238,7 +250,7 @@ class _Search:
         if self._within.lowest > self._request.within.lowest:
             notes.append(
                 f"rates below {self._within.lowest:,.4g} {OPS}/s are not tried: they have too few samples "
-                "for the percentiles of the objective"
+                "for the objective"
             )
         objective, window_s = self._request.objective, self._request.window_s
         decided = lowest_decided_rate(objective, window_s)
@@ -312,13 +324,16 @@ class _Search:
         elif any(trial.rate >= self._within.highest for trial in trials):
             limited = "range"
         if bracket.stable is None and limited == "engine":
-            limited = "disagreement" if bracket.disputed else "nothing"
+            limited = "disagreement" if bracket.disputed or bracket.passed_above else "nothing"
+        changed = (SLOWED_DOWN,) if has_slowed_down(_decided(self.result.probes)) else ()
         self.result = dataclasses.replace(
             self.result,
             stable=bracket.stable,
             unstable=bracket.unstable,
             disputed=bracket.disputed,
+            passed_above=bracket.passed_above,
             limited_by=limited,
+            notes=(*self._notes(), *changed),
         )
         self._store(complete=False)
 
@@ -377,6 +392,15 @@ class _Search:
         self._context.folder.write_saturation(self.result)
 
 
+def _decided(probes: tuple[Probe, ...]) -> list[RateTrial]:
+    """Returns the trials that the engine passed or failed."""
+    return [
+        RateTrial(probe.rate, probe.outcome == "passed")
+        for probe in probes
+        if probe.outcome in ("passed", "failed")
+    ]
+
+
 def _find(challenge: Challenge, name: str | None) -> _ScheduledTask:
     """Returns the task with this name, or the last task if `name` is None. Raises UsageError."""
     tasks: dict[str, _ScheduledTask] = {}
@@ -394,7 +418,7 @@ def _find(challenge: Challenge, name: str | None) -> _ScheduledTask:
 
 
 def _supported_range(request: SaturationRequest) -> RateRange:
-    """Returns the range without rates that are too slow for the objective's percentiles.
+    """Returns the range without rates that are too slow for the objective.
 
     Raises UsageError.
     """
@@ -403,7 +427,7 @@ def _supported_range(request: SaturationRequest) -> RateRange:
     if lowest > within.highest:
         raise UsageError(
             f"rates up to {within.highest:g} {OPS}/s have too few samples for the objective",
-            hint="limit a lower percentile, or make probes longer with --probe-time",
+            hint="limit a lower percentile or a higher error rate, or make probes longer with --probe-time",
         )
     # The search begins with a rate that a probe can decide, if there is one.
     decided = min(within.highest, lowest_decided_rate(request.objective, request.window_s))

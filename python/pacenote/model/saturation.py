@@ -54,14 +54,22 @@ class Objective:
     error_rate: float
     """The highest acceptable error rate, as a fraction from 0 to 1."""
 
-    def samples_needed(self) -> int:
-        """Returns the number of samples that supports every limited percentile, which seldom decides one.
+    def limited_shares(self) -> tuple[float, ...]:
+        """Returns the shares of operations, between 0 and 1, that may fail or be slower than a limit.
 
-        With this number, the probability that no sample lies above the true percentile is 2.5 %, as for the
-        intervals of percentiles.
+        No number of operations proves an error rate of 0, and none is needed for one of at most 1.
+        """
+        errors = (self.error_rate,) if 0 < self.error_rate < 1 else ()
+        return (*errors, *(1 - limit.q / 100 for limit in self.latency))
+
+    def samples_needed(self) -> int:
+        """Returns the number of samples without which no probe passes, and with which few do.
+
+        With this number, the probability that not one operation fails or is slow is 2.5 % if as many do as
+        may, as for the intervals of percentiles.
         """
         return max(
-            (math.ceil(math.log(0.025) / math.log(limit.q / 100)) for limit in self.latency), default=0
+            (math.ceil(math.log(0.025) / math.log1p(-share)) for share in self.limited_shares()), default=0
         )
 
 
@@ -247,6 +255,9 @@ class SaturationResult:
 
     disputed: tuple[float, ...] = ()
     """Rates between both at which some probes passed and others did not, in operations per second."""
+
+    passed_above: tuple[float, ...] = ()
+    """Rates above `unstable` at which a probe passed nevertheless, in operations per second."""
 
     limited_by: LimitedBy = "search"
     """The reason why the result is not higher."""

@@ -18,8 +18,8 @@ _WHY: dict[LimitedBy, str] = {
     "samples": "the number of samples: at the rate above, no probe failed, but none had enough samples to be "
     "sure that it met the objective; longer probes (`--probe-time`) may help",
     "range": "the highest allowed rate (`--max-rate`)",
-    "disagreement": "probes of the same rate that disagreed: some passed and some did not; longer probes "
-    "(`--probe-time`) or a quieter machine may help",
+    "disagreement": "probes that disagreed: some passed, and others of the same or a lower rate did not; "
+    "longer probes (`--probe-time`) or a quieter machine may help",
     "search": "the search, which ended before a rate failed",
     "nothing": "no rate met the objective",
 }
@@ -34,28 +34,38 @@ def render_saturation(found: SaturationResult, verdict: Verdict | None = None) -
 
 def answer(found: SaturationResult) -> str:
     """Returns the answer in one line."""
+    stable, unstable = _rate(found.stable, found), _rate(found.unstable, found)
+    failed = found.limited_by not in ("samples", "driver")
     if found.stable is not None and found.unstable is not None:
-        return f"between {_rate(found.stable, found)} and {_rate(found.unstable, found)}"
+        return f"between {stable} and {unstable}" if failed else f"at least {stable}; undecided at {unstable}"
     if found.disputed:
-        bounds = [f"at least {_rate(found.stable, found)}"] if found.stable is not None else []
-        bounds += [f"below {_rate(found.unstable, found)}"] if found.unstable is not None else []
-        disputed = f"the probes at {_rate(found.disputed[0], found)}"
-        if len(found.disputed) > 1:
-            disputed += f" and at other rates up to {_rate(found.disputed[-1], found)}"
-        return "; ".join([", ".join(bounds) or "inconclusive", f"{disputed} disagree"])
+        bounds = [f"at least {stable}"] if found.stable is not None else []
+        bounds += [f"below {unstable}"] if found.unstable is not None and failed else []
+        disputed = f"the probes at {_rates(found.disputed, found)} disagree"
+        return "; ".join([", ".join(bounds) or "inconclusive", disputed])
     if found.stable is not None:
-        return f"at least {_rate(found.stable, found)}"
+        return f"at least {stable}"
+    if found.passed_above:
+        return f"inconclusive; probes at {_rates(found.passed_above, found)} passed, but none at {unstable}"
+    if found.unstable is not None and not failed:
+        return f"inconclusive; no probe passed, the slowest at {unstable}"
     if found.unstable is not None:
-        return f"below {_rate(found.unstable, found)}: no rate met the objective"
+        return f"below {unstable}: no rate met the objective"
     return "no probe was completed"
 
 
+def _rates(rates: Sequence[float], found: SaturationResult) -> str:
+    """Returns the lowest and the highest of these rates, which are in ascending order."""
+    others = f" and at other rates up to {_rate(rates[-1], found)}" if len(rates) > 1 else ""
+    return f"{_rate(rates[0], found)}{others}"
+
+
 def _answer(found: SaturationResult) -> Iterator[str]:
-    limits = [f"{limit} (upper bound of its 95 % interval)" for limit in found.objective.latency]
-    limits += [
-        f"error rate at most {found.objective.error_rate * 100:g} %",
-        "all operations sent and answered",
-    ]
+    bound = " (upper bound of its 95 % interval)"
+    limits = [f"{limit}{bound}" for limit in found.objective.latency]
+    allowed = found.objective.error_rate
+    limits.append(f"error rate at most {allowed * 100:g} %{bound if 0 < allowed < 1 else ''}")
+    limits.append("all operations sent and answered")
     yield f"# Saturation of task {single_line(found.task)}"
     yield ""
     yield f"**{answer(found)}**"
@@ -64,11 +74,11 @@ def _answer(found: SaturationResult) -> Iterator[str]:
     yield f"- objective: {', '.join(limits)}"
     yield f"- open loop, at most {format_count(found.connections, 'connection')}"
     yield (
-        f"- each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer if a "
-        f"percentile needs it; precision {found.precision * 100:g} %"
+        f"- each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer if the "
+        f"objective needs it; precision {found.precision * 100:g} %"
     )
     yield f"- limited by: {_WHY[found.limited_by]}"
-    for rate in found.disputed:
+    for rate in (*found.disputed, *found.passed_above):
         probes = [probe for probe in found.probes if probe.rate == rate]
         passed = sum(probe.outcome == "passed" for probe in probes)
         yield f"- {_rate(rate, found)}: {passed} of {format_count(len(probes), 'probe')} passed"

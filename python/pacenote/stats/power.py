@@ -1,4 +1,4 @@
-"""How many operations a measurement needs to decide whether a percentile is within a limit.
+"""How many operations a measurement needs to decide whether a percentile or an error rate is within a limit.
 
 Of n independent operations, the number above the limit is binomial. A measurement proves that the share of
 slow operations is at most the allowed one, 1 - q, if it would find so few of them with a probability of at
@@ -12,8 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 
-TAIL = 0.025
-"""Probability of the values on each side of a 95 % interval."""
+from pacenote.stats.binomial import probability_of_at_most, proves_at_most
 
 POWER = 0.9
 """Probability with which a planned measurement decides if the share of slow operations is `SLOW_SHARE`."""
@@ -41,24 +40,12 @@ def operations_for_bound(allowed: float, slow: int = 0) -> int:
     although `slow` of them are slow.
     """
     low, high = 1, 1
-    while probability_of_at_most(slow, high, allowed) > TAIL:
+    while not proves_at_most(slow, high, allowed):
         low, high = high, high * 2
     while low < high:
         middle = (low + high) // 2
-        if probability_of_at_most(slow, middle, allowed) > TAIL:
-            low = middle + 1
-        else:
+        if proves_at_most(slow, middle, allowed):
             high = middle
+        else:
+            low = middle + 1
     return high
-
-
-def probability_of_at_most(slow: int, operations: int, share: float) -> float:
-    """Returns the probability that at most `slow` of the operations are slow, if each of them is with the
-    probability `share`.
-    """
-    term = (1 - share) ** operations
-    total = term
-    for number in range(min(slow, operations)):
-        term *= (operations - number) / (number + 1) * share / (1 - share)
-        total += term
-    return total

@@ -1,0 +1,44 @@
+"""The exact bounds of a share of failures, compared with those that follow from the beta distribution."""
+
+import pytest
+from scipy.special import betainc, betaincinv
+
+from pacenote.stats.binomial import (
+    probability_of_at_most,
+    proves_above,
+    proves_at_most,
+    upper_bound,
+)
+
+COUNTS = [(0, 10), (0, 368), (3, 400), (20, 1705), (1, 20_000), (9_000, 1_000_000), (3_000, 3_100)]
+
+
+@pytest.mark.parametrize(("failed", "operations"), COUNTS)
+def test_the_upper_bound_is_exact(failed: int, operations: int) -> None:
+    exact = betaincinv(failed + 1, operations - failed, 0.975)
+    assert upper_bound(failed, operations) == pytest.approx(exact, rel=1e-7)
+    assert proves_at_most(failed, operations, exact * 1.001)
+    assert not proves_at_most(failed, operations, exact * 0.999)
+
+
+@pytest.mark.parametrize(("failed", "operations"), COUNTS[2:])
+def test_a_share_below_the_lower_bound_is_exceeded(failed: int, operations: int) -> None:
+    exact = betaincinv(failed, operations - failed + 1, 0.025)
+    assert proves_above(failed, operations, exact * 0.999)
+    assert not proves_above(failed, operations, exact * 1.001)
+
+
+def test_large_numbers_neither_underflow_nor_prove_anything_by_rounding() -> None:
+    """(1 - share) ** operations is 0 as a float."""
+    for failed in (1_990_000, 2_000_000, 2_010_000):
+        found = probability_of_at_most(failed, 200_000_000, 0.01)
+        assert found == pytest.approx(1 - betainc(failed + 1, 200_000_000 - failed, 0.01), abs=1e-5)
+
+
+def test_the_ends_of_the_range_are_decided() -> None:
+    assert proves_at_most(5, 5, 1.0)
+    assert not proves_at_most(0, 1_000_000, 0.0)
+    assert proves_above(1, 1_000_000, 0.0)
+    assert not proves_above(0, 1_000_000, 0.0)
+    assert not proves_above(5, 5, 1.0)
+    assert upper_bound(5, 5) == pytest.approx(1.0)
