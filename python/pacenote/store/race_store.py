@@ -105,6 +105,7 @@ class RaceStore:
 
     def folder(self, reference: str) -> RaceFolder:
         """Returns the folder of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
+        check_home(self.home)
         if is_race_id(reference) and (self.races / reference).is_dir():
             return RaceFolder(self.races / reference)
         return RaceFolder(self.races / self._resolve(reference))
