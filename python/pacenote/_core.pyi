@@ -182,8 +182,10 @@ class PythonBridge:
     def preparing_s(self) -> float | None:
         """Returns for how many seconds the driver has been waiting for `prepared`, or None if it does not."""
 
-    def complete(self, query_id: int, result: RunnerResult) -> None:
+    def complete(self, query_id: int, result: RunnerResult, source_wait_s: float = 0.0) -> None:
         """Answers `RunOperation`. Has no effect if the operation has been abandoned.
+
+        `source_wait_s` is how long the operation waited for its parameter source, in seconds.
 
         Raises CoreError if the query is unknown.
         """
@@ -288,6 +290,10 @@ class RunOperation:
     def measured(self) -> bool:
         """Whether the operation counts as measured; warm-up does not."""
 
+    @property
+    def waited_s(self) -> float:
+        """Seconds for which the event waited until it was read."""
+
 @final
 class ScheduleNext:
     """Requests the time at which the client's next operation is due; answered by `schedule`."""
@@ -390,6 +396,10 @@ class ResponseReceived:
     def body(self) -> bytes:
         """The decompressed body, without framing."""
 
+    @property
+    def waited_s(self) -> float:
+        """Seconds for which the event waited until it was read."""
+
 @final
 class RequestFailed:
     """A request failed without a response."""
@@ -405,6 +415,10 @@ class RequestFailed:
     @property
     def reason(self) -> str:
         """The system's message."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds for which the event waited until it was read."""
 
 @final
 class OperationExecuted:
@@ -433,6 +447,10 @@ class OperationExecuted:
     @property
     def failure(self) -> RunnerFailure | None:
         """The failure of the operation, or None for a success."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds for which the event waited until it was read."""
 
 @final
 class RaceEnded:

@@ -181,9 +181,13 @@ def test_results_of_the_driver_have_exactly_the_fields_of_task_result(port: int,
     assert found["parts"]["parts"]
     assert found["plain"]["service_time"]
     for document in found.values():
-        # Python adds `values` and `reported_s`, which runners return.
+        # Python adds what runners return, and their delays.
         read = TaskResult.from_document(document).to_document()
-        assert json.loads(json.dumps(read)) == document | {"values": {}, "reported_s": None}
+        assert json.loads(json.dumps(read)) == document | {
+            "values": {},
+            "reported_s": None,
+            "python_delay": None,
+        }
 
 
 def test_python_queues_schedules_and_runs_operations(port: int, tmp_path: Path) -> None:

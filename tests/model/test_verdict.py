@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import DriverTime, FailureGroup, OperationTotals, SampleCounts
+from pacenote.model.result import DriverTime, FailureGroup, OperationTotals, PythonDelay, SampleCounts
 from pacenote.model.verdict import determine_verdict
 from support.records import bulk, paced, record, task, times
 
@@ -187,3 +187,35 @@ def test_a_void_race_also_lists_suspect_reasons():
         "interrupted",
         "task 'term'",
     ]
+
+
+def test_unsent_operations_of_a_task_with_a_slow_source_are_not_blamed_on_the_engine():
+    counts = replace(task().accounting, operations=900, unsent=100)
+    fed = task("fed", clients=4, duration_s=10.0, underrun_s=5.0, accounting=counts)
+    unsent, _ = determine_verdict(record(tasks=(fed,))).reasons
+    assert unsent.endswith(
+        "because the parameter source or the engine is slower than the schedule: make the source faster"
+    )
+    busy = task(accounting=counts, python_delay=PythonDelay(100, 1.0, 2.0, 0.5))
+    unsent, _ = determine_verdict(record(tasks=(busy,))).reasons
+    assert unsent.endswith("because the track's Python code or the engine is slower than the schedule")
+
+
+def test_operations_that_wait_for_python_code_make_a_race_suspect():
+    delay = PythonDelay(operations=100, mean_ms=0.6, service_ms=5.0, share=0.12)
+    (reason,) = determine_verdict(record(tasks=(task(python_delay=delay),))).reasons
+    assert reason.startswith("task 'search': its operations waited 0.6 ms on average for the track's Python")
+    for tolerable in (
+        replace(delay, operations=99),
+        replace(delay, share=0.1),
+        replace(delay, mean_ms=0.4),
+    ):
+        assert determine_verdict(record(tasks=(task(python_delay=tolerable),))) == Verdict("valid")
+
+
+def test_requests_outside_operations_make_a_race_suspect():
+    outside = [{"step": "b", "requests": 1200, "failed": 7}]
+    (reason,) = determine_verdict(record(driver={"outside_requests": outside})).reasons
+    assert reason.startswith(
+        "step 'b': the track's Python code sent 1,200 requests, of which 7 failed, while the operations"
+    )

@@ -195,6 +195,32 @@ def test_a_failed_preparation_is_reported_with_its_line(tmp_path):
         prepare(track_with(tmp_path, PREPARING.replace("FAILING", "1")), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("item", "described"),
+    [
+        ("5", "a value of type int (5)"),
+        ("None", "nothing"),
+        ("(print,)", "a value of type tuple"),
+        ("(print, [])", "a value of type tuple"),
+    ],
+)
+def test_calls_that_a_processor_cannot_mean_are_refused(tmp_path, item, described):
+    wrong = f"""
+        class Processor:
+            def on_prepare_track(self, track, data_root_dir):
+                return [(print, {{}}), {item}]
+
+        def register(registry):
+            registry.register_track_processor(Processor())
+        """
+    with pytest.raises(TrackError) as raised:
+        prepare(track_with(tmp_path, wrong), tmp_path)
+    assert raised.value.message.startswith(f"the track processor Processor returned {described}")
+    assert raised.value.message.endswith(
+        "as item 2 of on_prepare_track, but must return pairs of a function and a dictionary of its arguments"
+    )
+
+
 FETCHING = """
     from esrally.track.loader import DefaultTrackPreparator, DocumentSetPreparator
     from esrally.utils import net

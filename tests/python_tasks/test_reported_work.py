@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from pacenote.errors import TrackError
 from pacenote.model.result import Steadiness, Throughput
 from pacenote.python_tasks.reported_work import ReportedWork
+from pacenote.python_tasks.results import from_runner
 from pacenote.report.summary import build_report
 from python_tasks.racing import race_track, serving
 from support.records import task
@@ -111,3 +113,9 @@ def test_the_median_of_many_rates_is_that_of_a_part_of_them():
     assert throughput is not None
     assert (throughput.min, throughput.mean, throughput.max) == (1.0, 500.5, 1_000.0)
     assert throughput.median == pytest.approx(500.5, rel=0.02)
+
+
+def test_a_throughput_beyond_any_work_is_refused():
+    assert from_runner({"weight": 1, "throughput": 2.0**53}).reported_s == 2.0**-53
+    with pytest.raises(TrackError, match=r"returned the throughput 1e\+150, which must be at most 2\^53"):
+        from_runner({"weight": 1, "throughput": 1e150})

@@ -61,12 +61,12 @@ mod worker;
 pub use error::DriveError;
 pub use pacenote_record::{TaskResult, recover_files};
 pub use python::{
-    ExecutionResult, OperationEnded, PythonBridge, PythonEvent, RunnerFailure, RunnerRequest, RunnerResponse,
-    RunnerResult,
+    ExecutionResult, OperationEnded, PythonBridge, PythonEvent, ReadEvent, RunnerFailure, RunnerRequest,
+    RunnerResponse, RunnerResult,
 };
 pub use race::{Race, RaceProgress};
 pub use race_state::{RaceEvent, StopLevel};
 pub use response::json_scan;
 pub use slices::Slices;
-pub use summary::{HostSummary, RaceSummary, ThreadSummary};
+pub use summary::{HostSummary, RaceSummary, StepOutsideRequests, ThreadSummary};
 pub use task_client_id::TaskClientId;

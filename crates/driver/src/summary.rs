@@ -31,6 +31,8 @@ pub struct RaceSummary {
     pub hosts: Vec<HostSummary>,
     /// Counts of the driver that do not add up, one sentence each. Each is caused by a bug in the driver.
     pub contradictions: Vec<String>,
+    /// Requests of Python code that are not part of an operation, for each step that had some.
+    pub outside_requests: Vec<StepOutsideRequests>,
     /// Number of samples on disk.
     pub samples: u64,
     /// Samples that could not be written although the results of their tasks count them as kept.
@@ -67,6 +69,21 @@ impl LostTaskSamples {
         };
         lost.iter().map(of).collect()
     }
+}
+
+/// The requests of one step that are not part of an operation: the engine executes them, but no sample contains them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct StepOutsideRequests {
+    /// Name of the step.
+    pub step: String,
+    /// Number of requests, including those that did not end.
+    pub requests: u64,
+    /// Number of requests, or operations on behalf of a runner, that failed.
+    pub failed: u64,
+    /// Bytes written to sockets, heads included.
+    pub bytes_out: u64,
+    /// Bytes read from sockets, heads included.
+    pub bytes_in: u64,
 }
 
 /// What happened on the connections to one host, over all clients.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pacenote_driver::PythonBridge;
+use pacenote_driver::{PythonBridge, RunnerResult};
 use pyo3::prelude::*;
 
 use crate::error::core_error;
@@ -31,7 +31,7 @@ impl PyBridge {
 
     /// Removes and returns all events, oldest first.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.bridge.events().into_iter().map(|event| event_object(py, event)).collect()
+        self.bridge.events().into_iter().map(|read| event_object(py, read)).collect()
     }
 
     /// Answers `PrepareStep`.
@@ -86,9 +86,12 @@ impl PyBridge {
         self.bridge.fail(reason);
     }
 
-    /// Answers `RunOperation`.
-    fn complete(&self, query_id: u64, result: &PyRunnerResult) -> PyResult<()> {
-        self.bridge.complete(query_id, result.result.clone()).map_err(core_error)
+    /// Answers `RunOperation`; the operation waited `source_wait_s` for its parameter source.
+    #[pyo3(signature = (query_id, result, source_wait_s = 0.0))]
+    fn complete(&self, query_id: u64, result: &PyRunnerResult, source_wait_s: f64) -> PyResult<()> {
+        let source_wait = duration_of(source_wait_s)?;
+        let result = RunnerResult { source_wait, ..result.result.clone() };
+        self.bridge.complete(query_id, result).map_err(core_error)
     }
 
     /// Counts a request that repeats an earlier one of the same operation.

@@ -1,6 +1,6 @@
 //! The driver's events as Python objects: a frozen class for each kind, so that Python can match on them.
 
-use pacenote_driver::PythonEvent;
+use pacenote_driver::{PythonEvent, ReadEvent};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::{PyClass, PyClassInitializer};
@@ -19,6 +19,7 @@ pub struct PyRunOperation {
     query_id: u64,
     client: PyClientId,
     measured: bool,
+    waited_s: f64,
 }
 
 /// Determine when the client's next operation is due; answered by `schedule`.
@@ -68,6 +69,7 @@ pub struct PyResponseReceived {
     status: u16,
     headers: Vec<(String, String)>,
     body: Py<PyBytes>,
+    waited_s: f64,
 }
 
 /// A request of a runner has received no response.
@@ -76,6 +78,7 @@ pub struct PyRequestFailed {
     request_id: u64,
     kind: &'static str,
     reason: String,
+    waited_s: f64,
 }
 
 /// The driver has executed an operation on behalf of a runner.
@@ -87,6 +90,7 @@ pub struct PyOperationExecuted {
     status: u16,
     took_ms: Option<u64>,
     failure: Option<Py<PyRunnerFailure>>,
+    waited_s: f64,
 }
 
 /// The race is over; no event follows.
@@ -94,11 +98,12 @@ pub struct PyOperationExecuted {
 pub struct PyRaceEnded;
 
 /// Converts an event to an object of its Python class.
-pub fn event_object(py: Python<'_>, event: PythonEvent) -> PyResult<Bound<'_, PyAny>> {
-    match event {
+pub fn event_object(py: Python<'_>, read: ReadEvent) -> PyResult<Bound<'_, PyAny>> {
+    let waited_s = read.waited.as_secs_f64();
+    match read.event {
         PythonEvent::PrepareStep { step } => object(py, PyPrepareStep { step }),
         PythonEvent::RunOperation { query_id, client, measured } => {
-            object(py, PyRunOperation { query_id, client: client.into(), measured })
+            object(py, PyRunOperation { query_id, client: client.into(), measured, waited_s })
         }
         PythonEvent::ScheduleNext { query_id, client } => {
             object(py, PyScheduleNext { query_id, client: client.into() })
@@ -122,10 +127,10 @@ pub fn event_object(py: Python<'_>, event: PythonEvent) -> PyResult<Bound<'_, Py
         PythonEvent::ResponseReceived(response) => {
             let body = PyBytes::new(py, &response.body).unbind();
             let (request_id, status, headers) = (response.request_id, response.status, response.headers);
-            object(py, PyResponseReceived { request_id, status, headers, body })
+            object(py, PyResponseReceived { request_id, status, headers, body, waited_s })
         }
         PythonEvent::RequestFailed { request_id, kind, reason } => {
-            object(py, PyRequestFailed { request_id, kind, reason })
+            object(py, PyRequestFailed { request_id, kind, reason, waited_s })
         }
         PythonEvent::OperationExecuted { request_id, result } => {
             let failure = result.failure.map(|failure| Py::new(py, PyRunnerFailure::from(failure)));
@@ -138,6 +143,7 @@ pub fn event_object(py: Python<'_>, event: PythonEvent) -> PyResult<Bound<'_, Py
                     status: result.status,
                     took_ms: result.took_ms,
                     failure: failure.transpose()?,
+                    waited_s,
                 },
             )
         }

@@ -106,7 +106,8 @@ impl PyRunnerResult {
     ) -> Self {
         let failure = failure.map(|failure| failure.failure.clone());
         let success = failure.is_none();
-        Self { result: RunnerResult { weight, failed_weight, unit, success, last, failure } }
+        let source_wait = Duration::ZERO;
+        Self { result: RunnerResult { weight, failed_weight, unit, success, last, failure, source_wait } }
     }
 }
 

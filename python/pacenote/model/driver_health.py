@@ -126,6 +126,7 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
         yield from _starved(thread)
         yield from _faulting(name, thread)
     yield from _data_waits(driver)
+    yield from _outside_requests(driver)
     yield from _gaps(_part(driver, "clock"))
     yield from _pauses(driver)
     yield from clock_reasons(driver)
@@ -336,6 +337,20 @@ def _data_waits(driver: Mapping[str, object]) -> Iterator[str]:
             f"the disk while it read {wait.get('file')}, {_number(wait, 'share') * 100:.2g} % of its time "
             f"(limit {DATA_WAIT_SHARE * 100:.0f} %): put the data on a faster disk"
         )
+
+
+def _outside_requests(driver: Mapping[str, object]) -> Iterator[str]:
+    """Reports requests that the engine executed, but that no operation contains."""
+    steps = driver.get("outside_requests")
+    for step in steps if isinstance(steps, list | tuple) else ():
+        if isinstance(step, Mapping) and (requests := int(_number(step, "requests"))):
+            failed = int(_number(step, "failed"))
+            failures = f", of which {failed:,} failed" if failed else ""
+            yield (
+                f"step '{step.get('step')}': the track's Python code sent {format_count(requests, 'request')}"
+                f"{failures}, while the operations to which they belong were not running, so that no sample "
+                "contains them: await every request in the operation that sends it"
+            )
 
 
 def _stolen(driver: Mapping[str, object]) -> Iterator[str]:

@@ -247,6 +247,22 @@ class DriverTime:
 
 
 @dataclass(frozen=True, slots=True)
+class PythonDelay:
+    """The waits of a task's operations for the event loop of Python, compared with their service times."""
+
+    operations: int
+    """Number of measured operations that succeeded."""
+    mean_ms: float
+    """Mean over the operations of the time from their request by the driver to their start, without waits
+    for parameter sources, and from their replies to the code that awaits them, in milliseconds.
+    """
+    service_ms: float
+    """Mean service time in milliseconds."""
+    share: float
+    """`mean_ms` / `service_ms`."""
+
+
+@dataclass(frozen=True, slots=True)
 class SampleCounts:
     """Number of samples of a task, including those of sub-operations, that are in `samples.parquet`."""
 
@@ -358,6 +374,8 @@ class TaskResult:
     """Numbers that a runner in Python returned with measured operations, by name."""
     driver_time: DriverTime | None = None
     """The driver's own work on its operations, or None if there is no operation to compare."""
+    python_delay: PythonDelay | None = None
+    """The waits of its operations for Python, or None if no runner in Python executed them."""
     latency_with_failures: tuple[CensoredPercentile, ...] = ()
     """Percentiles of latency in which operations that failed, or were not answered or not sent, rank above
     all others; empty if there is no schedule.

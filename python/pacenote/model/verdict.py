@@ -30,6 +30,16 @@ DRIVER_TIME_SHARE = 0.10
 MIN_DRIVER_OPERATIONS = 100
 """Number of operations from which the driver's own work is judged."""
 
+PYTHON_DELAY_SHARE = 0.10
+"""Highest acceptable mean wait of an operation for the Python code of other operations, as a fraction of its
+mean service time.
+"""
+
+MIN_PYTHON_DELAY_MS = 0.5
+"""Mean wait in milliseconds from which it is judged: Pacenote itself and the client of the engine cause
+shorter ones.
+"""
+
 UNDERRUN_SHARE = 0.01
 """Highest acceptable share of time that clients wait for a parameter source in Python."""
 
@@ -111,6 +121,7 @@ def disturbances(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> I
             yield _plugin_failures(task)
         yield from _underrun(task)
         yield from _driver_time(task)
+        yield from _python_delay(task)
         yield from _lost_samples(task)
     yield from driver_health.suspect_reasons(driver)
 
@@ -175,9 +186,14 @@ def _unsent(task: TaskResult) -> Iterator[str]:
     unsent, planned = task.accounting.unsent, _planned(task)
     # After a failure in a plug-in, the engine is not the reason.
     if unsent > UNSENT_SHARE * planned and not _failed_in_plugins(task):
+        cause = "the engine is slower than the schedule: use a lower target rate or more clients"
+        if _waits_for_source(task):
+            cause = "the parameter source or the engine is slower than the schedule: make the source faster"
+        elif any(_python_delay(task)):
+            cause = "the track's Python code or the engine is slower than the schedule"
         yield (
             f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent before its end, "
-            "because the engine is slower than the schedule: use a lower target rate or more clients"
+            f"because {cause}"
         )
 
 
@@ -192,10 +208,28 @@ def _driver_time(task: TaskResult) -> Iterator[str]:
         )
 
 
+def _python_delay(task: TaskResult) -> Iterator[str]:
+    """Reports a task whose operations waited because code of plug-ins did not let others run."""
+    delay = task.python_delay
+    if delay is None or delay.operations < MIN_DRIVER_OPERATIONS or delay.mean_ms < MIN_PYTHON_DELAY_MS:
+        return
+    if delay.share > PYTHON_DELAY_SHARE:
+        yield (
+            f"task '{task.task}': its operations waited {delay.mean_ms:.3g} ms on average for the track's "
+            "Python code, which runs for one operation at a time, more than "
+            f"{PYTHON_DELAY_SHARE * 100:.0f} % of the mean service time {delay.service_ms:.3g} ms: let "
+            "plug-ins compute less and wait only with await, or use fewer clients"
+        )
+
+
+def _waits_for_source(task: TaskResult) -> bool:
+    """Returns whether the clients of a task waited too long for their parameter source."""
+    return task.underrun_s > UNDERRUN_SHARE * task.clients * task.duration_s
+
+
 def _underrun(task: TaskResult) -> Iterator[str]:
     """Reports clients that waited for Python: they generated less load than the track requires."""
-    limit_s = UNDERRUN_SHARE * task.clients * task.duration_s
-    if task.underrun_s > limit_s:
+    if _waits_for_source(task):
         yield (
             f"task '{task.task}': its clients waited {task.underrun_s:.3g} s for a parameter source written "
             f"in Python, more than {UNDERRUN_SHARE * 100:.0f} % of their time: make the source faster"

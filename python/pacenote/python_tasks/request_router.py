@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from pacenote._core import (
     ClientId,
@@ -37,6 +38,11 @@ _BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encod
 """Headers that describe the encoded body; the body is passed on decoded and decompressed."""
 
 _Answer = TypeVar("_Answer", ResponseReceived, OperationExecuted)
+
+_Waiting: TypeAlias = dict[int, asyncio.Future[tuple[_Answer, float]]]
+"""What waits for answers, by request: each is set to the answer and when it was read, in seconds of
+`time.perf_counter`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +76,10 @@ class RequestRouter:
 
     def __init__(self, bridge: PythonBridge) -> None:
         self._bridge = bridge
-        self._responses: dict[int, asyncio.Future[ResponseReceived]] = {}
-        self._executions: dict[int, asyncio.Future[OperationExecuted]] = {}
+        self._responses: _Waiting[ResponseReceived] = {}
+        self._executions: _Waiting[OperationExecuted] = {}
         self._in_flight: Counter[ClientId] = Counter()
+        self._delays: dict[Owner, float] = {}
 
     async def request(self, cluster: str, request: RunnerRequest) -> RunnerResponse:
         """Sends a request to a cluster.
@@ -104,27 +111,39 @@ class RequestRouter:
         """Returns the number of requests that a client's operations have sent and that have not ended."""
         return self._in_flight[client]
 
-    async def _answer(self, waiting: dict[int, asyncio.Future[_Answer]], request_id: int) -> _Answer:
+    async def _answer(self, waiting: _Waiting[_Answer], request_id: int) -> _Answer:
         # Events are read on this thread, so the answer cannot have been processed yet.
-        future: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[tuple[_Answer, float]] = asyncio.get_running_loop().create_future()
         waiting[request_id] = future
         owner = OWNER.get()
         if owner is not None:
             self._in_flight[owner.client] += 1
         try:
-            return await future
+            answer, read_s = await future
+            if owner is not None and owner in self._delays:
+                self._delays[owner] += answer.waited_s + time.perf_counter() - read_s
+            return answer
         finally:
             waiting.pop(request_id, None)
             if owner is not None:
                 self._in_flight[owner.client] -= 1
 
+    def begin_operation(self, owner: Owner) -> None:
+        """Adds up the delays of the replies of an operation from now on."""
+        self._delays[owner] = 0.0
+
+    def end_operation(self, owner: Owner) -> float:
+        """Returns for how many seconds an operation's replies waited until its code received them."""
+        return self._delays.pop(owner, 0.0)
+
     def on_answer(self, event: ResponseReceived | RequestFailed | OperationExecuted) -> None:
         """Resumes the coroutine that waits for this answer."""
+        read_s = time.perf_counter()
         match event:
             case ResponseReceived():
-                _resolve(self._responses, event.request_id, event)
+                _resolve(self._responses, event.request_id, event, read_s)
             case OperationExecuted():
-                _resolve(self._executions, event.request_id, event)
+                _resolve(self._executions, event.request_id, event, read_s)
             case RequestFailed():
                 future = self._responses.pop(event.request_id, None)
                 if future is not None and not future.done():
@@ -136,7 +155,7 @@ def _query_id() -> int | None:
     return None if owner is None else owner.query_id
 
 
-def _resolve(waiting: dict[int, asyncio.Future[_Answer]], request_id: int, answer: _Answer) -> None:
+def _resolve(waiting: _Waiting[_Answer], request_id: int, answer: _Answer, read_s: float) -> None:
     future = waiting.pop(request_id, None)
     if future is not None and not future.done():
-        future.set_result(answer)
+        future.set_result((answer, read_s))

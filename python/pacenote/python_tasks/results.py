@@ -88,7 +88,7 @@ class PythonOperationResult:
 def from_runner(returned: Any) -> PythonOperationResult:
     """Converts the result of a plug-in's runner: None, a boolean, weight and unit, or a dictionary.
 
-    Raises `TrackError` for an invalid weight or unit.
+    Raises `TrackError` for an invalid weight, unit or throughput.
     """
     if isinstance(returned, tuple) and len(returned) == 2:
         return PythonOperationResult(_weight(returned[0]), _unit(returned[1]), meta={"success": True})
@@ -247,8 +247,10 @@ def _unit(value: Any) -> str:
 
 def _reported_seconds(weight: int, throughput: float | None) -> float | None:
     """Returns the seconds that follow from the throughput that a runner returned, or None if it is not above
-    0, or so small that they are infinite.
+    0, or so small that they are infinite. Raises `TrackError` if it is too large.
     """
+    if throughput is not None and throughput > MAX_WEIGHT:
+        raise TrackError(f"the runner returned the throughput {throughput:g}, which must be at most 2^53")
     return weight / throughput if throughput is not None and throughput > 1 / MAX_FIGURE else None
 
 

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
+from weakref import WeakSet
 
 from pacenote._core import ClientId
 from pacenote.operations.base import OperationType
@@ -31,6 +32,7 @@ class RunnerExecutor:
         self._plugin_clients: dict[str, Any] = {}
         self._types: dict[str, OperationType] = {}
         self._client_states: dict[ClientId, dict[str, Any]] = {}
+        self._cancelled: WeakSet[asyncio.Task[Any]] = WeakSet()
 
     def prepare(self, tasks: Collection[int]) -> None:
         """Builds all that the first operations of tasks need, given by their positions in the plan.
@@ -50,8 +52,13 @@ class RunnerExecutor:
         else:
             self._type(type_name)
 
+    def cancel(self, task: asyncio.Task[Any]) -> None:
+        """Cancels a task of the event loop. An operation that a plug-in cancels instead is a failure."""
+        self._cancelled.add(task)
+        task.cancel()
+
     async def execute(self, client: ClientId, params: Mapping[str, Any]) -> PythonOperationResult:
-        """Executes one operation of a client. Raises only its own cancellation."""
+        """Executes one operation of a client. Raises only its cancellation by `cancel`."""
         task = self._tasks.tasks[client.task]
         type_name = task.task.operation.type
         runner = self._tasks.registry.runners.get(type_name)
@@ -60,7 +67,7 @@ class RunnerExecutor:
                 return await self._run_builtin(type_name, client, params)
             return await self._run_plugin(runner, params)
         except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            if isinstance(error, asyncio.CancelledError) and asyncio.current_task() in self._cancelled:
                 raise
             result = from_error(error, self._tasks.root)
         # If only its operations can complete the task, it would never end if they all failed.
@@ -124,9 +131,3 @@ class RunnerExecutor:
                     self._router, cluster, engine, self._builtin_operations
                 )
         return dict(self._plugin_clients)
-
-
-def _is_cancelled() -> bool:
-    """Returns whether the operation is cancelled, not only something that its runner has awaited."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

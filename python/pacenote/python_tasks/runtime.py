@@ -7,7 +7,6 @@ schedulers on to `source_thread`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import threading
 import time
@@ -38,6 +37,7 @@ from pacenote.model.result import TaskResult
 from pacenote.plugins.failures import coroutine_location, describe, describe_defect, thread_location
 from pacenote.plugins.process_guard import ProcessGuard
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
+from pacenote.python_tasks.delays import EventLoopDelays
 from pacenote.python_tasks.hang_watch import HangWatch, RunningCode
 from pacenote.python_tasks.messages import (
     BridgeEvent,
@@ -52,15 +52,29 @@ from pacenote.python_tasks.runner_executor import RunnerExecutor
 from pacenote.python_tasks.source_thread import SourceThread
 from pacenote.python_tasks.tasks import PythonTasks
 
+_LISTEN_INTERVAL_S = 1.0
+"""Seconds after which the reader of the driver's events is added again."""
+
 _SHUTDOWN_TIMEOUT_S = 5.0
 """Seconds that code of a plug-in may take to end after the race."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Params:
+    """Parameters of an operation."""
+
+    values: Mapping[str, Any]
+    """The parameters."""
+
+    source_s: float = 0.0
+    """Seconds that the thread of sources had spent in sources when they were delivered."""
 
 
 @dataclass(slots=True)
 class _RunnerState:
     """The runner of one client: its parameters, and the query that waits for them."""
 
-    params: deque[Mapping[str, Any]] = field(default_factory=deque)
+    params: deque[_Params] = field(default_factory=deque)
     """Parameters of the next operations."""
 
     constant_params: Mapping[str, Any] | None = None
@@ -71,6 +85,12 @@ class _RunnerState:
 
     query: RunOperation | None = None
     """The driver's query that has not been started."""
+
+    queried_s: float = 0.0
+    """When the driver sent it, in seconds of `time.perf_counter`."""
+
+    source_s: float = 0.0
+    """Seconds that the thread of sources had spent in sources when the query was read."""
 
     exhausted: bool = False
     """Whether all parameters have been delivered."""
@@ -116,8 +136,10 @@ class PythonRuntime:
         self._clients: dict[ClientId, _RunnerState] = {}
         self._returned: dict[int, ReturnedResults] = {}
         self._units = TaskUnits()
+        self._delays = EventLoopDelays()
         self._watch = HangWatch(bridge, self._running_code, tasks.warn)
         self._race_ended = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
         self._guard = ProcessGuard()
         self._loop.set_exception_handler(self._on_unhandled_error)
         self.has_defect = False
@@ -151,35 +173,63 @@ class PythonRuntime:
     def complete_result(self, result: TaskResult) -> TaskResult:
         """Returns the driver's result of a task with what the task's runners returned."""
         returned = self._returned.get(result.index)
-        return result if returned is None else returned.add_to(result)
+        result = result if returned is None else returned.add_to(result)
+        return self._delays.add_to(result)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.set_default_executor(_DaemonExecutor())
         try:
-            serving = self._loop.create_task(self._serve())
-            while not serving.done():
-                # `sys.exit` in a task that a runner started stops the loop, and is an error of that task.
-                with contextlib.suppress(SystemExit, KeyboardInterrupt):
-                    self._loop.run_until_complete(serving)
+            self._run_until_ended()
+        except BaseException as error:
+            self.fail(error)
         finally:
             # Errors of tasks that nothing awaited are reported when the tasks are freed.
             gc.collect()
             asyncio.set_event_loop(None)
             self._loop.close()
 
+    def _run_until_ended(self) -> None:
+        """Runs the loop until the race has ended, whatever code of plug-ins does to it.
+
+        Such code may stop the loop, cancel all of its tasks, or call `sys.exit` in a task that it started.
+        """
+        self._listen()
+        while self._serving is None or not self._serving.done():
+            serving = self._serving = self._serving or self._loop.create_task(self._serve())
+            try:
+                self._loop.run_until_complete(serving)
+            except (SystemExit, KeyboardInterrupt):
+                continue
+            except asyncio.CancelledError:
+                self._serving = None
+            except RuntimeError:
+                if serving.done() or self._loop.is_closed():
+                    raise
+
+    def _listen(self) -> None:
+        """Reads the driver's events from now on; repeated, because code of plug-ins may remove the reader.
+
+        Events that were queued before the reader was added keep the descriptor readable.
+        """
+        if not self._race_ended.is_set():
+            self._loop.add_reader(self._bridge.fileno(), self._read_events)
+            self._loop.call_later(_LISTEN_INTERVAL_S, self._listen)
+
     async def _serve(self) -> None:
-        # Events that were queued before the reader was added keep the descriptor readable.
-        self._loop.add_reader(self._bridge.fileno(), self._read_events)
         await self._race_ended.wait()
         self._loop.remove_reader(self._bridge.fileno())
         # This includes tasks that runners have started and not awaited.
-        running = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in running:
-            task.cancel()
-        if running:
+        if running := self._cancel_tasks():
             await asyncio.wait(running, timeout=_SHUTDOWN_TIMEOUT_S / 2)
         await self._runners.close()
+
+    def _cancel_tasks(self) -> set[asyncio.Task[Any]]:
+        """Cancels what plug-ins have started on the loop and not awaited, and returns it."""
+        running = asyncio.all_tasks(self._loop) - {self._serving}
+        for task in running:
+            self._runners.cancel(task)
+        return running
 
     def _read_events(self) -> None:
         try:
@@ -199,7 +249,8 @@ class PythonRuntime:
                 self._router.on_answer(event)
             case RunOperation():
                 state = self._state(event.client)
-                state.query = event
+                state.query, state.source_s = event, self._sources.source_s
+                state.queried_s = time.perf_counter() - event.waited_s
                 self._start_operation(event.client, state)
             case PrepareStep():
                 self._runners.prepare(self._tasks.steps[event.step])
@@ -222,7 +273,7 @@ class PythonRuntime:
         state, left = self._clients.get(client), self._router.in_flight(client)
         if state is not None and state.task is not None and not state.task.done():
             self._warn_of_task(client.task, f"{self._code_of(client, state).description} was cancelled")
-            state.task.cancel()
+            self._runners.cancel(state.task)
         elif left:
             self._warn_of_task(
                 client.task,
@@ -272,10 +323,12 @@ class PythonRuntime:
         ended = set(self._tasks.steps[step])
         self._clients = {client: state for client, state in self._clients.items() if client.task not in ended}
         self._runners.end_tasks(ended)
+        # The next step has not begun, so all tasks are left over.
+        self._cancel_tasks()
 
     def deliver(self, client: ClientId, params: Mapping[str, Any]) -> None:
         """Delivers the parameters of a client's next operation. Called from the thread of sources."""
-        self._call_soon(self._on_params, client, params)
+        self._call_soon(self._on_params, client, _Params(params, self._sources.source_s))
 
     def deliver_constant(self, client: ClientId, params: Mapping[str, Any], operations: int | None) -> None:
         """Delivers the parameters of all operations of a client; `operations` limits them unless None."""
@@ -298,7 +351,7 @@ class PythonRuntime:
             # The loop has been closed, so there are no operations left.
             return
 
-    def _on_params(self, client: ClientId, params: Mapping[str, Any]) -> None:
+    def _on_params(self, client: ClientId, params: _Params) -> None:
         state = self._state(client)
         state.params.append(params)
         self._start_operation(client, state)
@@ -338,21 +391,27 @@ class PythonRuntime:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.fail(error)
 
-    async def _execute(self, query: RunOperation, state: _RunnerState, params: Mapping[str, Any]) -> None:
-        client = query.client
-        OWNER.set(Owner(client, query.query_id))
+    async def _execute(self, query: RunOperation, state: _RunnerState, params: _Params) -> None:
+        client, owner = query.client, Owner(query.client, query.query_id)
+        # What sources did not cause is the delay of the event loop.
+        source_wait_s = max(params.source_s - state.source_s, 0.0)
+        delay_s = max(time.perf_counter() - state.queried_s - source_wait_s, 0.0)
+        self._router.begin_operation(owner)
+        OWNER.set(owner)
         CURRENT_CONTEXT.set(RequestContext())
         scheduled = self._tasks.tasks[client.task].scheduled
         if scheduled:
             self._sources.send(RunnerStarted(client, time.perf_counter()))
-        result = self._units.check(client.task, await self._runners.execute(client, params))
+        result = self._units.check(client.task, await self._runners.execute(client, params.values))
         self._guard.end_if_copied()
         ended_s = time.perf_counter()
+        delay_s += self._router.end_operation(owner)
         if query.measured and result.success:
+            self._delays.add(client.task, delay_s)
             self._returned.setdefault(client.task, ReturnedResults()).add(result)
         state.task = None
         last = result.completes_task or (state.exhausted and not state.params)
-        self._bridge.complete(query.query_id, result.for_driver(last=last))
+        self._bridge.complete(query.query_id, result.for_driver(last=last), source_wait_s)
         # The operation has ended, so later failures must not count as its failures. Only now is the source
         # called for the next operation: it may use results of the runner, or change values that it returned
         # before.
@@ -364,12 +423,12 @@ class PythonRuntime:
             self._sources.send(ParamsConsumed(client))
 
 
-def _take_params(state: _RunnerState) -> Mapping[str, Any] | None:
+def _take_params(state: _RunnerState) -> _Params | None:
     """Removes and returns the parameters of the next operation, or None if there are none yet."""
     if state.constant_params is not None and not state.exhausted:
         if state.operations_left is not None:
             state.operations_left -= 1
             state.exhausted = state.operations_left == 0
         # A copy, because runners may change the parameters.
-        return dict(state.constant_params)
+        return _Params(dict(state.constant_params))
     return state.params.popleft() if state.params else None

@@ -10,15 +10,20 @@
 from __future__ import annotations
 
 import inspect
+import math
 import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
+from pacenote.model.problems import describe_value
 from pacenote.plugins.rally_api import track as rally
 
 _OPS = "ops/s"
+
+_MAX_DUE_S = 1e15
+"""Latest due time in seconds, which is beyond the end of any race."""
 
 
 class Scheduler(Protocol):
@@ -32,6 +37,24 @@ class Scheduler(Protocol):
 
     def next(self, current: float) -> float:
         """Returns the time at which the operation after the one at `current` is due; 0 means immediately."""
+
+
+class InvalidDueTime(TrackError):
+    """A scheduler returned a value that is not a time."""
+
+
+def due_time(value: Any) -> float:
+    """Converts the value that a scheduler returned. Raises `InvalidDueTime` if it is not a time."""
+    try:
+        due_s = float(value)
+    except (OverflowError, TypeError, ValueError):
+        due_s = math.nan
+    if not abs(due_s) <= _MAX_DUE_S:
+        raise InvalidDueTime(
+            f"returned {describe_value(value)} from next(), but must return the seconds from the start of "
+            "the task to the next operation"
+        )
+    return due_s
 
 
 class _NextOnly:
@@ -48,7 +71,7 @@ class _NextOnly:
 
     def next(self, current: float) -> float:
         """Returns the due time of the next operation according to the wrapped scheduler."""
-        return float(self._scheduler.next(current))
+        return due_time(self._scheduler.next(current))
 
 
 class _FunctionScheduler(_NextOnly):
@@ -56,7 +79,7 @@ class _FunctionScheduler(_NextOnly):
 
     def next(self, current: float) -> float:
         """Returns the due time of the next operation according to the function."""
-        return float(self._scheduler(current))
+        return due_time(self._scheduler(current))
 
 
 class _SimpleScheduler(_NextOnly):

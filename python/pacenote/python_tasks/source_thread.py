@@ -27,6 +27,7 @@ from pacenote._core import (
     StepEnded,
 )
 from pacenote.errors import TrackError
+from pacenote.model.messages import quoted
 from pacenote.model.printable import encodable
 from pacenote.operations.registry import resolve_type
 from pacenote.operations.supplied import EncodedOperation, OperationSupplier
@@ -41,7 +42,13 @@ from pacenote.python_tasks.messages import (
     Shutdown,
     SourceMessage,
 )
-from pacenote.python_tasks.schedulers import Scheduler, build_scheduler, built_in_scheduler
+from pacenote.python_tasks.schedulers import (
+    InvalidDueTime,
+    Scheduler,
+    build_scheduler,
+    built_in_scheduler,
+    due_time,
+)
 from pacenote.python_tasks.sources import (
     ConstantParamSource,
     build_source,
@@ -141,6 +148,8 @@ class SourceThread:
         self._units: dict[int, str] = {}
         self._counting_until: dict[int, float] = {}
         self._call: PluginCall | None = None
+        self._source_s = 0.0
+        self._source_since: float | None = None
         self._sleep_s = _MIN_SLEEP_S
         self._guard = ProcessGuard()
         self._thread = threading.Thread(target=self._run, name="pacenote-sources", daemon=True)
@@ -167,6 +176,12 @@ class SourceThread:
     def call(self) -> PluginCall | None:
         """The call of a plug-in that has not returned, or None."""
         return self._call
+
+    @property
+    def source_s(self) -> float:
+        """Seconds that the thread has spent in sources, including the call that has not returned."""
+        since, source_s = self._source_since, self._source_s
+        return source_s if since is None else source_s + time.perf_counter() - since
 
     def _run(self) -> None:
         try:
@@ -317,7 +332,7 @@ class SourceThread:
         """Supplies the next operation, and returns False if there is none."""
         if state.supplied == state.max_operations:
             return False
-        params = next_params(state.source)
+        params = self._next_params(state.source)
         if params is None:
             return False
         state.supplied += 1
@@ -331,6 +346,14 @@ class SourceThread:
             self._check_unit(state.task, operation)
             self._bridge.enqueue(state.client, operation.document, operation.body)
         return True
+
+    def _next_params(self, source: Any) -> Mapping[str, Any] | None:
+        started = self._source_since = time.perf_counter()
+        try:
+            return next_params(source)
+        finally:
+            self._source_since = None
+            self._source_s += time.perf_counter() - started
 
     def _check_unit(self, task: PythonTask, operation: EncodedOperation) -> None:
         """Raises `TrackError` if an operation counts its work in another unit than the first one of its task.
@@ -370,7 +393,7 @@ class SourceThread:
     def _advance(self, state: SourceState, scheduler: Scheduler) -> bool:
         """Advances to the next operation, and returns False if source or scheduler have ended."""
         try:
-            state.due_s = float(scheduler.next(state.due_s))
+            state.due_s = due_time(scheduler.next(state.due_s))
         except StopIteration:
             return False
         state.scheduled += 1
@@ -434,6 +457,8 @@ class SourceThread:
 
     def _describe(self, task: PythonTask, error: BaseException) -> str:
         name = source_name(task.rally_task)
+        if isinstance(error, InvalidDueTime):
+            return encodable(f"scheduler {quoted(str(task.task.schedule))} {error.message}")
         if isinstance(error, InvalidSourceParams | TrackError):
             return encodable(f"{name} {error.message}")
         what = "scheduler or " if task.scheduled else ""
@@ -453,7 +478,7 @@ def _count_due(
     count = int(pending is not None and 0 < pending < message.ended_s)
     while count < min(message.limit, _MAX_COUNTED) and time.perf_counter() < until:
         try:
-            next_s = float(scheduler.next(due_s))
+            next_s = due_time(scheduler.next(due_s))
         except StopIteration:
             break
         # A scheduler whose times do not increase has no schedule.

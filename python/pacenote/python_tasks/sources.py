@@ -72,9 +72,19 @@ def _source_of_type(name: str) -> type[ParamSource]:
 
 
 def partition(source: Any, client: int, clients: int) -> Any:
-    """Returns the source of one client."""
+    """Returns the source of one client.
+
+    Raises `TrackError` if it is not a source, and any error of the plug-in.
+    """
     split = getattr(source, "partition", None)
-    return split(client, clients) if callable(split) else source
+    if not callable(split):
+        return source
+    part = split(client, clients)
+    if not callable(getattr(part, "params", None)):
+        raise TrackError(
+            f"returned {describe_value(part)} from partition(), but must return a source with params()"
+        )
+    return part
 
 
 def is_endless(source: Any) -> bool:

@@ -70,6 +70,7 @@ impl Coordinator {
             race_state.stop(StopLevel::Abandon);
         }
         let (plan, clusters) = (Arc::clone(&self.context.plan), self.clusters.clone());
+        let bridge = self.context.bridge.clone();
         let PoolSummary { mut threads, first_error } = self.shutdown();
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
             // A thread that panicked could not reply, so its panic is reported instead of the missing reply.
@@ -94,6 +95,7 @@ impl Coordinator {
             throttling: health.as_ref().and_then(|health| health.throttling),
             clock: health.map(|health| health.clock).unwrap_or_default(),
             hosts: host_summaries(&plan, &clusters),
+            outside_requests: bridge.map(|bridge| bridge.outside_requests()).unwrap_or_default(),
             contradictions: collected.contradictions,
             samples: collected.sample_count,
             lost_samples: LostTaskSamples::of_all(&collected.lost_samples),

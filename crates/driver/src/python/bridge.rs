@@ -14,14 +14,16 @@ use crate::operation::context::Destination;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
 use crate::python::channel::{Answer, ClientChannel, QueryNumber};
 use crate::python::clusters::Clusters;
-use crate::python::events::{EventQueue, PythonEvent};
+use crate::python::events::{EventQueue, PythonEvent, ReadEvent};
 use crate::python::handle::ClientHandle;
+use crate::python::outside_requests::OutsideRequests;
 use crate::python::preparation::Preparation;
 use crate::python::protocol::{RunnerRequest, RunnerResult};
 use crate::python::queued_operation::{OperationInput, QueuedOperation};
 use crate::python::requests::{JobPayload, RequestCommand, RequestJob, RequestOwner, RequestThread};
 use crate::race_state::RaceState;
 use crate::step_state::StepState;
+use crate::summary::StepOutsideRequests;
 use crate::task_client_id::TaskClientId;
 use crate::transport::Endpoints;
 
@@ -45,6 +47,7 @@ pub struct PythonBridge {
     next_request_id: AtomicU64,
     closed: AtomicBool,
     race_state: Arc<RaceState>,
+    outside: Arc<OutsideRequests>,
 }
 
 /// A new bridge, and its thread, which has not been started yet.
@@ -70,6 +73,7 @@ impl PythonBridge {
         let events = EventQueue::new().map_err(|source| DriveError::System { what: "an event", source })?;
         let (clusters, events) = (Arc::new(Clusters::new(plan, endpoints)), Arc::new(events));
         let preparation = Arc::<Preparation>::default();
+        let outside = Arc::<OutsideRequests>::default();
         let channels = channels_of(plan);
         let by_client = channels.iter().enumerate().map(|(index, channel)| (channel.id, index)).collect();
         let (commands, receiver) = unbounded_channel();
@@ -77,6 +81,7 @@ impl PythonBridge {
             clusters: Arc::clone(&clusters),
             events: Arc::clone(&events),
             preparation: Arc::clone(&preparation),
+            outside: Arc::clone(&outside),
             commands: receiver,
         };
         let bridge = Arc::new(Self {
@@ -89,6 +94,7 @@ impl PythonBridge {
             next_request_id: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             race_state: Arc::clone(race_state),
+            outside,
         });
         Ok(Some(NewBridge { bridge, requests }))
     }
@@ -101,7 +107,7 @@ impl PythonBridge {
 
     /// Removes and returns all events, oldest first.
     #[must_use]
-    pub fn events(&self) -> Vec<PythonEvent> {
+    pub fn events(&self) -> Vec<ReadEvent> {
         self.events.drain()
     }
 
@@ -309,6 +315,11 @@ impl PythonBridge {
         self.channel(client).ok().map(|channel| ClientHandle::new(&self.events, channel))
     }
 
+    /// Returns the requests of each step that were sent outside the operations of runners, without steps that had none.
+    pub(crate) fn outside_requests(&self) -> Vec<StepOutsideRequests> {
+        self.outside.of_steps()
+    }
+
     /// Returns the description of a client for messages.
     fn name(&self, id: TaskClientId) -> String {
         let TaskClientId { task_index, client_number } = id;
@@ -321,6 +332,7 @@ impl PythonBridge {
     /// Opens the queues of a step and requests its preparation from Python. Returns `false` if the step needs no
     /// Python.
     pub(crate) fn open_step(&self, step: &Arc<StepState>) -> bool {
+        self.outside.open_step(&step.planned().name);
         let channels: Vec<Arc<ClientChannel>> = self.channels_in(step).cloned().collect();
         if channels.is_empty() {
             return false;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -112,10 +113,20 @@ pub struct RunnerResponse {
     pub body: Vec<u8>,
 }
 
+/// An event that Python has read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadEvent {
+    /// The event.
+    pub event: PythonEvent,
+    /// How long it waited for Python to read it.
+    pub waited: Duration,
+}
+
 /// Events that Python has not read yet.
 #[derive(Debug)]
 pub struct EventQueue {
-    queue: Mutex<VecDeque<PythonEvent>>,
+    /// The events, and when they were added.
+    queue: Mutex<VecDeque<(PythonEvent, Instant)>>,
     /// Readable while events are queued.
     wakeup: OwnedFd,
 }
@@ -140,7 +151,7 @@ impl EventQueue {
     pub fn push(&self, event: PythonEvent) {
         let mut queue = lock(&self.queue);
         let first = queue.is_empty();
-        queue.push_back(event);
+        queue.push_back((event, Instant::now()));
         drop(queue);
         if first {
             // This fails only if the counter would exceed 2^64 - 2.
@@ -149,10 +160,12 @@ impl EventQueue {
     }
 
     /// Removes and returns all events, oldest first.
-    pub fn drain(&self) -> Vec<PythonEvent> {
+    pub fn drain(&self) -> Vec<ReadEvent> {
         let mut queue = lock(&self.queue);
         // The counter is reset before the queue is emptied, so that an event pushed in between sets it again.
         let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
-        queue.drain(..).collect()
+        let now = Instant::now();
+        let read = |(event, added)| ReadEvent { event, waited: now.saturating_duration_since(added) };
+        queue.drain(..).map(read).collect()
     }
 }

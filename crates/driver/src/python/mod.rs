@@ -21,6 +21,7 @@
 //! | `queued_operation.rs`, `queued_source.rs` | operations from a parameter source, ready to be executed |
 //! | `runner.rs` | operations that a runner executes |
 //! | `requests.rs` | the thread that sends the requests of runners |
+//! | `outside_requests.rs` | counts of requests that are not part of an operation |
 //! | `clusters.rs` | the clusters to which runners can send requests |
 //! | `preparation.rs` | waiting until Python has prepared a step |
 
@@ -29,6 +30,7 @@ mod channel;
 mod clusters;
 mod events;
 mod handle;
+mod outside_requests;
 mod preparation;
 mod protocol;
 mod queued_operation;
@@ -37,7 +39,7 @@ mod requests;
 mod runner;
 
 pub use bridge::PythonBridge;
-pub use events::{OperationEnded, PythonEvent, RunnerResponse};
+pub use events::{OperationEnded, PythonEvent, ReadEvent, RunnerResponse};
 pub use protocol::{ExecutionResult, RunnerFailure, RunnerRequest, RunnerResult};
 
 pub(crate) use handle::ClientHandle;

@@ -60,6 +60,8 @@ pub struct RunnerResult {
     pub last: bool,
     /// The failure, if the runner returned one.
     pub failure: Option<RunnerFailure>,
+    /// How long the operation waited for its parameter source.
+    pub source_wait: Duration,
 }
 
 /// The failure of one operation, as passed between runners and the driver.
@@ -169,6 +171,7 @@ mod tests {
             success: false,
             last: false,
             failure: Some(failure),
+            source_wait: Duration::ZERO,
         };
         let outcome = result.outcome();
         assert_eq!(

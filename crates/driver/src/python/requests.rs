@@ -19,6 +19,7 @@ use crate::operation::prepared::PreparedRequest;
 use crate::python::channel::{ClientChannel, QueryNumber};
 use crate::python::clusters::Clusters;
 use crate::python::events::{EventQueue, PythonEvent, RunnerResponse};
+use crate::python::outside_requests::OutsideRequests;
 use crate::python::preparation::Preparation;
 use crate::python::protocol::ExecutionResult;
 use crate::python::queued_operation::QueuedOperation;
@@ -96,6 +97,8 @@ pub struct RequestThread {
     pub events: Arc<EventQueue>,
     /// Notified when the connections of a step are open.
     pub preparation: Arc<Preparation>,
+    /// Counts requests that are not part of an operation.
+    pub outside: Arc<OutsideRequests>,
     /// Commands from the bridge.
     pub commands: UnboundedReceiver<RequestCommand>,
 }
@@ -107,6 +110,7 @@ impl RequestThread {
             clusters: self.clusters,
             events: self.events,
             preparation: self.preparation,
+            outside: self.outside,
             stop_notify: race_state.bridge_stop_notify(),
             race_state,
             step: RefCell::default(),
@@ -174,6 +178,7 @@ struct RequestSender {
     clusters: Arc<Clusters>,
     events: Arc<EventQueue>,
     preparation: Arc<Preparation>,
+    outside: Arc<OutsideRequests>,
     race_state: Arc<RaceState>,
     stop_notify: Arc<Notify>,
     /// The current step.
@@ -221,6 +226,10 @@ impl RequestSender {
     async fn execute(&self, job: RequestJob) {
         let RequestJob { request_id, owner, cluster, payload } = job;
         let connections = self.connections(owner.as_ref().map(|owner| &owner.channel), cluster);
+        let is_outside = owner.as_ref().is_none_or(|owner| !owner.is_counted);
+        if is_outside {
+            self.outside.begin();
+        }
         count_request();
         let (outcome, event) = match payload {
             JobPayload::Request(prepared) => request(&connections, request_id, *prepared).await,
@@ -231,6 +240,9 @@ impl RequestSender {
             }
         };
         count_reply();
+        if is_outside {
+            self.outside.end(outcome.as_ref());
+        }
         if let Some(RequestOwner { channel, query, is_counted }) = owner {
             self.add_service_time(channel.id.task_index, outcome.as_ref());
             if outcome.as_ref().is_some_and(|outcome| outcome.result.error_class.is_unreachable()) {

@@ -33,12 +33,14 @@ pub struct RunnerSource {
     completed: Option<Instant>,
     last: bool,
     unit: Option<String>,
+    /// How long the last operation waited for its parameter source.
+    source_wait: Duration,
 }
 
 impl RunnerSource {
     /// Creates the source of one client.
     pub fn new(handle: &ClientHandle) -> Self {
-        Self { handle: handle.clone(), completed: None, last: false, unit: None }
+        Self { handle: handle.clone(), completed: None, last: false, unit: None, source_wait: Duration::ZERO }
     }
 
     /// Returns whether there may be another operation.
@@ -63,7 +65,7 @@ impl RunnerSource {
         let (result, completed) = match self.receive(cancellation).await {
             Some(Answer::Completed(answer, completed)) => {
                 let result = answer.outcome();
-                self.last = answer.last;
+                (self.last, self.source_wait) = (answer.last, answer.source_wait);
                 if answer.success || answer.weight > 0 {
                     self.unit = Some(answer.unit);
                 }
@@ -137,6 +139,11 @@ impl RunnerSource {
     /// Returns whether the last operation was the client's last.
     pub fn was_last(&self) -> bool {
         self.last
+    }
+
+    /// Takes how long the last operation waited for its parameter source.
+    pub fn take_source_wait(&mut self) -> Duration {
+        std::mem::take(&mut self.source_wait)
     }
 
     /// Takes the unit of the last operation that did work.

@@ -281,7 +281,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a Python runner
-    /// returned. Returns `true` if the operation was the client's last.
+    /// returned and its wait for parameters. Returns `true` if the operation was the client's last.
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
         let RunningClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
@@ -290,6 +290,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 self.recorder.borrow_mut().record_other_traffic(id.task_index, late_traffic);
             }
             handle.send_outcome(&outcome.result, &task.unit, self.task_time_ns(outcome.done) as f64 / 1e9);
+        }
+        let source_wait = self.operations.take_source_wait();
+        if !source_wait.is_zero() {
+            self.recorder.borrow_mut().record_underrun(id.task_index, nanos(source_wait));
         }
         if let Some(unit) = self.operations.take_unit()
             && task_state.set_unit(&unit)

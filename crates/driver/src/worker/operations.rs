@@ -1,7 +1,7 @@
 //! The interface between the measured loop and the operations that it executes.
 
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pacenote_record::{SampleType, Traffic};
 
@@ -41,6 +41,9 @@ pub trait ClientOperations {
 
     /// Returns whether Python supplies no more operations; always `false` for a source that Python does not supply.
     fn supply_has_ended(&self) -> bool;
+
+    /// Takes how long the last operation of a Python runner waited for its parameter source after it had begun.
+    fn take_source_wait(&mut self) -> Duration;
 
     /// Takes the unit of the last success, if a Python runner returned one.
     fn take_unit(&mut self) -> Option<String>;
@@ -104,6 +107,13 @@ impl ClientOperations for ConnectedSource {
 
     fn supply_has_ended(&self) -> bool {
         matches!(&self.source, OperationSource::Queued(queued) if !queued.has_operation() && !queued.is_starved())
+    }
+
+    fn take_source_wait(&mut self) -> Duration {
+        match &mut self.source {
+            OperationSource::Runner(runner) => runner.take_source_wait(),
+            _ => Duration::ZERO,
+        }
     }
 
     fn take_unit(&mut self) -> Option<String> {

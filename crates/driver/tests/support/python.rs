@@ -39,7 +39,15 @@ pub fn search(path: &str) -> String {
 
 /// Builds the result of a successful operation.
 pub fn success(weight: u64, last: bool) -> RunnerResult {
-    RunnerResult { weight, failed_weight: 0, unit: "ops".into(), success: true, last, failure: None }
+    RunnerResult {
+        weight,
+        failed_weight: 0,
+        unit: "ops".into(),
+        success: true,
+        last,
+        failure: None,
+        source_wait: Duration::ZERO,
+    }
 }
 
 /// Builds the result of a failed operation, the last one of its client.
@@ -53,6 +61,7 @@ pub fn failure(class: &str) -> RunnerResult {
         success: false,
         last: true,
         failure: Some(failure),
+        source_wait: Duration::ZERO,
     }
 }
 
@@ -65,7 +74,7 @@ pub fn get(target: &str) -> RunnerRequest {
 /// Waits until at least one event is queued, and returns all queued events.
 pub fn wait_for_events(bridge: &PythonBridge) -> Vec<PythonEvent> {
     loop {
-        let events = bridge.events();
+        let events: Vec<_> = bridge.events().into_iter().map(|read| read.event).collect();
         if !events.is_empty() {
             return events;
         }

@@ -157,6 +157,10 @@ impl ClientOperations for ScriptedOperations {
         (self.supply)(self.id, self.prepared).is_none()
     }
 
+    fn take_source_wait(&mut self) -> Duration {
+        Duration::ZERO
+    }
+
     fn take_unit(&mut self) -> Option<String> {
         None
     }

@@ -1,0 +1,34 @@
+"""How long operations waited for the event loop, which serves the runners of all clients in turn."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from pacenote.model.result import PythonDelay, TaskResult
+
+
+class EventLoopDelays:
+    """Adds up the waits of operations for the event loop, by task.
+
+    An operation waits after the driver has requested it, and after each of its replies, while the loop
+    executes code of other operations.
+    """
+
+    def __init__(self) -> None:
+        self._operations: defaultdict[int, int] = defaultdict(int)
+        self._total_s: defaultdict[int, float] = defaultdict(float)
+
+    def add(self, task: int, delay_s: float) -> None:
+        """Adds an operation of a task, which is given by its position in the plan."""
+        self._operations[task] += 1
+        self._total_s[task] += delay_s
+
+    def add_to(self, result: TaskResult) -> TaskResult:
+        """Returns the result of a task with the delays of its operations."""
+        operations = self._operations[result.index]
+        if not operations or result.service_time is None:
+            return result
+        mean_ms, service_ms = self._total_s[result.index] / operations * 1000, result.service_time.mean_ms
+        share = mean_ms / max(service_ms, 1e-9)
+        return replace(result, python_delay=PythonDelay(operations, mean_ms, service_ms, share))
