@@ -5,10 +5,12 @@ The core sends requests on its own threads; the loop of this module only receive
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -88,7 +90,10 @@ def drive(
     from pacenote.plugins.process_guard import protected_process
     from pacenote.python_tasks.runtime import PythonRuntime
 
-    with protected_process(descriptors=False), PythonRuntime(bridge, python_tasks) as runtime:
+    # The first operation may begin before `run` does, and a signal must not interrupt the start. The runtime
+    # ends after the block of signals.
+    with protected_process(descriptors=False), contextlib.ExitStack() as ending, running.handled_signals():
+        runtime = ending.enter_context(PythonRuntime(bridge, python_tasks))
         running.complete_result = runtime.complete_result
         driven = running.run()
     return replace(driven, defect=runtime.has_defect)
@@ -126,6 +131,9 @@ class _RunningDriver:
         self._engine_failure = ""
         self._store_failure = ""
         self._last_progress_at = 0.0
+
+    def handled_signals(self) -> AbstractContextManager[None]:
+        return self._stops.handled()
 
     def run(self) -> DriveResult:
         with self._stops.handled():
