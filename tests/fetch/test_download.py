@@ -259,7 +259,7 @@ def test_a_file_that_another_process_downloads_without_a_lock_is_not_mixed_up(
 
     downloader.server.cut_after = [100_000]
     downloader.server.on_request = start_other
-    with pytest.raises(DiskError, match="another process downloads it, too"):
+    with pytest.raises(DiskError, match="another process is downloading the same file"):
         downloader.download(len(CONTENT))
     assert not downloader.target.exists()
 

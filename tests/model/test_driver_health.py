@@ -133,12 +133,12 @@ def test_values_at_their_limits_are_accepted() -> None:
         ),
         (
             clock(gaps=[{"at_s": 12.44, "length_s": 3.104}], gaps_s=3.104),
-            "the driver did not run for 3.1 s, 12.4 s after its start, and measured times include this: its "
+            "the driver was paused for 3.1 s, 12.4 s after its start, and measured times include this: its "
             "process was stopped, its virtual machine was paused, or it had no core; repeat the race",
         ),
         (
             clock(gaps=[{"at_s": 1.0, "length_s": 0.6}, {"at_s": 2.0, "length_s": 0.9}], gaps_s=1.5),
-            "the driver did not run several times, 1.5 s in total, first for 0.6 s, 1.0 s after its start, "
+            "the driver was paused 2 times, 1.5 s in total, the first time for 0.6 s, 1.0 s after its start, "
             "and measured times include this: its process was stopped, its virtual machine was paused, or it "
             "had no core; repeat the race",
         ),

@@ -23,6 +23,7 @@ PAGES = (
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
 
 # The patterns are split so that this file does not match them.
@@ -60,6 +61,24 @@ def broken(page: Path) -> Iterator[str]:
         target = (page.parent / path).resolve() if path else page
         if not target.exists() or (anchor and anchor not in anchors(target)):
             yield f"{label(page)}: {link}"
+
+
+def test_lines_have_at_most_120_columns():
+    generated = ("compatibility", "golden")
+    written = [page for page in files(".md") if not any(name in label(page) for name in generated)]
+    lines = [
+        f"{label(page)}:{number}"
+        for page in written
+        for number, line in enumerate(_FENCED.sub(_blank, page.read_text("utf-8")).splitlines(), 1)
+        if len(line) > 120 and not line.startswith(("|", "!["))
+    ]
+    assert len(written) > 10
+    assert lines == []
+
+
+def _blank(code: re.Match[str]) -> str:
+    """Returns as many lines as the code has, so that line numbers remain right."""
+    return "\n" * code[0].count("\n")
 
 
 def test_every_relative_link_resolves():

@@ -63,7 +63,7 @@ class Console:
 
     def redacted(self, text: str) -> str:
         """Returns the text without secrets."""
-        if not self._secrets and "@" not in text:
+        if not self._secrets and "://" not in text:
             return text
         # Few texts contain a secret, and most commands end without one.
         from pacenote.model.secrets import redact, redact_urls

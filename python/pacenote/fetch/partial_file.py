@@ -165,7 +165,7 @@ class PartialFile:
         without locks, and another process may download the same file.
         """
         if not os.path.samestat(os.fstat(self._descriptor), self.path.lstat()):
-            raise OSError(errno.ESTALE, "another process downloads it, too")
+            raise OSError(errno.ESTALE, "another process is downloading the same file")
 
     def make_public(self) -> None:
         """Lets every user read the file, whatever the umask. Raises OSError."""

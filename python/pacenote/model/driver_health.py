@@ -185,9 +185,10 @@ def _gaps(clock: Mapping[str, object]) -> Iterator[str]:
     if len(gaps) == 1:
         times = f"for {first}"
     else:
-        times = f"several times, {_number(clock, 'gaps_s'):.3g} s in total, first for {first}"
+        total = f"{_number(clock, 'gaps_s'):.3g} s in total"
+        times = f"{len(gaps)} times, {total}, the first time for {first}"
     yield (
-        f"the driver did not run {times}, and measured times include this: its process was stopped, its "
+        f"the driver was paused {times}, and measured times include this: its process was stopped, its "
         "virtual machine was paused, or it had no core; repeat the race"
     )
 

@@ -346,12 +346,19 @@ def _base64_forms(secret: bytes) -> Iterator[str]:
 
 def _redact_shortened(text: str, forms: Collection[str]) -> str:
     """Redacts the beginning of a secret directly before the ellipsis of a shortened value."""
-    beginnings = {form[:end] for form in forms for end in range(_MIN_LENGTH, len(form))}
-    longest_first = sorted(beginnings, key=len, reverse=True)
     parts = _ELLIPSIS.split(text)
     # Texts and ellipses alternate.
     for index in range(0, len(parts) - 1, 2):
         part = parts[index]
-        leaked = next((start for start in longest_first if part.endswith(start)), "")
-        parts[index] = part.removesuffix(leaked) + REDACTED if leaked else part
+        leaked = max(_beginning_at_end(part, form) for form in forms)
+        parts[index] = part[: len(part) - leaked] + REDACTED if leaked else part
     return "".join(parts)
+
+
+def _beginning_at_end(text: str, form: str) -> int:
+    """Returns the length of the longest beginning of a form, without its last character, that ends a text."""
+    first = form[:_MIN_LENGTH]
+    start = text.find(first, max(0, len(text) - len(form) + 1))
+    while start >= 0 and not form.startswith(text[start:]):
+        start = text.find(first, start + 1)
+    return len(text) - start if start >= 0 else 0

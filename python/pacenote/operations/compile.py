@@ -76,8 +76,8 @@ async def run_operation(
     """Runs one execution of a type that is implemented in Python, with its retries.
 
     `client_state` is shared by all executions of a client in a task. Raises `InvalidOperation` for invalid
-    parameters, and `RunnerError` if a request or the operation fails, also because a response has a different
-    form than the operation expects.
+    parameters, and `RunnerError` if a request or the operation fails, or if a response does not have the form
+    that the operation expects.
     """
     if operation_type.run is None:
         raise ValueError(f"{operation_type.name} does not run in Python")

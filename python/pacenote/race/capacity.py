@@ -60,7 +60,7 @@ def check_capacity(plan: Plan, hosts: Sequence[int], root: Path = Path("/")) -> 
     missing = (*_missing_files(plan, hosts), *_missing_ports(plan, root), *_missing_memory(plan, hosts, root))
     if missing:
         raise DriverError(
-            f"the race needs {', and '.join(what for what, _ in missing)}",
+            f"the race needs {'; and it needs '.join(what for what, _ in missing)}",
             hint=f"{'; '.join(remedy for _, remedy in missing)}; or use fewer clients",
         )
 

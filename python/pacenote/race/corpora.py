@@ -54,9 +54,9 @@ class PreparedCorpora:
         """
         for wait in self.comparisons:
             wait()
-        for change in self.changes():
+        if changed := self.changes():
             raise CorpusError(
-                f"{change} after its documents were counted",
+                f"{'; '.join(changed)}, after the documents were counted",
                 hint="do not change data files while a race uses them",
             )
 

@@ -233,7 +233,7 @@ def _identity(corpus: GeneratedCorpus) -> Mapping[str, Any]:
 
 
 def _write_manifest(target: Path, manifest: Mapping[str, Any]) -> None:
-    """Writes the manifest atomically, because its presence means that the folder is complete."""
+    """Writes the manifest atomically, so that another process reads either the old or the new one."""
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         partial.write_text(json.dumps(manifest, indent=1) + "\n")

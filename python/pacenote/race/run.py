@@ -142,10 +142,11 @@ class RaceContext:
         return dataclasses.replace(driven, summary={**driven.summary, "changed_files": changed})
 
     def finish(self, record: RaceRecord) -> RaceRecord:
-        """Stores the final record and returns it.
+        """Stores the final record and returns it, without secrets.
 
         If it cannot be stored, warns and returns it with the reason, so that what was measured is reported.
         """
+        record = redact_record(record, self.folder.secrets)
         try:
             self.folder.finish(record)
         except StoreError as error:
@@ -286,7 +287,7 @@ class _Preparation:
         Raises UsageError and EngineError if it is known that it cannot start.
         """
         request = self.request
-        folder = RaceFolder(RaceStore(request.home).races / request.race_id)
+        folder = RaceFolder(RaceStore(request.home).races / request.race_id, race_secrets(request))
         engine = engine_request(request, folder.artifacts)
         if request.pipeline != "benchmark-only":
             check_engine_request(engine)
@@ -388,7 +389,7 @@ def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> 
     """
     folder = context.folder
     record = with_verdict(dataclasses.replace(record, complete=driven.completed))
-    record = context.finish(redact_record(record, folder.secrets))
+    record = context.finish(record)
     if driven.defect:
         raise DriverError(driven.error, hint=f"what was measured is kept: pacenote report {record.race_id}")
     if driven.error and not driven.tasks:
@@ -406,6 +407,9 @@ def _with_stored_race(request: RaceRequest, error: ProcessEnded) -> ProcessEnded
     if not folder.race_json.exists() or folder.is_in_use():
         return error
     _record_failure(folder, error)
+    # The process that has ended could not do this itself.
+    with contextlib.suppress(StoreError):
+        folder.redact_logs()
     return ProcessEnded(error.message, hint=f"what was measured is kept: pacenote report {request.race_id}")
 
 

@@ -69,10 +69,12 @@ def interrupting() -> Generator[None, None, None]:
 def postponed() -> Generator[None, None, None]:
     """Runs a short block to its end before signals raise KeyboardInterrupt."""
     received: list[int] = []
-    with _handlers(lambda number, _: received.append(number)):
-        yield
-    if received:
-        raise KeyboardInterrupt
+    try:
+        with _handlers(lambda number, _: received.append(number)):
+            yield
+    finally:
+        if received:
+            raise KeyboardInterrupt
 
 
 class StopRequests:

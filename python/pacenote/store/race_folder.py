@@ -34,6 +34,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, stored_secrets
 from pacenote.model.result import TaskResult
 from pacenote.model.saturation import SaturationResult
+from pacenote.model.secrets import redact_value
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import append_line, read_regular_file, store_error, write_atomically
 from pacenote.store.redacted_file import redact_file
@@ -191,8 +192,9 @@ class RaceFolder:
         """Replaces the stored result of a saturation. If that fails, the old one remains and StoreError is
         raised.
         """
-        text = json.dumps(result.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
-        write_atomically(self.saturation, text.encode())
+        document = redact_value(result.to_document(), self.secrets)
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+        write_atomically(self.saturation, encodable(text).encode())
 
     def read_saturation(self) -> SaturationResult | None:
         """Returns the stored result of a saturation, or None if the race is not one. Raises StoreError."""

@@ -42,11 +42,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     period_s = params.number("poll-period", above=True) or _POLL_PERIOD_S
     merge = common.request("POST", path, query=query, check=CheckShards())
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
-        return CompiledOperation(
-            CallSequence((common.request("POST", path, query=query, check=CheckShards()),))
-        )
+        return CompiledOperation(CallSequence((merge,)))
     if not context.engine.merges_in_background:
-        merge = common.request("POST", path, query=query, check=CheckShards())
         merge = replace(merge, timeout_ms=common.timeout_ms or _MERGE_TIMEOUT_MS)
         return CompiledOperation(CallSequence((merge, _wait_for_all(common, period_s))))
     start = common.request("POST", path, query={**query, "wait_for_completion": False})
