@@ -1,5 +1,5 @@
 //! The thread that reads the clocks a few times per second, the host's counters once a second, and the CPU quotas before
-//! and after the race.
+//! the race and after the workers have ended.
 //!
 //! It does nothing else: a thread that also merges recordings or waits for a disk would read the clocks late, which would
 //! look as if the driver had not run.

@@ -72,6 +72,8 @@ impl Coordinator {
         let (plan, clusters) = (Arc::clone(&self.context.plan), self.clusters.clone());
         let bridge = self.context.bridge.clone();
         let PoolSummary { mut threads, first_error } = self.shutdown();
+        // Files that take long to complete are not a gap in a measurement.
+        let health = health.and_then(HealthThread::end);
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
             // A thread that panicked could not reply, so its panic is reported instead of the missing reply.
             error = first_error.or(error);
@@ -85,7 +87,7 @@ impl Coordinator {
             }
             Err(failed) => drop(error.get_or_insert(failed)),
         }
-        let health = health.and_then(HealthThread::end).map_err(|failed| error.get_or_insert(failed)).ok();
+        let health = health.map_err(|failed| error.get_or_insert(failed)).ok();
         threads.extend(health.as_ref().map(|health| health.thread.clone()));
         threads.push(ThreadSummary::of_current_thread("control", started, PeakLoad::default()));
         RaceSummary {
@@ -263,6 +265,42 @@ mod tests {
         join(busy.unwrap()).unwrap();
         assert_eq!(summary.error, None);
         assert!(summary.clock.gaps.iter().all(|gap| gap.length_s < 0.8), "{:?}", summary.clock.gaps);
+    }
+
+    #[cfg(target_os = "linux")]
+    fn has_health_thread() -> bool {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let mut names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+        names.any(|name| name.trim_end() == "pacenote-health")
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_health_thread_ends_before_the_collector() {
+        let (folder, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let plan = plan(listener.local_addr().unwrap().port(), 0.001);
+        let (context, deliveries) = context_of(&plan, 1);
+        let pool = WorkerPool::spawn_workers(&context, 1).unwrap();
+        let collector = Collector::new(folder.path(), task_infos(&plan)).unwrap();
+        // The collector ends when the last sender is dropped.
+        let (sender, race_state) = (context.record_sender.clone(), Arc::clone(&context.race_state));
+        let waiting = spawn("waiting", move || {
+            let started = Instant::now();
+            // Other tests may have such a thread as well, but not for long.
+            while race_state.progress().completed_steps < 2 || has_health_thread() {
+                if started.elapsed() > Duration::from_secs(10) {
+                    return false;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            drop(sender);
+            true
+        });
+        let clusters = vec![Arc::clone(&context.endpoints)];
+        let summary = Coordinator { pool, context, clusters }.run(collector, deliveries);
+        assert!(join(waiting.unwrap()).unwrap(), "the health thread has waited for the collector");
+        let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
+        assert_eq!((summary.error, names), (None, vec!["drive-0", "collect", "health", "control"]));
     }
 
     #[test]
