@@ -48,14 +48,14 @@ impl QuotaCounters {
     }
 
     /// Returns the throttling since an earlier reading `wall_s` seconds ago, of the group that was stopped longest.
+    /// A group that the earlier reading lacks does not count: when it was stopped is not known.
     pub fn since(&self, earlier: &Self, wall_s: f64) -> Throttling {
         let of_group = |now: &GroupCounters| {
-            let then = earlier.0.iter().find(|then| then.folder == now.folder);
-            let then_ns = then.map_or(0, |then| then.throttled_ns);
-            let then_periods = then.map_or(0, |then| then.periods);
-            (now.throttled_ns.saturating_sub(then_ns), now.periods.saturating_sub(then_periods))
+            let then = earlier.0.iter().find(|then| then.folder == now.folder)?;
+            let stopped_ns = now.throttled_ns.saturating_sub(then.throttled_ns);
+            Some((stopped_ns, now.periods.saturating_sub(then.periods)))
         };
-        let (stopped_ns, periods) = self.0.iter().map(of_group).max().unwrap_or_default();
+        let (stopped_ns, periods) = self.0.iter().filter_map(of_group).max().unwrap_or_default();
         let throttled_s = stopped_ns as f64 / 1e9;
         Throttling { throttled_s, periods, share: throttled_s / wall_s.max(1e-9) }
     }
@@ -135,9 +135,12 @@ mod tests {
         let text = "4:memory:/docker/7\n3:cpu,cpuacct:/docker/7\n2:cpuset:/docker/7\n";
         // In a container, its group is the outermost one.
         write(&mount.path().join("cpu"), "nr_periods 9\nnr_throttled 2\nthrottled_time 4000000000\n");
+        let then = QuotaCounters::read_in(mount.path(), text).unwrap();
+        write(&mount.path().join("cpu"), "nr_periods 30\nnr_throttled 7\nthrottled_time 5000000000\n");
         let now = QuotaCounters::read_in(mount.path(), text).unwrap();
-        let share = now.since(&QuotaCounters(Vec::new()), 10.0);
-        assert_eq!(share, Throttling { throttled_s: 4.0, periods: 2, share: 0.4 });
+        assert_eq!(now.since(&then, 10.0), Throttling { throttled_s: 1.0, periods: 5, share: 0.1 });
+        // Without an earlier reading, the counters may be older than the race.
+        assert_eq!(now.since(&QuotaCounters(Vec::new()), 10.0), Throttling::default());
     }
 
     #[test]
