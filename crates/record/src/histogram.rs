@@ -103,7 +103,9 @@ impl DurationHistogram {
     /// more than the maximum. The exact duration is not longer.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> u64 {
-        self.bucket(rank).map_or(self.max_ns, |value| self.counts.highest_equivalent(value).min(self.max_ns))
+        // The last bucket also contains durations beyond the range.
+        let bucket = self.bucket(rank).filter(|value| *value < HIGHEST_NS);
+        bucket.map_or(self.max_ns, |value| self.counts.highest_equivalent(value).min(self.max_ns))
     }
 
     /// Returns the shortest duration that has the same three significant digits as the one at a rank, but never less
@@ -115,15 +117,14 @@ impl DurationHistogram {
             .clamp(self.min_ns(), self.max_ns)
     }
 
-    /// Returns a duration in the bucket with this rank, or `None` if the rank is above the number of durations or the
-    /// bucket contains durations beyond the range.
+    /// Returns a duration in the bucket with this rank, or `None` if the rank is above the number of durations.
     fn bucket(&self, rank: u64) -> Option<u64> {
         let mut seen = 0;
         let reached = self.counts.iter_recorded().find(|bucket| {
             seen += u64::from(bucket.count_at_value());
             seen >= rank
         });
-        reached.map(|bucket| bucket.value_iterated_to()).filter(|value| *value < HIGHEST_NS)
+        reached.map(|bucket| bucket.value_iterated_to())
     }
 
     /// Encodes the histogram as compressed `HdrHistogram` V2, which every HDR tool reads.
@@ -229,7 +230,17 @@ mod tests {
         let mut histogram = DurationHistogram::new().unwrap();
         histogram.record(HIGHEST_NS * 2);
         assert_eq!((histogram.count(), histogram.max_ns()), (1, HIGHEST_NS * 2));
-        assert_eq!(histogram.at_rank(1), HIGHEST_NS * 2);
+        assert_eq!((histogram.at_or_below_rank(1), histogram.at_rank(1)), (HIGHEST_NS * 2, HIGHEST_NS * 2));
+        // The lower bound is not above the shortest of several durations beyond the range.
+        for ns in [HIGHEST_NS - 1, HIGHEST_NS * 3, 1_000_003] {
+            histogram.record(ns);
+        }
+        let bounds = |rank| histogram.at_or_below_rank(rank)..=histogram.at_rank(rank);
+        for (rank, ns) in [(1, 1_000_003), (2, HIGHEST_NS - 1), (3, HIGHEST_NS * 2), (4, HIGHEST_NS * 3)] {
+            assert!(bounds(rank).contains(&ns), "rank {rank}: {:?}", bounds(rank));
+        }
+        assert!(*bounds(4).start() as f64 > HIGHEST_NS as f64 * 0.999, "{:?}", bounds(4));
+        assert_eq!(bounds(5), HIGHEST_NS * 3..=HIGHEST_NS * 3);
     }
 
     #[test]
