@@ -133,6 +133,7 @@ fn data_that_ends_after_a_warm_up_time_fills_all_its_intervals() {
         // Four operations from 1.2 s on, one every 400 ms, fill 1.6 s.
         assert!((result.window_s - 1.6).abs() < 1e-9, "{}", result.window_s);
         assert!((result.throughput.unwrap().mean - 2.5).abs() < 1e-9, "{:?}", result.throughput);
+        assert_eq!(result.window_operations, 4);
     }
 }
 

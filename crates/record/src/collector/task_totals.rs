@@ -61,6 +61,21 @@ struct RecentSecond {
     stats: OperationStats,
 }
 
+/// What was done in the measured window of a task.
+struct WindowCounts {
+    /// Number of operations, whatever their outcome.
+    operations: u64,
+    /// Work done, in the task's unit.
+    weight: u64,
+}
+
+impl WindowCounts {
+    /// Returns what ended within the window.
+    fn within(counts: &OperationCounts) -> Self {
+        Self { operations: counts.window_ended, weight: counts.window_weight }
+    }
+}
+
 impl RecentSecond {
     fn new() -> Result<Self, RecordError> {
         Ok(Self { second_index: None, stats: OperationStats::service_time_only()? })
@@ -251,17 +266,17 @@ impl TaskTotals {
         first..last.max(first + scheduled)
     }
 
-    /// Returns the work to which the window refers: all that ended in a planned window, that of the measured operations
+    /// Returns the operations and the work to which the window refers: all that ended in a planned window, that of the measured operations
     /// that ended before another task completed the step, or that of all measured operations, which begin and end in any
     /// other window.
-    fn window_weight(&self) -> u64 {
-        let measured = &self.stats[SampleType::Measured.index()].counts;
+    fn window_counts(&self) -> WindowCounts {
+        let measured = self.stats[SampleType::Measured.index()].counts;
         if self.planned_end_ns().is_some() {
-            self.counts().window_weight
+            WindowCounts::within(&self.counts())
         } else if self.completed_ns().is_some() {
-            measured.window_weight
+            WindowCounts::within(&measured)
         } else {
-            measured.weight
+            WindowCounts { operations: measured.ended, weight: measured.weight }
         }
     }
 
@@ -287,7 +302,7 @@ impl TaskTotals {
         if end <= begin {
             return None;
         }
-        let weight = self.window_weight();
+        let WindowCounts { weight, .. } = self.window_counts();
         if weight == u64::MAX {
             // The work of the task exceeds what can be counted.
             return None;
@@ -352,7 +367,7 @@ impl TaskTotals {
                 requests: counts.requests + u64::from(other.requests),
                 reconnects: counts.reconnects + u64::from(other.reconnects),
             },
-            window_operations: counts.window_ended,
+            window_operations: self.window_counts().operations,
             reported_failures: measured.counts.reported,
             work: WorkTotals { weight: counts.weight, failed_weight: counts.failed_weight },
             bytes_out: counts.bytes_out + other.bytes_out,
