@@ -234,7 +234,6 @@ mod tests {
         for (shards, clusters, reason) in [
             // No copy of a shard was available; those that were skipped count as successful.
             (r#""total":3,"successful":2,"skipped":1,"failed":0"#, "", "1 of 3 shards are not available"),
-            (r#""total":0,"successful":0,"skipped":0,"failed":0"#, "", "no shard was searched"),
             (all, r#","_clusters":{"total":2,"successful":1,"skipped":1}"#, "1 of 2 clusters"),
             (all, r#","_clusters":{"total":3,"successful":1}"#, "2 of 3 clusters"),
         ] {
@@ -243,6 +242,10 @@ mod tests {
             assert_eq!((result.error_class, result.took_ms), (ErrorClass::ShardFailure, Some(1)), "{body}");
             assert!(result.failures[0].reason.starts_with(reason), "{result:?}");
         }
+        let body = body(r#""total":0,"successful":0,"skipped":0,"failed":0"#, "");
+        let result = checked(&request(Check::Search {}), 200, body.as_bytes());
+        assert_eq!((result.error_class, result.took_ms), (ErrorClass::Condition, Some(1)));
+        assert_eq!(result.failures[0].reason, "no index matches the request, so no shard was searched");
     }
 
     #[test]

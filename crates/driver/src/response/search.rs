@@ -109,7 +109,8 @@ impl<'a> SearchFields<'a> {
             return incomplete(format!("{missing} of {total} shards are not available"));
         }
         if total == Some(0) {
-            return incomplete("no shard was searched: no index has the name that the request gives".into());
+            let reason = "no index matches the request, so no shard was searched".into();
+            return Some(WorkOutcome::failure(ErrorClass::Condition, reason));
         }
         let (missing, total) = self.clusters.missing()?;
         incomplete(format!("{missing} of {total} clusters were not searched completely"))
