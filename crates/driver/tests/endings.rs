@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::{PythonEvent, StopLevel};
+use pacenote_driver::{PythonBridge, PythonEvent, StopLevel};
 use pacenote_record::{EndedBy, TaskResult};
 use serde_json::{Value, json};
-use support::python::{CLIENT, get, prepared, python_task, race, runner_task, search, serve_events, success};
+use support::python::{
+    CLIENT, get, prepared, python_task, queued_task, race, runner_task, search, serve_events, success,
+};
 use support::server::Answer;
 use support::{Finished, Server, plan, request_task, run_with, step, success_response};
 
@@ -127,6 +129,109 @@ fn a_scheduler_is_asked_for_the_operations_that_were_due_when_its_task_ended() {
     let (result, ..) = slower_than_its_scheduler(iterations, json!({"kind": "task", "task": 1}));
     let totals = result.operation_totals;
     assert_eq!((result.ended_by, totals.begun + totals.unsent), (EndedBy::CompletedBy, 12));
+}
+
+/// A plan of a task that lasts 0.2 s, whose scheduler wants an operation that its source does not supply.
+fn with_an_operation_that_does_not_begin(port: u16, timeout_ms: u64) -> Value {
+    let mut task = short(queued_task("search", 4));
+    task["pace"] = json!({"kind": "scheduled"});
+    let mut plan = plan(port, &[task]);
+    plan["target"]["timeout_ms"] = timeout_ms.into();
+    plan
+}
+
+/// Answers that an operation is due after 10 ms.
+fn scheduled_once(bridge: &PythonBridge, event: &PythonEvent) {
+    match event {
+        PythonEvent::ScheduleNext { query_id, .. } => {
+            bridge.schedule(*query_id, Some(Duration::from_millis(10))).unwrap();
+        }
+        other => prepared(bridge, other),
+    }
+}
+
+#[test]
+fn an_operation_that_was_due_is_unsent_even_if_its_scheduler_fails_or_hangs_while_it_counts() {
+    let server = Server::start(|_, _| Some(success_response()));
+    let (failed, hung) =
+        ("scheduler failed", "the scheduler did not answer within 0.05 s after the end of the task");
+    for (fails, answers, reason) in [(true, false, failed), (true, true, failed), (false, false, hung)] {
+        let plan = with_an_operation_that_does_not_begin(server.port, 50);
+        let finished = race(&plan, move |bridge, event| match event {
+            PythonEvent::CountUnsent { query_id, .. } => {
+                if fails {
+                    bridge.finish(CLIENT, Some(failed.into())).unwrap();
+                }
+                if answers {
+                    bridge.count_unsent(*query_id, 0).unwrap();
+                }
+            }
+            other => scheduled_once(bridge, other),
+        });
+        let result = finished.task("search");
+        let totals = result.operation_totals;
+        assert_eq!((totals.begun, totals.failed, totals.unsent), (1, 1, 1), "{reason}");
+        assert_eq!((result.errors[0].reason.as_str(), result.ended_by), (reason, EndedBy::Time));
+    }
+}
+
+#[test]
+fn an_operation_that_was_due_is_unsent_even_if_the_race_is_abandoned_while_its_scheduler_counts() {
+    let server = Server::start(|_, _| Some(success_response()));
+    let plan = with_an_operation_that_does_not_begin(server.port, 60_000);
+    let finished = stopped_after(&plan, StopLevel::Abandon, |bridge, event| {
+        scheduled_once(bridge, event);
+        matches!(event, PythonEvent::CountUnsent { .. })
+    });
+    let totals = finished.task("search").operation_totals;
+    assert_eq!((totals.begun, totals.unsent), (0, 1));
+}
+
+/// Runs a plan and stops the race when `handler`, which is called with every event, returns `true`.
+fn stopped_after(
+    plan: &Value,
+    level: StopLevel,
+    mut handler: impl FnMut(&PythonBridge, &PythonEvent) -> bool + Send + 'static,
+) -> Finished {
+    let (sender, reached) = channel();
+    let mut player = None;
+    let finished = run_with(plan, |race| {
+        let bridge = Arc::clone(race.bridge().unwrap());
+        player = Some(thread::spawn(move || {
+            serve_events(&bridge, |bridge, event| {
+                if handler(bridge, event) {
+                    let _ = sender.send(());
+                }
+            });
+        }));
+        reached.recv().unwrap();
+        race.stop(level);
+    });
+    player.unwrap().join().unwrap();
+    finished
+}
+
+/// The scheduler is asked for what was due after an operation that its runner does not complete.
+#[test]
+fn the_traffic_of_an_operation_without_a_result_is_counted_if_its_scheduler_is_asked_after_it() {
+    let server = Server::start(|_, _| Some(success_response()));
+    let mut task = runner_task("own");
+    task["pace"] = json!({"kind": "scheduled"});
+    let plan = in_parallel(server.port, &[task]);
+    let finished = stopped_after(&plan, StopLevel::Finish, |bridge, event| {
+        match event {
+            PythonEvent::RunOperation { query_id, .. } => {
+                bridge.request(Some(*query_id), "default", get("/_cat")).unwrap();
+            }
+            PythonEvent::CountUnsent { query_id, .. } => bridge.count_unsent(*query_id, 0).unwrap(),
+            other => scheduled_once(bridge, other),
+        }
+        matches!(event, PythonEvent::ResponseReceived(_))
+    });
+    let wire = server.wire_bytes();
+    let result = finished.task("own");
+    assert_eq!((result.operation_totals.unanswered, result.operation_totals.requests), (1, 1));
+    assert_eq!((result.bytes_out, result.bytes_in), (wire.received, wire.sent));
 }
 
 /// The race is aborted by the failure, so what would have been due later is not unsent.

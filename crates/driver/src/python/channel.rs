@@ -237,10 +237,15 @@ impl ClientChannel {
         self.finished.get()?.as_deref()
     }
 
-    /// Starts a query and returns its id. Answers to earlier queries are ignored from now on.
+    /// Starts a query and returns its id. Answers to earlier queries are ignored from now on, and the traffic of an
+    /// operation whose totals were not taken is no longer part of any.
     pub fn start_query(&self) -> u64 {
         let (mut query, mut totals) = (lock(&self.query), lock(&self.totals));
-        (*query, *totals) = (QueryState::Waiting, RequestTotals::default());
+        *query = QueryState::Waiting;
+        let traffic = std::mem::take(&mut *totals).all_traffic();
+        if traffic != Traffic::default() {
+            *lock(&self.late_traffic) += traffic;
+        }
         let number = self.queries.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         u64::from(self.index) << 32 | u64::from(number)
     }

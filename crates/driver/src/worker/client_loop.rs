@@ -77,9 +77,10 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// client is dropped. Returns the reason why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         let mut running = RunningSchedule { client_loop: self, schedule, end: None };
-        let mut end = running.client_loop.run_operations(running.schedule, entry).await;
-        running.client_loop.ask_scheduler_for_unsent(running.schedule, &mut end).await;
-        running.end.insert(end).ended_by
+        let RunningSchedule { client_loop, schedule, end } = &mut running;
+        let end = end.insert(client_loop.run_operations(schedule, entry).await);
+        client_loop.ask_scheduler_for_unsent(schedule, end).await;
+        end.ended_by
     }
 
     async fn run_operations(&mut self, schedule: &mut Schedule, entry: Entry) -> LoopEnd {
@@ -232,7 +233,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Asks the scheduler in Python how many operations were due when the client ended, unless it ended because it had
-    /// no more operations. A scheduler that does not answer is a failure, but not after a stop.
+    /// no more operations. A scheduler that fails is a failure, as is one that does not answer, but the latter not after
+    /// a stop. Without an answer, only an operation that the client had reached is known to have been due.
     async fn ask_scheduler_for_unsent(&mut self, schedule: &Schedule, end: &mut LoopEnd) {
         let Some(handle) = self.client.handle.filter(|handle| handle.channel().has_scheduler()) else {
             return;
@@ -242,12 +244,16 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
         let cutoff_ns = schedule.cutoff_ns(self.end_time(end));
         let limit = schedule.remaining_count().unwrap_or(u64::MAX);
-        end.not_begun_due_ns = None;
         let timeout =
             Duration::from_millis(self.cancellation.step.plan().target.timeout_ms).min(BACKLOG_TIMEOUT);
         let answer = tokio::time::timeout(timeout, handle.request_backlog(cutoff_ns, limit)).await;
         if let Ok(unsent) = answer {
-            end.scheduler_unsent = unsent.unwrap_or(0).min(limit);
+            // Python also answers after a failure, but with what it had counted until then.
+            if let Some(reason) = handle.failure() {
+                self.record_plugin_failure(reason);
+            } else if let Some(unsent) = unsent {
+                (end.not_begun_due_ns, end.scheduler_unsent) = (None, unsent.min(limit));
+            }
         } else if self.cancellation.race_state.stop_level() == StopLevel::Run {
             let seconds = timeout.as_secs_f64();
             let reason = format!("the scheduler did not answer within {seconds} s after the end of the task");
@@ -285,9 +291,12 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
         let RunningClient { id, task, task_state, handle, .. } = self.client;
         if let Some(handle) = handle {
-            let late_traffic = handle.channel().take_late_traffic();
-            if late_traffic != Traffic::default() {
-                self.recorder.borrow_mut().record_other_traffic(id.task_index, late_traffic);
+            // Only requests of a runner outlive their operation.
+            if handle.channel().has_runner() {
+                let late_traffic = handle.channel().take_late_traffic();
+                if late_traffic != Traffic::default() {
+                    self.recorder.borrow_mut().record_other_traffic(id.task_index, late_traffic);
+                }
             }
             handle.send_outcome(&outcome.result, &task.unit, self.task_time_ns(outcome.done) as f64 / 1e9);
         }
@@ -506,13 +515,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 struct RunningSchedule<'l, 'a, C: Clock, O: ClientOperations> {
     client_loop: &'l mut ClientLoop<'a, C, O>,
     schedule: &'l mut Schedule,
-    /// Why the client has ended; `None` if it is dropped.
+    /// Why the client has ended; `None` if it is dropped before.
     end: Option<LoopEnd>,
 }
 
 impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
     fn drop(&mut self) {
-        // Only operations in progress are dropped, so the client has not reached another one.
+        // A client that is dropped before it has ended executes an operation, so it has not reached another one.
         let end = self.end.take().unwrap_or_else(|| EndedBy::Stopped.into());
         let end_time = self.client_loop.end_time(&end);
         let unsent = self.schedule.end(end_time, end.not_begun_due_ns);
