@@ -2,7 +2,7 @@
 //!
 //! A thread that waits for a core reads every reply late that has arrived by then. Most waits are short and delay one
 //! reply or none, whereas a long one delays those of many clients; and a long reply arrives in many parts, each of which
-//! may wait. A mean over waits hides both. Waits are therefore weighed by the replies that they delay, in a sample of the
+//! may wait. A mean over waits hides both. Waits are therefore weighted by the replies that they delay, in a sample of the
 //! periods between two sleeps of the thread: reading the kernel's counters for each of them would take too long.
 //!
 //! | a wait | delays at most |
@@ -58,7 +58,7 @@ enum Sampling {
 
 /// A wait, and the number of replies that it delayed.
 #[derive(Debug, Clone, Copy)]
-struct WeighedWait {
+struct WeightedWait {
     wait_ns: u64,
     replies: u64,
 }
@@ -187,8 +187,8 @@ impl ThreadCounters {
             Sampling::Ended { waking_ns, working_ns, period_arrivals, arrivals: before } if sleep_begins => {
                 let next_arrivals = arrivals - before;
                 self.add_sample([
-                    WeighedWait { wait_ns: waking_ns, replies: period_arrivals },
-                    WeighedWait { wait_ns: working_ns, replies: period_arrivals.max(next_arrivals) },
+                    WeightedWait { wait_ns: waking_ns, replies: period_arrivals },
+                    WeightedWait { wait_ns: working_ns, replies: period_arrivals.max(next_arrivals) },
                 ]);
                 self.sleeps_left.set(self.random_sleeps());
                 Some(Sampling::Next)
@@ -202,9 +202,9 @@ impl ThreadCounters {
         self.sampling.set(next.unwrap_or(Sampling::Next));
     }
 
-    fn add_sample(&self, waits: [WeighedWait; 2]) {
+    fn add_sample(&self, waits: [WeightedWait; 2]) {
         self.samples.set(self.samples.get() + 1);
-        for WeighedWait { wait_ns, replies } in waits {
+        for WeightedWait { wait_ns, replies } in waits {
             self.wait_ns.set(self.wait_ns.get() + wait_ns);
             self.delay_ns.set(self.delay_ns.get() + u128::from(wait_ns) * u128::from(replies));
         }
@@ -488,7 +488,7 @@ mod tests {
     fn the_weights_of_waits_do_not_overflow() {
         let counters = ThreadCounters::new();
         for _ in 0..3 {
-            counters.add_sample([WeighedWait { wait_ns: u64::MAX / 8, replies: 1_000_000 }; 2]);
+            counters.add_sample([WeightedWait { wait_ns: u64::MAX / 8, replies: 1_000_000 }; 2]);
         }
         let totals = ReplyWaits { replies: 1, samples: MIN_SAMPLES, ..counters.totals() };
         let mean = totals.mean_ns(RunQueueStats { wait_ns: 1000, runs: 1 }).unwrap();

@@ -6,6 +6,7 @@
 //! completes the file of a race that was killed or whose disk was full. `docs/decisions/006-own-dictionary-pages.md`
 //! explains why the Parquet library is not used for this.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +35,21 @@ pub struct SamplesFile {
     pending_samples: Vec<Sample>,
     /// Number of rows in the file.
     rows_written: u64,
-    /// The samples in the file, which are lost if it is removed.
-    written: LostSamples,
+    /// The samples in the file, by the position of their task in the plan. They are lost if the file is removed.
+    written: BTreeMap<u32, SampleRange>,
     /// The samples that were not written because a write had failed.
     lost: LostSamples,
     /// Whether the last row group was written completely.
     intact: bool,
+}
+
+/// Samples of one task.
+#[derive(Debug)]
+struct SampleRange {
+    /// Number of the samples.
+    count: u64,
+    /// When the operation of the first of them ended, in nanoseconds since the task began.
+    from_ns: u64,
 }
 
 /// The samples file of a race that has ended.
@@ -68,7 +78,7 @@ impl SamplesFile {
             row_group_index,
             pending_samples: Vec::new(),
             rows_written: 0,
-            written: LostSamples::new(),
+            written: BTreeMap::new(),
             lost: LostSamples::new(),
             intact: true,
         })
@@ -119,9 +129,11 @@ impl SamplesFile {
     fn count_written(&mut self, samples: &[Sample]) {
         self.rows_written += samples.len() as u64;
         for of_task in samples.chunk_by(|one, next| one.task_index == next.task_index) {
-            let (count, first) = (of_task.len() as u64, &of_task[0]);
-            let written = MissingSamples { lost: count, ..MissingSamples::lost(first.times.done_ns) };
-            self.written.entry(first.task_index).or_default().merge(written);
+            let (count, Sample { task_index, times, .. }) = (of_task.len() as u64, &of_task[0]);
+            let range =
+                self.written.entry(*task_index).or_insert(SampleRange { count: 0, from_ns: u64::MAX });
+            range.count += count;
+            range.from_ns = range.from_ns.min(times.done_ns);
         }
     }
 
@@ -154,7 +166,8 @@ impl SamplesFile {
         let file = self.writer.inner();
         if let Err(source) = file.check_name(&path).and_then(|()| file.check_content(&path)) {
             // What was written cannot be read any more.
-            for (task_index, written) in self.written {
+            for (task_index, SampleRange { count, from_ns }) in self.written {
+                let written = MissingSamples { lost: count, ..MissingSamples::lost(from_ns) };
                 lost.entry(task_index).or_default().merge(written);
             }
             let error = flushed.err().unwrap_or_else(|| RecordError::file(&path, source));
