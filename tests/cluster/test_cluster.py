@@ -105,7 +105,7 @@ def test_wrong_credentials_are_reported_and_never_shown() -> None:
         with pytest.raises(EngineError, match="status 401") as caught:
             version(hosts)
         assert "PACENOTE_CLIENT_OPTIONS" in caught.value.hint
-        with pytest.raises(EngineError, match="status 401: wrong: <hidden>") as caught:
+        with pytest.raises(EngineError, match="status 401: wrong: ApiKey <hidden>") as caught:
             version(hosts, authorization="ApiKey hunter2hunter2")
         assert "wrong, expired or insufficient" in caught.value.hint
     with pytest.raises(UsageError, match="credentials in --target-hosts and in --client-options"):
