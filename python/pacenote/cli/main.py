@@ -55,7 +55,7 @@ _ENVIRONMENT_ERRORS = frozenset({
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE),
     *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENAMETOOLONG, errno.ELOOP),
 })
-"""Errors of the operating system that are no bugs: permissions, limits and disks."""
+"""Errors of the operating system that are not bugs: permissions, limits and disks."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
