@@ -150,7 +150,7 @@ mod tests {
             let nowhere = mount.path().join("none");
             assert_eq!(QuotaCounters::read_in(&nowhere, text), None, "{text}");
         }
-        // Without a quota, there are no counters.
+        // A group without a quota has no counters.
         assert_eq!(QuotaCounters::read_in(mount.path(), "0::/"), Some(QuotaCounters(Vec::new())));
     }
 }
