@@ -86,7 +86,7 @@ def _outcome(runs: dict[str, list[_ToolRun]], corpus: Corpus, without_rally: str
         targets=(Target(pacenote, _PER_CORE, at_most=False),),
         notes=(
             f"{corpus.note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
-            f"nginx {null_server.version()} on the other core discards the bulks; its replies have no items",
+            f"nginx {null_server.version()} on the other core discards the bulks; its replies have one item",
             "pacenote: all threads, including Python; the difference between a long and a short race",
             *notes,
         ),
