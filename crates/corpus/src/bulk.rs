@@ -10,8 +10,8 @@ use crate::ids::IdActionLines;
 use crate::line_file::LineFile;
 use crate::read_ahead::{FollowedRange, FollowedReader, ReadPosition};
 
-/// Largest number of bytes that are read at once, unless a line is longer: they stay in the processor's cache until they
-/// have been copied.
+/// Largest number of bytes that are read at once, unless a line is longer: they stay in the processor's cache until
+/// they have been copied.
 const PIECE: usize = 64 << 10;
 
 /// Largest number of bytes that a new reader reads from the beginning of its documents, so that its first bulk does not

@@ -142,8 +142,8 @@ impl OffsetTable {
         Ok(table.matches(data)?.then_some(table))
     }
 
-    /// Returns whether all rows follow the end of a line, and whether the sampled strides between rows have the expected
-    /// number of lines. With wrong offsets, documents would be silently repeated, skipped or cut.
+    /// Returns whether all rows follow the end of a line, and whether the sampled strides between rows have the
+    /// expected number of lines. With wrong offsets, documents would be silently repeated, skipped or cut.
     fn matches(&self, data: &impl ByteSource) -> Result<bool, CorpusError> {
         for row_offset in &self.stride_ends {
             let mut before = [0];

@@ -8,8 +8,8 @@ use pacenote_record::TaskResult;
 use serde_json::{Value, json};
 use support::{LoggedRequest, Server, json_response, plan, request, request_task, run, success_response};
 
-/// Runs an operation that reads a setting, changes it, deletes something and restores the setting. Returns the methods of
-/// the requests, with the value that the setting gets, and the result of the task.
+/// Runs an operation that reads a setting, changes it, deletes something and restores the setting. Returns the methods
+/// of the requests, with the value that the setting gets, and the result of the task.
 fn change_setting(
     settings: Value,
     answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static,

@@ -294,8 +294,8 @@ fn operations_of_ended_runners_are_executed_by_another_runner_and_counted_once()
     }
 }
 
-/// Two clients share two operations and take one each. The first runner executes its operation and finds no further one;
-/// the second ends without its operation after the first has left, so that no client can take it: it is unsent.
+/// Two clients share two operations and take one each. The first runner executes its operation and finds no further
+/// one; the second ends without its operation after the first has left, so that no client can take it: it is unsent.
 #[test]
 fn an_operation_that_its_runner_returns_after_the_others_have_left_is_unsent() {
     let server = Server::start(|_, _| success_response());

@@ -1,5 +1,5 @@
-//! Clusters with several hosts: clients send their requests to the hosts in turn, and a host that fails is set aside and
-//! tried again.
+//! Clusters with several hosts: clients send their requests to the hosts in turn, and a host that fails is set aside
+//! and tried again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod support;

@@ -233,7 +233,8 @@ pub struct PlannedTask {
 pub enum TaskPacing {
     /// Each client sends its next operation as soon as the previous one has ended.
     Unpaced {},
-    /// Without a ramp-up, operation k of the task (over all clients) is due `k * interval_s` after the start of the task.
+    /// Without a ramp-up, operation k of the task (over all clients) is due `k * interval_s` after the start of the
+    /// task.
     Deterministic {
         /// Seconds between two operations of the task, over all its clients.
         interval_s: f64,

@@ -13,8 +13,8 @@ pub const BUFFER_CAPACITY: usize = 4096;
 /// Maximum number of buffers that wait for the disk: 75 MB. At 100,000 operations per second, they last for a stall of
 /// up to 5 s. Every recorder may have one more, because all recorders deliver their buffers once a second.
 const MAX_WAITING_BUFFERS: usize = 128;
-/// Number of empty buffers that are kept in addition to one for each recorder. Those beyond it, which a stall of the disk
-/// leaves behind, are freed.
+/// Number of empty buffers that are kept in addition to one for each recorder. Those beyond it, which a stall of the
+/// disk leaves behind, are freed.
 const MAX_SPARE_BUFFERS: usize = 8;
 /// Number of samples of a task that [`RetentionPolicy::Auto`] keeps, which take about 200 MB on disk.
 const AUTO_LIMIT: u64 = 20_000_000;

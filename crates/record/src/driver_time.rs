@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::units::ms;
 
-/// Durations of the operations of a task that succeeded and were measured, and that the driver executed without opening a
-/// connection.
+/// Durations of the operations of a task that succeeded and were measured, and that the driver executed without opening
+/// a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DriverTime {
     /// Number of these operations.

@@ -37,8 +37,8 @@ pub struct TaskResult {
     pub paced: bool,
     /// Whether its clients share their schedule; `clients` is then the maximum number of connections in use.
     pub open_loop: bool,
-    /// Number of queues from which its clients took operations: 1 if they share their schedule, the number of clients if
-    /// each has its own; `null` without a schedule.
+    /// Number of queues from which its clients took operations: 1 if they share their schedule, the number of clients
+    /// if each has its own; `null` without a schedule.
     #[serde(rename = "queues")]
     pub queue_count: Option<u32>,
     /// Work per second; `null` if no work was done in the window.
@@ -189,8 +189,8 @@ pub struct CensoredPercentile {
     pub q: f64,
     /// Its value, in milliseconds; `null` if it is a duration that never ended.
     pub ms: Option<f64>,
-    /// Upper bound of the interval, in milliseconds; `null` if it is a duration that never ended, or if there are too few
-    /// durations.
+    /// Upper bound of the interval, in milliseconds; `null` if it is a duration that never ended, or if there are too
+    /// few durations.
     pub high_ms: Option<f64>,
     /// Whether there are enough durations for this percentile; see [`pacenote_stats::is_supported`].
     pub supported: bool,

@@ -1,5 +1,5 @@
-//! Measures how often the steady-state check is right, on series whose levels are known. The first two tables are those of
-//! `docs/measuring.md`.
+//! Measures how often the steady-state check is right, on series whose levels are known. The first two tables are those
+//! of `docs/measuring.md`.
 //!
 //! `cargo run --release -p pacenote-stats --example steady`
 
@@ -157,7 +157,8 @@ fn print_flat() {
     }
 }
 
-/// Prints the table of changes in `docs/measuring.md`: the percentage with the correct label, with noise of 2 % and 5 %.
+/// Prints the table of changes in `docs/measuring.md`: the percentage with the correct label, with noise of 2 % and 5
+/// %.
 fn print_changes() {
     println!("\n| shape | 60 s | 120 s | 600 s |");
     println!("| --- | --- | --- | --- |");

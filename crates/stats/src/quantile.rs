@@ -140,7 +140,8 @@ mod tests {
         assert!((9_918..=9_921).contains(&high.unwrap()), "{high:?}");
     }
 
-    /// The bounds are computed with rational numbers, those of more than 100,000 values with the incomplete beta function.
+    /// The bounds are computed with rational numbers, those of more than 100,000 values with the incomplete beta
+    /// function.
     #[test]
     fn bounds_are_exact_for_few_and_for_many_values() {
         let expected = [

@@ -1,7 +1,7 @@
 //! An archive that is read at any offset.
 //!
-//! It is never mapped into memory: if another process truncates it, a read returns an error, whereas access to a mapping
-//! would kill Pacenote.
+//! It is never mapped into memory: if another process truncates it, a read returns an error, whereas access to a
+//! mapping would kill Pacenote.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -279,8 +279,8 @@ impl SlidingWindow {
         &self.bytes[index(range.start)..index(range.end)]
     }
 
-    /// Returns the 64 bits from `bit` on, with zeros after the last byte that was read. Unless `bit` is the first bit of
-    /// a byte, up to 7 of the last bits are also zero.
+    /// Returns the 64 bits from `bit` on, with zeros after the last byte that was read. Unless `bit` is the first bit
+    /// of a byte, up to 7 of the last bits are also zero.
     fn bits(&self, bit: u64) -> u64 {
         let mut bytes = [0; 8];
         let found = self.slice(bit / 8..bit / 8 + 8);

@@ -16,8 +16,8 @@ use super::members::MemberKind;
 const END_RECORD_SIZE: usize = 22;
 const MAX_COMMENT_SIZE: usize = 0xffff;
 
-/// Sizes of the zip64 locator, which precedes that record, of the part of the zip64 record that is read, and of the fixed
-/// parts of an entry of the directory and of the header of a member, in bytes.
+/// Sizes of the zip64 locator, which precedes that record, of the part of the zip64 record that is read, and of the
+/// fixed parts of an entry of the directory and of the header of a member, in bytes.
 const LOCATOR_SIZE: usize = 20;
 const ZIP64_RECORD_SIZE: u64 = 56;
 const ENTRY_SIZE: usize = 46;

@@ -1,8 +1,8 @@
-//! The thread that reads the clocks a few times per second, the host's counters once a second, and the CPU quotas before
-//! the race and after the workers have ended.
+//! The thread that reads the clocks a few times per second, the host's counters once a second, and the CPU quotas
+//! before the race and after the workers have ended.
 //!
-//! It does nothing else: a thread that also merges recordings or waits for a disk would read the clocks late, which would
-//! look as if the driver had not run.
+//! It does nothing else: a thread that also merges recordings or waits for a disk would read the clocks late, which
+//! would look as if the driver had not run.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;

@@ -1,9 +1,10 @@
-//! Checks whether the clocks can be trusted and whether the driver runs, by reading three clocks a few times per second.
+//! Checks whether the clocks can be trusted and whether the driver runs, by reading three clocks a few times per
+//! second.
 //!
 //! The race is timed with the monotonic clock, which cannot be set. A step of the wall clock changes the difference
 //! between the two (slewing by NTP affects both). A suspended machine changes the difference between the monotonic
-//! clock, which stops during suspension, and the boot-time clock, which continues. If two readings are too far apart, the
-//! driver did not run in between: its process was stopped, its virtual machine was paused, or it had no core.
+//! clock, which stops during suspension, and the boot-time clock, which continues. If two readings are too far apart,
+//! the driver did not run in between: its process was stopped, its virtual machine was paused, or it had no core.
 
 use std::fs;
 use std::time::Duration;

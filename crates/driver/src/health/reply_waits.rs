@@ -1,9 +1,10 @@
 //! How much the waits of a thread for a core delay the replies that it reads.
 //!
 //! A thread that waits for a core reads every reply late that has arrived by then. Most waits are short and delay one
-//! reply or none, whereas a long one delays those of many clients; and a long reply arrives in many parts, each of which
-//! may wait. A mean over waits hides both. Waits are therefore weighted by the replies that they delay, in a sample of the
-//! periods between two sleeps of the thread: reading the kernel's counters for each of them would take too long.
+//! reply or none, whereas a long one delays those of many clients; and a long reply arrives in many parts, each of
+//! which may wait. A mean over waits hides both. Waits are therefore weighted by the replies that they delay, in a
+//! sample of the periods between two sleeps of the thread: reading the kernel's counters for each of them would take
+//! too long.
 //!
 //! | a wait | delays at most |
 //! | --- | --- |
@@ -11,9 +12,9 @@
 //! | during the work of a period, because another thread got the core | those of the period that were not read yet, or those that arrived meanwhile, which are read in the next period; the larger of the two periods counts |
 //!
 //! The computed wait is exact for one client, and close to the true one if waits are longer than service times: then
-//! most replies arrive at the beginning of a wait. If they are shorter, replies arrive evenly, and it is up to twice the
-//! true one. A wait in a period without replies, for example before a timer's request, delays none: that is lateness,
-//! which is measured directly.
+//! most replies arrive at the beginning of a wait. If they are shorter, replies arrive evenly, and it is up to twice
+//! the true one. A wait in a period without replies, for example before a timer's request, delays none: that is
+//! lateness, which is measured directly.
 
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
@@ -257,8 +258,8 @@ impl ReplyWaits {
     }
 
     /// Returns the wait of a mean reply in nanoseconds, or `None` without replies. `queue` contains all waits of the
-    /// thread in the same time. With too few samples, every wait counts for the mean number of arrivals per wait, or for
-    /// one if that is less.
+    /// thread in the same time. With too few samples, every wait counts for the mean number of arrivals per wait, or
+    /// for one if that is less.
     pub fn mean_ns(self, queue: RunQueueStats) -> Option<f64> {
         if self.replies == 0 {
             return None;
@@ -359,8 +360,8 @@ mod tests {
             }
         }
 
-        /// Runs `periods` periods. `wake_ns` and `preempt_ns` return the waits after a sleep, and before a part is read;
-        /// `next` returns what follows a part that has been read.
+        /// Runs `periods` periods. `wake_ns` and `preempt_ns` return the waits after a sleep, and before a part is
+        /// read; `next` returns what follows a part that has been read.
         fn run(
             &mut self,
             periods: u32,

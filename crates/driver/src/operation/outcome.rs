@@ -89,8 +89,8 @@ impl OperationOutcome {
         !self.result.is_success()
     }
 
-    /// Returns this failure with the traffic of a later request that cleans up, which changes neither its result nor its
-    /// times.
+    /// Returns this failure with the traffic of a later request that cleans up, which changes neither its result nor
+    /// its times.
     pub fn cleaned_up_by(self, cleanup: &Self) -> Self {
         Self { traffic: self.traffic + cleanup.traffic, freed: cleanup.freed, ..self }
     }

@@ -3,8 +3,8 @@
 //!
 //! [`check`] evaluates the status and body of a response, with the rules in [`search`] and [`administration`], and
 //! [`bulk`] the items of a bulk; [`selection`] determines what the request has selected of them. [`outcome`] contains
-//! the result, and [`json_scan`] reads single fields of a body. `operation` calls this module; `worker` and `python` use
-//! the result. This module works only on bytes: it uses no connection and sends nothing.
+//! the result, and [`json_scan`] reads single fields of a body. `operation` calls this module; `worker` and `python`
+//! use the result. This module works only on bytes: it uses no connection and sends nothing.
 
 #[cfg(test)]
 use std::task::{Context, Poll, Waker};

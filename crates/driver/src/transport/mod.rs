@@ -2,9 +2,9 @@
 //!
 //! [`connect`] opens a connection: to one of a host's addresses, through a proxy, with TLS. [`http`] sends one request
 //! and receives one response on it. [`pool`] sends the requests of a client to the hosts of a cluster in turn
-//! ([`rotation`]), keeps its connections ([`host_connections`]) and reopens those that were closed. It is called by `operation` (requests), `worker` and `python` (connecting before a step), and `race.rs` (resolving
-//! endpoints). This module is independent of tasks, schedules and Python. `response` determines whether a response is a
-//! success.
+//! ([`rotation`]), keeps its connections ([`host_connections`]) and reopens those that were closed. It is called by
+//! `operation` (requests), `worker` and `python` (connecting before a step), and `race.rs` (resolving endpoints). This
+//! module is independent of tasks, schedules and Python. `response` determines whether a response is a success.
 
 pub(crate) mod byte_counts;
 mod connect;

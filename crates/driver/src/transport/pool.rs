@@ -14,8 +14,8 @@ use crate::transport::rotation::{HostFailure, HostRotation, Trial};
 /// Interval at which a thread checks the idle connections of its clients, and whether hosts are to be tried again.
 pub const IDLE_CHECK: Duration = Duration::from_millis(500);
 
-/// Maximum number of connections to hosts that are set aside which a thread opens in one check: a host that is back gets
-/// its clients step by step.
+/// Maximum number of connections to hosts that are set aside which a thread opens in one check: a host that is back
+/// gets its clients step by step.
 const MAX_TRIALS: usize = 16;
 
 /// One check of the connections of a thread's clients: which of them are opened.
@@ -130,9 +130,9 @@ impl ConnectionPool {
         self.rotation.is_exhausted().then(|| self.hosts())
     }
 
-    /// Returns, for each host, a future that opens a connection before `deadline`, unless an idle one can be used or the
-    /// host is set aside and not yet to be tried again. If that fails, the host is set aside and the error returned, with
-    /// the pool.
+    /// Returns, for each host, a future that opens a connection before `deadline`, unless an idle one can be used or
+    /// the host is set aside and not yet to be tried again. If that fails, the host is set aside and the error
+    /// returned, with the pool.
     pub fn connect_hosts(
         self: &Rc<Self>,
         deadline: Instant,

@@ -48,15 +48,15 @@ pub trait ClientOperations {
     /// Takes the unit of the last success, if a Python runner returned one.
     fn take_unit(&mut self) -> Option<String>;
 
-    /// Takes the traffic since the last call. After an operation without an outcome, which was dropped or whose wait the
-    /// end of the race or the step has ended, this is its traffic.
+    /// Takes the traffic since the last call. After an operation without an outcome, which was dropped or whose wait
+    /// the end of the race or the step has ended, this is its traffic.
     fn take_traffic(&mut self) -> Traffic;
 
     /// Returns whether a Python runner has declared that the last operation was the client's final one.
     fn was_last(&self) -> bool;
 
-    /// After an operation that could not connect, returns the hosts and ports of the cluster if none of them is left for
-    /// the next operation, for messages.
+    /// After an operation that could not connect, returns the hosts and ports of the cluster if none of them is left
+    /// for the next operation, for messages.
     fn unreachable_hosts(&self) -> Option<String>;
 }
 

@@ -1,12 +1,13 @@
-//! Checks that the counts of a task add up. Admitted operations are counted by the schedules, begun ones by the recorder
-//! and ended ones in the statistics, so an operation that is lost between two of these places is detected. Unsent
-//! operations are counted in one place only: they are part of `scheduled` and of the sum that it is compared with.
+//! Checks that the counts of a task add up. Admitted operations are counted by the schedules, begun ones by the
+//! recorder and ended ones in the statistics, so an operation that is lost between two of these places is detected.
+//! Unsent operations are counted in one place only: they are part of `scheduled` and of the sum that it is compared
+//! with.
 
 /// Counts of a task's operations, each from where it was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationAccounting {
-    /// Operations admitted by the schedules and not withdrawn, plus unsent ones. `None` if clients were dropped before they
-    /// ended, because their schedules were dropped with them.
+    /// Operations admitted by the schedules and not withdrawn, plus unsent ones. `None` if clients were dropped before
+    /// they ended, because their schedules were dropped with them.
     pub scheduled: Option<u64>,
     /// Operations that began.
     pub begun: u64,

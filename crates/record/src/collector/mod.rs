@@ -204,8 +204,8 @@ impl Collector {
     }
 
     /// Stops writing after a file could not be written: seconds are discarded, and samples are counted as lost.
-    /// Deliveries are still merged, and tasks are still finished. [`Collector::close`] completes the files with what was
-    /// written before.
+    /// Deliveries are still merged, and tasks are still finished. [`Collector::close`] completes the files with what
+    /// was written before.
     pub fn disable_writing(&mut self) {
         self.writing_disabled = true;
         self.writer.stop();

@@ -148,8 +148,8 @@ impl Write for OutputFile {
     }
 }
 
-/// Opens a file for reading, unless it is a pipe or a device, which could be read for ever, or a link, which may lead out
-/// of the race folder.
+/// Opens a file for reading, unless it is a pipe or a device, which could be read for ever, or a link, which may lead
+/// out of the race folder.
 ///
 /// # Errors
 ///

@@ -3,8 +3,8 @@
 //! The collector formats each finished second as a line of the journal ([`series::journal_line`]) and sends it,
 //! together with the samples, to the [`writer`], which runs on a separate thread. `samples` and `series` each write one
 //! file; `columns` has functions that write whole columns. [`recover_files`] completes the files of a race that was
-//! killed, `durable` has the file operations that can be interrupted at any point, and `losses` stores what could not be
-//! recovered. This module neither merges nor summarizes data.
+//! killed, `durable` has the file operations that can be interrupted at any point, and `losses` stores what could not
+//! be recovered. This module neither merges nor summarizes data.
 
 mod columns;
 mod durable;

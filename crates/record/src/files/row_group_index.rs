@@ -1,9 +1,9 @@
 //! `samples.directory`: the positions of the complete row groups of a samples file that has no footer yet.
 //!
 //! A line begins with the number of rows, which is written before the row group, so that a recovery knows what a kill
-//! has cut off. After the row group, the line is completed with a footer for it, and with a checksum of everything up to
-//! its end, so that a recovery knows whether line and row groups are as they were written. Indexes of earlier versions
-//! have neither. The last line is followed by [`FOOTER_BEGIN`] before the race writes the footer of the file.
+//! has cut off. After the row group, the line is completed with a footer for it, and with a checksum of everything up
+//! to its end, so that a recovery knows whether line and row groups are as they were written. Indexes of earlier
+//! versions have neither. The last line is followed by [`FOOTER_BEGIN`] before the race writes the footer of the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};

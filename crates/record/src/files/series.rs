@@ -208,9 +208,9 @@ pub fn open_journal(folder: &Path) -> Result<(JournalState, Option<File>), Recor
 
 /// Converts the journal to the Parquet file, removes the journal, and returns the number of rows. An incomplete last
 /// line is left out, and so are damaged lines. A complete file with at least as many rows remains, as after a copy of a
-/// running race over which the finished race was copied. If the journal does not have all rows of the file, or lacks some
-/// of the `expected_lines` that were appended to it, it is kept under another name. If the file cannot be written, the
-/// journal is kept.
+/// running race over which the finished race was copied. If the journal does not have all rows of the file, or lacks
+/// some of the `expected_lines` that were appended to it, it is kept under another name. If the file cannot be written,
+/// the journal is kept.
 ///
 /// # Errors
 ///
@@ -290,8 +290,8 @@ fn count_lines(journal: &Path) -> io::Result<JournalLines> {
     read_lines(journal, |_, _| Ok(()))
 }
 
-/// Passes each readable line of a journal, as a row with its length, to `receive`. Only the last line can be incomplete:
-/// without its end, it is left out.
+/// Passes each readable line of a journal, as a row with its length, to `receive`. Only the last line can be
+/// incomplete: without its end, it is left out.
 fn read_lines(
     journal: &Path,
     mut receive: impl FnMut(SeriesRow, usize) -> io::Result<()>,

@@ -120,10 +120,10 @@ impl Connection {
         self.reader.body(response)
     }
 
-    /// Sends head and body; without TLS in one system call if the socket accepts all bytes. While the socket accepts no more bytes,
-    /// reads from it, because the server may respond before it has read the whole request. If the server then closes
-    /// the connection, or announces in its response that it will, the rest of the request is not sent (RFC 9112,
-    /// section 9.5); otherwise it is sent, so that the connection can be used again.
+    /// Sends head and body; without TLS in one system call if the socket accepts all bytes. While the socket accepts no
+    /// more bytes, reads from it, because the server may respond before it has read the whole request. If the server
+    /// then closes the connection, or announces in its response that it will, the rest of the request is not sent (RFC
+    /// 9112, section 9.5); otherwise it is sent, so that the connection can be used again.
     async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<SendResult, ExchangeError> {
         let mut early: Option<Response> = None;
         while !(head.is_empty() && body.is_empty() && self.stream.is_flushed()) {

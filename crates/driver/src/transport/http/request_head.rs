@@ -128,8 +128,8 @@ impl RequestHead {
         self.fixed_len = self.bytes.len();
     }
 
-    /// Completes the head for a body of `length` bytes and returns it. Does not allocate, except after [`RequestHead::fill`]
-    /// with a longer value than before.
+    /// Completes the head for a body of `length` bytes and returns it. Does not allocate, except after
+    /// [`RequestHead::fill`] with a longer value than before.
     pub fn complete(&mut self, length: usize) -> &[u8] {
         self.bytes.truncate(self.fixed_len);
         if length > 0 || self.always_sends_length {

@@ -147,7 +147,8 @@ fn interpret(
     if status < 100 {
         return Err(ExchangeError::Malformed("the response's status is below 100"));
     }
-    // Engines send HTTP/1.1. A gateway that sends HTTP/1.0 opens a connection for every request, which would be measured.
+    // Engines send HTTP/1.1. A gateway that sends HTTP/1.0 opens a connection for every request, which would be
+    // measured.
     if response.version != Some(1) {
         return Err(ExchangeError::Malformed("the response is HTTP/1.0, not HTTP/1.1"));
     }

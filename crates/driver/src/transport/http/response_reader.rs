@@ -110,8 +110,8 @@ impl ResponseReader {
         Self { reserved: ReservedMemory::new(memory), ..Self::new(MAX_BODY_LEN) }
     }
 
-    /// Creates a reader that rejects bodies longer than `max_body_len` bytes, as received or decompressed, and shares its
-    /// memory with no other.
+    /// Creates a reader that rejects bodies longer than `max_body_len` bytes, as received or decompressed, and shares
+    /// its memory with no other.
     #[must_use]
     pub fn new(max_body_len: usize) -> Self {
         Self {
