@@ -1,5 +1,5 @@
-//! The state shared by all threads of a race. An operation that begins reads [`RaceState::stop_level`], one relaxed load;
-//! one that has to wait reads it again and registers for the stop notification.
+//! The state shared by all threads of a race. An operation that begins reads [`RaceState::stop_level`], one relaxed
+//! load; one that has to wait reads it again and registers for the stop notification.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -57,8 +57,8 @@ pub struct RaceState {
     stopped_at: OnceLock<Instant>,
     /// The first error that ended the race.
     abort_reason: Mutex<Option<String>>,
-    /// The first defect because of which the driver cannot continue.
-    defect: Mutex<Option<String>>,
+    /// The first error because of which the driver cannot continue.
+    driver_error: Mutex<Option<String>>,
     /// Notifiers that wake clients and requests whose wait may have to end early: one per worker, then one for the
     /// bridge to Python.
     stop_notifies: Vec<Arc<Notify>>,
@@ -76,7 +76,7 @@ impl RaceState {
             level: AtomicU8::new(StopLevel::Run as u8),
             stopped_at: OnceLock::new(),
             abort_reason: Mutex::default(),
-            defect: Mutex::default(),
+            driver_error: Mutex::default(),
             stop_notifies: (0..=worker_count).map(|_| Arc::default()).collect(),
             events: Mutex::default(),
             event_published: Condvar::new(),
@@ -129,14 +129,14 @@ impl RaceState {
 
     /// Ends the race at once, because the driver cannot continue.
     pub fn fail(&self, reason: String) {
-        lock(&self.defect).get_or_insert_with(|| reason.clone());
+        lock(&self.driver_error).get_or_insert_with(|| reason.clone());
         self.abort(reason);
         self.stop(StopLevel::Abandon);
     }
 
-    /// Returns the reason why the driver could not continue, if there was one.
-    pub fn defect(&self) -> Option<String> {
-        lock(&self.defect).clone()
+    /// Returns the error because of which the driver could not continue, if there was one.
+    pub fn driver_error(&self) -> Option<String> {
+        lock(&self.driver_error).clone()
     }
 
     /// Wakes all waiting clients, so that they check whether to continue.

@@ -135,9 +135,9 @@ pub struct ThreadSummary {
     pub busiest: Option<BusiestStep>,
     /// The task that was affected most by waiting for a core; `null` if there is too little data.
     pub delayed: Option<DelayedTask>,
-    /// The step with the most major page faults per operation; `null` without any.
+    /// The step of at least a second with the most major page faults per operation; `null` without any.
     pub faulting: Option<FaultingStep>,
-    /// Waits for the disk while data files were read, for each step in which the thread waited.
+    /// Waits for the disk while data files were read, for each step of at least a second in which the thread waited.
     pub data_waits: Vec<DataWaits>,
 }
 

@@ -1,7 +1,7 @@
 //! The coordinator: the thread that moves the workers from step to step and summarizes the race at the end.
 //!
-//! It starts and joins the worker pool, the collector and the health thread, each of which has its own file. No code of this module sends
-//! a request or runs while an operation is measured. Only `race.rs` may use it.
+//! It starts and joins the worker pool, the collector and the health thread, each of which has its own file. No code of
+//! this module sends a request or runs while an operation is measured. Only `race.rs` may use it.
 //!
 //! | state | until | then |
 //! | --- | --- | --- |
@@ -63,7 +63,7 @@ impl Coordinator {
         let health = HealthThread::start();
         let started_all = collecting.is_ok() && health.is_ok();
         let mut error = if started_all { self.run_steps().err() } else { None };
-        error = error.or_else(|| race_state.defect().map(DriveError::Python));
+        error = error.or_else(|| race_state.driver_error().map(DriveError::Python));
         let stopped = race_state.stop_level() != StopLevel::Run && race_state.abort_reason().is_none();
         if let Some(error) = &error {
             race_state.abort(error.to_string());

@@ -2,7 +2,8 @@
 //!
 //! A thread that is ready to run but has no core reads responses late, so the service times it measures include its own
 //! wait. The kernel counts how long a thread waited and how often it ran (`/proc/thread-self/schedstat`); both counters
-//! are read at the beginning and end of a step, and so is the number of major page faults. CPU time is read once a second.
+//! are read at the beginning and end of a step, and so is the number of major page faults. CPU time is read once a
+//! second.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -74,7 +75,7 @@ pub struct FaultingStep {
     pub share: f64,
 }
 
-/// The highest load of a thread over all steps, and its waits.
+/// The highest load of a thread over all steps of at least a second, and its waits.
 #[derive(Debug, Default)]
 pub struct PeakLoad {
     /// The step in which it was busiest, or `None` if no step lasted a second.
@@ -85,11 +86,11 @@ pub struct PeakLoad {
     /// The step with the most major page faults per operation, or `None` if there were none, or if the operating system
     /// does not report them.
     pub faulting: Option<FaultingStep>,
-    /// Waits for data files, in each step in which the thread waited.
+    /// Waits for data files, in each step of at least a second in which the thread waited.
     pub data_waits: Vec<DataWaits>,
-    /// Whether the wait for a core of a step could not be read.
+    /// Whether the wait for a core could not be read for a step of at least a second.
     pub queue_is_unknown: bool,
-    /// Whether the number of major page faults of a step could not be read.
+    /// Whether the number of major page faults could not be read for a step of at least a second.
     pub faults_are_unknown: bool,
 }
 
@@ -242,7 +243,7 @@ impl PeakLoad {
         let known = self.busiest.take();
         self.busiest =
             known.into_iter().chain([busiest]).max_by(|one, other| one.share.total_cmp(&other.share));
-        self.data_waits.extend(DataWaits::new(step, usage.wall, &usage.data_waits));
+        self.data_waits.extend(DataWaits::of_step(step, usage.wall, &usage.data_waits));
         self.add_faults(step, usage);
         self.add_waits(step, usage, tasks, task_name);
     }

@@ -27,7 +27,7 @@ pub struct DataWaits {
 
 impl DataWaits {
     /// Returns the waits of a thread whose clients ran for `length` in a step, or `None` if there were none.
-    pub fn new(step: &str, length: Duration, waits: &DiskWaits) -> Option<Self> {
+    pub fn of_step(step: &str, length: Duration, waits: &DiskWaits) -> Option<Self> {
         let name = waits.path.as_deref()?.file_name().unwrap_or_default();
         Some(Self {
             step: step.to_owned(),

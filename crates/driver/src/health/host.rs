@@ -60,6 +60,13 @@ pub struct CpuTicks {
     total: u64,
 }
 
+/// How the host's cores spent the time between two readings, as fractions of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct CpuShares {
+    busy: f64,
+    stolen: f64,
+}
+
 impl CpuTicks {
     /// Reads the counters. Returns `None` where the system does not report them.
     pub fn read() -> Option<Self> {
@@ -79,14 +86,14 @@ impl CpuTicks {
         Some(Self { idle: idle + waiting, stolen, total })
     }
 
-    /// Returns the usage since an earlier reading, or `None` if no tick has passed.
-    pub fn since(self, earlier: Self) -> Option<HostUsage> {
+    /// Returns the shares since an earlier reading, or `None` if no tick has passed.
+    fn since(self, earlier: Self) -> Option<CpuShares> {
         let total = self.total.checked_sub(earlier.total).filter(|total| *total > 0)? as f64;
         // The kernel may correct the counter of idle time downwards.
         let share = |now: u64, earlier: u64| now.saturating_sub(earlier) as f64 / total;
-        let stolen_share = share(self.stolen, earlier.stolen);
-        let busy_share = (1.0 - share(self.idle, earlier.idle) - stolen_share).max(0.0);
-        Some(HostUsage { busy_share, stolen_share, most_stolen: None })
+        let stolen = share(self.stolen, earlier.stolen);
+        let busy = (1.0 - share(self.idle, earlier.idle) - stolen).max(0.0);
+        Some(CpuShares { busy, stolen })
     }
 }
 
@@ -116,7 +123,7 @@ impl HostMonitor {
             self.recent.pop_front();
         }
         if let Some(first) = self.recent.front().filter(|first| begins_window(first))
-            && let Some(HostUsage { stolen_share: share, .. }) = ticks.since(first.ticks)
+            && let Some(CpuShares { stolen: share, .. }) = ticks.since(first.ticks)
             && self.most_stolen.is_none_or(|known| known.share < share)
         {
             self.most_stolen = Some(StolenTime { share, from_s: first.at.as_secs_f64() });
@@ -132,8 +139,8 @@ impl HostMonitor {
 
     fn ended_with(mut self, at: Duration, last: Option<CpuTicks>) -> Option<HostUsage> {
         self.record(at, last);
-        let usage = last?.since(self.first?)?;
-        Some(HostUsage { most_stolen: self.most_stolen, ..usage })
+        let CpuShares { busy, stolen } = last?.since(self.first?)?;
+        Some(HostUsage { busy_share: busy, stolen_share: stolen, most_stolen: self.most_stolen })
     }
 }
 
@@ -150,7 +157,7 @@ mod tests {
         let then = ticks("cpu  1000 0 500 8000 100 0 0 50 0 0");
         let now = ticks("cpu  1050 0 520 8015 110 0 0 55 7 0");
         let used = now.since(then).unwrap();
-        assert!((used.stolen_share - 0.05).abs() < 1e-9 && (used.busy_share - 0.7).abs() < 1e-9, "{used:?}");
+        assert!((used.stolen - 0.05).abs() < 1e-9 && (used.busy - 0.7).abs() < 1e-9, "{used:?}");
         assert_eq!(now.since(now), None);
         assert_eq!(then.since(now), None);
     }
