@@ -2,9 +2,9 @@
 //!
 //! A Parquet file ends with a footer that locates its row groups and without which it cannot be read. To keep all
 //! complete row groups readable even if the process is killed, each row group is also added to the row group index,
-//! `samples.directory`, after it has been written. When the race ends, the index is removed. [`super::samples_recovery`]
-//! completes the file of a race that was killed or whose disk was full. `docs/decisions/006-own-dictionary-pages.md`
-//! explains why the Parquet library is not used for this.
+//! `samples.directory`, after it has been written. When the race ends, the index is removed.
+//! [`super::samples_recovery`] completes the file of a race that was killed or whose disk was full.
+//! `docs/decisions/006-own-dictionary-pages.md` explains why the Parquet library is not used for this.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -129,11 +129,12 @@ impl SamplesFile {
     fn count_written(&mut self, samples: &[Sample]) {
         self.rows_written += samples.len() as u64;
         for of_task in samples.chunk_by(|one, next| one.task_index == next.task_index) {
-            let (count, Sample { task_index, times, .. }) = (of_task.len() as u64, &of_task[0]);
-            let range =
-                self.written.entry(*task_index).or_insert(SampleRange { count: 0, from_ns: u64::MAX });
-            range.count += count;
-            range.from_ns = range.from_ns.min(times.done_ns);
+            // They may come from several recorders, whose samples follow one another.
+            let earliest_ns = of_task.iter().map(|sample| sample.times.done_ns).min().unwrap_or(u64::MAX);
+            let none = SampleRange { count: 0, from_ns: u64::MAX };
+            let range = self.written.entry(of_task[0].task_index).or_insert(none);
+            range.count += of_task.len() as u64;
+            range.from_ns = range.from_ns.min(earliest_ns);
         }
     }
 
@@ -182,8 +183,8 @@ impl SamplesFile {
         ClosedSamples { rows, lost, error }
     }
 
-    /// Completes the file, without `lost` samples. Returns the number of its rows if it was completed from the row group
-    /// index.
+    /// Completes the file, without `lost` samples. Returns the number of its rows if it was completed from the row
+    /// group index.
     fn complete(mut self, lost: u64) -> Result<Option<u64>, RecordError> {
         // A part of the footer must not be mistaken for a damaged row group.
         self.intact = self.intact && self.append_to_index(FOOTER_BEGIN).is_ok();
@@ -391,6 +392,20 @@ mod tests {
         assert_eq!((closed.rows, closed.lost[&0].lost, closed.lost[&1].lost), (10, 5, 7));
         let losses = std::fs::read_to_string(folder.path().join("recovery.json")).unwrap();
         assert!(losses.contains("[\"12 samples are lost, because"), "{losses}");
+    }
+
+    /// The samples of another recorder follow, although their operations ended earlier.
+    #[test]
+    fn a_loss_begins_with_the_operation_that_ended_first() {
+        let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
+        let mut file = SamplesFile::create(folder.path()).unwrap();
+        let ended =
+            |done_ns| Sample { times: OperationTimes { done_ns, ..OperationTimes::default() }, ..sample() };
+        file.append(&[ended(50), ended(60), ended(20), ended(30)], &catalog).unwrap();
+        file.flush(&catalog).unwrap();
+        std::fs::remove_file(folder.path().join(PARQUET)).unwrap();
+        let lost = file.close(&catalog).lost[&0];
+        assert_eq!((lost.lost, lost.from_ns), (4, Some(20)));
     }
 
     #[test]
