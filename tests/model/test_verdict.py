@@ -97,6 +97,18 @@ def test_late_sends_make_a_race_suspect():
     assert determine_verdict(record(tasks=(paced(late_p99=0.79),))).state == "valid"
 
 
+def test_late_sends_are_blamed_on_python_code_if_operations_waited_for_it():
+    late = paced(lateness=times(p50=0.4, p99=0.8))
+    for mean_ms, cause in (
+        (0.2, "driver sent requests too late: leave a core to it"),
+        (0.3, "requests were sent too late, because operations waited for the track's Python code"),
+    ):
+        # The mean lateness is 0.5 ms.
+        delay = PythonDelay(operations=100, mean_ms=mean_ms, service_ms=2.5, share=mean_ms / 2.5)
+        (reason,) = determine_verdict(record(tasks=(replace(late, python_delay=delay),))).reasons
+        assert cause in reason
+
+
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     lossy = task(samples=SampleCounts(kept=900, lost=100, from_s=3.0))
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(
@@ -214,8 +226,13 @@ def test_operations_that_wait_for_python_code_make_a_race_suspect():
 
 
 def test_requests_outside_operations_make_a_race_suspect():
-    outside = [{"step": "b", "requests": 1200, "failed": 7}]
-    (reason,) = determine_verdict(record(driver={"outside_requests": outside})).reasons
-    assert reason.startswith(
-        "step 'b': the track's Python code sent 1,200 requests, of which 7 failed, while the operations"
+    outside = [{"step": "b", "requests": 1200, "failed": 7}, {"step": "c", "requests": 1, "failed": 0}]
+    assert determine_verdict(record(driver={"outside_requests": outside})) == Verdict(
+        "suspect",
+        (
+            "step 'b': the track's Python code sent 1,200 requests outside its operations (7 failed), so "
+            "that no sample contains them: await every request in the operation that sends it",
+            "step 'c': the track's Python code sent 1 request outside its operations, so that no sample "
+            "contains it: await every request in the operation that sends it",
+        ),
     )

@@ -346,11 +346,12 @@ def _outside_requests(driver: Mapping[str, object]) -> Iterator[str]:
     for step in steps if isinstance(steps, list | tuple) else ():
         if isinstance(step, Mapping) and (requests := int(_number(step, "requests"))):
             failed = int(_number(step, "failed"))
-            failures = f", of which {failed:,} failed" if failed else ""
+            failures = f" ({failed:,} failed)" if failed else ""
             yield (
-                f"step '{step.get('step')}': the track's Python code sent {format_count(requests, 'request')}"
-                f"{failures}, while the operations to which they belong were not running, so that no sample "
-                "contains them: await every request in the operation that sends it"
+                f"step '{step.get('step')}': the track's Python code sent "
+                f"{format_count(requests, 'request')} outside its operations{failures}, so that no sample "
+                f"contains {'it' if requests == 1 else 'them'}: await every request in the operation that "
+                "sends it"
             )
 
 

@@ -260,9 +260,21 @@ def _excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percenti
 
 
 def _late(task: TaskResult) -> Iterator[str]:
+    cause = "the driver sent requests too late: leave a core to it"
+    if _waits_for_python(task):
+        cause = (
+            "requests were sent too late, because operations waited for the track's Python code: let "
+            "plug-ins compute less and wait only with await, or use fewer clients"
+        )
     for late, service in _excessive_lateness(task) if task.paced else ():
         yield (
             f"task '{task.task}': p{late.q:g} lateness {late.ms:.4g} ms is more than "
-            f"{LATENESS_SHARE * 100:.0f} % of the p{late.q:g} service time {service.ms:.4g} ms, so the "
-            "driver sent requests too late: leave a core to it"
+            f"{LATENESS_SHARE * 100:.0f} % of the p{late.q:g} service time {service.ms:.4g} ms, so {cause}"
         )
+
+
+def _waits_for_python(task: TaskResult) -> bool:
+    """Returns whether waits for the code of other operations are at least half of a task's lateness."""
+    if task.python_delay is None or task.lateness is None:
+        return False
+    return task.python_delay.mean_ms >= task.lateness.mean_ms / 2
