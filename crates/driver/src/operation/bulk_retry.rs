@@ -49,6 +49,7 @@ pub fn add_resend(earlier: OperationOutcome, resend: OperationOutcome) -> Operat
         failed_weight: before.failed_weight + last.failed_weight,
         took_ms,
         failures: before.failures.into_iter().chain(last.failures).collect(),
+        is_final: false,
     };
     if resend.traffic.requests == 0 {
         // Nothing was sent, so this is not a retry, and the operation was done with the last byte of the previous
@@ -100,6 +101,7 @@ mod tests {
             failed_weight: 9,
             took_ms: Some(2),
             failures,
+            is_final: false,
         };
         let left = subtract_resent(OperationOutcome { result, ..OperationOutcome::nothing() }, 7).result;
         assert_eq!((left.weight, left.failed_weight), (1, 2));

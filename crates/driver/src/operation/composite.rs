@@ -112,7 +112,9 @@ impl PreparedCallList {
                 self.retry.on_timeout
             }
             ErrorClass::HttpStatus => outcome.status == 408 && self.retry.on_timeout,
-            ErrorClass::Condition => self.retry.on_unsuccess || self.retry.until_success,
+            ErrorClass::Condition => {
+                !outcome.result.is_final && (self.retry.on_unsuccess || self.retry.until_success)
+            }
             _ => false,
         }
     }

@@ -118,8 +118,8 @@ impl CheckedRequest {
     }
 }
 
-/// Replaces a check that only recognizes partial results, for a response that is not JSON, by its status. Checks without
-/// which nothing is known of the result are kept, and fail.
+/// Replaces a check that only recognizes partial results, for a response that is not JSON, by its status. Checks
+/// without which nothing is known of the result are kept, and fail.
 fn check_status_only(check: &mut Check) {
     if matches!(check, Check::Esql {} | Check::Acknowledged {} | Check::Shards { .. }) {
         *check = Check::Status {};
@@ -190,8 +190,8 @@ impl RequestTemplate {
         }
     }
 
-    /// Sends the request, repeatedly if `policy` polls. `inspect` is called with each successful response, and may return
-    /// a failure. Returns `None` if the race or the step ends while it waits.
+    /// Sends the request, repeatedly if `policy` polls. `inspect` is called with each successful response, and may
+    /// return a failure. Returns `None` if the race or the step ends while it waits.
     pub async fn send_and_poll(
         &mut self,
         policy: &ResponsePolicy,
@@ -214,7 +214,8 @@ impl RequestTemplate {
             execution.traffic.request_started();
             let outcome = self.request.send(execution.connections, check).await;
             execution.traffic.request_ended(&outcome);
-            let unmet = outcome.result.error_class == ErrorClass::Condition;
+            let result = &outcome.result;
+            let unmet = result.error_class == ErrorClass::Condition && !result.is_final;
             let outcome = match so_far.take() {
                 None => outcome,
                 Some(before) => before.followed_by(outcome),

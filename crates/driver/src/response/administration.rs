@@ -51,7 +51,7 @@ pub async fn check_task(body: &[u8]) -> CheckResult {
             b"error" if value.starts_with(b"{") => {
                 let (error_type, reason) = engine_error(value, &mut slices).await;
                 let reason = format!("the task failed in the engine: {reason}");
-                let failure = WorkOutcome::failure(ErrorClass::ShardFailure, reason);
+                let failure = WorkOutcome::failure(ErrorClass::Condition, reason).into_final();
                 return Ok(Err(failure.with_error_type(&error_type)));
             }
             b"response" if value.starts_with(b"{") => {

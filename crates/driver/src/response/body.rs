@@ -1,4 +1,4 @@
-//! What all checks of responses share: the failures that they report, and the values that they read.
+//! Helpers of all checks of responses: the failures that they report, and the values that they read.
 
 use pacenote_record::ErrorClass;
 use serde_json::Value;

@@ -252,6 +252,7 @@ impl BulkTally {
             failed_weight: failed,
             took_ms: None,
             failures,
+            is_final: false,
         })
     }
 }

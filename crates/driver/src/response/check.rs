@@ -257,7 +257,8 @@ mod tests {
         let result = checked(&request(check()), 200, ended(r#""is_partial":false"#).as_bytes());
         assert_eq!(result, WorkOutcome::success(5).with_took(Some(5)));
         let running = r#"{"is_partial":true,"is_running":true,"response":{"_shards":{"total":9,"successful":0,"failed":0}}}"#;
-        assert_eq!(class(check(), running), ErrorClass::Condition);
+        let running = checked(&request(check()), 200, running.as_bytes());
+        assert_eq!((running.error_class, running.is_final), (ErrorClass::Condition, false));
         for (body, expected) in [
             (ended(r#""is_partial":true"#), ErrorClass::Partial),
             (
@@ -274,11 +275,18 @@ mod tests {
             ),
             (
                 r#"{"is_running":false,"error":{"type":"t","reason":"all shards failed"}}"#.into(),
-                ErrorClass::ShardFailure,
+                ErrorClass::Condition,
+            ),
+            (
+                ended(r#""is_partial":false"#)
+                    .replace(r#""total":1,"successful":1"#, r#""total":0,"successful":0"#),
+                ErrorClass::Condition,
             ),
             (r#"{"is_running":false,"is_partial":falsehood}"#.into(), ErrorClass::Protocol),
         ] {
-            assert_eq!(class(check(), &body), expected, "{body}");
+            let result = checked(&request(check()), 200, body.as_bytes());
+            let is_final = expected != ErrorClass::Protocol;
+            assert_eq!((result.error_class, result.is_final), (expected, is_final), "{body}");
         }
     }
 
@@ -336,13 +344,17 @@ mod tests {
             ),
             (r#"{"completed":true,"task":{}}"#, ErrorClass::None),
             (r#"{"completed":false,"task":{}}"#, ErrorClass::Condition),
-            (r#"{"completed":true,"task":{},"error":{"type":"t","reason":"r"}}"#, ErrorClass::ShardFailure),
+            (r#"{"completed":true,"task":{},"error":{"type":"t","reason":"r"}}"#, ErrorClass::Condition),
             (r#"{"completed":true,"response":{"_shards":{"total":1,"failed":1}}}"#, ErrorClass::ShardFailure),
             (r#"{"completed":true"#, ErrorClass::Protocol),
             ("", ErrorClass::Protocol),
         ] {
             assert_eq!(class(Check::Task {}, body), expected, "{body}");
         }
+        let failed = r#"{"completed":true,"error":{"type":"t","reason":"r"}}"#;
+        let running = r#"{"completed":false}"#;
+        let is_final = |body: &str| checked(&request(Check::Task {}), 200, body.as_bytes()).is_final;
+        assert_eq!((is_final(failed), is_final(running)), (true, false));
     }
 
     #[test]

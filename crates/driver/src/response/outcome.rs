@@ -16,19 +16,33 @@ pub struct WorkOutcome {
     pub took_ms: Option<u64>,
     /// Reasons for the failure; empty for a success.
     pub failures: Vec<Failure>,
+    /// Whether the work that the request asks about has ended, so that the same request would fail again.
+    pub is_final: bool,
 }
 
 impl WorkOutcome {
     /// Creates a success that did `weight` units of work.
     pub fn success(weight: u64) -> Self {
-        Self { error_class: ErrorClass::None, weight, failed_weight: 0, took_ms: None, failures: Vec::new() }
+        Self {
+            error_class: ErrorClass::None,
+            weight,
+            failed_weight: 0,
+            took_ms: None,
+            failures: Vec::new(),
+            is_final: false,
+        }
     }
 
     /// Creates a failure with one reason, without status and error type.
     pub fn failure(error_class: ErrorClass, reason: String) -> Self {
         let unit = FailureUnit::Operations;
         let failure = Failure { error_class, status: 0, error_type: String::new(), reason, unit, count: 1 };
-        Self { error_class, weight: 0, failed_weight: 0, took_ms: None, failures: vec![failure] }
+        Self { error_class, failures: vec![failure], ..Self::success(0) }
+    }
+
+    /// Returns the same failure, as that of work that has ended.
+    pub fn into_final(self) -> Self {
+        Self { is_final: true, ..self }
     }
 
     /// Returns the same result with the duration that the engine reports, in milliseconds.
@@ -48,8 +62,8 @@ impl WorkOutcome {
         self
     }
 
-    /// Returns this failure of a bulk as a whole as that of all its documents: without a result for each of them, it is
-    /// unknown whether any was indexed.
+    /// Converts the failure of a whole bulk to that of each of its documents: without a result for each document, it is
+    /// unknown whether any of them was indexed.
     pub fn of_documents(mut self, documents: u64) -> Self {
         (self.weight, self.failed_weight) = (0, documents);
         for failure in &mut self.failures {

@@ -153,9 +153,13 @@ pub async fn shard_failure(shards: &[u8], failed: i64, slices: &mut Slices) -> W
         .with_error_type(&string(cause.get("type")))
 }
 
-/// Checks the result of an asynchronous search that has ended: the response of the search in it, which is a failure as it
-/// would be for a search.
+/// Checks the result of an asynchronous search that has ended: the response of the search in it, which is a failure as
+/// it would be for a search. The failure is final.
 pub async fn check_async_search(body: &[u8]) -> CheckResult {
+    Ok(check_ended_search(body).await?.map_err(WorkOutcome::into_final))
+}
+
+async fn check_ended_search(body: &[u8]) -> CheckResult {
     let mut slices = Slices::default();
     let (mut partial, mut took_ms) = (false, None);
     let mut fields = Fields::new(body);
@@ -165,7 +169,7 @@ pub async fn check_async_search(body: &[u8]) -> CheckResult {
             b"error" if value.starts_with(b"{") => {
                 let (error_type, reason) = engine_error(value, &mut slices).await;
                 let failure =
-                    WorkOutcome::failure(ErrorClass::ShardFailure, format!("the search failed: {reason}"));
+                    WorkOutcome::failure(ErrorClass::Condition, format!("the search failed: {reason}"));
                 return Ok(Err(failure.with_error_type(&error_type)));
             }
             b"response" if value.starts_with(b"{") => match check_search(value, true).await? {
@@ -183,8 +187,8 @@ pub async fn check_async_search(body: &[u8]) -> CheckResult {
     if fields.is_closed() { Ok(Ok(took_ms)) } else { Err(InvalidJson) }
 }
 
-/// Checks the response to an ES|QL query in JSON. A response without any of its fields is not such a response, unless the
-/// request filters them out, in which case `is_filtered` is set.
+/// Checks the response to an ES|QL query in JSON. A response without any of its fields is not such a response, unless
+/// the request filters them out, in which case `is_filtered` is set.
 pub async fn check_esql(body: &[u8], is_filtered: bool) -> CheckResult {
     let mut slices = Slices::default();
     let (mut took_ms, mut partial, mut known, mut has_columns) = (None, false, false, false);

@@ -1,4 +1,4 @@
-//! What a request selects of its response: fields, and a format.
+//! The fields and the format that a request asks for in its response.
 
 /// Returns whether a request selects the fields of its response (`filter_path`), so that any of them may be missing.
 pub fn filters_fields(path: &str) -> bool {

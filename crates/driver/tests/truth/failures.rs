@@ -162,3 +162,25 @@ fn a_condition_is_polled_at_its_interval_and_zero_and_false_are_values() {
         }
     }
 }
+
+/// An engine's task that failed, and an asynchronous search of no index: they are neither polled nor tried again.
+#[test]
+fn what_has_ended_with_a_failure_is_not_requested_again() {
+    let mut task = until("completed", "true");
+    task["work"]["calls"][0]["check"] = json!({"kind": "task"});
+    let error = json!({"type": "boom", "reason": "it broke"});
+    let failed = move |_| json!({"completed": true, "error": error});
+    let mut search = request_task("until", 1, 1);
+    search["work"]["calls"][0]["check"] =
+        json!({"kind": "async_search", "path": "is_running", "expected": "false"});
+    search["work"]["retry"]["until_success"] = true.into();
+    let empty = |_| json!({"is_running": false, "response": {"_shards": {"total": 0, "failed": 0}}});
+    for ((race, server), reason) in [
+        (polled(task, failed), "boom: the task failed in the engine: it broke"),
+        (polled(search, empty), "no index matches the request, so no shard was searched"),
+    ] {
+        let errors = &race.task("until").errors;
+        assert_eq!((errors[0].error_class.as_str(), errors[0].reason.as_str()), ("condition", reason));
+        assert_eq!(server.requests().len(), 1);
+    }
+}
