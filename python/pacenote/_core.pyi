@@ -173,8 +173,11 @@ class PythonBridge:
         or not finite, or if the query is unknown.
         """
 
-    def count_unsent(self, query_id: int, count: int) -> None:
-        """Answers `CountUnsent` with the number of operations. Raises CoreError if the query is unknown."""
+    def count_unsent(self, query_id: int, total: int, warmup: int) -> None:
+        """Answers `CountUnsent` with the number of operations, and how many of them are warm-up.
+
+        Raises CoreError if the query is unknown.
+        """
 
     def fail(self, reason: str) -> None:
         """Ends the race at once because the code that serves the events cannot continue."""
@@ -308,8 +311,8 @@ class ScheduleNext:
 
 @final
 class CountUnsent:
-    """Requests the number of operations that a scheduler had due before the end of its client, and that did
-    not begin; answered by `count_unsent`.
+    """Requests the number of operations that a scheduler had due before the end of its client, but whose due
+    times the driver has not received; answered by `count_unsent`.
     """
 
     @property
@@ -327,6 +330,10 @@ class CountUnsent:
     @property
     def ended_s(self) -> float:
         """When the client ended, in seconds since the task began; what is due later does not count."""
+
+    @property
+    def warmup_s(self) -> float:
+        """When the warm-up ends, in seconds since the task began; 0 if it does not end at a given time."""
 
     @property
     def limit(self) -> int:

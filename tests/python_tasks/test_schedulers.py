@@ -1,5 +1,6 @@
 """Schedulers with each of Rally's three interfaces, in races."""
 
+import itertools
 import time
 from itertools import pairwise
 
@@ -233,3 +234,21 @@ def test_a_scheduler_without_end_is_asked_only_for_a_limited_time(tmp_path):
     with serving(slow_requests) as server:
         raced = race_track(tmp_path, BACKLOGS, [ping("fast", **{"time-period": 0.05})], server.address)
     assert raced.task("fast").accounting.unsent > 1000
+
+
+def test_unsent_operations_that_were_due_in_the_warm_up_are_not_measured_ones(tmp_path):
+    requests = itertools.count()
+
+    def hold_the_first(line, _body):
+        if line.startswith("GET /p") and next(requests) == 0:
+            time.sleep(0.3)
+
+    task = ping("every_10_ms", **{"clients": 3, "warmup-time-period": 0.15, "time-period": 0.1})
+    with serving(hold_the_first) as server:
+        raced = race_track(tmp_path, BACKLOGS, [task], server.address)
+    result = raced.task("every_10_ms")
+    # One of three clients sends only its first operation: 13 of its warm-up and ten measured ones are unsent.
+    assert result.accounting.unsent >= 23
+    median = next(percentile for percentile in result.latency_with_failures if percentile.q == 50)
+    # Of the 30 measured operations, 20 have a latency.
+    assert median.ms is not None

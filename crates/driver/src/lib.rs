@@ -59,7 +59,7 @@ mod units;
 mod worker;
 
 pub use error::DriveError;
-pub use pacenote_record::{TaskResult, recover_files};
+pub use pacenote_record::{TaskResult, UnsentOperations, recover_files};
 pub use python::{
     ExecutionResult, OperationEnded, PythonBridge, PythonEvent, ReadEvent, RunnerFailure, RunnerRequest,
     RunnerResponse, RunnerResult,
@@ -70,3 +70,4 @@ pub use response::json_scan;
 pub use slices::Slices;
 pub use summary::{HostSummary, RaceSummary, StepOutsideRequests, ThreadSummary};
 pub use task_client_id::TaskClientId;
+pub use transport::http::ResponseMemory;

@@ -1,10 +1,12 @@
 //! The state of a step while it runs.
 
+use std::ops::Add;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use pacenote_plan::{ClientAllocation, CompletedBy, Plan, PlannedTask, Step, TaskPacing};
+use pacenote_record::UnsentOperations;
 
 use crate::race_state::{RaceState, lock};
 use crate::schedule::client_schedule::FailedSchedule;
@@ -68,8 +70,8 @@ impl TaskState {
         self.shared_schedule.as_ref()
     }
 
-    /// Returns the number of queues from which the clients of `task`, which this is the state of, take their operations,
-    /// or `None` if it has no schedule.
+    /// Returns the number of queues from which the clients of `task`, which this is the state of, take their
+    /// operations, or `None` if it has no schedule.
     pub fn queue_count(&self, task: &PlannedTask) -> Option<u32> {
         let queues = if self.shared_schedule.is_some() { 1 } else { task.clients };
         (!matches!(task.pacing, TaskPacing::Unpaced {})).then_some(queues)
@@ -81,16 +83,12 @@ impl TaskState {
         lock(&self.failed_schedules).push(schedule);
     }
 
-    /// Removes the schedules of the clients whose sources have failed. Returns the number of their operations that
-    /// are unsent, and how many of these are warm-up; `stopped_ns` is when the race was stopped or the step completed, in nanoseconds since the task
-    /// started, if that happened before the task ended.
-    pub fn take_unsent_of_failed(&self, stopped_ns: Option<u64>) -> (u64, u64) {
+    /// Removes the schedules of the clients whose sources have failed, and returns their operations that are unsent.
+    /// `stopped_ns` is when the race was stopped or the step completed, in nanoseconds since the task started, if that
+    /// happened before the task ended.
+    pub fn take_unsent_of_failed(&self, stopped_ns: Option<u64>) -> UnsentOperations {
         let failed = std::mem::take(&mut *lock(&self.failed_schedules));
-        failed.iter().fold((0_u64, 0_u64), |(unsent, warmup), schedule| {
-            let more = schedule.unsent_count(stopped_ns);
-            let more_warmup = schedule.warmup_among(more, stopped_ns);
-            (unsent.saturating_add(more), warmup.saturating_add(more_warmup))
-        })
+        failed.iter().map(|schedule| schedule.unsent(stopped_ns)).fold(UnsentOperations::default(), Add::add)
     }
 
     /// Records the unit of a success. Returns `true` for the first one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pacenote_driver::{PythonBridge, RunnerResult};
+use pacenote_driver::{PythonBridge, RunnerResult, UnsentOperations};
 use pyo3::prelude::*;
 
 use crate::error::core_error;
@@ -76,9 +76,9 @@ impl PyBridge {
         self.bridge.schedule(query_id, offset).map_err(core_error)
     }
 
-    /// Answers `CountUnsent`.
-    fn count_unsent(&self, query_id: u64, count: u64) -> PyResult<()> {
-        self.bridge.count_unsent(query_id, count).map_err(core_error)
+    /// Answers `CountUnsent`: `total` operations, of which `warmup` are warm-up.
+    fn count_unsent(&self, query_id: u64, total: u64, warmup: u64) -> PyResult<()> {
+        self.bridge.count_unsent(query_id, UnsentOperations { total, warmup }).map_err(core_error)
     }
 
     /// Ends the race because the code that serves the events cannot continue.

@@ -29,13 +29,14 @@ pub struct PyScheduleNext {
     client: PyClientId,
 }
 
-/// Count the operations of a client that were due and did not begin; answered by `count_unsent`.
+/// Count the operations of a client that were due, but that the driver has not received; answered by `count_unsent`.
 #[pyclass(frozen, get_all, name = "CountUnsent")]
 pub struct PyCountUnsent {
     query_id: u64,
     client: PyClientId,
     received: u64,
     ended_s: f64,
+    warmup_s: f64,
     limit: u64,
 }
 
@@ -108,8 +109,8 @@ pub fn event_object(py: Python<'_>, read: ReadEvent) -> PyResult<Bound<'_, PyAny
         PythonEvent::ScheduleNext { query_id, client } => {
             object(py, PyScheduleNext { query_id, client: client.into() })
         }
-        PythonEvent::CountUnsent { query_id, client, received, ended_s, limit } => {
-            object(py, PyCountUnsent { query_id, client: client.into(), received, ended_s, limit })
+        PythonEvent::CountUnsent { query_id, client, received, ended_s, warmup_s, limit } => {
+            object(py, PyCountUnsent { query_id, client: client.into(), received, ended_s, warmup_s, limit })
         }
         PythonEvent::OperationEnded(ended) => object(
             py,

@@ -7,6 +7,7 @@ use crate::failure::FailureGroups;
 use crate::operation_stats::SecondStats;
 use crate::result::EndedBy;
 use crate::sample::{Sample, Traffic};
+use crate::unsent::UnsentOperations;
 
 /// A message to the collector: from a recorder once a second, when a buffer is full, and when a task ends, or from the
 /// coordinator when a task is about to begin.
@@ -52,7 +53,8 @@ pub enum Delivery {
         /// The failures.
         failures: FailureGroups,
     },
-    /// All clients of the worker have ended the task or were dropped; everything that they recorded has already been delivered.
+    /// All clients of the worker have ended the task or were dropped; everything that they recorded has already been
+    /// delivered.
     WorkerTaskEnd(WorkerTaskEnd),
 }
 
@@ -73,9 +75,7 @@ pub struct WorkerTaskEnd {
     /// Operations that began but never received a response.
     pub unanswered: u64,
     /// Operations that were due before the end of the task, whatever ended it, but did not begin.
-    pub unsent: u64,
-    /// The part of `unsent` that is warm-up.
-    pub warmup_unsent: u64,
+    pub unsent: UnsentOperations,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.

@@ -1,9 +1,9 @@
 //! Records a race: samples, per-second statistics, totals, and the files that store them.
 //!
-//! Every worker owns a [`Recorder`], which counts its clients' operations and collects their times. Once a second, and when a buffer
-//! is full, it sends [`Delivery`] messages to the [`Collector`]. The collector merges them, passes them to the thread
-//! that writes the race folder, and turns each finished task into a [`TaskResult`]. This crate reads no clock and opens
-//! no socket, and it does not allocate, lock or send anything per successful operation.
+//! Every worker owns a [`Recorder`], which counts its clients' operations and collects their times. Once a second, and
+//! when a buffer is full, it sends [`Delivery`] messages to the [`Collector`]. The collector merges them, passes them
+//! to the thread that writes the race folder, and turns each finished task into a [`TaskResult`]. This crate reads no
+//! clock and opens no socket, and it does not allocate, lock or send anything per successful operation.
 //!
 //! The files, in the order in which an operation's data passes through them:
 //!
@@ -21,6 +21,7 @@
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
 //! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; the recovery of these files after a kill |
+//! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
 //! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
 //!
 //! Steady-state labels and percentile intervals are computed by `crates/stats`.
@@ -40,6 +41,7 @@ mod result;
 mod sample;
 mod sender;
 mod units;
+mod unsent;
 mod window;
 
 pub use buffers::{BufferPool, LostSamples, MissingSamples, RetentionPolicy, SampleDecision};
@@ -61,4 +63,5 @@ pub use result::{
 };
 pub use sample::{ErrorClass, OperationTimes, Sample, SampleResult, SampleType, Traffic};
 pub use sender::RecordSender;
+pub use unsent::UnsentOperations;
 pub use window::MeasuredWindow;

@@ -4,7 +4,7 @@
 
 mod support;
 
-use pacenote_record::{EndedBy, ErrorClass, SampleType, TaskInfo};
+use pacenote_record::{EndedBy, ErrorClass, SampleType, TaskInfo, UnsentOperations};
 use support::{MS, Race, end, failing, info, paced, record, sample};
 
 #[test]
@@ -64,7 +64,7 @@ fn operations_of_the_warm_up_that_were_not_answered_or_not_sent_do_not_count() {
     }
     recorder.begin_operation(0, SampleType::Warmup);
     recorder.withdraw_begun(0, SampleType::Warmup);
-    recorder.leave_unsent(0, 5, 4);
+    recorder.leave_unsent(0, UnsentOperations { total: 5, warmup: 4 });
     end(&mut recorder, EndedBy::Stopped, 14);
     let result = race.result();
     assert_eq!((result.operation_totals.unanswered, result.operation_totals.unsent), (4, 5));

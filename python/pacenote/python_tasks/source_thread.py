@@ -401,19 +401,14 @@ class SourceThread:
 
     def _on_count_unsent(self, message: CountUnsent) -> None:
         """Asks the scheduler which operations were due before the end of its client."""
-        state, count = self._clients.get(message.client), 0
+        state, unsent = self._clients.get(message.client), _UnsentCount(message.warmup_s)
         if state is not None and not state.ended and state.scheduler is not None:
             now, index = time.perf_counter(), state.task.index
             until = self._counting_until.setdefault(index, now + _COUNTING_TIMEOUT_S)
-            scheduler, counts = state.scheduler, [0]
-
-            def count_due() -> None:
-                first = state.due_s if state.scheduled > message.received else None
-                counts[0] = _count_due(scheduler, (first, state.due_s), message, until)
-
-            self._guarded(state, count_due)
-            count = counts[0]
-        self._bridge.count_unsent(message.query_id, count)
+            pending = state.due_s if state.scheduled > message.received else None
+            dues = (pending, state.due_s)
+            self._guarded(state, partial(_count_due, unsent, state.scheduler, dues, message, until))
+        self._bridge.count_unsent(message.query_id, unsent.total, unsent.warmup)
 
     def _on_runner_started(self, message: RunnerStarted) -> None:
         self._call_scheduler(message.client, lambda scheduler: scheduler.before_request(message.started_s))
@@ -465,18 +460,42 @@ class SourceThread:
         return encodable(f"{what}{name} failed: {describe(error, self._tasks.root)}")
 
 
+@dataclass(slots=True)
+class _UnsentCount:
+    """Numbers of operations that were due and did not begin."""
+
+    warmup_s: float
+    """When the warm-up ends, in seconds since the task began."""
+
+    total: int = 0
+    """All of them."""
+
+    warmup: int = 0
+    """Those that belong to the warm-up."""
+
+    def add(self, due_s: float) -> None:
+        """Counts an operation that was due at this time, in seconds since the task began."""
+        self.total += 1
+        self.warmup += due_s < self.warmup_s
+
+
 def _count_due(
-    scheduler: Scheduler, dues: tuple[float | None, float], message: CountUnsent, until: float
-) -> int:
-    """Returns the number of operations that are due before the end of a client and did not begin.
+    unsent: _UnsentCount,
+    scheduler: Scheduler,
+    dues: tuple[float | None, float],
+    message: CountUnsent,
+    until: float,
+) -> None:
+    """Adds the operations that were due before the end of a client and did not begin.
 
     `dues` are the due time of an operation that the driver has not received, and the last due time. An
     operation that is due immediately follows the one before it, so it is not late. Stops at `until`, in
     seconds of `time.perf_counter`: the number is then too small.
     """
     pending, due_s = dues
-    count = int(pending is not None and 0 < pending < message.ended_s)
-    while count < min(message.limit, _MAX_COUNTED) and time.perf_counter() < until:
+    if pending is not None and 0 < pending < message.ended_s:
+        unsent.add(pending)
+    while unsent.total < min(message.limit, _MAX_COUNTED) and time.perf_counter() < until:
         try:
             next_s = due_time(scheduler.next(due_s))
         except StopIteration:
@@ -484,8 +503,8 @@ def _count_due(
         # A scheduler whose times do not increase has no schedule.
         if not due_s < next_s < message.ended_s:
             break
-        count, due_s = count + 1, next_s
-    return count
+        due_s = next_s
+        unsent.add(due_s)
 
 
 def _may_supply(state: SourceState) -> bool:

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{Plan, PlannedTask, TaskPacing, TaskWork};
+use pacenote_record::UnsentOperations;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::error::DriveError;
@@ -175,13 +176,13 @@ impl PythonBridge {
         self.answer(query_id, Answer::Due(offset))
     }
 
-    /// Answers [`PythonEvent::CountUnsent`] with the number of operations.
+    /// Answers [`PythonEvent::CountUnsent`] with the numbers of operations.
     ///
     /// # Errors
     ///
     /// If there is no such query.
-    pub fn count_unsent(&self, query_id: u64, count: u64) -> Result<(), DriveError> {
-        self.answer(query_id, Answer::Unsent(count))
+    pub fn count_unsent(&self, query_id: u64, unsent: UnsentOperations) -> Result<(), DriveError> {
+        self.answer(query_id, Answer::Unsent(unsent))
     }
 
     /// Ends the race because the code that serves the events cannot continue.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{PlannedTask, TaskPacing, TaskWork};
-use pacenote_record::Traffic;
+use pacenote_record::{Traffic, UnsentOperations};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use tokio::sync::Notify;
 
@@ -20,8 +20,8 @@ use crate::task_client_id::TaskClientId;
 pub enum Answer {
     /// When the next operation is due, relative to the start of the task, or `None` after the last one.
     Due(Option<Duration>),
-    /// Number of operations that were due and did not begin.
-    Unsent(u64),
+    /// The operations that were due, but that the driver has not received.
+    Unsent(UnsentOperations),
     /// The runner's result, and when it was received.
     Completed(Box<RunnerResult>, Instant),
     /// The client has no more operations.
@@ -57,7 +57,7 @@ pub struct RequestTotals {
     pub retries: u32,
     /// Sub-operations of composites that the driver executed for the runner.
     pub sub_operations: Vec<SubOperation>,
-    /// Whether the totals were taken: the operation has ended.
+    /// Whether the operation has ended and its totals were taken.
     pub are_taken: bool,
 }
 
@@ -302,8 +302,8 @@ impl ClientChannel {
     }
 
     /// Adds a request that has ended to the totals of its operation or, if the operation has ended too, to the traffic
-    /// that is not part of any operation. `is_counted` is whether the request began while its operation was executed. An
-    /// outcome of `None` means that no request was sent.
+    /// that is not part of any operation. `is_counted` is whether the request began while its operation was executed.
+    /// An outcome of `None` means that no request was sent.
     pub fn end_request(&self, number: QueryNumber, is_counted: bool, outcome: Option<OperationOutcome>) {
         let mut totals = lock(&self.totals);
         if is_counted && self.last_query() == number && !totals.are_taken {

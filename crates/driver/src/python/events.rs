@@ -36,7 +36,8 @@ pub enum PythonEvent {
         /// The client whose operation is scheduled.
         client: TaskClientId,
     },
-    /// Count the operations of a client that were due and did not begin; answered with `count_unsent`.
+    /// Count the operations of a client that were due, but that the driver has not received; answered with
+    /// `count_unsent`.
     CountUnsent {
         /// Identifies the query in the answer.
         query_id: u64,
@@ -46,6 +47,8 @@ pub enum PythonEvent {
         received: u64,
         /// When the client ended, in seconds since the task started: operations that were due later do not count.
         ended_s: f64,
+        /// When the warm-up ends, in seconds since the task started; 0 if it does not end at a given time.
+        warmup_s: f64,
         /// Largest number to count.
         limit: u64,
     },

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pacenote_record::UnsentOperations;
+
 use crate::python::channel::{Answer, ClientChannel};
 use crate::python::events::{EventQueue, OperationEnded, PythonEvent};
 use crate::response::outcome::WorkOutcome;
@@ -49,15 +51,16 @@ impl ClientHandle {
         }
     }
 
-    /// Requests from the scheduler the number of operations that were due before `end_ns`, in nanoseconds since the task
-    /// started, and did not begin, up to `limit`. Returns `None` if the scheduler has failed.
-    pub async fn request_backlog(&self, end_ns: u64, limit: u64) -> Option<u64> {
+    /// Requests from the scheduler the operations that were due before `end_ns`, in nanoseconds since the task started,
+    /// but whose due times the driver has not received, up to `limit`. Those that were due before `warmup_s` are
+    /// warm-up. Returns `None` if the scheduler has failed.
+    pub async fn request_backlog(&self, end_ns: u64, warmup_s: f64, limit: u64) -> Option<UnsentOperations> {
         let query_id = self.channel.start_query();
         let (client, received) = (self.channel.id, self.channel.received_due_times());
         let ended_s = end_ns as f64 / 1e9;
-        self.events.push(PythonEvent::CountUnsent { query_id, client, received, ended_s, limit });
+        self.events.push(PythonEvent::CountUnsent { query_id, client, received, ended_s, warmup_s, limit });
         match self.channel.receive_answer().await {
-            Answer::Unsent(count) => Some(count),
+            Answer::Unsent(unsent) => Some(unsent),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 //! which operations are warm-up.
 
 use pacenote_plan::TaskBound;
-use pacenote_record::{EndedBy, SampleType};
+use pacenote_record::{EndedBy, SampleType, UnsentOperations};
 
 use crate::units::seconds_to_nanos;
 
@@ -17,8 +17,8 @@ pub struct TaskLimit {
     client_count: u64,
 }
 
-/// Counts the operations of a task, of one client or of all clients that share its limit. Determines whether an operation is warm-up, measured, or after the end of
-/// the task.
+/// Counts the operations of a task: those of one client, or of all clients that share its limit. Determines whether an
+/// operation is warm-up, measured, or after the end of the task.
 #[derive(Debug, Clone)]
 pub struct OperationBudget {
     limit: TaskLimit,
@@ -70,7 +70,8 @@ impl TaskLimit {
     }
 
     /// Returns the instant before which all operations of the plan are due, in nanoseconds since the task started: the
-    /// end of its time, or the end of all times if its iterations are planned. Returns 0 if nothing is known about them.
+    /// end of its time, or the end of all times if its iterations are planned. Returns 0 if nothing is known about
+    /// them.
     pub fn planned_end_ns(&self) -> u64 {
         self.end_ns().or(self.planned_iterations().map(|_| u64::MAX)).unwrap_or(0)
     }
@@ -94,20 +95,24 @@ impl TaskLimit {
         if warming_up { SampleType::Warmup } else { SampleType::Measured }
     }
 
-    /// Returns the number of warm-up operations that follow `earlier_count` others; if the warm-up ends at a time, of
-    /// those that are due before `cutoff_ns`. `due_before` counts the following operations that are due before an instant.
-    pub fn warmup_left(
+    /// Returns the operations that are due before `cutoff_ns`, except the first `admitted_count` ones. `due_before`
+    /// returns the number of those that are due before an instant, as far as the schedule goes. Operations begin in the
+    /// order in which they are due, so those that are left of the warm-up come first.
+    pub fn unsent_before(
         &self,
-        earlier_count: u64,
         cutoff_ns: u64,
-        due_before: impl FnOnce(u64) -> u64,
-    ) -> u64 {
-        match self.bound {
+        admitted_count: u64,
+        due_before: impl Fn(u64) -> u64,
+    ) -> UnsentOperations {
+        let remaining = self.iterations().map_or(u64::MAX, |total| total.saturating_sub(admitted_count));
+        let total = due_before(cutoff_ns).min(remaining);
+        let warmup = match self.bound {
             TaskBound::Iterations { warmup, .. } => {
-                warmup.saturating_mul(self.client_count).saturating_sub(earlier_count)
+                warmup.saturating_mul(self.client_count).saturating_sub(admitted_count)
             }
             TaskBound::TimePeriod { warmup_s, .. } => due_before(cutoff_ns.min(seconds_to_nanos(warmup_s))),
-        }
+        };
+        UnsentOperations { total, warmup: warmup.min(total) }
     }
 }
 

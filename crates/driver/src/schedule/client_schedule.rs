@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use pacenote_plan::Plan;
-use pacenote_record::EndedBy;
+use pacenote_record::{EndedBy, SampleType, UnsentOperations};
 
 use crate::schedule::budget::{OperationBudget, TaskLimit};
 use crate::schedule::pacer::Pacer;
-use crate::schedule::shared_schedule::SharedSchedule;
+use crate::schedule::shared_schedule::{AdmittedOperation, SharedSchedule};
 use crate::task_client_id::TaskClientId;
 
 /// The schedule of a client in one task.
@@ -30,16 +30,34 @@ pub enum Schedule {
     },
 }
 
-/// Why and when a client has ended.
+/// How a client has ended, as far as it matters for its schedule.
 #[derive(Debug, Clone, Copy)]
-pub struct ClientEndTime {
-    /// Why it has ended.
+pub struct ScheduleEnd {
+    /// Why the client has ended.
     pub ended_by: EndedBy,
     /// Whether its source or scheduler failed, which is recorded as the failure of one operation.
     pub source_failed: bool,
     /// When the race was stopped or its step was completed, in nanoseconds since the task started, or `None` if neither
     /// has happened.
     pub stopped_ns: Option<u64>,
+    /// When an operation of the client's own schedule was due that it had reached, but that was withdrawn or not
+    /// admitted, in nanoseconds since the task started.
+    pub not_begun_due_ns: Option<u64>,
+    /// Operations after that one which were due according to a scheduler in Python.
+    pub counted_by_scheduler: UnsentOperations,
+}
+
+impl From<EndedBy> for ScheduleEnd {
+    /// Returns the end of a client that had not reached another operation.
+    fn from(ended_by: EndedBy) -> Self {
+        Self {
+            ended_by,
+            source_failed: false,
+            stopped_ns: None,
+            not_begun_due_ns: None,
+            counted_by_scheduler: UnsentOperations::default(),
+        }
+    }
 }
 
 /// The rest of the schedule of a client whose source has failed.
@@ -50,29 +68,19 @@ pub struct FailedSchedule {
 }
 
 impl FailedSchedule {
-    /// Returns the number of operations that should have begun, except the one that failed: those that were due before
+    /// Returns the operations that should have begun, except the one that failed: those that were due before
     /// `stopped_ns` if the race was stopped or the step completed, otherwise the rest of the plan. If the source
     /// determines the number of operations, the rest of the plan is not known.
-    pub fn unsent_count(&self, stopped_ns: Option<u64>) -> u64 {
+    pub fn unsent(&self, stopped_ns: Option<u64>) -> UnsentOperations {
         let limit = self.budget.limit();
-        let planned = limit.planned_iterations();
-        let remaining = planned.map(|planned| planned.saturating_sub(self.budget.admitted_count() + 1));
-        let due_before = |end_ns| self.pacer.remaining_before(end_ns);
-        match (remaining, stopped_ns) {
-            (Some(remaining), None) => remaining,
-            (None, None) => due_before(limit.planned_end_ns()),
-            (remaining, Some(stopped_ns)) => {
-                let due = due_before(stopped_ns.min(limit.end_ns().unwrap_or(u64::MAX)));
-                due.min(remaining.unwrap_or(u64::MAX))
-            }
-        }
-    }
-
-    /// Returns how many of the `unsent` operations that [`FailedSchedule::unsent_count`] has returned are warm-up.
-    pub fn warmup_among(&self, unsent: u64, stopped_ns: Option<u64>) -> u64 {
-        let (admitted, cutoff_ns) = (self.budget.admitted_count() + 1, stopped_ns.unwrap_or(u64::MAX));
-        let due_before = |before_ns| self.pacer.remaining_before(before_ns);
-        self.budget.limit().warmup_left(admitted, cutoff_ns, due_before).min(unsent)
+        let cutoff_ns = match stopped_ns {
+            Some(stopped_ns) => stopped_ns.min(limit.end_ns().unwrap_or(u64::MAX)),
+            None => limit.planned_end_ns(),
+        };
+        limit.unsent_before(cutoff_ns, self.budget.admitted_count() + 1, |end_ns| {
+            // All iterations of the plan are due before the end of all times, even without a schedule.
+            if end_ns == u64::MAX { u64::MAX } else { self.pacer.remaining_before(end_ns) }
+        })
     }
 }
 
@@ -95,11 +103,17 @@ impl Schedule {
         }
     }
 
-    /// Withdraws the operation that the client was admitted last, because it does not begin.
-    pub fn withdraw(&mut self) {
+    /// Withdraws the operation that the client was admitted last, because it does not begin. If the schedule is shared,
+    /// another client may take it.
+    pub fn withdraw(&mut self, due_ns: Option<u64>, sample_type: SampleType) {
         match self {
             Self::PerClient { budget, .. } => budget.unadmit(),
-            Self::Shared { taken_count, .. } => *taken_count = taken_count.saturating_sub(1),
+            Self::Shared { shared, taken_count } => {
+                *taken_count = taken_count.saturating_sub(1);
+                if let Some(due_ns) = due_ns {
+                    shared.put_back(AdmittedOperation { due_ns, sample_type });
+                }
+            }
         }
     }
 
@@ -111,40 +125,25 @@ impl Schedule {
         }
     }
 
-    /// Ends the schedule for this client. `not_begun_due_ns` is when an operation was due that the client had reached, but
-    /// that was withdrawn or not admitted. Returns the number of operations that should have begun, but did not. Those of
-    /// a shared schedule that no client has taken are returned to its last client.
+    /// Ends the schedule for this client. Returns the operations that should have begun, but did not. Those of a shared
+    /// schedule that no client has taken are returned to its last client.
     #[must_use]
-    pub fn end(&mut self, end: ClientEndTime, not_begun_due_ns: Option<u64>) -> u64 {
+    pub fn end(&mut self, end: &ScheduleEnd) -> UnsentOperations {
         let cutoff_ns = self.cutoff_ns(end);
-        let not_begun = u64::from(not_begun_due_ns.is_some_and(|due_ns| due_ns < cutoff_ns));
         match self {
-            Self::PerClient { .. } if end.source_failed => 0,
+            // The rest of its schedule is counted when the task ends.
+            Self::PerClient { .. } if end.source_failed => UnsentOperations::default(),
             Self::PerClient { pacer, budget } => {
-                let scheduled = not_begun.saturating_add(pacer.remaining_before(cutoff_ns));
-                scheduled.min(budget.remaining_count().unwrap_or(u64::MAX))
-            }
-            Self::Shared { shared, .. } => not_begun + shared.leave(cutoff_ns, end.stopped_ns),
-        }
-    }
-
-    /// Returns how many of the `unsent` operations that [`Schedule::end`] has returned are warm-up. Operations begin in
-    /// the order in which they are due, so the warm-up is unsent first.
-    pub fn warmup_among(&self, unsent: u64, end: ClientEndTime, not_begun_due_ns: Option<u64>) -> u64 {
-        if unsent == 0 {
-            return 0;
-        }
-        let cutoff_ns = self.cutoff_ns(end);
-        let not_begun = |before_ns| u64::from(not_begun_due_ns.is_some_and(|due_ns| due_ns < before_ns));
-        let warmup = match self {
-            Self::PerClient { pacer, budget } => {
-                budget.limit().warmup_left(budget.admitted_count(), cutoff_ns, |before_ns| {
-                    pacer.remaining_before(before_ns).saturating_add(not_begun(before_ns))
+                let UnsentOperations { total, warmup } = end.counted_by_scheduler;
+                budget.limit().unsent_before(cutoff_ns, budget.admitted_count(), |end_ns| {
+                    let not_begun = u64::from(end.not_begun_due_ns.is_some_and(|due_ns| due_ns < end_ns));
+                    // The scheduler has counted those before the cutoff, and before the end of the warm-up.
+                    let counted = if end_ns < cutoff_ns { warmup } else { total };
+                    pacer.remaining_before(end_ns).saturating_add(counted).saturating_add(not_begun)
                 })
             }
-            Self::Shared { shared, .. } => shared.warmup_left(cutoff_ns),
-        };
-        warmup.min(unsent)
+            Self::Shared { shared, .. } => shared.leave(cutoff_ns, end.stopped_ns),
+        }
     }
 
     /// Returns the rest of a schedule that the client does not share with others.
@@ -166,10 +165,10 @@ impl Schedule {
     }
 
     /// Returns the instant before which the due operations should have begun, in nanoseconds since the task started.
-    pub fn cutoff_ns(&self, end: ClientEndTime) -> u64 {
-        let ClientEndTime { ended_by, source_failed, stopped_ns } = end;
+    pub fn cutoff_ns(&self, end: &ScheduleEnd) -> u64 {
+        let ScheduleEnd { ended_by, source_failed, stopped_ns, .. } = *end;
         match (ended_by, self) {
-            // What the client would have sent is unsent as far as no other client sends it.
+            // The other clients serve the rest of the schedule; what they do not send either is unsent.
             (EndedBy::Source, Self::Shared { shared, .. }) if source_failed => shared.planned_end_ns(),
             _ => self.cutoff_of(ended_by, stopped_ns),
         }
@@ -229,10 +228,34 @@ mod tests {
             (TaskPacing::Unpaced {}, second, 0, 0),
         ] {
             let failed = failed(pacing, bound);
-            let counted = (failed.unsent_count(None), failed.unsent_count(stopped));
+            let counted = (failed.unsent(None).total, failed.unsent(stopped).total);
             assert_eq!(counted, (whole, until_stop), "{pacing:?} {bound:?}");
         }
-        let late = failed(paced, second).unsent_count(Some(5000 * MS));
+        let late = failed(paced, second).unsent(Some(5000 * MS)).total;
         assert_eq!(late, 97, "the schedule ends with its task");
+    }
+
+    /// Two operations have begun, and a third one was due after 30 ms.
+    #[test]
+    fn operations_that_a_scheduler_counts_are_warm_up_as_far_as_the_limit_says() {
+        let iterations = |measured| TaskBound::Iterations { warmup: 5, measured };
+        let time = TaskBound::TimePeriod { warmup_s: 0.05, measured_s: Some(1.0) };
+        for (bound, counted, expected) in
+            [(iterations(20), (9, 0), (10, 3)), (iterations(5), (50, 0), (8, 3)), (time, (9, 4), (10, 5))]
+        {
+            let task = PlannedTask { bound, ..task(TaskPacing::PythonScheduler {}, 1, 0.0) };
+            let mut budget = OperationBudget::new(TaskLimit::new(bound, 1));
+            for _ in 0..2 {
+                budget.admit(AdmissionTimes { due_ns: 0, now_ns: 0 }).unwrap();
+            }
+            let mut schedule = Schedule::PerClient { pacer: Pacer::new(&task, 0, 1), budget };
+            let unsent = schedule.end(&ScheduleEnd {
+                stopped_ns: Some(200 * MS),
+                not_begun_due_ns: Some(30 * MS),
+                counted_by_scheduler: UnsentOperations { total: counted.0, warmup: counted.1 },
+                ..EndedBy::Stopped.into()
+            });
+            assert_eq!((unsent.total, unsent.warmup), expected, "{bound:?}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pacenote_plan::{Plan, PlannedTask, TaskPacing};
-use pacenote_record::{EndedBy, SampleType};
+use pacenote_record::{EndedBy, SampleType, UnsentOperations};
 
 use crate::race_state::lock;
 use crate::schedule::budget::{AdmissionTimes, OperationBudget, TaskLimit};
@@ -190,38 +190,36 @@ impl SharedSchedule {
 
     /// Ends the schedule for one of its clients, which takes no more operations. Operations that are due before
     /// `cutoff_ns`, in nanoseconds since the task started, should have begun by then; the latest cutoff of all clients
-    /// decides, but not beyond `stopped_ns`, when the race was stopped or the step completed. Returns the number of these
-    /// operations that no client has taken to the client that leaves last, and 0 to all others: each is counted once,
-    /// and an operation that is put back late is counted as well.
+    /// decides, but not beyond `stopped_ns`, when the race was stopped or the step completed. Returns those of these
+    /// operations that no client has taken to the client that leaves last, and none to all others: each is counted
+    /// once, and an operation that is put back late is counted as well.
     #[must_use]
-    pub fn leave(&self, cutoff_ns: u64, stopped_ns: Option<u64>) -> u64 {
+    pub fn leave(&self, cutoff_ns: u64, stopped_ns: Option<u64>) -> UnsentOperations {
         self.cutoff_ns.fetch_max(cutoff_ns, Ordering::Relaxed);
         self.stopped_ns.fetch_min(stopped_ns.unwrap_or(u64::MAX), Ordering::Relaxed);
         // What all other clients have taken and put back happened before the last one reads it.
         if self.clients_left.fetch_sub(1, Ordering::AcqRel) != 1 {
-            return 0;
+            return UnsentOperations::default();
         }
         let cutoff_ns = self.cutoff_ns.load(Ordering::Relaxed).min(self.stopped_ns.load(Ordering::Relaxed));
-        self.not_taken_before(cutoff_ns)
+        self.unsent_before(cutoff_ns)
     }
 
-    /// Returns the number of warm-up operations that are due before `cutoff_ns` and that no client has taken.
-    pub fn warmup_left(&self, cutoff_ns: u64) -> u64 {
-        let taken_count = match &self.arrivals {
-            SharedArrivals::Even { next_index, .. } => next_index.load(Ordering::Relaxed),
-            SharedArrivals::Merged(merged) => lock(merged).budget.admitted_count(),
-        };
-        self.limit.warmup_left(taken_count, cutoff_ns, |before_ns| self.not_taken_before(before_ns))
-    }
-
-    fn not_taken_before(&self, cutoff_ns: u64) -> u64 {
+    /// Returns the operations that are due before `cutoff_ns` and that no client has taken.
+    fn unsent_before(&self, cutoff_ns: u64) -> UnsentOperations {
         let not_taken = match &self.arrivals {
             SharedArrivals::Even { times, count, next_index } => {
-                times.count_before(cutoff_ns).min(*count).saturating_sub(next_index.load(Ordering::Relaxed))
+                let taken_count = next_index.load(Ordering::Relaxed);
+                let due_before = |end_ns| times.count_before(end_ns).min(*count).saturating_sub(taken_count);
+                self.limit.unsent_before(cutoff_ns, taken_count, due_before)
             }
-            SharedArrivals::Merged(merged) => lock(merged).remaining_before(cutoff_ns),
+            SharedArrivals::Merged(merged) => {
+                let merged = lock(merged);
+                let due_before = |end_ns| merged.remaining_before(end_ns);
+                self.limit.unsent_before(cutoff_ns, merged.budget.admitted_count(), due_before)
+            }
         };
-        not_taken.saturating_add(self.returned.count_before(cutoff_ns))
+        not_taken + self.returned.unsent_before(cutoff_ns)
     }
 
     /// Returns the reason why a schedule without further operations has ended.
@@ -254,15 +252,14 @@ impl MergedArrivals {
         Ok(AdmittedOperation { due_ns, sample_type })
     }
 
-    /// Returns the number of operations that are due before `cutoff_ns` and were not taken. For random arrivals, the
-    /// operations after the next one of each client are estimated.
-    fn remaining_before(&self, cutoff_ns: u64) -> u64 {
-        let due = self.due_operations.iter().filter(|Reverse(next)| next.due_ns < cutoff_ns);
+    /// Returns the number of operations that are due before `end_ns` and were not taken, whatever the number of
+    /// iterations. For random arrivals, the operations after the next one of each client are estimated.
+    fn remaining_before(&self, end_ns: u64) -> u64 {
+        let due = self.due_operations.iter().filter(|Reverse(next)| next.due_ns < end_ns);
         let of_pacer = |Reverse(next): &Reverse<DueOperation>| {
-            self.pacers[next.pacer_index as usize].remaining_before(cutoff_ns).saturating_add(1)
+            self.pacers[next.pacer_index as usize].remaining_before(end_ns).saturating_add(1)
         };
-        let remaining = due.map(of_pacer).fold(0, u64::saturating_add);
-        remaining.min(self.budget.remaining_count().unwrap_or(u64::MAX))
+        due.map(of_pacer).fold(0, u64::saturating_add)
     }
 }
 
@@ -292,8 +289,12 @@ impl ReturnedOperations {
         lock(&self.operations).peek().map(|Reverse((due_ns, _))| *due_ns)
     }
 
-    fn count_before(&self, cutoff_ns: u64) -> u64 {
-        lock(&self.operations).iter().filter(|Reverse((due_ns, _))| *due_ns < cutoff_ns).count() as u64
+    /// Returns the operations that are due before `cutoff_ns`.
+    fn unsent_before(&self, cutoff_ns: u64) -> UnsentOperations {
+        let operations = lock(&self.operations);
+        let due = || operations.iter().filter(|Reverse((due_ns, _))| *due_ns < cutoff_ns);
+        let warmup = due().filter(|Reverse((_, index))| *index == SampleType::Warmup.index());
+        UnsentOperations { total: due().count() as u64, warmup: warmup.count() as u64 }
     }
 }
 
@@ -331,6 +332,11 @@ mod tests {
 
     fn warmup(due_ns: u64) -> AdmittedOperation {
         AdmittedOperation { due_ns, sample_type: SampleType::Warmup }
+    }
+
+    /// Operations that are not sent, none of which is warm-up.
+    fn unsent(total: u64) -> UnsentOperations {
+        UnsentOperations { total, warmup: 0 }
     }
 
     #[test]
@@ -399,11 +405,11 @@ mod tests {
             assert_eq!(shared.end_reason(1000 * MS), Some(EndedBy::Time));
             assert_eq!(
                 (shared.leave(1000 * MS, None), shared.leave(0, None), shared.leave(500 * MS, None)),
-                (0, 0, 90)
+                (unsent(0), unsent(0), unsent(90))
             );
             let whole = even(1, ramp_up_s, one_second());
             assert_eq!((taken(&whole).len(), whole.take(0)), (100, Err(EndedBy::Time)));
-            assert_eq!(whole.leave(1000 * MS, None), 0);
+            assert_eq!(whole.leave(1000 * MS, None), unsent(0));
         }
     }
 
@@ -413,7 +419,10 @@ mod tests {
         for ramp_up_s in [0.0, 1e-9] {
             let shared = even(2, ramp_up_s, one_second());
             assert_eq!(shared.take(0), Ok(measured(0)));
-            assert_eq!((shared.leave(1000 * MS, None), shared.leave(55 * MS, Some(55 * MS))), (0, 5));
+            assert_eq!(
+                (shared.leave(1000 * MS, None), shared.leave(55 * MS, Some(55 * MS))),
+                (unsent(0), unsent(5))
+            );
         }
     }
 
@@ -422,7 +431,7 @@ mod tests {
         for ramp_up_s in [0.0, 1e-9] {
             let shared = even(2, ramp_up_s, one_second());
             assert_eq!(shared.take(0), Ok(measured(0)));
-            assert_eq!((shared.leave(0, None), shared.leave(0, None)), (0, 0));
+            assert_eq!((shared.leave(0, None), shared.leave(0, None)), (unsent(0), unsent(0)));
         }
     }
 
@@ -430,11 +439,35 @@ mod tests {
     fn the_rest_of_the_iterations_is_unsent_as_far_as_it_was_due() {
         for ramp_up_s in [0.0, 1e-9] {
             let iterations = || even(2, ramp_up_s, TaskBound::Iterations { warmup: 0, measured: 10 });
-            for (cutoff, unsent) in [(55 * MS, 4), (60 * MS, 4), (61 * MS, 5), (3_600_000 * MS, 18)] {
+            for (cutoff, due) in [(55 * MS, 4), (60 * MS, 4), (61 * MS, 5), (3_600_000 * MS, 18)] {
                 let shared = iterations();
                 assert_eq!((shared.take(0), shared.take(0)), (Ok(measured(0)), Ok(measured(10 * MS))));
-                assert_eq!((shared.leave(cutoff, None), shared.leave(0, None)), (0, unsent), "{cutoff}");
+                assert_eq!(
+                    (shared.leave(cutoff, None), shared.leave(0, None)),
+                    (unsent(0), unsent(due)),
+                    "{cutoff}"
+                );
             }
+        }
+    }
+
+    /// The data of the client that leaves last has ended, but what the other one would have sent is unsent.
+    #[test]
+    fn the_unsent_warm_up_is_counted_up_to_the_latest_cutoff() {
+        let bounds = [
+            (TaskBound::TimePeriod { warmup_s: 0.1, measured_s: Some(0.9) }, 1000 * MS),
+            (TaskBound::Iterations { warmup: 5, measured: 45 }, u64::MAX),
+        ];
+        for ((bound, cutoff_ns), ramp_up_s) in bounds.into_iter().flat_map(|one| [(one, 0.0), (one, 1e-9)]) {
+            let shared = even(2, ramp_up_s, bound);
+            for number in 0..4 {
+                assert_eq!(shared.take(0), Ok(warmup(number * 10 * MS)));
+            }
+            shared.put_back(warmup(30 * MS));
+            assert_eq!(shared.leave(cutoff_ns, None), unsent(0));
+            // Of the ten operations of the warm-up, three began.
+            let expected = UnsentOperations { total: 97, warmup: 7 };
+            assert_eq!(shared.leave(0, None), expected, "{bound:?} {ramp_up_s}");
         }
     }
 
@@ -460,10 +493,10 @@ mod tests {
             let shared = even(2, 0.0, bound);
             let last = *taken(&shared).last().unwrap();
             assert!(shared.end_reason(0).is_some());
-            assert_eq!(shared.leave(cutoff_ns, None), 0);
+            assert_eq!(shared.leave(cutoff_ns, None), unsent(0));
             shared.put_back(last);
             assert_eq!(shared.end_reason(0), None, "another client may still take it");
-            assert_eq!(shared.leave(0, None), 1);
+            assert_eq!(shared.leave(0, None), unsent(1));
         }
     }
 

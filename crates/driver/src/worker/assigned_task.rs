@@ -6,7 +6,7 @@ use pacenote_record::{ClientEnd, EndedBy, Recorder};
 
 use crate::cancel::Cancellation;
 use crate::python::ClientHandle;
-use crate::schedule::client_schedule::{ClientEndTime, Schedule};
+use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
 use crate::task_client_id::TaskClientId;
 use crate::units::nanos_since;
@@ -47,10 +47,8 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
             if let Schedule::Shared { .. } = schedule {
                 let (origin, now) = (task_state.origin_or_begin(clock.now()), clock.now());
                 let stopped_ns = Some(nanos_since(origin, cancellation.stopped_at().unwrap_or(now)));
-                let end = ClientEndTime { ended_by: reason, source_failed: false, stopped_ns };
-                let unsent = schedule.end(end, None);
-                let warmup = schedule.warmup_among(unsent, end, None);
-                recorder.borrow_mut().leave_unsent(id.task_index, unsent, warmup);
+                let unsent = schedule.end(&ScheduleEnd { stopped_ns, ..ScheduleEnd::from(reason) });
+                recorder.borrow_mut().leave_unsent(id.task_index, unsent);
             }
             reason
         } else {
@@ -68,8 +66,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         let is_last = cancellation.step.client_ended(task_state, clock.now());
         let mut recorder = recorder.borrow_mut();
         if is_last {
-            let (unsent, warmup) = task_state.take_unsent_of_failed(stopped_ns);
-            recorder.leave_unsent(id.task_index, unsent, warmup);
+            recorder.leave_unsent(id.task_index, task_state.take_unsent_of_failed(stopped_ns));
         }
         if let (EndedBy::CompletedBy, Some(completed_ns)) = (ended_by, stopped_ns) {
             recorder.complete_window(id.task_index, completed_ns);

@@ -3,27 +3,25 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{OnError, PlannedTask};
-use pacenote_record::{
-    EndedBy, ErrorClass, OperationTimes, Recorder, Sample, SampleResult, SampleType, SubOperationName,
-    Traffic,
-};
+use pacenote_plan::{OnError, PlannedTask, TaskBound};
+use pacenote_record::{EndedBy, ErrorClass, Recorder, SampleType, Traffic};
 
 use crate::cancel::Cancellation;
-use crate::operation::outcome::{OperationOutcome, SubOperation};
+use crate::operation::outcome::OperationOutcome;
 use crate::python::ClientHandle;
 use crate::race_state::StopLevel;
 use crate::response::outcome::WorkOutcome;
 use crate::schedule::budget::{AdmissionTimes, OperationBudget};
-use crate::schedule::client_schedule::{ClientEndTime, Schedule};
+use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::shared_schedule::{AdmittedOperation, SharedSchedule};
 use crate::step_state::TaskState;
 use crate::task_client_id::TaskClientId;
 use crate::units::{nanos, nanos_since};
+use crate::worker::operation_recorder::{LoopTimes, OperationRecorder};
 use crate::worker::operations::ClientOperations;
-use crate::worker::waits::{sleep_until, wait_within};
+use crate::worker::waits::{sleep_until, timeout_at};
 
 /// Delay after a request that could not connect, in a task without a schedule. Without the delay, such a task would
 /// fail millions of times.
@@ -83,7 +81,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         end.ended_by
     }
 
-    async fn run_operations(&mut self, schedule: &mut Schedule, entry: Entry) -> LoopEnd {
+    async fn run_operations(&mut self, schedule: &mut Schedule, entry: Entry) -> ScheduleEnd {
         // A client that joins late does not catch up on the schedule it missed.
         let joined_late_ns = entry.joins_late.then(|| self.task_time_ns(self.clock.now()));
         if let (Schedule::PerClient { pacer, .. }, Some(joined_late_ns)) = (&mut *schedule, joined_late_ns) {
@@ -114,8 +112,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             };
             // The race may have been stopped while the operation was compressed.
             if !is_due || self.cancellation.stop_reason().is_some() {
-                schedule.withdraw();
-                return LoopEnd { not_begun_due_ns: due_ns, ..self.stop_reason().into() };
+                schedule.withdraw(due_ns, sample_type);
+                return ScheduleEnd { not_begun_due_ns: due_ns, ..self.stop_reason().into() };
             }
             self.recorder.borrow_mut().begin_operation(self.client.id.task_index, sample_type);
             self.clock.mark_begun();
@@ -127,9 +125,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             // The outcome contains it.
             let _ = self.operations.take_traffic();
             let processing_end = self.operations.processing_end();
-            let freed_ns = self.task_time_ns(outcome.freed);
-            let times = LoopTimes { due_ns, free_since_ns, freed_ns, processing_start, processing_end };
-            free_since_ns = freed_ns;
+            let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
+            free_since_ns = self.task_time_ns(outcome.freed);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
             let is_unreachable = outcome.result.error_class.is_unreachable();
             let unreachable = is_unreachable.then(|| self.operations.unreachable_hosts()).flatten();
@@ -149,7 +146,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         &mut self,
         pacer: &mut Pacer,
         budget: &mut OperationBudget,
-    ) -> Result<NextOperation, LoopEnd> {
+    ) -> Result<NextOperation, ScheduleEnd> {
         let scheduler = self.client.handle.filter(|handle| handle.channel().has_scheduler());
         let due_ns = match scheduler {
             None => pacer.next_due_ns(),
@@ -158,7 +155,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 None => return Err(self.end_for_source()),
             },
         };
-        let not_begun = |ended_by| LoopEnd { not_begun_due_ns: due_ns, ..LoopEnd::from(ended_by) };
+        let not_begun = |ended_by| ScheduleEnd { not_begun_due_ns: due_ns, ..ScheduleEnd::from(ended_by) };
         let (preparing_since, sample_type) = loop {
             let preparing_since = self.clock.now();
             let now_ns = self.task_time_ns(preparing_since);
@@ -185,7 +182,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         &mut self,
         shared: &SharedSchedule,
         taken_count: &mut u64,
-    ) -> Result<NextOperation, LoopEnd> {
+    ) -> Result<NextOperation, ScheduleEnd> {
         let preparing_since = self.clock.now();
         let mut now_ns = self.task_time_ns(preparing_since);
         if self.operations.is_starved() && shared.end_reason(now_ns).is_none() {
@@ -218,7 +215,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             return Err(ended_by);
         }
         let end = budget.end_ns().map(|end_ns| self.instant_at(end_ns));
-        let due_ns = wait_within(self.clock, &self.cancellation, end, handle.request_due_ns()).await?;
+        let due_ns = timeout_at(self.clock, &self.cancellation, end, handle.request_due_ns()).await?;
         let due_ns = due_ns.ok_or(EndedBy::Time)?;
         // A due time of 0 means that the operation is due now, so it cannot be late.
         Ok(due_ns.map(|due_ns| if due_ns == 0 { self.task_time_ns(self.clock.now()) } else { due_ns }))
@@ -228,31 +225,35 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     async fn wait_for_supply(&mut self, end_ns: Option<u64>) -> Result<(), EndedBy> {
         let end = end_ns.map(|end_ns| self.instant_at(end_ns));
         let Self { clock, operations, cancellation, .. } = self;
-        wait_within(*clock, cancellation, end, operations.until_supplied()).await?;
+        timeout_at(*clock, cancellation, end, operations.until_supplied()).await?;
         Ok(())
     }
 
-    /// Asks the scheduler in Python how many operations were due when the client ended, unless it ended because it had
-    /// no more operations. A scheduler that fails is a failure, as is one that does not answer, but the latter not after
-    /// a stop. Without an answer, only an operation that the client had reached is known to have been due.
-    async fn ask_scheduler_for_unsent(&mut self, schedule: &Schedule, end: &mut LoopEnd) {
+    /// Asks the scheduler in Python which operations were due when the client ended, unless it ended because it had no
+    /// more operations. A scheduler that fails is a failure, as is one that does not answer, but the latter not after a
+    /// stop. Without an answer, only an operation that the client had reached is known to have been due.
+    async fn ask_scheduler_for_unsent(&mut self, schedule: &Schedule, end: &mut ScheduleEnd) {
         let Some(handle) = self.client.handle.filter(|handle| handle.channel().has_scheduler()) else {
             return;
         };
         if matches!(end.ended_by, EndedBy::Source | EndedBy::Iterations) || handle.failure().is_some() {
             return;
         }
-        let cutoff_ns = schedule.cutoff_ns(self.end_time(end));
+        let cutoff_ns = schedule.cutoff_ns(&self.with_stop_time(*end));
+        let warmup_s = match self.client.task.bound {
+            TaskBound::TimePeriod { warmup_s, .. } => warmup_s,
+            TaskBound::Iterations { .. } => 0.0,
+        };
         let limit = schedule.remaining_count().unwrap_or(u64::MAX);
         let timeout =
             Duration::from_millis(self.cancellation.step.plan().target.timeout_ms).min(BACKLOG_TIMEOUT);
-        let answer = tokio::time::timeout(timeout, handle.request_backlog(cutoff_ns, limit)).await;
+        let answer = tokio::time::timeout(timeout, handle.request_backlog(cutoff_ns, warmup_s, limit)).await;
         if let Ok(unsent) = answer {
             // Python also answers after a failure, but with what it had counted until then.
             if let Some(reason) = handle.failure() {
                 self.record_plugin_failure(reason);
             } else if let Some(unsent) = unsent {
-                (end.not_begun_due_ns, end.scheduler_unsent) = (None, unsent.min(limit));
+                end.counted_by_scheduler = unsent;
             }
         } else if self.cancellation.race_state.stop_level() == StopLevel::Run {
             let seconds = timeout.as_secs_f64();
@@ -261,15 +262,11 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Returns why and when the client has ended, for its schedule.
-    fn end_time(&self, end: &LoopEnd) -> ClientEndTime {
+    /// Returns the end with the time at which the race was stopped or the step completed, if either has happened.
+    fn with_stop_time(&self, end: ScheduleEnd) -> ScheduleEnd {
         let is_stop = matches!(end.ended_by, EndedBy::CompletedBy | EndedBy::Stopped | EndedBy::Aborted);
         let stopped = self.cancellation.stopped_at().or_else(|| is_stop.then(|| self.clock.now()));
-        ClientEndTime {
-            ended_by: end.ended_by,
-            source_failed: end.source_failed,
-            stopped_ns: stopped.map(|stopped| self.task_time_ns(stopped)),
-        }
+        ScheduleEnd { stopped_ns: stopped.map(|stopped| self.task_time_ns(stopped)), ..end }
     }
 
     /// Records how long a client that needed an operation at `needed` waited for its source. A wait that ends because
@@ -320,22 +317,19 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         schedule: &mut Schedule,
         due_ns: Option<u64>,
         sample_type: SampleType,
-    ) -> LoopEnd {
+    ) -> ScheduleEnd {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
             return self.stop_reason().into();
         }
         self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index, sample_type);
-        schedule.withdraw();
-        if let (Schedule::Shared { shared, .. }, Some(due_ns)) = (schedule, due_ns) {
-            shared.put_back(AdmittedOperation { due_ns, sample_type });
-        }
+        schedule.withdraw(due_ns, sample_type);
         self.end_for_source()
     }
 
     /// Ends the client because its source has no more operations. An error in Python is recorded as the failure of one
     /// operation; data that cannot be read aborts the race.
-    fn end_for_source(&self) -> LoopEnd {
+    fn end_for_source(&self) -> ScheduleEnd {
         if let Some(reason) = self.operations.failure() {
             let task = &self.client.task.name;
             self.cancellation.race_state.abort(format!("task {task}: {reason}"));
@@ -345,7 +339,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             return EndedBy::Source.into();
         };
         self.record_plugin_failure(reason);
-        LoopEnd { source_failed: true, ..EndedBy::Source.into() }
+        ScheduleEnd { source_failed: true, ..EndedBy::Source.into() }
     }
 
     /// Records the failure of a source or a scheduler as that of one operation.
@@ -363,7 +357,6 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let times = LoopTimes {
             due_ns: None,
             free_since_ns: self.task_time_ns(now),
-            freed_ns: self.task_time_ns(now),
             processing_start: now,
             processing_end: Some(now),
         };
@@ -378,100 +371,15 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         sleep_until(self.clock, &self.cancellation, instant)
     }
 
-    /// Records an operation that has ended, its sub-operations first.
-    fn record(&self, sample_type: SampleType, times: &LoopTimes, mut outcome: OperationOutcome) {
-        if !outcome.sub_operations.is_empty() {
-            for sub_operation in std::mem::take(&mut outcome.sub_operations) {
-                self.record_sub_operation(sample_type, sub_operation);
-            }
-        }
-        let service_start_ns = self.task_time_ns(outcome.service_start);
-        let (is_native, freed_ns) = (times.processing_end.is_none(), times.freed_ns);
-        let processing_end = times.processing_end.unwrap_or_else(|| self.clock.now());
-        let times = OperationTimes {
-            paced: times.due_ns.is_some(),
-            due_ns: times.due_ns.unwrap_or(service_start_ns),
-            free_since_ns: times.free_since_ns,
-            first_sent_ns: self.task_time_ns(outcome.first_sent),
-            service_start_ns,
-            done_ns: self.task_time_ns(outcome.done),
-            processing_ns: nanos_since(times.processing_start, processing_end),
-        };
-        let sample = self.build_sample(sample_type, times, &outcome);
-        let mut recorder = self.recorder.borrow_mut();
-        if self.cancellation.step.is_completed()
-            && let Some(completed) = self.cancellation.step.completed_at()
-        {
-            recorder.complete_window(sample.task_index, self.task_time_ns(completed));
-        }
-        // A runner works in Python, and opening a connection is not the driver's own work.
-        if is_native
-            && sample_type == SampleType::Measured
-            && sample.is_success()
-            && sample.traffic.reconnects == 0
-        {
-            let outside_ns = freed_ns.saturating_sub(sample.times.first_sent_ns);
-            let driver_ns = sample.times.processing_ns.saturating_sub(outside_ns);
-            recorder.record_driver_time(sample.task_index, driver_ns, sample.times.service_ns());
-        }
-        recorder.record(sample, outcome.result.failures);
+    /// Records an operation that has ended.
+    fn record(&self, sample_type: SampleType, times: &LoopTimes, outcome: OperationOutcome) {
+        let Self { client: RunningClient { id, origin, .. }, recorder, cancellation, .. } = *self;
+        let operation_recorder = OperationRecorder { recorder, client: id, origin, cancellation };
+        operation_recorder.record(sample_type, times, self.clock.now(), outcome);
     }
 
-    /// Records a sub-operation. The sample of the whole operation contains the weight and the lateness.
-    fn record_sub_operation(&self, sample_type: SampleType, sub_operation: SubOperation) {
-        let SubOperation { label, outcome } = sub_operation;
-        let (service_start_ns, done_ns) =
-            (self.task_time_ns(outcome.service_start), self.task_time_ns(outcome.done));
-        let first_sent_ns = self.task_time_ns(outcome.first_sent);
-        let times = OperationTimes {
-            paced: false,
-            due_ns: service_start_ns,
-            free_since_ns: first_sent_ns,
-            first_sent_ns,
-            service_start_ns,
-            done_ns,
-            processing_ns: done_ns.saturating_sub(first_sent_ns),
-        };
-        let sample = self.build_sample(sample_type, times, &outcome);
-        let result = SampleResult { weight: 0, failed_weight: 0, ..sample.result };
-        let sample = Sample { result, ..sample };
-        let name = SubOperationName { operation: &label.operation, operation_type: &label.operation_type };
-        let recorded = self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.result.failures);
-        if let Err(error) = recorded {
-            self.cancellation.race_state.abort_at(error.to_string(), self.clock.now());
-        }
-    }
-
-    /// Returns the sample of an operation or of a sub-operation.
-    fn build_sample(
-        &self,
-        sample_type: SampleType,
-        times: OperationTimes,
-        outcome: &OperationOutcome,
-    ) -> Sample {
-        let TaskClientId { task_index, client_number } = self.client.id;
-        let OperationOutcome { result, status, retries, traffic, .. } = outcome;
-        let sample_result = SampleResult {
-            error_class: result.error_class,
-            status: *status,
-            retries: *retries,
-            weight: result.weight,
-            failed_weight: result.failed_weight,
-            took_ms: result.took_ms.and_then(|took_ms| i64::try_from(took_ms).ok()).unwrap_or(-1),
-        };
-        Sample {
-            task_index,
-            sub_operation: None,
-            client_number,
-            sample_type,
-            times,
-            result: sample_result,
-            traffic: *traffic,
-        }
-    }
-
-    /// Aborts the race after a failure if the plan requires it. `unreachable` contains the hosts and ports of the cluster
-    /// if the operation could not connect and no host is left for the next one.
+    /// Aborts the race after a failure if the plan requires it. `unreachable` contains the hosts and ports of the
+    /// cluster if the operation could not connect and no host is left for the next one.
     fn apply_failure_policy(&self, result: &WorkOutcome, unreachable: Option<&str>) {
         let RunningClient { task, .. } = self.client;
         let (error_class, race_state) = (result.error_class, self.cancellation.race_state);
@@ -516,17 +424,14 @@ struct RunningSchedule<'l, 'a, C: Clock, O: ClientOperations> {
     client_loop: &'l mut ClientLoop<'a, C, O>,
     schedule: &'l mut Schedule,
     /// Why the client has ended; `None` if it is dropped before.
-    end: Option<LoopEnd>,
+    end: Option<ScheduleEnd>,
 }
 
 impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
     fn drop(&mut self) {
         // A client that is dropped before it has ended executes an operation, so it has not reached another one.
         let end = self.end.take().unwrap_or_else(|| EndedBy::Stopped.into());
-        let end_time = self.client_loop.end_time(&end);
-        let unsent = self.schedule.end(end_time, end.not_begun_due_ns);
-        let warmup = self.schedule.warmup_among(unsent, end_time, end.not_begun_due_ns);
-        let unsent = unsent.saturating_add(end.scheduler_unsent);
+        let unsent = self.schedule.end(&self.client_loop.with_stop_time(end));
         let ClientLoop { client, recorder, operations, .. } = &mut *self.client_loop;
         if end.source_failed
             && let Some(rest) = self.schedule.rest()
@@ -538,26 +443,9 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
             other_traffic += handle.channel().take_late_traffic();
         }
         if let Ok(mut recorder) = recorder.try_borrow_mut() {
-            recorder.leave_unsent(client.id.task_index, unsent, warmup);
+            recorder.leave_unsent(client.id.task_index, unsent);
             recorder.record_other_traffic(client.id.task_index, other_traffic);
         }
-    }
-}
-
-/// Why the loop of a client has ended.
-struct LoopEnd {
-    ended_by: EndedBy,
-    /// When an operation was due that the client had reached, but that did not begin.
-    not_begun_due_ns: Option<u64>,
-    /// Whether its source or scheduler failed, which is recorded as the failure of one operation.
-    source_failed: bool,
-    /// Number of operations that, according to the scheduler in Python, were due and did not begin.
-    scheduler_unsent: u64,
-}
-
-impl From<EndedBy> for LoopEnd {
-    fn from(ended_by: EndedBy) -> Self {
-        Self { ended_by, not_begun_due_ns: None, source_failed: false, scheduler_unsent: 0 }
     }
 }
 
@@ -568,17 +456,4 @@ struct NextOperation {
     /// When the client started to prepare it.
     preparing_since: Instant,
     sample_type: SampleType,
-}
-
-/// The times of an operation that are not part of its outcome.
-struct LoopTimes {
-    due_ns: Option<u64>,
-    /// When the client was free for it, in nanoseconds since the task started.
-    free_since_ns: u64,
-    /// When the client was free for the next one, in nanoseconds since the task started.
-    freed_ns: u64,
-    /// Start of the processing time: when the execution began or, without a schedule, when the preparation began.
-    processing_start: Instant,
-    /// When the whole operation ended, or `None` if that is when it is recorded.
-    processing_end: Option<Instant>,
 }

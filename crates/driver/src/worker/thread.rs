@@ -306,8 +306,8 @@ impl Worker {
         for task_state in step.tasks().iter().filter(|task| recorder.borrow().is_open(task.task_index)) {
             let origin = task_state.origin_or_begin(Instant::now());
             let stopped_ns = race_state.stopped_at().map(|stopped| nanos_since(origin, stopped));
-            let (unsent, warmup) = task_state.take_unsent_of_failed(stopped_ns);
-            recorder.borrow_mut().leave_unsent(task_state.task_index, unsent, warmup);
+            let unsent = task_state.take_unsent_of_failed(stopped_ns);
+            recorder.borrow_mut().leave_unsent(task_state.task_index, unsent);
         }
         let ended_by = if race_state.abort_reason().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
         let task_began_ns = |task_index| {
@@ -317,8 +317,8 @@ impl Worker {
         recorder.borrow().service_time_totals().to_vec()
     }
 
-    /// Opens connections to hosts that are to be tried again, and reopens idle connections that have broken, as the next
-    /// request would, but without sending a request. If an engine is killed while no request is in flight, its
+    /// Opens connections to hosts that are to be tried again, and reopens idle connections that have broken, as the
+    /// next request would, but without sending a request. If an engine is killed while no request is in flight, its
     /// connections are closed and new ones refused: this aborts the race, unless another host is left.
     fn reopen_connections(
         &self,

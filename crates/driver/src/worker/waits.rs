@@ -20,20 +20,20 @@ pub async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_
     matches!(slept, Some(Ok(())))
 }
 
-/// Waits for a future. Returns `None` if `end` passes first.
+/// Waits for a future. Returns `None` if `deadline` passes first.
 ///
 /// # Errors
 ///
 /// The reason why the race or the step has ended, if that happens first.
-pub async fn wait_within<C: Clock, F: Future>(
+pub async fn timeout_at<C: Clock, F: Future>(
     clock: &mut C,
     cancellation: &Cancellation<'_>,
-    end: Option<Instant>,
+    deadline: Option<Instant>,
     future: F,
 ) -> Result<Option<F::Output>, EndedBy> {
-    let end_has_passed = async {
-        match end {
-            Some(end) => drop(sleep_until(clock, cancellation, end).await),
+    let deadline_has_passed = async {
+        match deadline {
+            Some(deadline) => drop(sleep_until(clock, cancellation, deadline).await),
             None => std::future::pending().await,
         }
     };
@@ -41,7 +41,7 @@ pub async fn wait_within<C: Clock, F: Future>(
         tokio::select! {
             biased;
             output = future => Some(output),
-            () = end_has_passed => None,
+            () = deadline_has_passed => None,
         }
     };
     let waited = cancellation.run_until_cancelled(either).await;

@@ -19,6 +19,7 @@ use crate::result::{
 };
 use crate::sample::{SampleType, Traffic};
 use crate::units::{SECOND_NS, ms, seconds};
+use crate::unsent::UnsentOperations;
 
 /// Everything recorded for one task.
 #[derive(Debug)]
@@ -37,8 +38,7 @@ pub struct TaskTotals {
     begun: u64,
     warmup_begun: u64,
     unanswered: u64,
-    unsent: u64,
-    warmup_unsent: u64,
+    unsent: UnsentOperations,
     underruns: u64,
     underrun_ns: u64,
     driver_time: DriverTime,
@@ -109,8 +109,7 @@ impl TaskTotals {
             begun: 0,
             warmup_begun: 0,
             unanswered: 0,
-            unsent: 0,
-            warmup_unsent: 0,
+            unsent: UnsentOperations::default(),
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
@@ -195,9 +194,8 @@ impl TaskTotals {
         self.scheduled = self.scheduled.zip(end.scheduled).map(|(ours, theirs)| ours.saturating_add(theirs));
         self.begun += end.begun;
         self.warmup_begun += end.warmup_begun;
-        self.warmup_unsent = self.warmup_unsent.saturating_add(end.warmup_unsent);
         self.unanswered += end.unanswered;
-        self.unsent = self.unsent.saturating_add(end.unsent);
+        self.unsent += end.unsent;
         self.underruns += end.underruns;
         self.underrun_ns += end.underrun_ns;
         self.driver_time.merge(end.driver_time);
@@ -221,7 +219,7 @@ impl TaskTotals {
         OperationAccounting {
             scheduled: self.scheduled,
             begun: self.begun,
-            unsent: self.unsent,
+            unsent: self.unsent.total,
             succeeded: counts.ended - counts.failed,
             failed: counts.failed,
             unanswered: self.unanswered,
@@ -266,9 +264,9 @@ impl TaskTotals {
         first..last.max(first + scheduled)
     }
 
-    /// Returns the operations and the work to which the window refers: all that ended in a planned window, that of the measured operations
-    /// that ended before another task completed the step, or that of all measured operations, which begin and end in any
-    /// other window.
+    /// Returns the operations and the work to which the window refers: all that ended in a planned window, that of the
+    /// measured operations that ended before another task completed the step, or that of all measured operations, which
+    /// begin and end in any other window.
     fn window_counts(&self) -> WindowCounts {
         let measured = self.stats[SampleType::Measured.index()].counts;
         if self.planned_end_ns().is_some() {
@@ -359,7 +357,7 @@ impl TaskTotals {
                 succeeded: counts.ended - counts.failed,
                 failed: counts.failed,
                 unanswered: self.unanswered,
-                unsent: self.unsent,
+                unsent: self.unsent.total,
                 waited: counts.waited,
                 retried: counts.retries,
                 warmup: warmup.counts.ended,
@@ -386,13 +384,12 @@ impl TaskTotals {
         }
     }
 
-    /// Returns the percentiles of latency of the measured operations, with every one that failed, or was not answered or
-    /// not sent, above all others.
+    /// Returns the percentiles of latency of the measured operations, with every one that failed, or was not answered
+    /// or not sent, above all others.
     fn latency_with_failures(&self) -> Vec<CensoredPercentile> {
         let measured = &self.stats[SampleType::Measured.index()];
         let unanswered = self.begun.saturating_sub(self.warmup_begun + measured.counts.ended);
-        let unsent = self.unsent.saturating_sub(self.warmup_unsent);
-        let endless = (measured.counts.failed + unanswered).saturating_add(unsent);
+        let endless = (measured.counts.failed + unanswered).saturating_add(self.unsent.measured());
         let latency = measured.latency.as_ref();
         latency.map_or_else(Vec::new, |latency| CensoredPercentile::all(latency, endless))
     }

@@ -17,6 +17,7 @@ use crate::recorder::open_task::{OpenTask, add_to_second};
 use crate::result::EndedBy;
 use crate::sample::{Sample, SampleType, Traffic};
 use crate::sender::RecordSender;
+use crate::unsent::UnsentOperations;
 
 /// Records the operations of one worker's clients during a step. It is owned by the worker's thread, and the clients
 /// borrow it in turn; it is never shared between threads, so borrowing needs no lock.
@@ -86,11 +87,10 @@ impl Recorder {
         }
     }
 
-    /// Counts operations that were due but will not be sent; `warmup` of them are warm-up.
-    pub fn leave_unsent(&mut self, task_index: u32, operations: u64, warmup: u64) {
+    /// Counts operations that were due but will not be sent.
+    pub fn leave_unsent(&mut self, task_index: u32, unsent: UnsentOperations) {
         if let Some(open) = self.find_open(task_index) {
-            open.warmup_unsent = open.warmup_unsent.saturating_add(warmup);
-            open.unsent = open.unsent.saturating_add(operations);
+            open.unsent += unsent;
         }
     }
 

@@ -12,6 +12,7 @@ use crate::result::EndedBy;
 use crate::sample::{Sample, SampleType, Traffic};
 use crate::sender::RecordSender;
 use crate::units::SECOND_NS;
+use crate::unsent::UnsentOperations;
 use crate::window::MeasuredWindow;
 
 /// Service times of the operations of a task that succeeded on one worker.
@@ -65,9 +66,7 @@ pub struct OpenTask {
     /// Operations that have ended.
     pub ended_operations: u64,
     /// Operations that were due but will not be sent.
-    pub unsent: u64,
-    /// The part of `unsent` that is warm-up.
-    pub warmup_unsent: u64,
+    pub unsent: UnsentOperations,
     /// Operations that their source supplied too late.
     pub underruns: u64,
     /// Time that clients waited for these operations, in nanoseconds.
@@ -111,8 +110,7 @@ impl OpenTask {
             begun: 0,
             warmup_begun: 0,
             ended_operations: 0,
-            unsent: 0,
-            warmup_unsent: 0,
+            unsent: UnsentOperations::default(),
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
@@ -159,7 +157,7 @@ impl OpenTask {
     /// Returns the number of operations that the schedules of its clients admitted and that were not withdrawn, plus
     /// unsent ones.
     pub fn scheduled(&self) -> u64 {
-        self.admitted.saturating_add(self.unsent)
+        self.admitted.saturating_add(self.unsent.total)
     }
 
     /// Converts the record to a description of how the worker's clients ended the task, which began at `task_began_ns`;
@@ -173,7 +171,6 @@ impl OpenTask {
             warmup_begun: self.warmup_begun,
             unanswered: self.begun.saturating_sub(self.ended_operations),
             unsent: self.unsent,
-            warmup_unsent: self.warmup_unsent,
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,
             driver_time: self.driver_time,

@@ -73,7 +73,8 @@ fn half_of_the_schedule(open_loop: bool, bound: fn(Value) -> Value, completed_by
     })
 }
 
-/// What was due and did not begin is unsent, whatever ends the task: of the 99 operations that are due in 990 ms, 50 began.
+/// What was due and did not begin is unsent, whatever ends the task: of the 99 operations that are due in 990 ms, 50
+/// began.
 #[test]
 fn the_backlog_of_a_task_is_unsent_however_the_task_ends() {
     let unlimited = |task| task;
@@ -84,7 +85,7 @@ fn the_backlog_of_a_task_is_unsent_however_the_task_ends() {
         let check = |recorded: &Recorded, ended_by| {
             let ended = recorded.ended[&0];
             assert_eq!(
-                (ended.ended_by, ended.begun, ended.unsent, ended.scheduled),
+                (ended.ended_by, ended.begun, ended.unsent.total, ended.scheduled),
                 expected(ended_by),
                 "open loop: {open_loop}"
             );
@@ -102,7 +103,7 @@ fn the_backlog_of_a_task_is_unsent_however_the_task_ends() {
         }
         let dropped = half_of_the_schedule(open_loop, bound, Value::Null).abandon_at(990 * MS).ended[&0];
         assert_eq!(
-            (dropped.begun, dropped.unsent, dropped.unanswered),
+            (dropped.begun, dropped.unsent.total, dropped.unanswered),
             (50, 49, 1),
             "open loop: {open_loop}"
         );
@@ -124,7 +125,7 @@ fn operations_that_are_due_after_a_stop_are_not_unsent() {
         // Due at 20, 30 and 40 ms.
         let ended = recorded.ended[&0];
         assert_eq!(
-            (ended.begun, ended.unsent, ended.scheduled, recorded.end_ns),
+            (ended.begun, ended.unsent.total, ended.scheduled, recorded.end_ns),
             (2, 3, Some(5), 10 * MS + TIMEOUT),
             "open loop: {open_loop}"
         );
@@ -144,7 +145,11 @@ fn no_more_operations_are_unsent_than_iterations_remain() {
             race_state.stop_at(StopLevel::Finish, clock.at(200 * MS));
         });
         let ended = recorded.ended[&0];
-        assert_eq!((ended.begun, ended.unsent, ended.scheduled), (2, 2, Some(4)), "open loop: {open_loop}");
+        assert_eq!(
+            (ended.begun, ended.unsent.total, ended.scheduled),
+            (2, 2, Some(4)),
+            "open loop: {open_loop}"
+        );
     }
 }
 
@@ -170,7 +175,7 @@ fn unsent_operations_of_the_warm_up_are_counted_apart() {
                 race_state.stop_at(StopLevel::Finish, clock.at(150 * MS));
             });
             let ended = recorded.ended[&0];
-            let counted = ((ended.unsent, ended.warmup_unsent), (ended.begun, ended.warmup_begun));
+            let counted = ((ended.unsent.total, ended.unsent.warmup), (ended.begun, ended.warmup_begun));
             assert_eq!(counted, (unsent, (2, 2)), "open loop: {open_loop}, {ramp_up_s}");
         }
     }
@@ -191,7 +196,7 @@ fn no_operation_begins_after_a_stop() {
         });
         let ended = recorded.ended[&0];
         assert_eq!(
-            (ended.ended_by, ended.begun, ended.unsent, ended.scheduled),
+            (ended.ended_by, ended.begun, ended.unsent.total, ended.scheduled),
             (EndedBy::Stopped, 1, unsent, Some(1 + unsent))
         );
     }

@@ -22,7 +22,7 @@ fn on_all(plan: &Value, script: fn(Attempt) -> Response) -> Vec<Recorded> {
     let run = |workers| {
         let recorded = Simulation::new(plan, script).on_workers(workers).run();
         for ended in recorded.ended.values() {
-            assert_eq!(ended.scheduled, Some(ended.begun + ended.unsent), "{workers}: {ended:?}");
+            assert_eq!(ended.scheduled, Some(ended.begun + ended.unsent.total), "{workers}: {ended:?}");
         }
         recorded
     };
@@ -53,7 +53,7 @@ fn a_hung_connection_of_eight_delays_no_other_operation() {
             assert!(recorded.of(0).all(|one| one.times.service_start_ns == one.times.due_ns), "{kind}");
             assert_eq!((latency(&recorded, 99), latency(&recorded, 100)), (10 * MS, 3 * SECOND));
             let ended = recorded.ended[&0];
-            assert_eq!((ended.ended_by, ended.unsent, ended.unanswered), (EndedBy::Time, 0, 0));
+            assert_eq!((ended.ended_by, ended.unsent.total, ended.unanswered), (EndedBy::Time, 0, 0));
         }
     }
 }
@@ -78,8 +78,9 @@ fn random_arrivals_wait_in_one_queue_on_any_number_of_workers() {
     assert!(runs.iter().all(|recorded| recorded.times(0).len() == runs[0].times(0).len()));
 }
 
-/// What `saturate` looks for: the highest rate at which 99 % of the latencies are below 80 ms and nothing is unsent. The
-/// server has a fixed capacity: each of 8 connections serves one search at a time, in 10 ms or, one in eight, in 50 ms.
+/// What `saturate` looks for: the highest rate at which 99 % of the latencies are below 80 ms and nothing is unsent.
+/// The server has a fixed capacity: each of 8 connections serves one search at a time, in 10 ms or, one in eight, in 50
+/// ms.
 #[test]
 fn the_highest_rate_within_an_objective_does_not_depend_on_the_number_of_workers() {
     let script = |attempt: Attempt| {
@@ -92,7 +93,7 @@ fn the_highest_rate_within_an_objective_does_not_depend_on_the_number_of_workers
             let mut task = timed(open(8, SECOND / rate, 1), 0, SECOND);
             task["pace"]["kind"] = pace.into();
             for (highest, recorded) in highest.iter_mut().zip(on_all(&plan(&[task]), script)) {
-                if latency(&recorded, 99) < 80 * MS && recorded.ended[&0].unsent == 0 {
+                if latency(&recorded, 99) < 80 * MS && recorded.ended[&0].unsent.total == 0 {
                     *highest = rate;
                 }
             }
@@ -121,7 +122,7 @@ fn a_slow_client_delays_no_other_operation() {
             |client| recorded.of_client(0, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
         assert_eq!((sent_by(0), sent_by(1)), (vec![0], (1..10).map(|number| number * 10).collect()));
         let ended = recorded.ended[&0];
-        assert_eq!((ended.ended_by, ended.begun, ended.unsent), (EndedBy::Iterations, 10, 0));
+        assert_eq!((ended.ended_by, ended.begun, ended.unsent.total), (EndedBy::Iterations, 10, 0));
     }
 }
 
@@ -136,7 +137,7 @@ fn operations_queue_for_a_saturated_engine_and_all_clients_take_them_in_order() 
     for recorded in on_all(&plan(&[saturated]), |_| Response::success(50 * MS)) {
         assert_eq!(recorded.times(0), expected);
         let ended = recorded.ended[&0];
-        assert_eq!((ended.ended_by, ended.begun, ended.unsent), (EndedBy::Time, 20, 30));
+        assert_eq!((ended.ended_by, ended.begun, ended.unsent.total), (EndedBy::Time, 20, 30));
         assert!(
             recorded.of(0).all(|sample| sample.times.lateness_ns() == 0),
             "waiting for the engine must not count as lateness"
@@ -164,7 +165,7 @@ fn ramp_up_adds_the_rate_of_one_client_after_another() {
         let in_second =
             |second: u64| recorded.of(0).filter(|one| one.times.service_start_ns / SECOND == second).count();
         assert_eq!((0..6).map(in_second).collect::<Vec<_>>(), [25, 50, 75, 100, 100, 100]);
-        assert_eq!((recorded.warmup(0), recorded.ended[&0].unsent), (25, 0));
+        assert_eq!((recorded.warmup(0), recorded.ended[&0].unsent.total), (25, 0));
     }
 }
 
@@ -211,7 +212,7 @@ fn a_source_that_ends_for_one_client_takes_nothing_from_the_others() {
         let recorded = simulation.supplied_to(ends).on_workers(workers).run();
         let ended = recorded.ended[&0];
         assert_eq!((ended.ended_by, ended.scheduled), (EndedBy::Time, Some(20)));
-        assert_eq!((ended.begun + ended.unsent, recorded.of_client(0, 1).count()), (20, 2));
+        assert_eq!((ended.begun + ended.unsent.total, recorded.of_client(0, 1).count()), (20, 2));
         let mut dues: Vec<u64> = recorded.of(0).map(|one| one.times.due_ns / MS).collect();
         dues.sort_unstable();
         assert_eq!(dues, (0..ended.begun).map(|number| number * 10).collect::<Vec<_>>());

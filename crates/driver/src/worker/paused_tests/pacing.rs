@@ -20,7 +20,7 @@ fn without_a_schedule_each_operation_begins_when_the_previous_one_has_ended() {
     assert!(recorded.of(0).all(|sample| !sample.times.paced && sample.times.processing_ns == 30 * MS));
     let ended = recorded.ended[&0];
     assert_eq!(
-        (ended.ended_by, ended.scheduled, ended.begun, ended.unsent),
+        (ended.ended_by, ended.scheduled, ended.begun, ended.unsent.total),
         (EndedBy::Iterations, Some(3), 3, 0)
     );
 }
@@ -67,7 +67,7 @@ fn a_slow_engine_delays_later_operations_and_those_due_after_the_end_of_the_task
     assert_eq!(latencies, [50, 90, 130, 170, 210, 250, 290, 330, 370, 410]);
     let ended = recorded.ended[&0];
     assert_eq!(
-        (ended.ended_by, ended.begun, ended.unsent, ended.scheduled),
+        (ended.ended_by, ended.begun, ended.unsent.total, ended.scheduled),
         (EndedBy::Time, 10, 40, Some(50))
     );
 }
@@ -99,7 +99,7 @@ fn warm_up_ends_with_the_first_operation_that_is_due_at_its_end() {
     let slow =
         Simulation::new(&plan(&[bound(paced("search", 1, 10 * MS, 1))]), |_| Response::success(25 * MS));
     let slow = slow.run();
-    assert_eq!((slow.warmup(0), slow.times(0).len(), slow.ended[&0].unsent), (10, 12, 18));
+    assert_eq!((slow.warmup(0), slow.times(0).len(), slow.ended[&0].unsent.total), (10, 12, 18));
     assert_eq!(slow.times(0)[9], (90 * MS, 225 * MS, 250 * MS));
     assert_eq!(slow.times(0)[10], (100 * MS, 250 * MS, 275 * MS));
     // Without a schedule, an operation is due when it begins.

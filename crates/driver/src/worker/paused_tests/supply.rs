@@ -35,7 +35,7 @@ fn a_task_ends_on_time_while_it_waits_for_its_source() {
         let recorded = simulation.supplied(|number| Some(number * 1000 * MS)).run();
         let ended = recorded.ended[&0];
         assert_eq!(
-            (ended.ended_by, ended.begun, ended.unsent),
+            (ended.ended_by, ended.begun, ended.unsent.total),
             (EndedBy::Time, 1, 9),
             "open loop: {open_loop}"
         );
@@ -55,7 +55,7 @@ fn a_task_that_ends_during_an_operation_counts_its_unsent_operations_even_if_its
         let recorded = simulation.supplied(|number| Some(number * 1000 * MS)).run();
         let ended = recorded.ended[&0];
         assert_eq!(
-            (ended.ended_by, ended.begun, ended.unsent, ended.scheduled, recorded.end_ns),
+            (ended.ended_by, ended.begun, ended.unsent.total, ended.scheduled, recorded.end_ns),
             (EndedBy::Time, 1, 9, Some(10), 150 * MS),
             "open loop: {open_loop}"
         );
