@@ -43,7 +43,7 @@ def test_a_runner_that_hangs_fails_at_the_end_of_its_task_with_its_line(tmp_path
     accounting = raced.task("t").accounting
     assert (accounting.failed, accounting.unanswered, accounting.requests) == (1, 0, 1)
     assert raced.reason("t") == (
-        "plugin: the runner did not end the operation within 0.1 s after the end of the task"
+        "plugin: the runner did not end the operation within 0.1 s after the end of the task and its requests"
     )
     assert 'the runner of task "t" at track.py:6 was cancelled' in raced.warnings
     assert raced.record.verdict.state == "void"

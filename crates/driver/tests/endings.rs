@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::{PythonBridge, PythonEvent, StopLevel, UnsentOperations};
+use pacenote_driver::{PythonBridge, PythonEvent, RunnerRequest, StopLevel, UnsentOperations};
 use pacenote_record::{EndedBy, TaskResult};
 use serde_json::{Value, json};
 use support::python::{
@@ -61,12 +61,35 @@ fn a_runner_that_hangs_fails_when_the_time_of_its_task_is_over_or_another_task_c
         let result = finished.task("hangs");
         let totals = result.operation_totals;
         assert_eq!((totals.begun, totals.failed, totals.unanswered, totals.requests), (1, 1, 0, 1));
-        let reason = "the runner did not end the operation within 0.05 s after the end of the task";
+        let reason =
+            "the runner did not end the operation within 0.05 s after the end of the task and its requests";
         let error = &result.errors[0];
         assert_eq!((error.error_class.as_str(), error.reason.as_str()), ("plugin", reason));
         let expected = if completed_by.is_some() { EndedBy::CompletedBy } else { EndedBy::Time };
         assert_eq!((result.ended_by, finished.summary.aborted), (expected, None));
     }
+}
+
+/// The request may take longer than those of the plan, and than the task.
+#[test]
+fn a_runner_is_given_time_until_its_requests_in_flight_have_ended() {
+    let server = Server::start(|_, _| Answer::from(success_response()).after(Duration::from_millis(200)));
+    let mut task = runner_task("patient");
+    task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.05});
+    let mut running = 0;
+    let finished = race(&in_parallel(server.port, &[task]), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, .. } => {
+            running = *query_id;
+            let timeout = Some(Duration::from_mins(1));
+            bridge.request(Some(running), "default", RunnerRequest { timeout, ..get("/_cat") }).unwrap();
+        }
+        PythonEvent::ResponseReceived(_) => bridge.complete(running, success(1, false)).unwrap(),
+        other => prepared(bridge, other),
+    });
+    let result = finished.task("patient");
+    let totals = result.operation_totals;
+    assert_eq!((totals.begun, totals.succeeded, totals.failed), (1, 1, 0), "{:?}", result.errors);
+    assert_eq!(result.ended_by, EndedBy::Time);
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub struct RequestTotals {
     pub status: u16,
     /// Number of requests that have not ended.
     pub in_flight: u32,
+    /// Since when there has always been such a request, if there is one.
+    pub in_flight_since: Option<Instant>,
     /// Traffic of the requests that have ended.
     pub traffic: Traffic,
     /// Number of attempts after the first.
@@ -297,8 +299,19 @@ impl ClientChannel {
     pub fn begin_request(&self, number: QueryNumber) -> bool {
         let (query, mut totals) = (lock(&self.query), lock(&self.totals));
         let is_running = self.last_query() == number && matches!(*query, QueryState::Waiting);
-        totals.in_flight += u32::from(is_running);
+        if is_running {
+            if totals.in_flight == 0 {
+                totals.in_flight_since = Some(Instant::now());
+            }
+            totals.in_flight += 1;
+        }
         is_running
+    }
+
+    /// Returns whether a request of the last query's operation has been in flight at `instant` and ever since.
+    pub fn has_requests_since(&self, instant: Instant) -> bool {
+        let totals = lock(&self.totals);
+        totals.in_flight > 0 && totals.in_flight_since.is_some_and(|since| since <= instant)
     }
 
     /// Adds a request that has ended to the totals of its operation or, if the operation has ended too, to the traffic

@@ -13,15 +13,18 @@ use crate::race_state::StopLevel;
 use crate::response::outcome::WorkOutcome;
 use crate::schedule::budget::TaskLimit;
 
-/// Returns the timeout of requests, for which a runner may execute an operation after its task.
-fn request_timeout(cancellation: &Cancellation<'_>) -> Duration {
-    Duration::from_millis(cancellation.step.plan().target.timeout_ms)
+/// Returns how long a runner without a request in flight may execute an operation after its task: the timeout of a
+/// request, but at least a millisecond, in which the thread serves its other clients.
+fn grace_period(cancellation: &Cancellation<'_>) -> Duration {
+    Duration::from_millis(cancellation.step.plan().target.timeout_ms.max(1))
 }
 
-/// Returns the failure of an operation that its runner did not complete.
-fn hung(cancellation: &Cancellation<'_>) -> WorkOutcome {
-    let seconds = request_timeout(cancellation).as_secs_f64();
-    let reason = format!("the runner did not end the operation within {seconds} s after the end of the task");
+/// Returns the failure of an operation that its runner did not complete in time.
+fn timed_out(cancellation: &Cancellation<'_>) -> WorkOutcome {
+    let seconds = grace_period(cancellation).as_secs_f64();
+    let reason = format!(
+        "the runner did not end the operation within {seconds} s after the end of the task and its requests"
+    );
     WorkOutcome::failure(ErrorClass::Plugin, reason)
 }
 
@@ -73,7 +76,7 @@ impl RunnerSource {
             }
             Some(_) => return None,
             None if cancellation.race_state.stop_level() != StopLevel::Run => return None,
-            None => (hung(cancellation), Instant::now()),
+            None => (timed_out(cancellation), Instant::now()),
         };
         let totals = channel.take_totals();
         self.completed = Some(completed);
@@ -98,8 +101,8 @@ impl RunnerSource {
     }
 
     /// Waits for the runner's answer. Once the time of the task has passed, the step has been completed or the race has
-    /// been stopped, waits no longer than the timeout of a request: a request ends after its timeout at the latest, but
-    /// Python code might never end.
+    /// been stopped, the runner gets a grace period, because its code might never end. It gets another one for as long
+    /// as a request has been in flight since then, which ends after its own timeout at the latest.
     async fn receive(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
         let channel = self.handle.channel();
         let within_task = async {
@@ -111,7 +114,15 @@ impl RunnerSource {
         if let Some(Some(answer)) = cancellation.run_until_cancelled(within_task).await {
             return Some(answer);
         }
-        tokio::time::timeout(request_timeout(cancellation), channel.receive_answer()).await.ok()
+        let ended = Instant::now();
+        loop {
+            let had_requests = channel.has_requests_since(ended);
+            match tokio::time::timeout(grace_period(cancellation), channel.receive_answer()).await {
+                Ok(answer) => return Some(answer),
+                Err(_) if had_requests => {}
+                Err(_) => return None,
+            }
+        }
     }
 
     /// Returns when the time of the task ends, or `None` if it is not limited by time.
