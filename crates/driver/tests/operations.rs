@@ -468,9 +468,10 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     let result = race.task("mixed");
     let accounting = result.operation_totals;
     assert_eq!((accounting.begun, accounting.failed, result.work.weight), (2, 2, 0));
-    // The requests of dropped streams were sent, so they are counted.
-    assert_eq!(accounting.requests, server.requests().len() as u64);
-    assert_eq!(server.requests().len(), 6);
+    // The requests of dropped streams were sent, so they are counted, and so are their bytes.
+    let wire = server.wire_bytes();
+    assert_eq!((accounting.requests, server.requests().len()), (6, 6));
+    assert_eq!((result.bytes_out, result.bytes_in), (wire.received, wire.sent));
     let error = &result.errors[0];
     assert_eq!(
         (error.error_class.as_str(), error.status, error.reason.as_str()),

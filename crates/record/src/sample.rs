@@ -52,8 +52,8 @@ pub struct SampleResult {
     pub error_class: ErrorClass,
     /// HTTP status of the last response, 0 if there was none.
     pub status: u16,
-    /// Number of attempts after the first, under the operation's retry policy; for a bulk, how often documents that were
-    /// rejected with status 429 were sent again.
+    /// Number of attempts after the first, under the operation's retry policy; for a bulk, how often documents that
+    /// were rejected with status 429 were sent again.
     pub retries: u32,
     /// Work done, in the task's unit; failed parts do not count.
     pub weight: u64,
@@ -112,6 +112,21 @@ impl OperationTimes {
     #[must_use]
     pub fn waited(&self) -> bool {
         self.paced && self.due_ns < self.free_since_ns
+    }
+}
+
+impl Traffic {
+    /// Returns this traffic without that of `other`; nothing is below 0.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_sub(other.requests),
+            reconnects: self.reconnects.saturating_sub(other.reconnects),
+            bytes_out: self.bytes_out.saturating_sub(other.bytes_out),
+            bytes_in: self.bytes_in.saturating_sub(other.bytes_in),
+            content_out: self.content_out.saturating_sub(other.content_out),
+            content_in: self.content_in.saturating_sub(other.content_in),
+        }
     }
 }
 

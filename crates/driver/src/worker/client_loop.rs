@@ -122,8 +122,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 return self.end_without_outcome(schedule, due_ns, sample_type);
             };
             self.clock.mark_ended();
-            // The outcome contains it.
-            let _ = self.operations.take_traffic();
+            self.record_traffic_besides(outcome.traffic);
             let processing_end = self.operations.processing_end();
             let times = LoopTimes { due_ns, free_since_ns, processing_start, processing_end };
             free_since_ns = self.task_time_ns(outcome.freed);
@@ -376,6 +375,16 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let Self { client: RunningClient { id, origin, .. }, recorder, cancellation, .. } = *self;
         let operation_recorder = OperationRecorder { recorder, client: id, origin, cancellation };
         operation_recorder.record(sample_type, times, self.clock.now(), outcome);
+    }
+
+    /// Records the traffic of an operation that has ended besides that of its outcome: the requests of a composite's
+    /// streams that were dropped, because another one had failed.
+    fn record_traffic_besides(&mut self, of_outcome: Traffic) {
+        let traffic = self.operations.take_traffic();
+        if traffic != of_outcome {
+            let others = traffic.saturating_sub(of_outcome);
+            self.recorder.borrow_mut().record_other_traffic(self.client.id.task_index, others);
+        }
     }
 
     /// Aborts the race after a failure if the plan requires it. `unreachable` contains the hosts and ports of the
