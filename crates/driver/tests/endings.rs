@@ -251,6 +251,26 @@ fn an_operation_that_was_due_is_unsent_even_if_the_race_is_abandoned_while_its_s
     assert_eq!((totals.begun, totals.unsent), (0, 1));
 }
 
+#[test]
+fn a_scheduler_that_fails_after_a_stop_does_not_abort_the_race() {
+    let server = Server::start(|_, _| Some(success_response()));
+    let mut plan = with_an_operation_that_does_not_begin(server.port, 60_000);
+    plan["tasks"][0]["bound"]["measured_s"] = 3600.0.into();
+    plan["driver"]["on_error"] = "abort".into();
+    let finished = stopped_after(&plan, StopLevel::Finish, |bridge, event| {
+        match event {
+            PythonEvent::CountUnsent { .. } => {
+                bridge.finish(CLIENT, Some("scheduler failed".into())).unwrap();
+            }
+            other => scheduled_once(bridge, other),
+        }
+        matches!(event, PythonEvent::ScheduleNext { .. })
+    });
+    assert_eq!((finished.summary.aborted, finished.summary.stopped), (None, true));
+    let result = &finished.tasks[0];
+    assert_eq!((result.operation_totals.failed, result.ended_by), (1, EndedBy::Stopped));
+}
+
 /// Runs a plan and stops the race when `handler`, which is called with every event, returns `true`.
 fn stopped_after(
     plan: &Value,

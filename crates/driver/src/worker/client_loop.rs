@@ -387,13 +387,14 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Aborts the race after a failure if the plan requires it. `unreachable` contains the hosts and ports of the
-    /// cluster if the operation could not connect and no host is left for the next one.
+    /// Aborts the race after a failure if the plan requires it, unless the race has been stopped. `unreachable`
+    /// contains the hosts and ports of the cluster if the operation could not connect and no host is left for the next
+    /// one.
     fn apply_failure_policy(&self, result: &WorkOutcome, unreachable: Option<&str>) {
         let RunningClient { task, .. } = self.client;
         let (error_class, race_state) = (result.error_class, self.cancellation.race_state);
         match self.cancellation.step.plan().driver.on_error {
-            _ if result.is_success() => {}
+            _ if result.is_success() || race_state.stop_level() != StopLevel::Run => {}
             // If one of the track's assertions fails, the results of the race are useless.
             _ if error_class == ErrorClass::Assertion => {
                 let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());

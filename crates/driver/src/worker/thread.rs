@@ -360,7 +360,8 @@ impl RunningConnections {
         }
     }
 
-    /// Aborts the race if the plan requires it after no connection could be opened and no host is left.
+    /// Aborts the race if the plan requires it after no connection could be opened and no host is left, unless the race
+    /// has been stopped.
     fn apply_failure_policy(&self, error: &ConnectError, step: &StepState, race_state: &RaceState) {
         let plan = step.plan();
         let is_tolerated = match plan.driver.on_error {
@@ -370,7 +371,7 @@ impl RunningConnections {
         };
         // If the host did not refuse the connection, a request would also wait until its timeout and then report it.
         let timed_out = matches!(error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut);
-        if !(is_tolerated || timed_out) {
+        if !(is_tolerated || timed_out) && race_state.stop_level() == StopLevel::Run {
             let (hosts, name) = (self.pool.hosts(), &step.planned().name);
             race_state.abort(format!("{hosts} closed all connections in step {name}: {error}"));
         }

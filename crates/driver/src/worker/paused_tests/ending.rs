@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pacenote_record::EndedBy;
+use pacenote_record::{EndedBy, ErrorClass};
 use serde_json::{Value, json};
 
 use super::simulation::{MS, Recorded, Response, SECOND, Simulation, TIMEOUT, paced, plan, task, timed};
@@ -223,6 +223,20 @@ fn a_race_that_is_to_finish_lets_operations_end_and_wakes_sleeping_clients() {
         assert_eq!((ended(0), ended(1)), ((by, Some(2)), (by, Some(1))));
         assert_eq!((recorded.end_ns, recorded.aborted.is_some()), (60 * MS, aborted));
     }
+}
+
+#[test]
+fn a_failure_after_a_stop_does_not_abort_the_race() {
+    let mut plan = plan(&[task("search", 1, 10)]);
+    plan["driver"]["on_error"] = "abort".into();
+    let simulation = Simulation::new(&plan, |_| Response::failure(30 * MS, ErrorClass::Reset));
+    let (clock, race_state) = (simulation.clock.clone(), simulation.race_state.clone());
+    let recorded = simulation.run_with(async move {
+        clock.sleep(clock.at(20 * MS)).await;
+        race_state.stop_at(StopLevel::Finish, clock.at(20 * MS));
+    });
+    let ended = recorded.ended[&0];
+    assert_eq!((ended.ended_by, ended.begun, recorded.aborted), (EndedBy::Stopped, 1, None));
 }
 
 #[test]
