@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use pacenote_driver::{Race, RaceEvent};
+use pacenote_driver::{Race, RaceEvent, ResponseMemory};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,7 +47,7 @@ fn race(port: &str, kind: &str, operations: &str, folder: &Path) -> Result<(), B
     let operations: u64 = operations.parse()?;
     let kind = plan::Kind::named(kind).ok_or("KIND is unknown")?;
     let plan = plan::plan(port.parse()?, kind, operations, folder)?;
-    let race = Race::start(plan, folder)?;
+    let race = Race::start(plan, folder, ResponseMemory::of_process())?;
     let mut succeeded = 0;
     loop {
         for event in race.wait(Duration::from_mins(1)) {

@@ -46,27 +46,14 @@ pub struct RaceProgress {
 }
 
 impl Race {
-    /// Starts a plan and records it in `folder`, which must exist.
+    /// Starts a plan and records it in `folder`, which must exist. The responses of all connections share `memory`.
     ///
     /// # Errors
     ///
     /// If a host cannot be resolved, a certificate or key cannot be read, or the operating system cannot provide a
     /// thread or a file.
-    pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
-        Self::start_with_memory(plan, folder, &Arc::new(ResponseMemory::of_process()))
-    }
-
-    /// Like [`Race::start`], with a limit on the memory that responses occupy.
-    ///
-    /// # Errors
-    ///
-    /// See [`Race::start`].
-    pub fn start_with_memory(
-        plan: Plan,
-        folder: &Path,
-        memory: &Arc<ResponseMemory>,
-    ) -> Result<Self, DriveError> {
-        let endpoints = cluster_endpoints(&plan, memory)?;
+    pub fn start(plan: Plan, folder: &Path, memory: ResponseMemory) -> Result<Self, DriveError> {
+        let endpoints = cluster_endpoints(&plan, &Arc::new(memory))?;
         raise_descriptor_limit();
         let plan = Arc::new(with_accept_encoding(plan));
         let worker_count = worker_count(&plan);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pacenote_driver::{Race, RaceEvent, StopLevel};
+use pacenote_driver::{Race, RaceEvent, ResponseMemory, StopLevel};
 use pacenote_plan::Plan;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -51,7 +51,7 @@ impl Driver {
     fn new(py: Python<'_>, plan: &str, folder: PathBuf) -> PyResult<Self> {
         let race = py.detach(|| {
             let plan = Plan::from_json(plan).map_err(core_error)?;
-            Race::start(plan, &folder).map_err(core_error)
+            Race::start(plan, &folder, ResponseMemory::of_process()).map_err(core_error)
         })?;
         Ok(Self { race: Some(race) })
     }

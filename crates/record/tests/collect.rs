@@ -9,7 +9,9 @@ use pacenote_record::{
     SampleResult, SampleType, SubOperationName, TaskInfo, Throughput, Traffic,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
-use support::{MS, Race, SECOND, end, failing, failure, info, paced, record, rows, sample, weighing};
+use support::{
+    MS, Race, SECOND, close_files, end, failing, failure, info, paced, record, rows, sample, weighing,
+};
 
 #[test]
 fn the_data_of_two_workers_is_one_result_and_every_sample_is_on_disk() {
@@ -35,7 +37,7 @@ fn the_data_of_two_workers_is_one_result_and_every_sample_is_on_disk() {
     assert!((throughput.mean - 400_000.0 / 4.004_9).abs() < 0.1, "{throughput:?}");
     assert!((throughput.median - 100_000.0).abs() < f64::EPSILON, "{throughput:?}");
     let Race { collector, folder, .. } = race;
-    assert_eq!(collector.close().into_sample_count().unwrap(), 40_000);
+    assert_eq!(close_files(collector), 40_000);
     assert_eq!(rows(&folder.path().join("samples.parquet")).len(), 40_000);
     let text = rows(&folder.path().join("series.parquet"))[0].to_string();
     assert!(text.contains("index") && text.contains("normal"), "{text}");
@@ -425,7 +427,7 @@ fn sub_operations_are_recorded_separately_from_their_operation() {
     assert_eq!((search.errors[0].reason.as_str(), search.errors[0].count), ("late", 2));
     assert_eq!(search.error_rate, Some(0.1));
     let Race { collector, folder, .. } = race;
-    assert_eq!(collector.close().into_sample_count().unwrap(), 60);
+    assert_eq!(close_files(collector), 60);
     let texts = |file: &str| -> Vec<String> {
         rows(&folder.path().join(file)).iter().map(ToString::to_string).collect()
     };
@@ -460,7 +462,7 @@ fn samples_that_are_not_kept_are_counted_and_do_not_change_the_result() {
         );
         assert_eq!(result.samples.missing_from_s, (kept == 0).then_some(0.02));
         assert_eq!((result.operation_totals.begun, result.service_time.unwrap().count), (100, 100));
-        assert_eq!(race.collector.close().into_sample_count().unwrap(), kept);
+        assert_eq!(close_files(race.collector), kept);
         assert_eq!(rows(&race.folder.path().join("samples.parquet")).len() as u64, kept);
     }
 }

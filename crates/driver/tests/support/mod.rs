@@ -7,11 +7,9 @@ pub mod samples;
 pub mod server;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use pacenote_driver::transport::http::ResponseMemory;
-use pacenote_driver::{Race, RaceEvent, RaceSummary};
+use pacenote_driver::{Race, RaceEvent, RaceSummary, ResponseMemory};
 use pacenote_plan::Plan;
 use pacenote_record::TaskResult;
 use serde_json::{Value, json};
@@ -99,18 +97,18 @@ pub fn run(plan: &Value) -> Finished {
 
 /// Runs a plan to completion, and calls `meanwhile` as soon as the race has started.
 pub fn run_with(plan: &Value, meanwhile: impl FnOnce(&Race)) -> Finished {
-    finish(|folder| Race::start(Plan::from_json(&plan.to_string()).unwrap(), folder).unwrap(), meanwhile)
+    finish(plan, ResponseMemory::of_process(), meanwhile)
 }
 
 /// Runs a plan to completion, with a limit on the memory that responses occupy.
-pub fn run_with_memory(plan: &Value, memory: &Arc<ResponseMemory>) -> Finished {
-    let plan = Plan::from_json(&plan.to_string()).unwrap();
-    finish(|folder| Race::start_with_memory(plan, folder, memory).unwrap(), |_| ())
+pub fn run_with_memory(plan: &Value, memory: ResponseMemory) -> Finished {
+    finish(plan, memory, |_| ())
 }
 
-fn finish(start: impl FnOnce(&Path) -> Race, meanwhile: impl FnOnce(&Race)) -> Finished {
+fn finish(plan: &Value, memory: ResponseMemory, meanwhile: impl FnOnce(&Race)) -> Finished {
     let folder = tempfile::tempdir().unwrap();
-    let race = start(folder.path());
+    let plan = Plan::from_json(&plan.to_string()).unwrap();
+    let race = Race::start(plan, folder.path(), memory).unwrap();
     meanwhile(&race);
     let mut tasks = Vec::new();
     for _ in 0..600 {

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv6Addr, TcpListener};
 use std::path::Path;
 
-use pacenote_driver::Race;
+use pacenote_driver::{Race, ResponseMemory};
 use pacenote_plan::Plan;
 use pacenote_record::ErrorClass;
 use rcgen::{IsCa, KeyPair, PKCS_RSA_SHA256, RsaKeySize};
@@ -256,7 +256,8 @@ fn a_server_without_tls_is_recognized() {
 
 fn start_error(plan: &Value) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let race = Race::start(Plan::from_json(&plan.to_string()).unwrap(), folder.path());
+    let plan = Plan::from_json(&plan.to_string()).unwrap();
+    let race = Race::start(plan, folder.path(), ResponseMemory::default());
     race.expect_err("the race started").to_string()
 }
 

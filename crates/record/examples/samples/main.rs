@@ -19,8 +19,9 @@ use std::thread;
 use std::time::Duration;
 
 use pacenote_record::{
-    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationTimes, RecordSender,
-    Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo, Traffic,
+    ClientEnd, ClosedFiles, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationTimes,
+    RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult, SampleType, TaskInfo,
+    Traffic,
 };
 
 /// Default number of samples.
@@ -140,7 +141,10 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     while let Ok(delivery) = inbox.try_recv() {
         collector.receive(delivery, sender.buffers())?;
     }
-    let written = collector.close().into_sample_count()?;
+    let ClosedFiles { sample_count: written, error, .. } = collector.close();
+    if let Some(error) = error {
+        return Err(error.into());
+    }
     let [recording, merging, writing] = [recording, merging, writing].map(|ns| ns / count);
     println!(
         "per sample: recording {recording} ns, merging {merging} ns, writing {writing} ns; {written} written"

@@ -64,17 +64,6 @@ pub struct ClosedFiles {
     pub error: Option<RecordError>,
 }
 
-impl ClosedFiles {
-    /// Returns the number of samples on disk.
-    ///
-    /// # Errors
-    ///
-    /// The first error, unless it was returned before.
-    pub fn into_sample_count(self) -> Result<u64, RecordError> {
-        self.error.map_or(Ok(self.sample_count), Err)
-    }
-}
-
 #[derive(Debug)]
 struct RaceFiles {
     catalog: Catalog,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow,
+    ClientEnd, ClosedFiles, Collector, Delivery, EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow,
     OperationTimes, RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult,
     SampleType, TaskInfo, TaskResult, Traffic,
 };
@@ -133,6 +133,13 @@ impl Race {
         assert!(self.collector.contradictions().is_empty(), "{:?}", self.collector.contradictions());
         result
     }
+}
+
+/// Closes the files, and checks that none of them has an error. Returns the number of samples on disk.
+pub fn close_files(collector: Collector) -> u64 {
+    let ClosedFiles { sample_count, error, .. } = collector.close();
+    assert!(error.is_none(), "{error:?}");
+    sample_count
 }
 
 pub fn rows(path: &Path) -> Vec<Row> {

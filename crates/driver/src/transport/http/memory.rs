@@ -50,8 +50,7 @@ impl ResponseMemory {
     }
 
     /// Returns the number of bytes that are reserved.
-    #[must_use]
-    pub fn reserved(&self) -> usize {
+    fn reserved(&self) -> usize {
         self.reserved.load(Ordering::Relaxed)
     }
 
