@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from outcome import BenchmarkError
 
 BEGIN = "<!-- outcome: rewritten by benchmarks/run.py -->"
 END = "<!-- end of outcome -->"
+
+_WIDTH = 120
 
 Document = Mapping[str, Any]
 
@@ -70,14 +73,14 @@ def _benchmark(document: Document) -> Sequence[str]:
         interval = _interval(figure["interval"])
         rows.append((figure["name"], _figure(figure["median"], unit), interval, spread, count))
     lines += [*_table(("figure", "median", "95 % interval", "range", "values"), rows), ""]
-    lines += [f"- {note}" for note in document["notes"]]
-    lines += [f"- incomplete: {document['incomplete']}"] if document["incomplete"] else []
+    notes = [*document["notes"]]
+    notes += [f"incomplete: {document['incomplete']}"] if document["incomplete"] else []
     load, used, stolen = (document["processor"][k] for k in ("load_before", "used_percent", "stolen_percent"))
-    lines.append(
-        f"- load before: {load}; CPU time of all cores: {used} % used by this machine, {stolen} % by"
-        " other virtual machines"
+    notes.append(
+        f"load before: {load}; CPU time of all cores: {used} % used by this machine, {stolen} % by other"
+        " virtual machines"
     )
-    return lines
+    return [*lines, *_items(notes)]
 
 
 def _environments(results: Mapping[str, Document]) -> Sequence[str]:
@@ -92,7 +95,12 @@ def _environments(results: Mapping[str, Document]) -> Sequence[str]:
             f" Pacenote {environment['pacenote']} at {environment['commit']}"
         )
         names_by_text.setdefault(text, []).append(name)
-    return [f"- {', '.join(names)}: {text}" for text, names in names_by_text.items()]
+    return _items(f"{', '.join(names)}: {text}" for text, names in names_by_text.items())
+
+
+def _items(texts: Iterable[str]) -> list[str]:
+    """Returns a list with one item for each text, whose lines are as long as those of the other pages."""
+    return [textwrap.fill(f"- {text}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False) for text in texts]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
