@@ -100,7 +100,9 @@ def _environments(results: Mapping[str, Document]) -> Sequence[str]:
 
 def _items(texts: Iterable[str]) -> list[str]:
     """Returns a list with one item for each text, whose lines are as long as those of the other pages."""
-    return [textwrap.fill(f"- {text}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False) for text in texts]
+    return [
+        textwrap.fill(f"- {text}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False) for text in texts
+    ]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
