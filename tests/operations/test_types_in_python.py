@@ -117,7 +117,7 @@ def test_wait_for_recovery_polls_until_all_shards_have_recovered() -> None:
             "wait-for-recovery",
             {"index": "a"},
             {"a": {"shards": [shard("DONE", 5, "early", 1)]}},  # type: ignore[arg-type]
-            "a value of the recovery of a shard has the wrong type",
+            "the recovery of a shard has an unexpected form",
         ),
     ],
 )

@@ -227,12 +227,11 @@ def test_a_response_of_another_form_is_no_fault_of_a_plug_in(tmp_path):
     with serving(answer) as server:
         (tmp_path / "tour").mkdir()
         raced = race_track(tmp_path, {}, {"schedule": schedule}, server.address)
-    form = "the engine's response has an unexpected form"
     assert raced.reason("recovery") == (
-        f"protocol: UnexpectedResponse: wait-for-recovery: {form} (KeyError: 'shards')"
+        "protocol: UnexpectedResponse: the recovery of an index lacks 'shards'"
     )
-    assert raced.reason("current").startswith(
-        f"protocol: UnexpectedResponse: wait-for-current-snapshots-create: {form} (AttributeError: "
+    assert raced.reason("current") == (
+        "protocol: UnexpectedResponse: the response is [], but must be an object"
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pacenote.errors import TrackError
@@ -18,7 +20,7 @@ from pacenote.operations.request import read_retry
 from pacenote.operations.runner import (
     BuiltinResult,
     DriverClient,
-    UnexpectedResponse,
+    OperationDefect,
     check_figures,
     run_with_retry,
 )
@@ -76,8 +78,8 @@ async def run_operation(
     """Runs one execution of a type that is implemented in Python, with its retries.
 
     `client_state` is shared by all executions of a client in a task. Raises `InvalidOperation` for invalid
-    parameters, and `RunnerError` if a request or the operation fails, or if a response does not have the form
-    that the operation expects.
+    parameters, and `RunnerError` if a request or the operation fails, if a response does not have the form
+    that the operation expects, or if the code of the type has a defect.
     """
     if operation_type.run is None:
         raise ValueError(f"{operation_type.name} does not run in Python")
@@ -88,7 +90,12 @@ async def run_operation(
     try:
         return check_figures(await run_with_retry(operation_type.run, retry, client, params, client_state))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise UnexpectedResponse(
-            f"{operation_type.name}: the engine's response has an unexpected form"
-            f" ({type(error).__name__}: {single_line(str(error))})"
-        ) from error
+        # Types read responses with `expected_form`, so this is not an error of the engine.
+        raise OperationDefect(f"a defect of Pacenote in {operation_type.name}: {_described(error)}") from error
+
+
+def _described(error: Exception) -> str:
+    """Returns the type and the text of an error, and the line that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    line = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return single_line(f"{type(error).__name__}{line}: {error}")

@@ -133,6 +133,14 @@ def read_body(params: FieldReader, *, required: bool = True) -> str | None:
     return None
 
 
+def check_json(params: FieldReader, key: str) -> None:
+    """Reports a problem if JSON cannot represent a value, which a parameter source may have created."""
+    try:
+        json_body(params.data.get(key))
+    except (RecursionError, TypeError, ValueError) as error:
+        params.problem(key, f"cannot be written as JSON: {error}")
+
+
 def read_options(params: FieldReader, *keys: str) -> dict[str, Any]:
     """Reads parameters that the query contains under the same names, with underscores for dashes."""
     options: dict[str, Any] = {}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pacenote.errors import DriverError
+from pacenote.model.printable import single_line
+from pacenote.model.problems import preview
 from pacenote.model.work import Headers, Request, RetryPolicy
 from pacenote.units import OPS
 
@@ -44,6 +47,13 @@ class DriverResponse:
             cut = "…" if len(self.body) > _MAX_SHOWN_BYTES else ""
             text = self.body[:_MAX_SHOWN_BYTES].decode(errors="replace") + cut
             raise UnexpectedResponse(f"the response is not JSON: {text!r}") from cause
+
+    def json_object(self) -> dict[str, Any]:
+        """Returns the parsed body. Raises `UnexpectedResponse` if it is not a JSON object."""
+        body = self.json()
+        if not isinstance(body, dict):
+            raise UnexpectedResponse(f"the response is {preview(body)}, but must be an object")
+        return body
 
 
 class RunnerError(DriverError):
@@ -84,6 +94,26 @@ class UnexpectedResponse(RunnerError):
 
 class OperationFailed(RunnerError):
     """The operation ended without success, and a retry would not help."""
+
+
+class OperationDefect(RunnerError):
+    """The code of an operation type raised an error that is neither one of the engine nor of a plug-in."""
+
+
+@contextmanager
+def expected_form(what: str) -> Generator[None, None, None]:
+    """Raises `UnexpectedResponse` if the block finds `what`, a part of a response, in a different form than it
+    expects.
+
+    The block must only read the response: its errors are those of the engine.
+    """
+    try:
+        yield
+    except KeyError as missing:
+        raise UnexpectedResponse(f"{what} lacks {missing}") from None
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        text = f"{type(error).__name__}: {single_line(str(error))}"
+        raise UnexpectedResponse(f"{what} has an unexpected form ({text})") from error
 
 
 class DriverClient(Protocol):
@@ -130,14 +160,15 @@ class BuiltinResult:
 def check_figures(result: BuiltinResult) -> BuiltinResult:
     """Returns the result, whose figures may have been read from a response.
 
-    Raises ValueError if one is not a number, or if the weight is not a whole number from 0 to `MAX_WEIGHT`.
+    Raises `UnexpectedResponse` if one is not a number, or if the weight is not a whole number from 0 to
+    `MAX_WEIGHT`.
     """
     weight, figures = result.weight, (*result.values.values(), result.engine_ms or 0)
     if type(weight) is not int or not 0 <= weight <= MAX_WEIGHT:
-        raise ValueError(f"the weight {weight!r} is not a whole number from 0 to 2^53")
+        raise UnexpectedResponse(f"the weight {preview(weight)} is not a whole number from 0 to 2^53")
     for figure in figures:
         if type(figure) not in (int, float) or not abs(figure) <= MAX_FIGURE:
-            raise ValueError(f"{figure!r} is not a number")
+            raise UnexpectedResponse(f"{preview(figure)} is not a number")
     return result
 
 

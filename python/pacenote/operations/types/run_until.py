@@ -18,6 +18,7 @@ from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import (
     METHODS,
+    check_json,
     common_params,
     encode_path,
     json_body,
@@ -48,6 +49,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.required_text("json-path")
     params.required("criterion")
     params.number("retry-wait-interval")
+    check_json(params, "body")
     if params.has("criterion"):
         _check_criterion(params.child("criterion"))
     return CompiledOperation(PythonRunner())
@@ -103,7 +105,7 @@ def _number(value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except ValueError:
+    except (OverflowError, ValueError):
         return None
 
 

@@ -14,8 +14,21 @@ from typing import Any
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
-from pacenote.operations.request import CommonParams, build_path, common_params, json_body, read_common
-from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed
+from pacenote.operations.request import (
+    CommonParams,
+    build_path,
+    check_json,
+    common_params,
+    json_body,
+    read_common,
+)
+from pacenote.operations.runner import (
+    BuiltinResult,
+    DriverClient,
+    DriverResponse,
+    OperationFailed,
+    expected_form,
+)
 
 SETTLE_S = 3.0
 """Seconds to wait before checking for relocations, because the engine does not start them immediately."""
@@ -32,7 +45,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.required_text("source-index")
     params.required_text("target-index")
     params.required("target-body")
-    params.mapping("target-body")
+    params.child("target-body").mapping("settings")
+    check_json(params, "target-body")
     params.text("shrink-node")
     return CompiledOperation(PythonRunner())
 
@@ -42,20 +56,20 @@ async def _run(
 ) -> BuiltinResult:
     common = common_params(params)
     found = await client.send(common.request("GET", build_path(params["source-index"])))
-    sources = sorted(found.json())
+    sources = sorted(found.json_object())
     if not sources:
         raise OperationFailed(f"no index matches {params['source-index']}")
     nodes = [params["shrink-node"]] if params.get("shrink-node") else await _data_nodes(client, common)
     prefix = _common_prefix(sources)
     body = copy.deepcopy(dict(params["target-body"]))
     # These settings of the source must not be copied to the target.
-    body["settings"] = {**body.get("settings", {}), _NODE: None, _WRITES: None}
+    body["settings"] = {**(body.get("settings") or {}), _NODE: None, _WRITES: None}
     for number, source in enumerate(sources):
         await _move(client, common, source, nodes[number % len(nodes)])
         target = params["target-index"] + source.removeprefix(prefix)
         path = build_path(source, "_shrink", target)
         shrunk = await client.send(common.request("PUT", path, body=json_body(body)))
-        _require_acknowledged(shrunk.json(), target)
+        _require_acknowledged(shrunk.json_object(), target)
         await _wait_for_relocations(client, common, target)
     return BuiltinResult(weight=len(sources))
 
@@ -76,10 +90,10 @@ def _require_acknowledged(reply: Mapping[str, Any], target: str) -> None:
 
 async def _data_nodes(client: DriverClient, common: CommonParams) -> list[str]:
     query = {"filter_path": "nodes.*.name,nodes.*.roles"}
-    response = (await client.send(common.request("GET", "/_nodes", query=query))).json()
-    nodes = sorted(
-        node["name"] for node in response.get("nodes", {}).values() if "data" in node.get("roles", ())
-    )
+    response = (await client.send(common.request("GET", "/_nodes", query=query))).json_object()
+    with expected_form("the list of nodes"):
+        found = response.get("nodes", {}).values()
+        nodes = sorted(node["name"] for node in found if "data" in node.get("roles", ()))
     if not nodes:
         raise OperationFailed("there is no data node to shrink on; set shrink-node")
     return nodes
@@ -97,8 +111,14 @@ async def _wait_for_relocations(client: DriverClient, common: CommonParams, inde
     await asyncio.sleep(SETTLE_S)
     query = {"wait_for_no_relocating_shards": True}
     health = common.request("GET", build_path("_cluster", "health", index), query=query)
-    while (await client.send(health)).json()["relocating_shards"]:
+    while _relocating_shards(await client.send(health)):
         await asyncio.sleep(POLL_S)
+
+
+def _relocating_shards(health: DriverResponse) -> Any:
+    """Returns the number of relocating shards."""
+    with expected_form("the health of the index"):
+        return health.json_object()["relocating_shards"]
 
 
 OPERATION = OperationType(

@@ -30,7 +30,7 @@ async def _run(
 ) -> BuiltinResult:
     path = build_path("_snapshot", params["repository"], "_current")
     request = common_params(params).request("GET", path, query=_NAMES_ONLY)
-    while (await client.send(request)).json().get("snapshots"):
+    while (await client.send(request)).json_object().get("snapshots"):
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
     return BuiltinResult()
 

@@ -7,14 +7,14 @@ bytes to the end of the last one. A shard that was created empty, long before, c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, join_names, read_common, seconds_param
-from pacenote.operations.runner import BuiltinResult, DriverClient, UnexpectedResponse
+from pacenote.operations.runner import BuiltinResult, DriverClient, DriverResponse, expected_form
 from pacenote.units import BYTES
 
 _POLL_S = 1.0
@@ -35,29 +35,31 @@ async def _run(
     path = build_path(index if isinstance(index, str) else join_names(index), "_recovery")
     request = common_params(params).request("GET", path)
     while True:
-        shards = list(_shards((await client.send(request)).json()))
+        shards = _shards(await client.send(request))
         # Without shards, the recovery has not been scheduled yet.
-        if shards and all(shard["stage"] == "DONE" for shard in shards):
+        if shards and _are_recovered(shards):
             return _result(shards)
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
 
 
-def _shards(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for index in response.values():
-        yield from index["shards"]
+def _shards(response: DriverResponse) -> Sequence[Mapping[str, Any]]:
+    """Returns the recoveries of all shards."""
+    with expected_form("the recovery of an index"):
+        return [shard for index in response.json_object().values() for shard in index["shards"]]
+
+
+def _are_recovered(shards: Sequence[Mapping[str, Any]]) -> bool:
+    with expected_form("the recovery of a shard"):
+        return all(shard["stage"] == "DONE" for shard in shards)
 
 
 def _result(shards: Sequence[Mapping[str, Any]]) -> BuiltinResult:
-    try:
+    with expected_form("the recovery of a shard"):
         recovered = sum(shard["index"]["size"]["recovered_in_bytes"] for shard in shards)
         copied = [shard for shard in shards if shard["index"]["size"]["recovered_in_bytes"]] or shards
         start_ms = min(shard["start_time_in_millis"] for shard in copied)
         stop_ms = max(shard["stop_time_in_millis"] for shard in copied)
         duration_ms = stop_ms - start_ms
-    except KeyError as missing:
-        raise UnexpectedResponse(f"the recovery of a shard lacks {missing}") from None
-    except TypeError:
-        raise UnexpectedResponse("a value of the recovery of a shard has the wrong type") from None
     values = {"start_time_millis": start_ms, "stop_time_millis": stop_ms}
     return BuiltinResult(recovered, BYTES, engine_ms=duration_ms, values=values)
 

@@ -7,7 +7,7 @@ operation fails if the snapshot fails, is partial or does not exist.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pacenote.model.field_reader import FieldReader
@@ -15,7 +15,13 @@ from pacenote.model.messages import quoted
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
-from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed, UnexpectedResponse
+from pacenote.operations.runner import (
+    BuiltinResult,
+    DriverClient,
+    DriverResponse,
+    OperationFailed,
+    expected_form,
+)
 from pacenote.units import BYTES
 
 _POLL_S = 1.0
@@ -46,20 +52,37 @@ async def _run(
     status = common.request("GET", folder + build_path(name, "_status"), query=query)
     checks_left = _MAX_MISSING
     while True:
-        snapshots = (await client.send(running)).json().get("snapshots", ())
-        if not any(each.get("snapshot") == name for each in snapshots):
-            found = (await client.send(status)).json().get("snapshots", ())
+        if name not in _running(await client.send(running)):
+            found = _snapshots(await client.send(status))
             checks_left -= not found
-            state = found[0]["state"] if found else "MISSING" if checks_left <= 0 else ""
+            state = _state(found[0]) if found else "MISSING" if checks_left <= 0 else ""
             if state in _FAILED:
                 raise OperationFailed(f"snapshot {quoted(name)} has the state {state}")
             if state == "SUCCESS":
-                return _result(found[0]["stats"])
+                return _result(found[0])
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
 
 
-def _result(stats: Mapping[str, Any]) -> BuiltinResult:
-    try:
+def _snapshots(response: DriverResponse) -> Sequence[Mapping[str, Any]]:
+    with expected_form("the list of snapshots"):
+        return list(response.json_object().get("snapshots", ()))
+
+
+def _running(response: DriverResponse) -> Sequence[object]:
+    """Returns the names of the snapshots in progress."""
+    snapshots = _snapshots(response)
+    with expected_form("the list of snapshots"):
+        return [each.get("snapshot") for each in snapshots]
+
+
+def _state(snapshot: Mapping[str, Any]) -> object:
+    with expected_form("the status of the snapshot"):
+        return snapshot["state"]
+
+
+def _result(snapshot: Mapping[str, Any]) -> BuiltinResult:
+    with expected_form("the status of the snapshot"):
+        stats = snapshot["stats"]
         total, start_ms, duration_ms = stats["total"], stats["start_time_in_millis"], stats["time_in_millis"]
         values = {
             "start_time_millis": start_ms,
@@ -67,11 +90,8 @@ def _result(stats: Mapping[str, Any]) -> BuiltinResult:
             "duration": duration_ms,
             "file_count": total["file_count"],
         }
-        return BuiltinResult(total["size_in_bytes"], BYTES, engine_ms=duration_ms, values=values)
-    except KeyError as missing:
-        raise UnexpectedResponse(f"the status of the snapshot lacks {missing}") from None
-    except TypeError:
-        raise UnexpectedResponse("a value of the status of the snapshot has the wrong type") from None
+        size = total["size_in_bytes"]
+    return BuiltinResult(size, BYTES, engine_ms=duration_ms, values=values)
 
 
 OPERATION = OperationType(

@@ -21,7 +21,14 @@ from pacenote.model.problems import Problems
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
-from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed, UnexpectedResponse
+from pacenote.operations.runner import (
+    BuiltinResult,
+    DriverClient,
+    DriverResponse,
+    OperationFailed,
+    UnexpectedResponse,
+    expected_form,
+)
 
 _DOCUMENTS = "docs"
 
@@ -51,16 +58,23 @@ async def _run(
     path = build_path("_transform", params["transform-id"], "_stats")
     request = common_params(params).request("GET", path)
     while True:
-        transforms = (await client.send(request)).json().get("transforms")
-        if not transforms:
-            raise UnexpectedResponse(f"there are no statistics of transform {quoted(params['transform-id'])}")
-        ended = _ended(transforms[0], params, client_state)
-        result = _report(transforms[0].get("stats", {}), ended, client_state)
+        transform = _transform(await client.send(request), params["transform-id"])
+        ended = _ended(transform, params, client_state)
+        result = _report(transform.get("stats", {}), ended, client_state)
         if ended:
             client_state.clear()
         if result is not None:
             return result
         await asyncio.sleep(seconds_param(params, "poll-interval", 0.5))
+
+
+def _transform(response: DriverResponse, name: str) -> Mapping[str, Any]:
+    """Returns the state and the statistics of the transform."""
+    transforms = response.json_object().get("transforms")
+    if not transforms:
+        raise UnexpectedResponse(f"there are no statistics of transform {quoted(name)}")
+    with expected_form("the state of the transform"):
+        return dict(transforms[0])
 
 
 async def _stop(client: DriverClient, params: Mapping[str, Any]) -> None:
@@ -88,9 +102,10 @@ def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], client_state
 
 
 def _report(stats: Mapping[str, Any], ended: bool, client_state: dict[str, Any]) -> BuiltinResult | None:
-    documents = stats.get("documents_processed", 0)
-    ms = sum(stats.get(key, 0) for key in _TIMES)
-    added, added_ms = documents - client_state["documents"], ms - client_state["ms"]
+    with expected_form("the progress of the transform"):
+        documents = stats.get("documents_processed", 0)
+        ms = sum(stats.get(key, 0) for key in _TIMES)
+        added, added_ms = documents - client_state["documents"], ms - client_state["ms"]
     if not ended and (added <= _REPORT_DOCUMENTS or added_ms <= _REPORT_MS):
         return None
     client_state.update(documents=documents, ms=ms)
