@@ -5,7 +5,7 @@ from __future__ import annotations
 from pacenote.python_tasks.hang_watch import FATAL_AFTER_S, REPORTED_AFTER_S, HangWatch, RunningCode
 
 
-class _Driver:
+class _Race:
     """Records failures; a step may wait for its preparation."""
 
     def __init__(self) -> None:
@@ -20,8 +20,8 @@ class _Driver:
 
 
 def watched(code, now):
-    driver, warnings = _Driver(), []
-    return driver, warnings, HangWatch(driver, lambda: code, warnings.append, lambda: now[0])
+    race, warnings = _Race(), []
+    return race, warnings, HangWatch(race, lambda: code, warnings.append, lambda: now[0])
 
 
 def running(what="runner", task="t", location="track.py:7", *, blocks=False):
@@ -31,7 +31,7 @@ def running(what="runner", task="t", location="track.py:7", *, blocks=False):
 def test_code_that_does_not_return_is_reported_once():
     now = [100.0 + REPORTED_AFTER_S]
     code = [running(), running("parameter source", location="")]
-    driver, warnings, watch = watched(code, now)
+    race, warnings, watch = watched(code, now)
     watch.check()
     assert warnings == []
     now[0] += 1
@@ -42,7 +42,7 @@ def test_code_that_does_not_return_is_reported_once():
         'the runner of task "t" at track.py:7 has not returned for 31 s',
         'the parameter source of task "t" has not returned for 31 s',
     ]
-    assert driver.failures == []
+    assert race.failures == []
 
 
 def test_a_step_that_waits_for_code_of_an_earlier_one_ends_the_race():
@@ -56,11 +56,11 @@ def test_a_step_that_waits_for_code_of_an_earlier_one_ends_the_race():
         # Other code can run, so the step will be prepared.
         (False, FATAL_AFTER_S + 1, False),
     ]:
-        driver, _, watch = watched([running(blocks=blocks)], now)
-        driver.waits_s = waits_s
+        race, _, watch = watched([running(blocks=blocks)], now)
+        race.waits_s = waits_s
         watch.check()
-        assert bool(driver.failures) is failed, (blocks, waits_s)
+        assert bool(race.failures) is failed, (blocks, waits_s)
         if failed:
-            assert driver.failures == [
+            assert race.failures == [
                 'the next step cannot be prepared: the runner of task "t" at track.py:7 does not return'
             ]

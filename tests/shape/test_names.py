@@ -14,6 +14,9 @@ from shape.sources import CRATES, PACKAGE, RUST_TEXT, blank, label, parse, produ
 RALLY_API = PACKAGE / "plugins" / "rally_api"
 """Rally dictates the names in this package: plug-ins import them."""
 
+STUB = PACKAGE / "_core.pyi"
+"""The types of the Rust core, as Python sees them."""
+
 REMOVED = {
     "Alarm": "Timer",
     "Badge": "ClientCertResolver",
@@ -153,8 +156,8 @@ def rust_types() -> Iterator[tuple[str, Path]]:
 
 
 def python_types() -> Iterator[tuple[str, Path]]:
-    """Yields the public top-level classes of the package's modules."""
-    for path in PACKAGE.rglob("*.py"):
+    """Yields the public top-level classes of the package's modules and of the Rust core's Python module."""
+    for path in (*PACKAGE.rglob("*.py"), STUB):
         if path.is_relative_to(RALLY_API):
             continue
         classes = (node for node in parse(path).body if isinstance(node, ast.ClassDef))
@@ -187,6 +190,10 @@ def duplicates(types: Iterator[tuple[str, Path]]) -> dict[str, list[str]]:
 @pytest.mark.parametrize("types", [rust_types, python_types])
 def test_no_two_public_types_of_a_language_have_one_name(types):
     assert duplicates(types()) == {}
+
+
+def test_the_types_of_the_rust_core_are_found():
+    assert ("Driver", STUB) in set(python_types())
 
 
 def test_removed_names_are_not_used_again():

@@ -46,8 +46,8 @@ class RunningCode:
         return f"the {self.what} of task {quoted(self.task)}{where}"
 
 
-class Driver(Protocol):
-    """What the watch needs of the bridge to the driver."""
+class WatchedRace(Protocol):
+    """The race of the watched code, as the bridge to the driver shows it."""
 
     def preparing_s(self) -> float | None:
         """Returns for how many seconds a step has been waiting for its preparation, or None."""
@@ -61,12 +61,12 @@ class HangWatch:
 
     def __init__(
         self,
-        driver: Driver,
+        race: WatchedRace,
         running: Callable[[], Iterable[RunningCode]],
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._driver = driver
+        self._race = race
         self._running = running
         self._warn = warn
         self._clock = clock
@@ -85,11 +85,11 @@ class HangWatch:
 
     def check(self) -> None:
         """Reports code that does not return, once for each task."""
-        preparing_s = self._driver.preparing_s()
+        preparing_s = self._race.preparing_s()
         for code in self._running():
             ran_s = self._clock() - code.started_s
             if code.blocks and preparing_s is not None and ran_s > preparing_s > FATAL_AFTER_S:
-                self._driver.fail(f"the next step cannot be prepared: {code.description} does not return")
+                self._race.fail(f"the next step cannot be prepared: {code.description} does not return")
             elif ran_s > REPORTED_AFTER_S and (code.task, code.what) not in self._reported:
                 self._reported.add((code.task, code.what))
                 self._warn(f"{code.description} has not returned for {ran_s:.0f} s")
