@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.model.progress import no_progress
 from pacenote.race import generated_corpora
+from pacenote.race.data_folder import exclusive_folder
 from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated, generate
 from support.disks import small_disk
 
@@ -166,3 +169,37 @@ def test_pacenote_generate_replaces_what_it_has_generated_before(tmp_path: Path)
     for name, documents in (("http_logs", 700), ("noaa", 10), ("http_logs", 20)):
         generate(name, documents, 1, tmp_path, no_progress)
     assert sum(path.read_bytes().count(b"\n") for path in tmp_path.glob("documents*.json")) == 20 + 10
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from pacenote.model.progress import no_progress
+from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated
+pathlib.Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+corpus = GeneratedCorpus("http_logs", {"documents-241998.json": 500}, 42)
+ensure_generated(corpus, pathlib.Path(sys.argv[1]), no_progress)
+"""
+"""A process that is killed before the manifest gets its name."""
+
+
+@pytest.mark.process
+def test_a_manifest_that_a_killed_race_has_not_completed_is_removed(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = {path.name for path in tmp_path.iterdir()} - {".lock"}
+    assert left != "generated.json"
+    ensure_generated(CORPUS, tmp_path, no_progress)
+    assert {path.name for path in tmp_path.iterdir()} == {".lock", "generated.json", *CORPUS.counts}
+
+
+def test_a_comparison_does_not_replace_the_manifest_of_another_race(tmp_path: Path) -> None:
+    ensure_generated(CORPUS, tmp_path / "a", no_progress)
+    folder = Path(shutil.copytree(tmp_path / "a", tmp_path / "b"))
+    manifest = folder / "generated.json"
+    with exclusive_folder(folder, ()):
+        copied = manifest.read_text()
+        ensure_generated(CORPUS, folder, no_progress).verify()
+        # The other race may be about to replace it.
+        assert manifest.read_text() == copied
+    ensure_generated(CORPUS, folder, no_progress).verify()
+    assert manifest.read_text() != copied

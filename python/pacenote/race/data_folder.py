@@ -21,10 +21,11 @@ T = TypeVar("T")
 
 
 @contextmanager
-def exclusive_folder(folder: Path, names: Sequence[str]) -> Generator[None, None, None]:
+def exclusive_folder(folder: Path, names: Sequence[str], *, wait: bool = True) -> Generator[None, None, None]:
     """Creates a folder and prevents other races from writing to it until the block ends.
 
-    Removes the partial files of the files `names` that a killed race left behind. Raises CorpusError.
+    Removes the partial files of the files `names` that a killed race left behind. Raises CorpusError, without
+    `wait` also if another race writes to the folder.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -34,7 +35,7 @@ def exclusive_folder(folder: Path, names: Sequence[str]) -> Generator[None, None
         raise write_error(folder, error) from error
     with os.fdopen(descriptor):
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise write_error(folder / LOCK, error) from error
         for name in names:

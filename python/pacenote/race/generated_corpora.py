@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ from typing import Any
 from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.model.progress import ProgressCallback
-from pacenote.race.data_folder import call_core, exclusive_folder, write_error
+from pacenote.race.data_folder import atomic_file, call_core, exclusive_folder
 
 MANIFEST = "generated.json"
 """File name of the manifest, which contains the generator, the seed and the files of a folder.
@@ -45,7 +46,7 @@ class GeneratedCorpus:
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratedFiles:
+class GeneratedDataFiles:
     """The files of a generated corpus."""
 
     documents: Mapping[str, int]
@@ -55,7 +56,9 @@ class GeneratedFiles:
     """Waits until the checksums of existing files are compared. Raises CorpusError if a file was changed."""
 
 
-def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedFiles:
+def ensure_generated(
+    corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback
+) -> GeneratedDataFiles:
     """Generates a corpus unless the folder already contains it.
 
     Existing files are generated again if their size is wrong, or if their time and their checksum are. If
@@ -65,7 +68,7 @@ def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCa
     present = _read_manifest(folder, corpus)
     if present is not None:
         return present
-    with exclusive_folder(folder, tuple(corpus.counts)):
+    with exclusive_folder(folder, (*corpus.counts, MANIFEST)):
         # Another race may have generated it while this race waited for the lock.
         return _read_manifest(folder, corpus) or _generate(corpus, folder, progress)
 
@@ -89,11 +92,11 @@ def generate(name: str, documents: int, seed: int, folder: Path, progress: Progr
     try:
         ensure_generated(corpus, folder, progress).verify()
     except _ChangedFile:
-        with exclusive_folder(folder, tuple(counts)):
+        with exclusive_folder(folder, (*counts, MANIFEST)):
             _generate(corpus, folder, progress)
 
 
-def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedFiles:
+def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedDataFiles:
     documents = sum(corpus.counts.values())
     label = f"generating {documents:,} documents of {corpus.generator}"
     earlier = [name for name in _own_files(folder) if name not in corpus.counts]
@@ -127,7 +130,7 @@ def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback)
         "earlier_files": earlier,
     }
     _write_manifest(folder / MANIFEST, manifest)
-    return GeneratedFiles({file.name: file.documents for file in generated.files})
+    return GeneratedDataFiles({file.name: file.documents for file in generated.files})
 
 
 def _own_files(folder: Path) -> tuple[str, ...]:
@@ -143,7 +146,7 @@ def _load_manifest(folder: Path) -> Any:
     return json.loads((folder / MANIFEST).read_text())
 
 
-def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> GeneratedFiles | None:
+def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> GeneratedDataFiles | None:
     """Returns the files of a folder, or None if it is incomplete, was changed or contains another corpus."""
     try:
         manifest = _load_manifest(folder)
@@ -154,10 +157,10 @@ def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> GeneratedFiles | No
             return None
         documents = {file["name"]: file["documents"] for file in files}
         if all(file.get("compared") == _change_mark(folder / file["name"]) for file in files):
-            return GeneratedFiles(documents)
+            return GeneratedDataFiles(documents)
         comparison = _Comparison(folder, manifest)
         comparison.start()
-        return GeneratedFiles(documents, comparison.wait)
+        return GeneratedDataFiles(documents, comparison.wait)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -195,12 +198,13 @@ class _Comparison(threading.Thread):
         super().__init__(name="pacenote-checksums", daemon=True)
         self._folder = folder
         self._manifest = manifest
+        self._compared: dict[str, Any] = copy.deepcopy(manifest)
         self._error: CorpusError | None = None
 
     def run(self) -> None:
         """Reads the files; called by the thread. If they are as generated, the manifest says so."""
         try:
-            for file in self._manifest["files"]:
+            for file in self._compared["files"]:
                 path = self._folder / file["name"]
                 # Read before the content, so that a change in the meantime is noticed the next time.
                 file["compared"] = _change_mark(path)
@@ -215,9 +219,19 @@ class _Comparison(threading.Thread):
         except CorpusError as error:
             self._error = error
         else:
-            # In a folder that cannot be written, files are compared in every race.
-            with contextlib.suppress(CorpusError):
-                _write_manifest(self._folder / MANIFEST, self._manifest)
+            self._store()
+
+    def _store(self) -> None:
+        """Stores that the files were compared, unless another process uses or has changed the folder.
+
+        In a folder that cannot be written, files are compared in every race.
+        """
+        with (
+            contextlib.suppress(CorpusError, OSError, ValueError),
+            exclusive_folder(self._folder, (MANIFEST,), wait=False),
+        ):
+            if _load_manifest(self._folder) == self._manifest:
+                _write_manifest(self._folder / MANIFEST, self._compared)
 
     def wait(self) -> None:
         """Waits for the result. Raises CorpusError."""
@@ -233,12 +247,9 @@ def _identity(corpus: GeneratedCorpus) -> Mapping[str, Any]:
 
 
 def _write_manifest(target: Path, manifest: Mapping[str, Any]) -> None:
-    """Writes the manifest atomically, so that another process reads either the old or the new one."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(json.dumps(manifest, indent=1) + "\n")
-        partial.replace(target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise write_error(target, error) from error
+    """Writes the manifest atomically, so that another process reads either the old or the new one.
+
+    The folder must be locked.
+    """
+    with atomic_file(target) as out:
+        out.write(json.dumps(manifest, indent=1).encode() + b"\n")
