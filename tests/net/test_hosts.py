@@ -20,7 +20,7 @@ from pacenote.net.hosts import HttpHost, parse_hosts
         ("[::1]:9201", ["http://[::1]:9201"]),
         ("[::1]", ["http://[::1]:9200"]),
         ("a:1,a:1", ["http://a:1"]),
-        ("me:pw@[::1]/x,b", ["http://[::1]:9200/x", "http://b:9200"]),
+        ("me:pw@[::1]/x,me:pw@b", ["http://[::1]:9200/x", "http://b:9200"]),
         ("https://me:p%2Cw@[::1]/x", ["https://[::1]:443/x"]),
         ("https://token@a:9243/x/y/", ["https://a:9243/x/y"]),
     ],
@@ -42,6 +42,8 @@ def test_https_is_the_default_scheme_when_tls_is_on() -> None:
         ("a,http://b:1", True, "'http://b:1' in --target-hosts contradicts use_ssl:true"),
         ("https://a", False, "'https://a:443' in --target-hosts contradicts use_ssl:false"),
         ("https://me:s3cret@a,https://you:s3cret@b", None, "--target-hosts contains different credentials"),
+        ("https://me:s3cret@a,https://b", None, "contains credentials for only some of its hosts"),
+        ("a,b:1,me:s3cret@c", None, "contains credentials for only some of its hosts"),
     ],
 )
 def test_contradictory_hosts_are_rejected(text: str, tls: bool | None, message: str) -> None:

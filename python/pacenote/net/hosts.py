@@ -77,6 +77,12 @@ def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -
         raise UsageError(
             "--target-hosts contains different credentials", hint="use the same credentials for all its hosts"
         )
+    if credentials and not all(each.authorization for each in parsed):
+        # They are sent to all hosts, and must not be sent to one for which they were not given.
+        raise UsageError(
+            "--target-hosts contains credentials for only some of its hosts",
+            hint="write them for each host, or give them in --client-options; a comma in a password is %2C",
+        )
     hosts = tuple(dict.fromkeys(each.hosts[0] for each in parsed))
     return ParsedHosts(hosts, next(iter(credentials), None))
 
