@@ -97,6 +97,7 @@ def test_no_command_is_a_usage_error(run):
         (["race", "--on-error", "explode"], "error: --on-error: invalid choice: 'explode'"),
         (["race", "--driver-threads=-1"], "error: --driver-threads: invalid count value: '-1'\n"),
         (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),
+        (["race", "me:pw@h:1"], "error: unrecognized arguments: <hidden>@h:1\n"),
         (["report"], "error: the following arguments are required: RACE\n"),
         (
             ["list", "annotations"],

@@ -14,6 +14,7 @@ from pacenote.model.secrets import (
     body_secrets,
     is_secret,
     redact,
+    redact_before_at,
     redact_body,
     redact_params,
     redact_query,
@@ -242,6 +243,11 @@ def test_secrets_of_query_strings_are_redacted(path: str, redacted: str) -> None
 )
 def test_user_information_of_urls_is_redacted(url: str, redacted: str) -> None:
     assert redact_urls(url) == redacted
+
+
+def test_what_may_be_user_information_of_an_address_is_redacted() -> None:
+    text = "no 'me:pw@h:1' and http://a:b@c, but d"
+    assert redact_before_at(text) == "no '<hidden>@h:1' and <hidden>@c, but d"
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from pacenote.cli.console import Console
 from pacenote.errors import UsageError
-
-_BEFORE_AT = re.compile(r"[^\s@'\"]+(?=@)")
 
 
 class Parser(argparse.ArgumentParser):
@@ -67,9 +64,11 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(**{action.dest: typed})
 
     def error(self, message: str) -> NoReturn:
-        """Raises UsageError instead of printing the usage. An argument before an @ may be a password."""
-        shown = _BEFORE_AT.sub("<hidden>", message.removeprefix("argument "))
-        raise UsageError(shown, hint=f"see `{self.prog} --help`")
+        """Raises UsageError instead of printing the usage, without passwords in arguments."""
+        # Few command lines are wrong.
+        from pacenote.model.secrets import redact_before_at
+
+        raise UsageError(redact_before_at(message.removeprefix("argument ")), hint=f"see `{self.prog} --help`")
 
     def print_help(self, file: object = None) -> None:  # noqa: ARG002  # argparse passes it
         """Prints the help as a result."""

@@ -60,6 +60,9 @@ _USER_INFO = re.compile(r"(?<=://)(?:[^/?#\s\"\\]+|(?!\[)[^/?#@:\s\"\\]+:(?!\d{0
 password contains a slash, a question mark or a hash, which it must not.
 """
 
+_BEFORE_AT = re.compile(r"[^\s@'\"]+(?=@)")
+"""What precedes an @ in a word."""
+
 _URL_QUERY = re.compile(r"(?<=://)([^\s\"\\?#]*)(\?[^\s\"\\#]*)")
 """A URL up to its query string, and the query string."""
 
@@ -188,6 +191,13 @@ def redact_urls(text: str) -> str:
         return text
     hidden = _USER_INFO.sub(REDACTED, text) if "@" in text else text
     return _URL_QUERY.sub(lambda url: url[1] + redact_query(url[2]), hidden) if "?" in hidden else hidden
+
+
+def redact_before_at(text: str) -> str:
+    """Redacts what precedes an @ in each word of a text: it may be the user name and password of an address
+    without a scheme.
+    """
+    return _BEFORE_AT.sub(REDACTED, text)
 
 
 def url_secrets(text: str) -> frozenset[str]:

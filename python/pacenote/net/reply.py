@@ -41,6 +41,11 @@ class FailedStatus(EngineError):
         super().__init__(message, hint=hint)
         self.status = status
 
+    @property
+    def is_not_found(self) -> bool:
+        """Whether what was requested does not exist."""
+        return self.status == 404
+
 
 def read_body(response: BaseHTTPResponse) -> bytes:
     """Reads a body up to the limit, decompressed.

@@ -14,6 +14,7 @@ import io
 import warnings
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from elastic_transport import (
@@ -54,8 +55,15 @@ _PRODUCT = ("x-elastic-product", "Elasticsearch")
 """The header by which the client recognizes Elasticsearch."""
 
 
-_ATTEMPTS: ContextVar[list[str]] = ContextVar("pacenote_attempts")
-"""The attempts at the current request, each with its path."""
+@dataclass(slots=True)
+class _Attempts:
+    """The attempts at one request, which the transport repeats if a runner asks for it."""
+
+    count: int = 0
+
+
+_ATTEMPTS: ContextVar[_Attempts] = ContextVar("pacenote_attempts")
+"""The attempts at the current request."""
 
 
 class _Node(BaseAsyncNode):
@@ -76,8 +84,8 @@ class _Node(BaseAsyncNode):
     ) -> Any:
         """Sends one request. Raises the errors of elastic-transport."""
         attempts = _ATTEMPTS.get()
-        attempts.append(target)
-        if len(attempts) > 1:
+        attempts.count += 1
+        if attempts.count > 1:
             self._router.count_retry()
         timeout_s = None if request_timeout is DEFAULT else request_timeout
         request = RunnerRequest(method, target, _sent_headers(headers or {}), body, timeout_s)
@@ -144,8 +152,7 @@ class _Transport(AsyncTransport):
 
     async def perform_request(self, method: str, target: str = "", **options: Any) -> Any:  # type: ignore[override]
         """Sends a request. Calls with `url` or `params`, as in version 7, return only the body."""
-        # The attempts of one request, which the transport repeats if a runner asks for it.
-        _ATTEMPTS.set([])
+        _ATTEMPTS.set(_Attempts())
         target = options.pop("url", target)
         if "params" not in options and "otel_span" in options:
             return await super().perform_request(method, target, **options)

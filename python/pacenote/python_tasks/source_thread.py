@@ -405,9 +405,7 @@ class SourceThread:
         if state is not None and not state.ended and state.scheduler is not None:
             now, index = time.perf_counter(), state.task.index
             until = self._counting_until.setdefault(index, now + _COUNTING_TIMEOUT_S)
-            pending = state.due_s if state.scheduled > message.received else None
-            dues = (pending, state.due_s)
-            self._guarded(state, partial(_count_due, unsent, state.scheduler, dues, message, until))
+            self._guarded(state, partial(_count_due, unsent, state, message, until))
         self._bridge.count_unsent(message.query_id, unsent.total, unsent.warmup)
 
     def _on_runner_started(self, message: RunnerStarted) -> None:
@@ -479,25 +477,19 @@ class _UnsentCount:
         self.warmup += due_s < self.warmup_s
 
 
-def _count_due(
-    unsent: _UnsentCount,
-    scheduler: Scheduler,
-    dues: tuple[float | None, float],
-    message: CountUnsent,
-    until: float,
-) -> None:
-    """Adds the operations that were due before the end of a client and did not begin.
+def _count_due(unsent: _UnsentCount, state: SourceState, message: CountUnsent, until: float) -> None:
+    """Adds the operations of a client with a scheduler that were due before its end and did not begin.
 
-    `dues` are the due time of an operation that the driver has not received, and the last due time. An
-    operation that is due immediately follows the one before it, so it is not late. Stops at `until`, in
-    seconds of `time.perf_counter`: the number is then too small.
+    Stops at `until`, in seconds of `time.perf_counter`: the number is then too small.
     """
-    pending, due_s = dues
-    if pending is not None and 0 < pending < message.ended_s:
-        unsent.add(pending)
+    assert state.scheduler is not None
+    due_s = state.due_s
+    # The driver has not received this one. If it is due immediately, it follows the one before it and is not late.
+    if state.scheduled > message.received and 0 < due_s < message.ended_s:
+        unsent.add(due_s)
     while unsent.total < min(message.limit, _MAX_COUNTED) and time.perf_counter() < until:
         try:
-            next_s = due_time(scheduler.next(due_s))
+            next_s = due_time(state.scheduler.next(due_s))
         except StopIteration:
             break
         # A scheduler whose times do not increase has no schedule.

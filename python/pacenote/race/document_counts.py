@@ -11,8 +11,6 @@ from pacenote.model.engine import GetJson
 from pacenote.net.reply import FailedStatus, expected_form
 from pacenote.units import format_count
 
-_NOT_FOUND = 404
-
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
@@ -41,7 +39,7 @@ def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:
             counts[index] = _count(get, quote(index, safe=""))
         except PacenoteError as error:
             problems[index] = error.message
-            if isinstance(error, FailedStatus) and error.status == _NOT_FOUND:
+            if isinstance(error, FailedStatus) and error.is_not_found:
                 missing.add(index)
     return DocumentCounts(counts, problems, frozenset(missing))
 

@@ -13,8 +13,6 @@ from pacenote.net.reply import FailedStatus
 
 _PIPELINE_SETTINGS = ("index.default_pipeline", "index.final_pipeline")
 
-_NOT_FOUND = 404
-
 NO_PIPELINE = "_none"
 """The name in requests and settings that stands for no pipeline."""
 
@@ -56,7 +54,7 @@ def _resolve(get: GetJson, name: str) -> ResolvedName:
     try:
         settings = _settings(get(f"/{quote(name, safe='')}/_settings?flat_settings=true"))
     except PacenoteError as error:
-        is_missing = isinstance(error, FailedStatus) and error.status == _NOT_FOUND
+        is_missing = isinstance(error, FailedStatus) and error.is_not_found
         return ResolvedName(frozenset((name,)), is_known=is_missing)
     pipelines = {str(each.get(key, "")) for each in settings.values() for key in _PIPELINE_SETTINGS}
     pipelines -= {"", NO_PIPELINE}

@@ -23,8 +23,6 @@ _DESTINATION_FIELDS = ("_index", "_id")
 _DESTINATION_IN_SCRIPT = re.compile(r"\b(?:_index|_id|op)\b")
 """Names with which a script changes where a document is stored, or drops it (`ctx.op = 'noop'`)."""
 
-_NOT_FOUND = 404
-
 
 def removing_pipeline(get: GetJson, names: Iterable[str]) -> str:
     """Returns the first of the pipelines that may drop documents or send them to another index, or an empty
@@ -45,7 +43,7 @@ def _removes(get: GetJson, name: str, seen: set[str]) -> bool:
     try:
         definition = get(f"/_ingest/pipeline/{quote(name, safe='')}").get(name)
     except FailedStatus as failure:
-        return failure.status != _NOT_FOUND
+        return not failure.is_not_found
     except (PacenoteError, AttributeError):
         return True
     return _any_removes(definition, lambda called: _removes(get, called, seen))
