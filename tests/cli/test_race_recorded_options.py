@@ -14,7 +14,7 @@ from pacenote.cli.parser import Parser
 from pacenote.model.race_request import RaceRequest
 from pacenote.plan.document import DriverSettings, OnError, Plan, Target
 from pacenote.race.corpora import PreparedCorpora
-from pacenote.race.record import initial_record, recorded_client
+from pacenote.race.record import initial_record, with_clients
 from pacenote.race.targets import parse_clusters, with_targets
 from pacenote.track.prepare import prepare_track
 
@@ -110,14 +110,9 @@ def document(request: RaceRequest, folder: Path) -> dict[str, Any]:
     )
     record = initial_record(request, prepared, PreparedCorpora(()))
     plan = Plan("r", 1, Target((), (), 1), DriverSettings(0, OnError.CONTINUE), (), ())
-    stored = record.to_document()
     if clusters := parse_clusters(request):
-        plan = with_targets(plan, clusters[0], request)
-        stored["client"] = {"timeout_s": recorded_client(plan.target).timeout_s}
-        stored["other-clients"] = {
-            other.name: {"hosts": recorded_client(other.target).hosts} for other in plan.others
-        }
-    return stored
+        record = with_clients(record, with_targets(plan, clusters[0], request))
+    return record.to_document()
 
 
 def value(document: Any, key: str) -> object:

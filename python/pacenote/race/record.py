@@ -127,6 +127,12 @@ def with_verdict(record: RaceRecord) -> RaceRecord:
     return dataclasses.replace(record, verdict=determine_verdict(record))
 
 
+def with_clients(record: RaceRecord, plan: Plan) -> RaceRecord:
+    """Returns the record with how the driver connects to the clusters of a plan."""
+    others = {other.name: recorded_client(other.target) for other in plan.others}
+    return dataclasses.replace(record, client=recorded_client(plan.target), other_clients=others)
+
+
 def recorded_plan(name: str, text: str) -> PlanFile:
     """Returns the name and the checksum of a stored plan document."""
     return PlanFile(name, hashlib.sha256(text.encode()).hexdigest())

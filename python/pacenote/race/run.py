@@ -56,9 +56,9 @@ from pacenote.race.race_secrets import race_secrets
 from pacenote.race.record import (
     expected_results,
     initial_record,
-    recorded_client,
     recorded_cluster,
     recorded_plan,
+    with_clients,
     with_failure,
     with_verdict,
 )
@@ -334,10 +334,8 @@ def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: Rac
     public = plan.to_public_json(folder.secrets)
     folder.write_plan(public)
     record = dataclasses.replace(
-        folder.read(),
+        with_clients(folder.read(), plan),
         cluster=recorded_cluster(cluster.info()),
-        client=recorded_client(plan.target),
-        other_clients={other.name: recorded_client(other.target) for other in plan.others},
         plan=recorded_plan(folder.plan_json.name, public),
     )
     folder.write(record)
