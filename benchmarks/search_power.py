@@ -6,7 +6,8 @@ distribution and is decided as `saturate` decides it. The printed table is that 
 probes as they are planned, and for probes with just enough operations for a bound of the percentile.
 
 A second table is that of an error rate that is limited to 1 %: the engine fails a constant share of its
-operations at each rate up to its limit. The simulation needs no engine and takes less than a minute.
+operations at each rate up to its limit. A third one is that of an engine whose limit changes during the search.
+The simulation needs no engine and takes about a minute.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pacenote.lab.probe import MARGIN, MIN_OPERATIONS, lowest_decided_rate, lowest_rate, window_s
-from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, next_rate
+from pacenote.lab.rate_search import RateRange, RateSearch, RateTrial
 from pacenote.model.saturation import LatencyLimit, Objective
 from pacenote.stats.binomial import probability_of_at_most, proves_above, proves_at_most
 from pacenote.stats.power import SLOW_SHARE
@@ -53,13 +54,22 @@ class Case:
     limit: float
     """The highest rate, in operations per second, at which the percentile is within its limit."""
 
+    hourly_factor: float = 1.0
+    """The limit after an hour, as a multiple of the limit at the beginning."""
+
     @property
     def allowed(self) -> float:
         """The share of operations that may be slow."""
         return 1 - self.q / 100
 
+    def limit_after(self, seconds: float) -> float:
+        """Returns the limit after this time."""
+        return self.limit * self.hourly_factor ** (seconds / 3600)
+
 
 CASES = (Case(99.0, 30.0), Case(99.0, 300.0), Case(99.9, 300.0), Case(99.9, 3_000.0), Case(99.99, 3_000.0))
+
+DRIFTING = tuple(Case(99.0, 1_000.0, factor) for factor in (1.0, 0.9, 0.5, 0.1, 2.0, 10.0))
 
 
 def shortest_window(objective: Objective, rate: float, shortest_s: float) -> float:
@@ -92,6 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for failing in FAILING:
         print(_failing_row(failing, given.searches, given.seed), flush=True)
+    print()
+    print("| limit after an hour | interval | no interval | probes | most probes | time |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for drifting in DRIFTING:
+        print(_drifting_row(drifting, given.searches, given.seed), flush=True)
 
 
 def _row(case: Case, planning: Planning, searches: int, seed: int) -> str:
@@ -106,6 +121,21 @@ def _row(case: Case, planning: Planning, searches: int, seed: int) -> str:
         f"{100 * (1 - len(answered) / searches):.1f} %",
         f"{100 * wrong / searches:.1f} %",
         f"{sum(one.probes for one in found) / searches:.0f}",
+        f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _drifting_row(case: Case, searches: int, seed: int) -> str:
+    generator = random.Random(seed)
+    found = [search(case, PLANNINGS[-1], generator) for _ in range(searches)]
+    intervals = sum(one.low is not None and one.high is not None for one in found)
+    cells = [
+        f"{100 * case.hourly_factor:g} %",
+        f"{100 * intervals / searches:.1f} %",
+        f"{100 * (1 - intervals / searches):.1f} %",
+        f"{sum(one.probes for one in found) / searches:.0f}",
+        f"{max(one.probes for one in found)}",
         f"{sum(one.seconds for one in found) / searches / 60:.0f} min",
     ]
     return f"| {' | '.join(cells)} |"
@@ -155,10 +185,10 @@ def search_failing(engine: FailingEngine, generator: random.Random) -> Answer:
     objective = Objective((), ERROR_LIMIT)
     lowest, start = lowest_rate(objective, _SHORTEST_S), lowest_decided_rate(objective, _SHORTEST_S)
     within = RateRange(start=max(10.0, start), lowest=max(0.1, lowest), highest=1e6)
-    trials: list[RateTrial] = []
+    rates = RateSearch(within)
     failed_rates: set[float] = set()
     seconds = 0.0
-    while (rate := next_rate(trials, within)) is not None:
+    while (rate := rates.next_rate()) is not None:
         measured_s = window_s(objective, rate, _SHORTEST_S)
         operations = round(rate * measured_s)
         failures = draw(operations, engine.error_rate, generator)
@@ -166,11 +196,11 @@ def search_failing(engine: FailingEngine, generator: random.Random) -> Answer:
         if overloaded or proves_above(failures, operations, ERROR_LIMIT):
             failed_rates.add(rate)
         passed = not overloaded and proves_at_most(failures, operations, ERROR_LIMIT)
-        trials.append(RateTrial(rate, passed))
+        rates.add(RateTrial(rate, passed))
         seconds += _WARMUP_S + measured_s
-    bracket = find_bracket(trials)
+    bracket = rates.bracket()
     proven = bracket.unstable in failed_rates
-    return Answer(bracket.stable, bracket.unstable, len(trials), seconds, proven)
+    return Answer(bracket.stable, bracket.unstable, len(rates.trials), seconds, proven)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +233,16 @@ def search(case: Case, planning: Planning, generator: random.Random) -> Answer:
     lowest = max(0.1, lowest_rate(objective, _SHORTEST_S))
     start = max(10.0, planning.first_rate(objective, _SHORTEST_S))
     within = RateRange(start=start, lowest=lowest, highest=1e6)
-    trials: list[RateTrial] = []
+    rates = RateSearch(within)
     seconds = 0.0
-    while (rate := next_rate(trials, within)) is not None:
+    while (rate := rates.next_rate()) is not None:
         measured_s = planning.window_s(objective, rate, _SHORTEST_S)
-        share = case.allowed * SLOW_SHARE if rate <= case.limit else 1.0
-        trials.append(RateTrial(rate, passes(round(rate * measured_s), share, case.allowed, generator)))
+        share = case.allowed * SLOW_SHARE if rate <= case.limit_after(seconds) else 1.0
+        passed = passes(round(rate * measured_s), share, case.allowed, generator)
+        rates.add(RateTrial(rate, passed))
         seconds += _WARMUP_S + measured_s
-    bracket = find_bracket(trials)
-    return Answer(bracket.stable, bracket.unstable, len(trials), seconds)
+    bracket = rates.bracket()
+    return Answer(bracket.stable, bracket.unstable, len(rates.trials), seconds)
 
 
 def passes(operations: int, share: float, allowed: float, generator: random.Random) -> bool:

@@ -1,11 +1,16 @@
-"""`pacenote saturate`: what is printed if the engine fails, and the exit code."""
+"""`pacenote saturate`: what is printed if the engine or the driver fails, and the exit code."""
 
 import json
+import shutil
+import ssl
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 
 from lab.test_saturate import OPERATION, EngineThatStops
-from support.http_server import http_server
+from support.engine import engine_document
+from support.http_server import http_server, json_response
+from support.secure import CA, CERTIFICATES
 
 SHORT = (
     *("--start-rate=2000", "--probe-time=0.05", "--probe-warmup=0.01", "--sweep-clients=0"),
@@ -33,3 +38,38 @@ def test_an_engine_that_is_gone_ends_the_search_with_its_reason_and_the_probes_s
     assert server.address in line
     assert "| 1 | 2,000 |" in out
     assert run("report", "r")[:2] == (0, out)
+
+
+def test_an_error_of_the_driver_follows_the_result_of_the_search(run, tmp_path):
+    authorities = Path(shutil.copy(CA, tmp_path / "ca.pem"))
+
+    def respond(request):
+        if request.path == "/x":
+            authorities.unlink(missing_ok=True)
+        return json_response(engine_document(request.target))
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "server.pem")
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [{"operation": OPERATION}]}))
+    with http_server(respond, tls=context) as server:
+        options = (f"--target-hosts=https://{server.address}", f"--client-options=ca_certs:{authorities}")
+        params = ("--track-params=api_key:x", "--pipeline=benchmark-only", "--race-id=r")
+        code, out, err = run("saturate", f"--track-path={tmp_path}", *options, *params, *SHORT, "--quiet")
+    assert code == 64
+    assert "| 1 | 2,000 |" in out
+    (line,) = [line for line in out.splitlines() if line.startswith("- the search ended early (")]
+    reason = line.partition("(")[2].partition("): the interval")[0]
+    assert err.splitlines()[-1] == f"error: {reason}"
+    assert str(authorities) in reason
+    assert run("report", "r")[:2] == (0, out)
+
+
+def test_ctrl_c_before_the_search_is_reported_as_that_of_a_race(run, home, monkeypatch):
+    def interrupt(request, listener):
+        (home / "races" / request.race.race_id).mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pacenote.lab.saturate.saturate", interrupt)
+    code, out, err = run("saturate", "--track=x")
+    assert (code, out) == (130, "")
+    assert err == "error: interrupted\nhint: results so far are kept: see `pacenote list races`\n"

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from pacenote.lab.rate_search import (
+    MAX_IDLE_TRIALS,
     RateBracket,
     RateRange,
+    RateSearch,
     RateTrial,
     find_bracket,
     has_slowed_down,
@@ -133,3 +135,39 @@ def test_random_outcomes_near_the_limit_give_a_bracket_around_it() -> None:
         assert bracket.unstable is not None
         assert bracket.stable < 1100
         assert bracket.unstable >= 900
+
+
+def search_with_progress(passes: Callable[[float, int], bool], within: RateRange = WITHIN) -> RateSearch:
+    """Searches until it ends; `passes` has the rate and the number of trials so far as its arguments."""
+    rates = RateSearch(within)
+    while (rate := rates.next_rate()) is not None:
+        rates.add(RateTrial(rate, passes(rate, len(rates.trials))))
+        assert len(rates.trials) < 150, "the search has not ended after 150 trials"
+    return rates
+
+
+@pytest.mark.parametrize("limit", [1.5, 50.0, 777.0, 99_000.0])
+def test_a_search_for_the_limit_of_an_engine_that_does_not_change_makes_progress(limit: float) -> None:
+    found = search_with_progress(lambda rate, _: rate <= limit)
+    assert not found.has_stalled
+    assert found.bracket() == find_bracket(search(lambda rate: rate <= limit))
+
+
+@pytest.mark.parametrize("factor", [0.95, 0.97])
+def test_a_search_on_an_engine_that_becomes_slower_and_slower_ends_without_an_interval(factor: float) -> None:
+    found = search_with_progress(lambda rate, trials: rate <= 20_000 * factor**trials)
+    bracket = found.bracket()
+    assert found.has_stalled
+    assert bracket.stable is None or bracket.unstable is None
+    assert bracket.disputed or bracket.passed_above
+
+
+def test_rates_that_a_stalled_search_has_tried_often_enough_count() -> None:
+    """Trials above 400 alternate, so that 400 is tried again and again, but not as often as required."""
+    outcomes = itertools.cycle([True, False])
+    within = RateRange(start=400, lowest=1, highest=800, repeats=40)
+    found = search_with_progress(lambda rate, _: rate <= 400 or next(outcomes), within)
+    assert found.has_stalled
+    assert len(found.trials) <= MAX_IDLE_TRIALS + 10
+    assert found.bracket() == RateBracket(None, None, found.bracket().disputed)
+    assert found.bracket().disputed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from pacenote.errors import UsageError
+from pacenote.errors import DriverError, UsageError
+from pacenote.lab import rate_search
 from pacenote.lab.rate_search import RateRange
-from pacenote.lab.saturate import SaturationRequest, saturate
-from pacenote.model.client_options import ClientOptions
+from pacenote.lab.saturate import STALLED, SaturationRequest, saturate
+from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
@@ -24,7 +26,7 @@ from pacenote.stats.usl import fit_usl
 from support.disks import fill, small_disk
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, HttpServer, http_server, json_response
-from support.secure import engine
+from support.secure import CA, engine
 
 SECRET = "hunter2hunter2"
 
@@ -310,3 +312,77 @@ def test_an_unknown_task_is_reported_before_the_race_begins(request_: Saturation
     with pytest.raises(UsageError, match="has no task"):
         saturate(replace(request_, task="raw"), Listener())
     assert not (request_.race.home / "races").exists()
+
+
+class RemovingListener(Listener):
+    """Removes a file after the first probe."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._file = file
+
+    def info(self, text: str) -> None:
+        if text.startswith("probe 1"):
+            self._file.unlink()
+
+
+def test_an_error_of_the_driver_ends_a_search_with_the_results_before(
+    request_: SaturationRequest, tmp_path: Path
+) -> None:
+    authorities = Path(shutil.copy(CA, tmp_path / "ca.pem"))
+    with engine() as server:
+        race = replace(
+            request_.race,
+            target_hosts=(f"https://{server.address}",),
+            client=ClientOptions(tls=TlsOptions(ca_file=str(authorities))),
+        )
+        within = RateRange(1000.0, 500.0, 2000.0, repeats=0)
+        saturation = saturate(replace(request_, race=race, within=within), RemovingListener(authorities))
+    found, (_, record, stored) = saturation.result, read_results(request_)
+    assert [probe.rate for probe in found.probes] == [1000.0]
+    assert found == stored
+    assert isinstance(saturation.error, DriverError)
+    assert record["aborted"] == found.ended_early == saturation.error.message
+    assert str(authorities) in found.ended_early
+    assert found.stable == (1000.0 if found.probes[0].outcome == "passed" else None)
+    assert not found.complete
+
+
+class ChangingEngine(Listener):
+    """An engine that fails after a probe that passed, and recovers after a probe that failed."""
+
+    fails = False
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        failed = self.fails and request.path == "/x"
+        return json_response(engine_document(request.target), 503 if failed else 200)
+
+    def info(self, text: str) -> None:
+        self.fails = " passed" in text if text.startswith("probe") else self.fails
+
+
+def test_a_search_that_makes_no_progress_ends_without_an_answer(
+    request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_search, "MAX_IDLE_TRIALS", 2)
+    changing = ChangingEngine()
+    with http_server(changing.respond) as server:
+        race = replace(request_.race, target_hosts=(server.address,))
+        within = RateRange(1000.0, 1000.0, 1000.0, repeats=100)
+        found = saturate(replace(request_, race=race, within=within), changing).result
+    assert (found.stable, found.unstable, found.disputed) == (None, None, (1000.0,))
+    assert (found.limited_by, found.notes[-1]) == ("disagreement", STALLED)
+    assert found.complete
+
+
+def test_the_duration_of_probes_is_stated_before_the_first_one(request_: SaturationRequest) -> None:
+    texts: list[str] = []
+    listener = Listener()
+    listener.info = texts.append  # type: ignore[method-assign]
+    saturate(replace(request_, objective=Objective((), 0.1), window_s=0.1), listener)
+    # 167 operations prove an error rate of 10 %, and 10 % are added.
+    expected = (
+        "a probe takes 110 ms, and 194 ms at 1000 ops/s, since it needs enough operations; most searches "
+        "have 10 to 30 probes"
+    )
+    assert expected in texts

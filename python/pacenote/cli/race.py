@@ -6,7 +6,8 @@ import argparse
 import importlib
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from pacenote.cli import values
@@ -91,11 +92,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.result(console.redacted(dry_run_text(race_module.dry_run(request))))
         return 0
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race
-    with exit_at_third(console.error_at_exit), progress_listener(console) as listener:
-        try:
-            record = race(request, listener)
-        except KeyboardInterrupt as cause:
-            raise _interrupted(request) from cause
+    with (
+        exit_at_third(console.error_at_exit),
+        progress_listener(console) as listener,
+        reported_interruption(request),
+    ):
+        record = race(request, listener)
     show_report(record, options, console)
     if record.interrupted:
         return Interrupted.exit_code
@@ -109,8 +111,16 @@ def hide_secrets(request: RaceRequest, console: Console) -> None:
     console.hide(race_secrets(request))
 
 
+@contextmanager
+def reported_interruption(request: RaceRequest) -> Generator[None, None, None]:
+    """Raises Interrupted if a race is stopped outside its measured part, which the record states otherwise."""
+    try:
+        yield
+    except KeyboardInterrupt as cause:
+        raise _interrupted(request) from cause
+
+
 def _interrupted(request: RaceRequest) -> Interrupted:
-    """Returns the error for a race that was stopped outside its measured part."""
     from pacenote.store.race_store import RaceStore
 
     stored = (RaceStore(request.home).races / request.race_id).exists()

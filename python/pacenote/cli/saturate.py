@@ -98,10 +98,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text)
     if options.owns_process:
         console.keep_results_apart()
-    with exit_at_third(console.error_at_exit), progress_listener(console) as listener:
+    with (
+        exit_at_third(console.error_at_exit),
+        progress_listener(console) as listener,
+        race.reported_interruption(request.race),
+    ):
         saturation = saturate(request, listener)
     record, result = saturation.record, saturation.result
     show_saturation(result, record, options, console)
+    if saturation.error is not None:
+        raise saturation.error
     if record.interrupted:
         return Interrupted.exit_code
     return VoidRace.exit_code if record.verdict.state == "void" or result.stable is None else 0

@@ -20,6 +20,11 @@ GROWTH = 2.0
 MIN_SLOWER_RATES = 3
 """Number of rates that passed first and failed later from which on chance is an unlikely reason."""
 
+MAX_IDLE_TRIALS = 30
+"""Number of trials without progress after which a search ends. Searches for the limit of an engine that does
+not change seldom have as many (`benchmarks/search_power.py`).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class RateRange:
@@ -67,6 +72,63 @@ class RateBracket:
 
     passed_above: tuple[float, ...] = ()
     """Rates above `unstable` at which a trial passed, in ascending order."""
+
+
+class RateSearch:
+    """One search: its trials so far, and the rate to try next.
+
+    A search ends without an answer if it makes no progress for `MAX_IDLE_TRIALS` trials: the engine becomes
+    faster or slower, or its outcomes vary too much. Only rates that were tried often enough count then.
+    """
+
+    def __init__(self, within: RateRange) -> None:
+        self._within = within
+        self._trials: list[RateTrial] = []
+        self._lowest = math.inf
+        self._highest = 0.0
+        self._narrowest = math.inf
+        self._idle = 0
+
+    @property
+    def trials(self) -> Sequence[RateTrial]:
+        """The trials so far."""
+        return self._trials
+
+    @property
+    def has_stalled(self) -> bool:
+        """Whether the search has ended without an answer."""
+        return self._idle >= MAX_IDLE_TRIALS and next_rate(self._trials, self._within) is not None
+
+    def next_rate(self) -> float | None:
+        """Returns the rate to try next, or None if the search is over."""
+        return None if self._idle >= MAX_IDLE_TRIALS else next_rate(self._trials, self._within)
+
+    def add(self, trial: RateTrial) -> None:
+        """Adds a trial. It is progress if it makes the bracket narrower than it ever was, or the range of the
+        rates that were tried wider.
+        """
+        self._trials.append(trial)
+        bracket = find_bracket(self._trials)
+        width = math.inf
+        if bracket.stable is not None and bracket.unstable is not None:
+            width = bracket.unstable / bracket.stable
+        progress = width < self._narrowest or not self._lowest <= trial.rate <= self._highest
+        self._idle = 0 if progress else self._idle + 1
+        self._narrowest = min(self._narrowest, width)
+        self._lowest, self._highest = min(self._lowest, trial.rate), max(self._highest, trial.rate)
+
+    def bracket(self) -> RateBracket:
+        """Returns the bracket according to the trials so far."""
+        return find_bracket(self._confirmed() if self.has_stalled else self._trials)
+
+    def _confirmed(self) -> list[RateTrial]:
+        """Returns the trials of rates with different outcomes, and of rates that were tried often enough."""
+        return [
+            trial
+            for trial in self._trials
+            if _count(self._trials, trial.rate) > self._within.repeats
+            or len(set(_outcomes(self._trials, trial.rate))) == 2
+        ]
 
 
 def next_rate(trials: Sequence[RateTrial], within: RateRange) -> float | None:

@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pacenote.errors import StoreError, UsageError
+from pacenote.errors import PacenoteError, StoreError, UsageError
 from pacenote.lab.probe import (
     MAX_WINDOW_S,
     evaluate_probe,
@@ -24,12 +24,13 @@ from pacenote.lab.probe import (
     window_s,
     work_per_operation,
 )
-from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, has_slowed_down, next_rate
+from pacenote.lab.rate_search import MAX_IDLE_TRIALS, RateRange, RateSearch, RateTrial, has_slowed_down
 from pacenote.model.driver_health import clock_reasons, void_reasons
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.redaction import redact_error
 from pacenote.model.result import TaskResult
 from pacenote.model.saturation import (
     ConcurrencyLevel,
@@ -48,7 +49,7 @@ from pacenote.race.run import RaceContext, run_stages
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
-from pacenote.units import OPS, Rate
+from pacenote.units import OPS, Rate, format_seconds
 
 MAX_VOID_TRIALS = 3
 """Maximum number of trials of a rate that something other than the engine affects, such as the driver.
@@ -61,6 +62,12 @@ MAX_FAILED_PROBES = 3
 the rate.
 """
 
+
+STALLED = (
+    f"the search ended because its last {MAX_IDLE_TRIALS} probes did not make the interval narrower: the "
+    "engine becomes slower or faster, or its probes vary too much"
+)
+"""Note on a search that made no progress."""
 
 SLOWED_DOWN = (
     "the engine probably became slower during the search: rates that passed first failed later, and so did "
@@ -114,6 +121,11 @@ class Saturation:
     result: SaturationResult
     """The probes and the answer."""
 
+    error: PacenoteError | None = None
+    """The error that ended the search, to be reported after the result. None if there was none, or if the
+    engine or the disk failed: the record states this, as that of a race does.
+    """
+
 
 @dataclass(frozen=True, slots=True)
 class _ScheduledTask:
@@ -141,12 +153,13 @@ class _SoloRun:
 
 
 def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
-    """Searches for the highest rate and returns the answer, even if the search was interrupted.
+    """Searches for the highest rate and returns the answer, even if an interruption or an error has ended the
+    search.
 
     Raises PacenoteError if it could not begin or the preparation failed, KeyboardInterrupt if it was stopped
     before it began.
     """
-    results: list[SaturationResult] = []
+    searches: list[_Search] = []
     within = _supported_range(request)
     if 0 < request.clients < MIN_LEVELS:
         raise UsageError(
@@ -158,14 +171,12 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
         _check_native(plan, _find(challenge, request.task).task)
 
     def drive(context: RaceContext) -> RaceRecord:
-        search = _Search(request, context, within)
-        try:
-            return search.run()
-        finally:
-            results.append(search.result)
+        searches.append(_Search(request, context, within))
+        return searches[0].run()
 
     record = run_stages(request.race, listener, drive, check)
-    return Saturation(record, results[0])
+    (search,) = searches
+    return Saturation(record, search.result, search.error)
 
 
 class _StoppedSearch(Exception):
@@ -173,7 +184,7 @@ class _StoppedSearch(Exception):
 
 
 class _Search:
-    """One search on a running engine. `result` is its result so far."""
+    """One search on a running engine. `result` is its result so far, `error` what has ended it."""
 
     def __init__(self, request: SaturationRequest, context: RaceContext, within: RateRange) -> None:
         self._request = request
@@ -190,6 +201,7 @@ class _Search:
         self._runs = 0
         self._wrong_clocks = 0
         self._failed_probes = 0
+        self.error: PacenoteError | None = None
         self.result = SaturationResult(
             race_id=request.race.race_id,
             task=self._task.name,
@@ -228,6 +240,10 @@ class _Search:
                 # Raised between two probes, when the driver does not handle signals.
                 record = dataclasses.replace(record, interrupted=True)
             except StoreError as error:
+                record = dataclasses.replace(record, aborted=error.message)
+            except PacenoteError as error:
+                redact_error(error, self._context.folder.secrets)
+                self.error = error
                 record = dataclasses.replace(record, aborted=error.message)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
         record = dataclasses.replace(record, verdict=determine_verdict(record))
@@ -273,17 +289,28 @@ class _Search:
         return self._context.drive(dataclasses.replace(plan, steps=steps), self._context.folder)
 
     def _search(self) -> None:
-        trials: list[RateTrial] = []
-        while (rate := next_rate(trials, self._within)) is not None:
+        self._announce_duration()
+        search = RateSearch(self._within)
+        while (rate := search.next_rate()) is not None:
             for _ in range(MAX_VOID_TRIALS):
                 outcome = self._probe(rate).outcome
                 if outcome != "void":
                     break
-            trials.append(RateTrial(rate, outcome == "passed"))
+            search.add(RateTrial(rate, outcome == "passed"))
             if self._failed_probes == 0:
                 # Otherwise it is not known yet whether the probes fail because of their rate.
-                self._update_answer(trials)
-        self._update_answer(trials)
+                self._update_answer(search)
+        self._update_answer(search)
+
+    def _announce_duration(self) -> None:
+        """States how long probes take: at low rates, it may be minutes."""
+        request, start = self._request, self._within.start
+        shortest_s = request.warmup_s + request.window_s
+        first_s = request.warmup_s + window_s(request.objective, start, request.window_s)
+        text = f"a probe takes {format_seconds(shortest_s)}"
+        if first_s > shortest_s:
+            text += f", and {format_seconds(first_s)} at {start:g} {OPS}/s, since it needs enough operations"
+        self._context.listener.info(f"{text}; most searches have 10 to 30 probes")
 
     def _probe(self, rate: float) -> Probe:
         objective = self._request.objective
@@ -313,19 +340,24 @@ class _Search:
                 "`pacenote race` that the task works"
             )
 
-    def _update_answer(self, trials: list[RateTrial]) -> None:
-        bracket = find_bracket(trials)
+    def _update_answer(self, search: RateSearch) -> None:
+        bracket = search.bracket()
         limited: LimitedBy = "search"
         if bracket.unstable is not None:
             outcomes = {probe.outcome for probe in self.result.probes if probe.rate == bracket.unstable}
             limited = "engine" if "failed" in outcomes else "samples" if "undecided" in outcomes else "driver"
         elif bracket.disputed:
             limited = "disagreement"
-        elif any(trial.rate >= self._within.highest for trial in trials):
+        elif any(trial.rate >= self._within.highest for trial in search.trials):
             limited = "range"
         if bracket.stable is None and limited == "engine":
             limited = "disagreement" if bracket.disputed or bracket.passed_above else "nothing"
-        changed = (SLOWED_DOWN,) if has_slowed_down(_decided(self.result.probes)) else ()
+        notes = [*self._notes()]
+        if search.has_stalled:
+            limited = limited if limited in ("samples", "driver") else "disagreement"
+            notes.append(STALLED)
+        if has_slowed_down(_decided(self.result.probes)):
+            notes.append(SLOWED_DOWN)
         self.result = dataclasses.replace(
             self.result,
             stable=bracket.stable,
@@ -333,7 +365,7 @@ class _Search:
             disputed=bracket.disputed,
             passed_above=bracket.passed_above,
             limited_by=limited,
-            notes=(*self._notes(), *changed),
+            notes=tuple(notes),
         )
         self._store(complete=False)
 
