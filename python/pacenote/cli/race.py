@@ -35,7 +35,7 @@ from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceRequest
 from pacenote.model.track import BUILT_IN_SCHEDULES
-from pacenote.race.stop_signals import exit_at_third
+from pacenote.race.stop_signals import exit_at_third, interrupting
 from pacenote.store.home import default_home
 from pacenote.track.params import parse_dict, parse_list
 
@@ -98,7 +98,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         reported_interruption(request),
     ):
         record = race(request, listener)
-    show_report(record, options, console)
+    with interrupting():
+        show_report(record, options, console)
     if record.interrupted:
         return Interrupted.exit_code
     return VoidRace.exit_code if record.verdict.state == "void" else 0
