@@ -92,7 +92,7 @@ def test_http_to_a_port_that_speaks_tls_suggests_https() -> None:
         engine() as secure,
         pytest.raises(EngineError, match="the port speaks TLS") as caught,
     ):
-        RestClient([HttpHost("http", "127.0.0.1", secure.port)], 0.2).get("/")
+        RestClient([HttpHost("http", "127.0.0.1", secure.port)], 30.0).get("/")
     assert "https://" in caught.value.hint
 
 

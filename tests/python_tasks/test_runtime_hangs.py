@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +12,9 @@ from pacenote.errors import DriverError
 from pacenote.model.client_options import ClientOptions
 from pacenote.python_tasks.runtime import PythonRuntime
 from python_tasks.racing import race_track, serving, start_race, stored_race
+
+DEADLINE_S = 300.0
+"""Seconds after which what is expected has not happened; plug-ins that hang do so for an hour."""
 
 SHORT = ClientOptions(timeout_s=0.1)
 
@@ -55,7 +57,7 @@ def test_requests_that_outlive_their_operation_are_counted_or_named(tmp_path):
 
     def answer(line, _body):
         if "/slow/_search" in line:
-            released.wait(10)
+            released.wait(DEADLINE_S)
         elif "GET /x/_search" in line or "POST /x/_search" in line:
             # The second task has begun.
             released.set()
@@ -104,7 +106,7 @@ def test_a_defect_in_the_code_that_serves_events_ends_the_race(tmp_path):
         root=tmp_path, warn=lambda _: None, context=None, steps=(), tasks={}, registry=None
     )
     with PythonRuntime(bridge, tasks):  # type: ignore[arg-type]
-        assert bridge.failed.wait(10)
+        assert bridge.failed.wait(DEADLINE_S)
     (reason,) = bridge.failures
     assert reason.startswith("a defect of Pacenote ended the track's Python code: ")
 
@@ -144,14 +146,12 @@ PING = {"operation-type": "raw-request", "path": "/p"}
 def test_code_that_never_returns_does_not_keep_the_race_from_ending(tmp_path, task, line):
     """The next step needs Python too, but can never be prepared."""
     schedule = [{"name": "hangs", **task}, {"operation": PING, "schedule": "at_once", "iterations": 2}]
-    began = time.monotonic()
     with serving() as server:
         process = start_race(tmp_path, BLOCKING, schedule, server.address, "--client-options=timeout:1")
         with process:
-            output, errors = process.communicate(timeout=120)
+            output, errors = process.communicate(timeout=DEADLINE_S)
     # Void: aborted.
     assert process.returncode == 3, (output, errors)
-    assert time.monotonic() - began < 90
     text = " ".join((output + errors).split())
     assert f'task "hangs" at {line} does not return' in text
     (result,) = stored_race(tmp_path).tasks

@@ -38,16 +38,21 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 class Engine:
     """Responds like OpenSearch, counts the requests of the plan, and calls a function before its first reply
-    about statistics, which the race requests just before the driver starts.
+    about statistics, which the race requests just before the driver starts. It does not answer the request of
+    the plan with the number `held` before `released`.
     """
 
-    def __init__(self, before_statistics: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, before_statistics: Callable[[], None] = lambda: None, *, held: int = 0) -> None:
         self.planned = 0
+        self.released = threading.Event()
+        self._held = held
         self._before_statistics = before_statistics
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         if request.target == "/planned":
             self.planned += 1
+            if self.planned == self._held:
+                self.released.wait(DEADLINE_S)
             time.sleep(0.001)
             return json_response({})
         if "_stats" in request.target:
@@ -88,7 +93,7 @@ def racing(
 
 def test_a_race_that_is_reported_while_it_runs_keeps_its_files(tmp_path: Path) -> None:
     engine, folder = Engine(), tmp_path / "home" / "races" / "r"
-    with racing(tmp_path, engine, **{"time-period": 30, "warmup-time-period": 0}) as process:
+    with racing(tmp_path, engine, **{"time-period": 300, "warmup-time-period": 0}) as process:
         wait_until(lambda: engine.planned > 100)
         before = sorted(path.name for path in folder.iterdir())
         assert {".race.json.reserved", "samples.directory", "series.jsonl"} < set(before)
@@ -134,12 +139,14 @@ def register(registry):
 
 
 def test_a_driver_that_was_stopped_for_a_second_makes_a_closed_loop_suspect(tmp_path: Path) -> None:
-    engine = Engine()
-    with racing(tmp_path, engine, **{"time-period": 3, "warmup-time-period": 0}) as process:
-        wait_until(lambda: engine.planned > 100)
+    engine = Engine(held=100)
+    # The task lasts until the driver has gone on, and long enough to read the clock again.
+    with racing(tmp_path, engine, iterations=600) as process:
+        wait_until(lambda: engine.planned == 100)
         process.send_signal(signal.SIGSTOP)
         time.sleep(1.0)
         process.send_signal(signal.SIGCONT)
+        engine.released.set()
         assert process.wait(DEADLINE_S) == 0
     record = RaceStore(tmp_path / "home").load("r")
     clock = record.driver["clock"]

@@ -96,7 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(self.request, ssl.SSLSocket):
             try:
                 self.request.do_handshake()
-            except ssl.SSLError:
+            except ssl.SSLError as error:
+                if error.reason == "HTTP_REQUEST":
+                    raise  # No alert answers plain HTTP.
                 # If the socket were closed now, a client that is still writing would not receive the alert.
                 with socket.socket(fileno=os.dup(self.request.fileno())) as raw:
                     while raw.recv(4096):
