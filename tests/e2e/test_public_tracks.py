@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_a_public_track_runs_unchanged(home: Path, public: Path, track: str) -> None:
     name = track.partition("/")[2]
-    race_id = f"public-{name}-{os.getpid()}"
+    race_id = f"public-{name}-{uuid.uuid4().hex}"
     options = [f"--track-path={public / track}", f"--race-id={race_id}", "--test-mode", "--corpus=generated"]
     if name in UNSUPPORTED:
         options.append(f"--exclude-tasks={UNSUPPORTED[name]}")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,10 +29,17 @@ pytestmark = pytest.mark.engine
 SMALL = "warmup_iterations:5,iterations:20,expensive_warmup_iterations:2,expensive_iterations:10"
 REAL_CORPUS = Path(__file__).parents[2].parent / "shared" / "data" / "http_logs-real-10k.json.gz"
 
+RUN = uuid.uuid4().hex[:8]
+"""Distinguishes these races from those of earlier runs in a home folder that is kept."""
+
+
+def race_id(name: str) -> str:
+    return f"{name}-{RUN}"
+
 
 @dataclass
 class Pacenote:
-    """The `pacenote` command with its own home folder."""
+    """The `pacenote` command with its own home folder. Names of races are the beginnings of their ids."""
 
     home: Path
 
@@ -47,11 +55,14 @@ class Pacenote:
         out, err = process.communicate(timeout=300)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
-    def race(self, race_id: str) -> dict[str, Any]:
-        return json.loads((self.home / "races" / race_id / "race.json").read_text())
+    def folder(self, name: str) -> Path:
+        return self.home / "races" / race_id(name)
 
-    def rows(self, race_id: str, name: str) -> list[dict[str, Any]]:
-        return pyarrow.parquet.read_table(self.home / "races" / race_id / f"{name}.parquet").to_pylist()
+    def race(self, name: str) -> dict[str, Any]:
+        return json.loads((self.folder(name) / "race.json").read_text())
+
+    def rows(self, name: str, file: str) -> list[dict[str, Any]]:
+        return pyarrow.parquet.read_table(self.folder(name) / f"{file}.parquet").to_pylist()
 
     def node_pids(self, owner: int) -> list[int]:
         """Returns the process ids of the engines that a process has registered."""
@@ -71,11 +82,11 @@ def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Em
         yield running
 
 
-def embedded(race_id: str, *more: str, docs: int = 20_000) -> tuple[str, ...]:
+def embedded(name: str, *more: str, docs: int = 20_000) -> tuple[str, ...]:
     return (
         "race",
         "--track=http_logs",
-        f"--race-id={race_id}",
+        f"--race-id={race_id(name)}",
         f"--track-params=docs:{docs},{SMALL}",
         "--car-params=heap_size:512m",
         *more,
@@ -91,9 +102,9 @@ def wait_for(condition: Callable[[], object], what: str) -> Any:
     raise AssertionError(f"waited 90 s for {what}")
 
 
-def indexing(pacenote: Pacenote, race_id: str) -> Callable[[], bool]:
+def indexing(pacenote: Pacenote, name: str) -> Callable[[], bool]:
     """Returns a condition: the race has received replies to bulks for at least a second."""
-    journal = pacenote.home / "races" / race_id / "series.jsonl"
+    journal = pacenote.folder(name) / "series.jsonl"
     return lambda: journal.exists() and '"index-append"' in journal.read_text()
 
 
@@ -116,7 +127,7 @@ def test_one_command_races_a_real_engine(pacenote: Pacenote) -> None:
     assert (corpus["origin"], corpus["documents"], corpus["seed"]) == ("generated", 20_000, 42)
     assert "generated with seed 42, not the public corpus" in ended.stdout
     assert re.search(r"Mean Throughput \| +index-append", ended.stdout)
-    assert (pacenote.home / "races" / "first" / "artifacts" / "engine.log").stat().st_size > 0
+    assert (pacenote.folder("first") / "artifacts" / "engine.log").stat().st_size > 0
 
 
 def test_every_request_is_in_the_race_folder(pacenote: Pacenote) -> None:
@@ -128,7 +139,7 @@ def test_every_request_is_in_the_race_folder(pacenote: Pacenote) -> None:
     assert sum(row["weight"] for row in indexed) == 20_000
     assert all(row["due_ns"] <= row["sent_ns"] <= row["done_ns"] for row in samples)
     assert {row["sample_type"] for row in samples if row["task"] == "term"} == {"warmup", "normal"}
-    plan = json.loads((pacenote.home / "races" / "first" / "plan.json").read_text())
+    plan = json.loads((pacenote.folder("first") / "plan.json").read_text())
     assert [task["name"] for task in plan["tasks"]] == [task["task"] for task in race["tasks"]]
 
 
@@ -145,8 +156,8 @@ def test_a_second_race_finds_everything_prepared(pacenote: Pacenote) -> None:
     assert "generating" not in ended.stderr
     assert "downloading" not in ended.stderr
     listed = pacenote.run("list", "races").stdout
-    assert listed.index("second") < listed.index("first")
-    again = pacenote.run("report", "second")
+    assert listed.index(race_id("second")) < listed.index(race_id("first"))
+    again = pacenote.run("report", race_id("second"))
     assert again.stdout == ended.stdout
 
 
@@ -156,7 +167,7 @@ def test_the_real_corpus_on_an_existing_cluster(pacenote: Pacenote, cluster: Emb
     ended = pacenote.run(
         "race",
         "--track=http_logs",
-        "--race-id=real",
+        f"--race-id={race_id('real')}",
         f"--target-hosts={cluster.hosts[0].address}",
         f"--track-params=corpus_file:{REAL_CORPUS},{SMALL}",
     )
@@ -178,7 +189,7 @@ def test_failing_requests_void_the_race_and_are_explained(
     ended = pacenote.run(
         "race",
         f"--track-path={tmp_path}",
-        "--race-id=failing",
+        f"--race-id={race_id('failing')}",
         f"--target-hosts={cluster.hosts[0].address}",
     )
     assert ended.returncode == 3
@@ -238,10 +249,10 @@ def test_an_existing_cluster_that_dies_between_requests_is_noticed(
     with start_cluster(EngineRequest(pacenote.home, tmp_path / "artifacts", car=car)) as doomed:
         host = doomed.hosts[0].address
         process = pacenote.start(
-            "race", f"--track-path={tmp_path}", "--race-id=orphaned", f"--target-hosts={host}"
+            "race", f"--track-path={tmp_path}", f"--race-id={race_id('orphaned')}", f"--target-hosts={host}"
         )
         try:
-            ended = pacenote.home / "races" / "orphaned" / "tasks.jsonl"
+            ended = pacenote.folder("orphaned") / "tasks.jsonl"
             wait_for(lambda: ended.exists() and '"before"' in ended.read_text(), "the first task")
             time.sleep(1)
             os.kill(doomed.node.pid, signal.SIGKILL)
@@ -267,7 +278,7 @@ def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> N
         process.kill()
         process.communicate(timeout=60)
     wait_for(lambda: process_identity(pid) is None, "the engine to end with its owner")
-    report = pacenote.run("report", "killed")
+    report = pacenote.run("report", race_id("killed"))
     assert report.returncode == 0
     assert "the race has not finished" in report.stdout
     assert sum(row["weight"] for row in pacenote.rows("killed", "series")) > 0
