@@ -2,6 +2,7 @@
 
     first    while the driver runs: no new requests; those in flight have two seconds (`StopRequests`)
              before and after: KeyboardInterrupt, so the race cleans up and keeps its results (`interrupting`)
+             while the report is printed: KeyboardInterrupt; the results are stored
     second   while the driver runs: requests in flight are dropped
              before and after: KeyboardInterrupt again, which ends a wait of the cleanup
     third    the process exits at once, whatever it waits for; what is not written is lost (`exit_at_third`)
