@@ -68,7 +68,9 @@ class Parser(argparse.ArgumentParser):
         # Few command lines are wrong.
         from pacenote.model.secrets import redact_before_at
 
-        raise UsageError(redact_before_at(message.removeprefix("argument ")), hint=f"see `{self.prog} --help`")
+        raise UsageError(
+            redact_before_at(message.removeprefix("argument ")), hint=f"see `{self.prog} --help`"
+        )
 
     def print_help(self, file: object = None) -> None:  # noqa: ARG002  # argparse passes it
         """Prints the help as a result."""

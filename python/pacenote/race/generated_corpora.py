@@ -56,9 +56,7 @@ class GeneratedDataFiles:
     """Waits until the checksums of existing files are compared. Raises CorpusError if a file was changed."""
 
 
-def ensure_generated(
-    corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback
-) -> GeneratedDataFiles:
+def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedDataFiles:
     """Generates a corpus unless the folder already contains it.
 
     Existing files are generated again if their size is wrong, or if their time and their checksum are. If
