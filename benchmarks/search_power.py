@@ -6,8 +6,8 @@ distribution and is decided as `saturate` decides it. The printed table is that 
 probes as they are planned, and for probes with just enough operations for a bound of the percentile.
 
 A second table is that of an error rate that is limited to 1 %: the engine fails a constant share of its
-operations at each rate up to its limit. A third one is that of an engine whose limit changes during the search.
-The simulation needs no engine and takes about a minute.
+operations at each rate up to its limit. A third one is that of an engine whose limit changes during the
+search. The simulation needs no engine and takes about a minute.
 """
 
 from __future__ import annotations

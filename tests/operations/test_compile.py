@@ -71,9 +71,8 @@ def test_an_error_of_the_code_of_a_type_is_neither_one_of_the_engine_nor_of_a_pl
     defective = dataclasses.replace(resolve_type("run-until"), run=run)
     with serving(in_turn({})) as client, pytest.raises(OperationDefect) as caught:
         asyncio.run(run_operation(defective, PARAMS["run-until"], context(), client, {}))
-    assert str(caught.value).startswith(
-        f"a defect of Pacenote in run-until: TypeError at {Path(__file__).name}:{run.__code__.co_firstlineno + 1}: "
-    )
+    line = f"{Path(__file__).name}:{run.__code__.co_firstlineno + 1}"
+    assert str(caught.value).startswith(f"a defect of Pacenote in run-until: TypeError at {line}: ")
     failure = from_error(caught.value, Path("/t")).failure
     assert failure is not None
     assert (failure.error_class, failure.reason) == ("plugin", str(caught.value))

@@ -189,7 +189,9 @@ def test_a_manifest_that_a_killed_race_has_not_completed_is_removed(tmp_path: Pa
     (left,) = {path.name for path in tmp_path.iterdir()} - {".lock"}
     assert left != "generated.json"
     ensure_generated(CORPUS, tmp_path, no_progress)
-    assert {path.name for path in tmp_path.iterdir()} == {".lock", "generated.json", *CORPUS.counts}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= {"generated.json", *CORPUS.counts}
+    assert left not in names
 
 
 def test_a_comparison_does_not_replace_the_manifest_of_another_race(tmp_path: Path) -> None:

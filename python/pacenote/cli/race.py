@@ -114,7 +114,7 @@ def hide_secrets(request: RaceRequest, console: Console) -> None:
 
 @contextmanager
 def reported_interruption(request: RaceRequest) -> Generator[None, None, None]:
-    """Raises Interrupted if a race is stopped outside its measured part, which the record states otherwise."""
+    """Raises Interrupted if a race is stopped outside its measured part; otherwise, its record states it."""
     try:
         yield
     except KeyboardInterrupt as cause:

@@ -1,10 +1,10 @@
 """The search for the highest rate that passes: doubling, then bisection, then repeated trials of both ends.
 
-Pure: the next rate follows from the trials so far, as does whether they make progress. Rates are compared on a
-logarithmic scale. Because a single trial may be wrong, the answer is a bracket whose ends were tried several
-times with the same outcome; a rate that passed once and failed once is disputed and lies inside it. If the
-bracket has no upper or lower end, but disputed rates, the trials do not give an answer there. A rate that
-passed although a lower one always failed did so by chance, or the engine changed during the search.
+Pure: the next rate follows from the trials so far, as does whether they make progress. Rates are compared on
+a logarithmic scale. Because a single trial may be wrong, the answer is a bracket whose ends were tried
+several times with the same outcome; a rate that passed once and failed once is disputed and lies inside it.
+If the bracket has no upper or lower end, but disputed rates, the trials do not give an answer there. A rate
+that passed although a lower one always failed did so by chance, or the engine changed during the search.
 """
 
 from __future__ import annotations

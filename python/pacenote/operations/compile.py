@@ -91,9 +91,8 @@ async def run_operation(
         return check_figures(await run_with_retry(operation_type.run, retry, client, params, client_state))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Types read responses with `expected_form`, so this is not an error of the engine.
-        raise OperationDefect(
-            f"a defect of Pacenote in {operation_type.name}: {_described(error)}"
-        ) from error
+        text = f"a defect of Pacenote in {operation_type.name}: {_described(error)}"
+        raise OperationDefect(text) from error
 
 
 def _described(error: Exception) -> str:

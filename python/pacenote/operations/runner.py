@@ -102,8 +102,8 @@ class OperationDefect(RunnerError):
 
 @contextmanager
 def expected_form(what: str) -> Generator[None, None, None]:
-    """Raises `UnexpectedResponse` if the block finds `what`, a part of a response, in a different form than it
-    expects.
+    """Raises `UnexpectedResponse` if the block finds `what`, a part of a response, in a different form than
+    it expects.
 
     The block must only read the response: its errors are those of the engine.
     """

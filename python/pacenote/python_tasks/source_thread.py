@@ -484,7 +484,8 @@ def _count_due(unsent: _UnsentCount, state: SourceState, message: CountUnsent, u
     """
     assert state.scheduler is not None
     due_s = state.due_s
-    # The driver has not received this one. If it is due immediately, it follows the one before it and is not late.
+    # The driver has not received the last operation. If it is due immediately, it is not late: it follows the
+    # one before it.
     if state.scheduled > message.received and 0 < due_s < message.ended_s:
         unsent.add(due_s)
     while unsent.total < min(message.limit, _MAX_COUNTED) and time.perf_counter() < until:
