@@ -64,7 +64,7 @@ class Case:
 
     def limit_after(self, seconds: float) -> float:
         """Returns the limit after this time."""
-        return self.limit * self.hourly_factor ** (seconds / 3600)
+        return float(self.limit * self.hourly_factor ** (seconds / 3600))
 
 
 CASES = (Case(99.0, 30.0), Case(99.0, 300.0), Case(99.9, 300.0), Case(99.9, 3_000.0), Case(99.99, 3_000.0))
