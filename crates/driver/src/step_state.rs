@@ -62,7 +62,17 @@ impl WorkerShare {
 impl TaskState {
     /// Starts the task at `now` unless it has started. Returns when it started.
     pub fn origin_or_begin(&self, now: Instant) -> Instant {
-        *self.origin.get_or_init(|| now)
+        self.enter(now).0
+    }
+
+    /// Starts the task at `now` unless it has started. Returns when it started, and whether it was started now.
+    pub fn enter(&self, now: Instant) -> (Instant, bool) {
+        let mut began = false;
+        let origin = *self.origin.get_or_init(|| {
+            began = true;
+            now
+        });
+        (origin, began)
     }
 
     /// Returns the schedule that the clients of all workers share, if the task runs in an open loop.

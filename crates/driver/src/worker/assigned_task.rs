@@ -52,10 +52,12 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
             }
             reason
         } else {
-            let origin = task_state.origin_or_begin(clock.now());
+            let (origin, began) = task_state.enter(clock.now());
             let client = RunningClient { id: *id, task, task_state, origin, handle: handle.as_ref() };
             let mut client_loop = ClientLoop { clock, operations, client, recorder, cancellation };
-            client_loop.run(schedule, Entry { start_ns: *start_ns, joins_late: position > 0 }).await
+            // The client that begins the task has missed nothing of its schedule, even if it comes from another task.
+            let joins_late = position > 0 && !began;
+            client_loop.run(schedule, Entry { start_ns: *start_ns, joins_late }).await
         };
         stop_reason = cancellation.stop_reason();
         if let Some(handle) = handle {

@@ -120,6 +120,35 @@ fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
     assert!((mean - 40.0 * SECOND as f64 / (end - begin) as f64).abs() < 1e-6, "{mean}");
 }
 
+/// One client runs three tasks: the two with a schedule serve it from their beginning, closed loop or not. An open loop
+/// would also count an operation that was due before its client was free as one that waited.
+#[test]
+fn a_client_that_begins_a_task_after_another_one_sends_its_first_operation() {
+    let server = Server::start(|_, before| response_with_took(before));
+    for (open_loop, count) in [(false, 3_u32), (true, 1)] {
+        let mut tasks = [
+            request_task("before", 1, 2),
+            counted("counted", 1, 20.0, count.into()),
+            paced("timed", 1, 20.0, (0.0, f64::from(count) / 20.0)),
+        ];
+        for task in &mut tasks[1..] {
+            task["open_loop"] = open_loop.into();
+        }
+        let mut plan = plan(server.port, &tasks);
+        let allocations = [0, 1, 2].map(|task| json!({"task": task, "client": 0}));
+        plan["steps"] = json!([{"name": "step", "slots": [{"client": 0, "allocations": allocations}], "completed_by": null}]);
+        let race = run(&plan);
+        let due: Vec<i64> =
+            race.samples.iter().filter(|one| one.task == "counted").map(|one| one.due).collect();
+        assert_eq!(due, (0..i64::from(count)).map(|number| number * 50 * MS).collect::<Vec<_>>());
+        let timed = race.task("timed").operation_totals;
+        assert_eq!(timed.begun + timed.unsent, u64::from(count), "open loop: {open_loop}");
+        if open_loop {
+            assert_eq!((race.task("counted").operation_totals.waited, timed.waited), (0, 0));
+        }
+    }
+}
+
 /// [10] 50/s for 0.4 s, and requests fail immediately from the first one on: 20 requests, one every 20 ms, none of them
 /// early.
 #[test]
