@@ -50,7 +50,7 @@ pub struct RunningClient<'a> {
 pub struct Entry {
     /// When the client starts, in nanoseconds since the task started. This is later than 0 only with a ramp-up.
     pub start_ns: u64,
-    /// Whether the client comes from another task of the step, in which case this task may have started earlier.
+    /// Whether the client comes from another task of the step, and other clients have begun this one.
     pub joins_late: bool,
 }
 
@@ -74,20 +74,22 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Executes operations until the client ends, and counts those that should have begun, but did not, even if the
     /// client is dropped. Returns the reason why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
-        let mut running = RunningSchedule { client_loop: self, schedule, end: None };
-        let RunningSchedule { client_loop, schedule, end } = &mut running;
-        let end = end.insert(client_loop.run_operations(schedule, entry).await);
+        let mut running = RunningSchedule { client_loop: self, schedule, admitted: None, end: None };
+        let RunningSchedule { client_loop, schedule, admitted, end } = &mut running;
+        let end = end.insert(client_loop.run_operations(schedule, entry, admitted).await);
         client_loop.ask_scheduler_for_unsent(schedule, end).await;
         end.ended_by
     }
 
-    async fn run_operations(&mut self, schedule: &mut Schedule, entry: Entry) -> ScheduleEnd {
-        // A client that joins late does not catch up on the schedule it missed.
-        let joined_late_ns = entry.joins_late.then(|| self.task_time_ns(self.clock.now()));
-        if let (Schedule::PerClient { pacer, .. }, Some(joined_late_ns)) = (&mut *schedule, joined_late_ns) {
-            pacer.skip_to(joined_late_ns);
-        }
-        let mut free_since_ns = entry.start_ns.max(joined_late_ns.unwrap_or(0));
+    /// Executes operations until the client ends. An operation is in `not_begun` from when it is admitted until it
+    /// begins.
+    async fn run_operations(
+        &mut self,
+        schedule: &mut Schedule,
+        entry: Entry,
+        not_begun: &mut Option<NextOperation>,
+    ) -> ScheduleEnd {
+        let mut free_since_ns = self.enter(schedule, entry);
         if !self.wait_until(entry.start_ns).await {
             return self.stop_reason().into();
         }
@@ -102,7 +104,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 }
             };
             let NextOperation { due_ns, preparing_since, sample_type } = match next {
-                Ok(next) => next,
+                Ok(next) => *not_begun.insert(next),
                 Err(end) => return end,
             };
             self.operations.compress().await;
@@ -111,6 +113,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 None => true,
             };
             // The race may have been stopped while the operation was compressed.
+            *not_begun = None;
             if !is_due || self.cancellation.stop_reason().is_some() {
                 schedule.withdraw(due_ns, sample_type);
                 return ScheduleEnd { not_begun_due_ns: due_ns, ..self.stop_reason().into() };
@@ -138,6 +141,19 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 self.cancellation.run_until_cancelled(self.clock.sleep_coarse(DELAY_AFTER_UNREACHABLE)).await;
             }
         }
+    }
+
+    /// Skips what the client has missed of its own schedule if it joins late: it does not catch up. Returns when it is
+    /// free for its first operation, in nanoseconds since the task started.
+    fn enter(&self, schedule: &mut Schedule, entry: Entry) -> u64 {
+        if !entry.joins_late {
+            return entry.start_ns;
+        }
+        let joined_ns = self.task_time_ns(self.clock.now());
+        if let Schedule::PerClient { pacer, .. } = schedule {
+            pacer.skip_to(joined_ns);
+        }
+        entry.start_ns.max(joined_ns)
     }
 
     /// Prepares the next operation of a client with its own schedule.
@@ -433,14 +449,28 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 struct RunningSchedule<'l, 'a, C: Clock, O: ClientOperations> {
     client_loop: &'l mut ClientLoop<'a, C, O>,
     schedule: &'l mut Schedule,
+    /// The operation that the schedule has admitted and that has not begun.
+    admitted: Option<NextOperation>,
     /// Why the client has ended; `None` if it is dropped before.
     end: Option<ScheduleEnd>,
 }
 
+impl<C: Clock, O: ClientOperations> RunningSchedule<'_, '_, C, O> {
+    /// Returns the end of a client that is dropped. It executes an operation, and has not reached another one, or it
+    /// compresses one that has not begun, which is withdrawn.
+    fn end_of_dropped(&mut self) -> ScheduleEnd {
+        let not_begun_due_ns =
+            self.admitted.take().and_then(|NextOperation { due_ns, sample_type, .. }| {
+                self.schedule.withdraw(due_ns, sample_type);
+                due_ns
+            });
+        ScheduleEnd { not_begun_due_ns, ..EndedBy::Stopped.into() }
+    }
+}
+
 impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
     fn drop(&mut self) {
-        // A client that is dropped before it has ended executes an operation, so it has not reached another one.
-        let end = self.end.take().unwrap_or_else(|| EndedBy::Stopped.into());
+        let end = self.end.take().unwrap_or_else(|| self.end_of_dropped());
         let unsent = self.schedule.end(&self.client_loop.with_stop_time(end));
         let ClientLoop { client, recorder, operations, .. } = &mut *self.client_loop;
         if end.source_failed
@@ -460,6 +490,7 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
 }
 
 /// An operation that is about to begin.
+#[derive(Debug, Clone, Copy)]
 struct NextOperation {
     /// When it is due, in nanoseconds since the task started, or `None` if it is due as soon as the client is free.
     due_ns: Option<u64>,

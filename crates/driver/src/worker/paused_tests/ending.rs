@@ -110,6 +110,25 @@ fn the_backlog_of_a_task_is_unsent_however_the_task_ends() {
     }
 }
 
+/// A client compresses its second operation when the race is abandoned. It is due after 10 ms and has not begun.
+#[test]
+fn an_operation_that_is_compressed_when_its_client_is_dropped_is_unsent_if_it_was_due() {
+    for (open_loop, abandoned_ms, unsent) in [(false, 5, 0), (true, 5, 0), (false, 55, 5), (true, 55, 5)] {
+        let mut compressed = paced("compressed", 1, 10 * MS, 1000);
+        compressed["open_loop"] = open_loop.into();
+        let simulation = Simulation::new(&plan(&[compressed]), |attempt| {
+            let compress = if attempt.number == 1 { SECOND } else { 0 };
+            Response { compress, ..Response::success(MS) }
+        });
+        let ended = simulation.abandon_at(abandoned_ms * MS).ended[&0];
+        assert_eq!(
+            (ended.begun, ended.unsent.total, ended.unanswered),
+            (1, unsent, 0),
+            "open loop: {open_loop}, abandoned after {abandoned_ms} ms"
+        );
+    }
+}
+
 /// What becomes due after the race was stopped is not unsent, even if a client notices the stop much later.
 #[test]
 fn operations_that_are_due_after_a_stop_are_not_unsent() {
