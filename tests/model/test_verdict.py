@@ -109,6 +109,22 @@ def test_late_sends_are_blamed_on_python_code_if_operations_waited_for_it():
         assert cause in reason
 
 
+def test_late_sends_are_not_blamed_on_the_driver_alone_if_connections_were_opened_again():
+    late = paced(late_p99=0.81)
+    operations = late.accounting.operations
+    for lateness, reconnects, is_named in (
+        (late.lateness, operations // 100, True),
+        (late.lateness, operations // 100 - 1, False),
+        (times(p50=0.21, p99=0.3), operations // 100, False),
+        (times(p50=0.21, p99=0.3), operations // 2, True),
+    ):
+        reopened = replace(late.accounting, reconnects=reconnects)
+        changed = replace(late, lateness=lateness, accounting=reopened)
+        (reason,) = determine_verdict(record(tasks=(changed,))).reasons
+        named = f"{reconnects:,} connections had to be opened again" in reason
+        assert (named, "the driver sent requests too late" in reason) == (is_named, not is_named)
+
+
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     lossy = task(samples=SampleCounts(kept=900, lost=100, from_s=3.0))
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(

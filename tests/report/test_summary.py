@@ -11,7 +11,15 @@ from pacenote.model.race_record import (
     UncheckedDocuments,
     Verdict,
 )
-from pacenote.model.result import FailureGroup, LevelChange, SampleCounts, Steadiness, ValueSummary
+from pacenote.model.result import (
+    FailureGroup,
+    LevelChange,
+    OperationTotals,
+    SampleCounts,
+    Steadiness,
+    Throughput,
+    ValueSummary,
+)
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.report.rows import Note
 from pacenote.report.summary import build_report
@@ -271,6 +279,7 @@ def test_control_characters_from_the_engine_do_not_reach_the_terminal():
     [
         ({"throughput": None}, "no throughput: the task ended during its warm-up"),
         ({"throughput": None, "error_rate": 1.0}, "no throughput: no operation succeeded"),
+        ({"throughput": None, "accounting": OperationTotals(*[0] * 8)}, "no throughput: no operation began"),
         ({"ended_by": "stopped"}, "stopped before its end"),
         (
             {"underruns": 1_200, "underrun_s": 3.14159},
@@ -322,6 +331,20 @@ def test_an_unsteady_task_is_reported_and_stays_valid(steady, text):
 @pytest.mark.parametrize("steady", [Steadiness(), Steadiness("steady", 0.0, (), "throughput", 0.02)])
 def test_a_steady_task_has_no_note(steady):
     assert not notes(build_report(record(tasks=(task(steady=steady),))), "Steady state")
+
+
+def test_a_throughput_of_zero_beside_a_service_time_is_explained():
+    nothing = Throughput(0.0, 0.0, 0.0, 0.0)
+    text = "0, because no operation had succeeded when another task completed the step"
+    for throughput, ended_by, is_explained in (
+        (nothing, "completed-by", True),
+        (nothing, "time", False),
+        (replace(nothing, mean=1.0), "completed-by", False),
+        (None, "completed-by", False),
+    ):
+        changed = task(throughput=throughput, ended_by=ended_by)
+        found = notes(build_report(record(tasks=(changed,))), "Throughput")
+        assert found == ([("search", text)] if is_explained else [])
 
 
 def test_samples_that_were_not_stored_are_reported_unless_storing_is_turned_off():

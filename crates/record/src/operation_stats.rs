@@ -15,7 +15,7 @@ pub struct OperationStats {
     pub service_time: DurationHistogram,
     /// Latency of successful operations; `None` if there is no schedule, where it equals service time.
     pub latency: Option<DurationHistogram>,
-    /// Lateness of all operations; `None` if there is no schedule.
+    /// Lateness of all operations, except those whose connection could not be opened; `None` if there is no schedule.
     pub lateness: Option<DurationHistogram>,
     /// Processing time of successful operations; `None` for sub-operations.
     pub processing_time: Option<DurationHistogram>,
@@ -189,8 +189,10 @@ impl OperationStats {
             self.counts.window_weight = self.counts.window_weight.saturating_add(sample.result.weight);
             self.counts.window_ended += 1;
         }
-        // The failure of a source has no due time and so no lateness.
-        if let Some(lateness) = self.lateness.as_mut().filter(|_| sample.times.paced) {
+        // The failure of a source has no due time, and one to open a connection sends nothing: neither has a lateness.
+        if let Some(lateness) =
+            self.lateness.as_mut().filter(|_| sample.times.paced && !sample.is_unconnected())
+        {
             lateness.record(sample.times.lateness_ns());
         }
         if !sample.is_success() {

@@ -86,6 +86,12 @@ impl Sample {
     pub fn is_success(&self) -> bool {
         self.result.error_class == ErrorClass::None
     }
+
+    /// Returns whether the operation failed because no connection could be opened, so that it sent no request.
+    #[must_use]
+    pub fn is_unconnected(&self) -> bool {
+        self.result.error_class.is_unreachable() && self.traffic.requests == 0
+    }
 }
 
 impl OperationTimes {

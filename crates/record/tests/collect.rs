@@ -322,6 +322,50 @@ fn a_deterministic_schedule_that_is_met_has_its_rate_as_throughput() {
     assert!((result.window_s - 0.5).abs() < 1e-9);
 }
 
+/// Three operations are sent in the 11 ms before another task completes the step, and one is in flight: they fill three
+/// intervals of 5 ms. If the step is completed later, the window ends with it.
+#[test]
+fn a_schedule_that_another_task_ends_is_not_exceeded_by_its_throughput() {
+    for (completed_ms, window_ms, rate) in [(11, 15.0, 200.0), (20, 20.0, 150.0)] {
+        let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
+        let mut recorder = race.recorder(true);
+        for due in [0, 5, 10] {
+            record(&mut recorder, paced(due * MS, 0, weighing(1, sample(due * MS, (due + 1) * MS - 1))));
+        }
+        recorder.begin_operation(0, SampleType::Measured);
+        recorder.complete_window(0, completed_ms * MS);
+        recorder.record(paced(15 * MS, 0, weighing(1, sample(15 * MS, 40 * MS))), []);
+        end(&mut recorder, EndedBy::CompletedBy, 4);
+        let result = race.result();
+        assert!((result.window_s * 1e3 - window_ms).abs() < 1e-9, "{}", result.window_s);
+        assert!((result.throughput.unwrap().mean - rate).abs() < 1e-9, "{:?}", result.throughput);
+    }
+}
+
+#[test]
+fn operations_whose_connection_could_not_be_opened_have_no_lateness() {
+    let mut race = Race::new(TaskInfo { paced: true, ..info() }, 1);
+    let mut recorder = race.recorder(true);
+    let unconnected = |number: u64, one: Sample| match number {
+        // The connection broke after a request was sent.
+        1 => failing(ErrorClass::Tls, 1, one),
+        7..=8 => {
+            let error_class = if number == 7 { ErrorClass::Connect } else { ErrorClass::Tls };
+            failing(error_class, 1, Sample { traffic: Traffic::default(), ..one })
+        }
+        _ => one,
+    };
+    for number in 0..10 {
+        let late = if number == 7 || number == 8 { SECOND } else { MS };
+        let one = sample(number * SECOND + late, number * SECOND + late);
+        record(&mut recorder, paced(number * SECOND, 0, unconnected(number, one)));
+    }
+    end(&mut recorder, EndedBy::Iterations, 10);
+    let lateness = race.result().lateness.unwrap();
+    assert_eq!(lateness.count, 8);
+    assert!((lateness.max_ms - 1.0).abs() < 1e-9, "{lateness:?}");
+}
+
 #[test]
 fn operations_that_were_due_before_a_client_was_free_have_waited() {
     let mut race = Race::new(TaskInfo { paced: true, open_loop: true, ..info() }, 1);

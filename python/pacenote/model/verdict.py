@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pacenote.model import driver_health
 from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
 from pacenote.model.result import Percentile, TaskResult
+from pacenote.units import format_count
 
 LATENESS_SHARE = 0.10
 """Highest acceptable lateness of a paced task as a fraction of its service time, compared at each percentile
@@ -260,17 +261,29 @@ def _excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percenti
 
 
 def _late(task: TaskResult) -> Iterator[str]:
-    cause = "the driver sent requests too late: leave a core to it"
-    if _waits_for_python(task):
-        cause = (
-            "requests were sent too late, because operations waited for the track's Python code: let "
-            "plug-ins compute less and wait only with await, or use fewer clients"
-        )
     for late, service in _excessive_lateness(task) if task.paced else ():
         yield (
             f"task '{task.task}': p{late.q:g} lateness {late.ms:.4g} ms is more than "
-            f"{LATENESS_SHARE * 100:.0f} % of the p{late.q:g} service time {service.ms:.4g} ms, so {cause}"
+            f"{LATENESS_SHARE * 100:.0f} % of the p{late.q:g} service time {service.ms:.4g} ms, so "
+            f"{_cause_of_lateness(task, late.q)}"
         )
+
+
+def _cause_of_lateness(task: TaskResult, q: float) -> str:
+    """Returns why a percentile of a task's lateness is above the limit, and what to do."""
+    if _waits_for_python(task):
+        return (
+            "requests were sent too late, because operations waited for the track's Python code: let "
+            "plug-ins compute less and wait only with await, or use fewer clients"
+        )
+    accounting = task.accounting
+    if accounting.reconnects and 100 * accounting.reconnects >= (100 - q) * accounting.operations:
+        reopened = format_count(accounting.reconnects, "connection")
+        return (
+            f"requests were sent too late; {reopened} had to be opened again, for which they waited: find "
+            "out what closes the connections, and leave a core to the driver"
+        )
+    return "the driver sent requests too late: leave a core to it"
 
 
 def _waits_for_python(task: TaskResult) -> bool:

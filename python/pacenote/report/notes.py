@@ -120,6 +120,9 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if task.throughput is None and name not in record.unreported:
         why = _why_no_throughput(task)
         yield Note("Warning", f"no throughput: {why}", name)
+    if _succeeded_only_after_completion(task):
+        text = "0, because no operation had succeeded when another task completed the step"
+        yield Note("Throughput", text, name)
     if task.reported_s and task.throughput is not None:
         yield Note("Throughput", f"refers to {task.reported_s:.4g} s that the engine or runner reports", name)
     if task.accounting.unanswered:
@@ -149,7 +152,16 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others} in total", name)
 
 
+def _succeeded_only_after_completion(task: TaskResult) -> bool:
+    """Returns whether a task has service times, but no work in its window, since another task ended it."""
+    if task.ended_by != "completed-by" or task.throughput is None or task.service_time is None:
+        return False
+    return task.reported_s is None and task.throughput.mean == 0
+
+
 def _why_no_throughput(task: TaskResult) -> str:
+    if not task.accounting.operations:
+        return "no operation began"
     if not task.accounting.succeeded or task.error_rate == 1:
         return "no operation succeeded"
     return "the task ended during its warm-up" if task.reported_s is None else "its reported time is 0 s"

@@ -248,19 +248,17 @@ impl TaskTotals {
     ///
     /// A task that ran for its planned time has exactly the planned window. Any other window begins with the first
     /// measured request. If another task completed the step, it ends then; otherwise it ends with the last measured
-    /// response, and the interval after the last operation of a deterministic schedule belongs to it: n operations fill
-    /// n intervals, not n - 1.
+    /// response. In both cases, the interval after the last operation of a deterministic schedule belongs to it: n
+    /// operations fill n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
         if let (Some(warmup), Some(end)) = (self.info.warmup_ns, self.planned_end_ns()) {
             return warmup..end;
         }
         let measured = &self.stats[SampleType::Measured.index()].counts;
-        let last = measured.last_done_ns;
-        if let Some(completed) = self.completed_ns() {
-            return measured.earliest_sent_ns.min(completed)..completed;
-        }
+        let last = self.completed_ns().unwrap_or(measured.last_done_ns);
         let first = measured.earliest_sent_ns.min(last);
-        let scheduled = self.info.interval_ns.map_or(0, |interval| interval * measured.ended);
+        let scheduled =
+            self.info.interval_ns.map_or(0, |interval| interval * self.window_counts().operations);
         first..last.max(first + scheduled)
     }
 
