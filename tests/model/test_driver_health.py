@@ -9,6 +9,7 @@ import pytest
 from pacenote.model.driver_health import (
     clock_steps,
     host_uses,
+    paused_s,
     suspect_reasons,
     unmeasured,
     void_reasons,
@@ -144,8 +145,8 @@ def test_values_at_their_limits_are_accepted() -> None:
         ),
         (
             clock(pauses=9, paused_s=1.81) | {"wall_s": 180.0},
-            "the driver did not run in 9 pauses of at least 0.1 s, 1.81 s in total (limit 1 % of the race): "
-            "its virtual machine was paused, or it had no core; repeat the race",
+            "the driver did not run in 9 pauses, 1.81 s in total (limit 1 % of the race): its process was "
+            "stopped, or its virtual machine was paused; repeat the race",
         ),
         (
             clock(sources=["hpet"]),
@@ -290,6 +291,19 @@ def test_threads_with_the_same_problem_are_one_reason() -> None:
     )
     other = {"name": "drive-3", "busiest": {"step": "search", "share": 0.9}}
     assert len(list(suspect_reasons({"threads": [*threads, other]}))) == 3
+
+
+def test_pauses_belong_to_the_part_of_the_race_in_which_they_were() -> None:
+    paused = [
+        {"from_s": 1.0, "to_s": 1.5, "paused_s": 0.2},
+        {"from_s": 1.9, "to_s": 2.3, "paused_s": 0.4},
+        "not a mapping",
+        {"from_s": 7.0, "to_s": 7.0, "paused_s": 0.1},
+    ]
+    race = {"clock": {"paused": paused}}
+    within = {(0, 10): 0.6, (0, 2): 0.3, (2, 5): 0.3, (3, 10): 0.0, (1.25, 1.5): 0.1}
+    assert {span: paused_s(race, *span) for span in within} == pytest.approx(within)
+    assert paused_s({"clock": {"paused": None}}, 0, 10) == paused_s({}, 0, 10) == 0
 
 
 def test_short_pauses_of_a_short_race_are_not_judged() -> None:

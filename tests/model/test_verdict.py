@@ -125,6 +125,22 @@ def test_late_sends_are_not_blamed_on_the_driver_alone_if_connections_were_opene
         assert (named, "the driver sent requests too late" in reason) == (is_named, not is_named)
 
 
+def test_pauses_of_the_driver_in_a_task_make_a_race_suspect():
+    def reasons(paused_s, **clock):
+        second = {"from_s": 1.0, "to_s": 1.0 + paused_s, "paused_s": paused_s}
+        driver = {"wall_s": 7000.0, "clock": {"pauses": 1, "paused_s": paused_s, "paused": [second], **clock}}
+        # The task begins with the race.
+        return determine_verdict(record(tasks=(replace(paced(), duration_s=4.0),), driver=driver)).reasons
+
+    assert reasons(0.05) == ()
+    assert reasons(0.28) == (
+        "task 'term': the driver did not run for 0.28 s of its 4 s (limit 1 %): its process was stopped, or "
+        "its virtual machine was paused; repeat the race",
+    )
+    (only,) = reasons(0.6, gaps=[{"at_s": 1.1, "length_s": 0.62}], gaps_s=0.62)
+    assert only.startswith("the driver was paused for 0.62 s, 1.1 s after its start")
+
+
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     lossy = task(samples=SampleCounts(kept=900, lost=100, from_s=3.0))
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(

@@ -42,10 +42,15 @@ in the page cache has some tens of them when it starts.
 """
 
 PAUSED_SHARE = 0.01
-"""Highest acceptable share of a race for which the driver did not run, in pauses of at least 0.1 s."""
+"""Highest acceptable share of a task, or of a race, for which the driver did not run: about as many of its
+samples would be late, which changes its 99th percentile.
+"""
 
 MIN_PAUSED_S = 0.5
-"""Total length of such pauses in seconds from which they are judged: a single one may occur anywhere."""
+"""Total length of the pauses of a race in seconds from which they are judged: one may occur anywhere."""
+
+MIN_PAUSED_IN_TASK_S = 0.05
+"""The same for the pauses in a task."""
 
 STOLEN_SHARE = 0.05
 """Above this share of time used for other machines, the speed of this machine was not constant."""
@@ -165,12 +170,33 @@ def _pauses(driver: Mapping[str, object]) -> Iterator[str]:
     """Reports pauses that are shorter than a gap but so many that they matter."""
     clock = _part(driver, "clock")
     paused_s = _number(clock, "paused_s")
-    if not clock.get("gaps") and paused_s > max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s")):
+    if not has_gaps(driver) and paused_s > max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s")):
         yield (
-            f"the driver did not run in {format_count(int(_number(clock, 'pauses')), 'pause')} of at least "
-            f"0.1 s, {paused_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): its virtual "
-            "machine was paused, or it had no core; repeat the race"
+            f"the driver did not run in {format_count(int(_number(clock, 'pauses')), 'pause')}, "
+            f"{paused_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): its process was "
+            "stopped, or its virtual machine was paused; repeat the race"
         )
+
+
+def has_gaps(driver: Mapping[str, object]) -> bool:
+    """Returns whether the driver did not run for more than 0.5 s at once."""
+    return bool(_part(driver, "clock").get("gaps"))
+
+
+def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
+    """Returns for how long the driver did not run between two times of the race, in seconds: its process was
+    stopped, or its virtual machine was paused. An earlier version recorded none.
+    """
+    seconds = _part(driver, "clock").get("paused")
+    total = 0.0
+    for second in seconds if isinstance(seconds, list | tuple) else ():
+        if not isinstance(second, Mapping):
+            continue
+        began_s, ended_s = _number(second, "from_s"), _number(second, "to_s")
+        within_s = min(to_s, ended_s) - max(from_s, began_s)
+        if within_s > 0:
+            total += _number(second, "paused_s") * within_s / (ended_s - began_s)
+    return total
 
 
 def _gaps(clock: Mapping[str, object]) -> Iterator[str]:

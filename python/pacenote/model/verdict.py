@@ -124,7 +124,24 @@ def disturbances(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> I
         yield from _driver_time(task)
         yield from _python_delay(task)
         yield from _lost_samples(task)
+        yield from _paused(task, driver)
     yield from driver_health.suspect_reasons(driver)
+
+
+def _paused(task: TaskResult, driver: Mapping[str, object]) -> Iterator[str]:
+    """Reports a task during which the driver did not run: what was due then was sent late, by all clients,
+    and the operations that waited behind it are not late themselves.
+    """
+    paused_s = driver_health.paused_s(driver, task.started_s, task.started_s + task.duration_s)
+    share = driver_health.PAUSED_SHARE
+    # A long gap is reported with its time and length.
+    least_s = max(driver_health.MIN_PAUSED_IN_TASK_S, share * task.duration_s)
+    if paused_s > least_s and not driver_health.has_gaps(driver):
+        yield (
+            f"task '{task.task}': the driver did not run for {paused_s:.2g} s of its {task.duration_s:.3g} s "
+            f"(limit {share * 100:.0f} %): its process was stopped, or its virtual machine was paused; "
+            "repeat the race"
+        )
 
 
 def _planned(task: TaskResult) -> int:

@@ -1,9 +1,10 @@
-//! The thread that reads the clocks a few times per second, the host's counters once a second, and the CPU quotas
+//! The thread that reads the clocks fifty times per second, the host's counters once a second, and the CPU quotas
 //! before the race and after the workers have ended.
 //!
 //! It does nothing else: a thread that also merges recordings or waits for a disk would read the clocks late, which
 //! would look as if the driver had not run.
 
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -14,6 +15,7 @@ use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading, READING_INT
 use crate::health::cpu::PeakLoad;
 use crate::health::cpu_quota::{QuotaCounters, Throttling};
 use crate::health::host::{HostMonitor, HostUsage};
+use crate::race_state::RaceState;
 use crate::summary::ThreadSummary;
 
 /// The running thread.
@@ -37,22 +39,24 @@ pub struct HealthSummary {
 }
 
 impl HealthThread {
-    /// Starts the thread.
+    /// Starts the thread, which relates its readings to the race of `race_state`.
     ///
     /// # Errors
     ///
     /// If the operating system cannot start a thread.
-    pub fn start() -> Result<Self, DriveError> {
+    pub fn start(race_state: Arc<RaceState>) -> Result<Self, DriveError> {
         let (stop, stopped) = channel::<()>();
         let started = Instant::now();
         let (mut clocks, mut host, quota) =
             (ClockMonitor::start(), HostMonitor::start(), QuotaCounters::read());
         let thread = spawn("health", move || {
+            let mut record_clocks =
+                || clocks.record(ClockReading::read().with_waits(), race_state.race_time_ns(Instant::now()));
             while stopped.recv_timeout(READING_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                clocks.record(ClockReading::read());
+                record_clocks();
                 host.read_when_due(started.elapsed());
             }
-            clocks.record(ClockReading::read());
+            record_clocks();
             let quota = QuotaCounters::read().zip(quota);
             HealthSummary {
                 clock: clocks.end(),

@@ -60,7 +60,7 @@ impl Coordinator {
             let summary = collect(collector, &deliveries, &buffers, &shared);
             (summary, ThreadSummary::of_current_thread("collect", started, PeakLoad::default()))
         });
-        let health = HealthThread::start();
+        let health = HealthThread::start(Arc::clone(&race_state));
         let started_all = collecting.is_ok() && health.is_ok();
         let mut error = if started_all { self.run_steps().err() } else { None };
         error = error.or_else(|| race_state.driver_error().map(DriveError::Python));

@@ -1,16 +1,18 @@
-//! Checks whether the clocks can be trusted and whether the driver runs, by reading three clocks a few times per
-//! second.
+//! Checks whether the clocks can be trusted and whether the driver runs, by reading three clocks many times per second.
 //!
 //! The race is timed with the monotonic clock, which cannot be set. A step of the wall clock changes the difference
 //! between the two (slewing by NTP affects both). A suspended machine changes the difference between the monotonic
 //! clock, which stops during suspension, and the boot-time clock, which continues. If two readings are too far apart,
-//! the driver did not run in between: its process was stopped, its virtual machine was paused, or it had no core.
+//! the driver did not run in between: its process was stopped, its virtual machine was paused, or it had no core. The
+//! kernel counts the last of these, which the workers measure for themselves, so it is subtracted from short pauses.
 
 use std::fs;
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
+
+use crate::health::run_queue::RunQueueStats;
 
 /// Smallest difference that counts as a step, in nanoseconds. Smaller ones may occur because a thread was interrupted
 /// while it read the clocks.
@@ -20,13 +22,19 @@ const MIN_STEP_NS: i64 = 100_000_000;
 const MAX_STEPS: usize = 32;
 
 /// Interval at which the clocks are to be read.
-pub const READING_INTERVAL: Duration = Duration::from_millis(200);
+pub const READING_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Smallest time between two readings that is a gap, in nanoseconds.
 const MIN_GAP_NS: i64 = 500_000_000;
 
-/// Smallest delay of a reading that is a pause, in nanoseconds.
-const MIN_PAUSE_NS: i64 = 100_000_000;
+/// Smallest delay of a reading that is a pause, in nanoseconds, without the time in which the thread waited for a core.
+const MIN_PAUSE_NS: i64 = 5_000_000;
+
+/// Smallest delay of a reading that is a pause, in nanoseconds, if the kernel does not count the waits for a core.
+const MIN_UNEXPLAINED_NS: i64 = 100_000_000;
+
+/// Maximum number of seconds of the race whose pauses are recorded.
+const MAX_PAUSED_SECONDS: usize = 256;
 
 /// Maximum number of repetitions of an interrupted reading.
 const MAX_RETRIES: u32 = 10;
@@ -38,7 +46,7 @@ const COST_READINGS: u32 = 50;
 /// The file with the name of the kernel's clock source.
 const SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// The three clocks at one instant, in nanoseconds.
+/// The three clocks at one instant, and the waits of the thread that reads them, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockReading {
     /// Time since an arbitrary instant, without the time for which the machine was suspended.
@@ -47,6 +55,9 @@ pub struct ClockReading {
     pub realtime: i64,
     /// Like `monotonic`, but including the time for which the machine was suspended.
     pub boottime: i64,
+    /// Time for which the reading thread has waited for a core since it started, or `None` if the kernel does not count
+    /// it.
+    pub waited: Option<u64>,
 }
 
 /// A step of the wall clock.
@@ -67,6 +78,19 @@ pub struct ClockGap {
     pub length_s: f64,
 }
 
+/// The pauses of the driver that ended in one second of the race.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PausedSecond {
+    /// Beginning of the first pause, in seconds since the race's first step began.
+    pub from_s: f64,
+    /// End of the last one.
+    pub to_s: f64,
+    /// Total length of the pauses in seconds.
+    pub paused_s: f64,
+    /// Number of the pauses.
+    pub pauses: u32,
+}
+
 /// Properties and irregularities of the clocks during a race.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ClockHealth {
@@ -85,10 +109,14 @@ pub struct ClockHealth {
     pub gaps: Vec<ClockGap>,
     /// Total length of all gaps in seconds.
     pub gaps_s: f64,
-    /// Number of readings that were late by 0.1 s or more, gaps included.
+    /// Number of pauses: readings during the race that were late by 5 ms or more, for another reason than a wait for a
+    /// core; gaps are included. If the kernel does not count these waits, it is the number of readings that were late by
+    /// 0.1 s or more for any reason.
     pub pauses: u32,
-    /// Total delay of these readings in seconds.
+    /// Total length of the pauses in seconds.
     pub paused_s: f64,
+    /// The first 256 seconds of the race in which pauses ended.
+    pub paused: Vec<PausedSecond>,
     /// Time for which the machine was suspended, in seconds.
     pub suspended_s: f64,
 }
@@ -123,6 +151,40 @@ impl ClockReading {
             monotonic: ns(clock_gettime(ClockId::Monotonic)),
             realtime: ns(clock_gettime(ClockId::Realtime)),
             boottime: ns(clock_gettime(ClockId::Boottime)),
+            waited: None,
+        }
+    }
+
+    /// Returns the reading with the waits of the calling thread.
+    pub fn with_waits(self) -> Self {
+        Self { waited: RunQueueStats::read().map(|stats| stats.wait_ns), ..self }
+    }
+
+    /// Returns by how much this reading is late if `previous` was the one before, without waits for a core; 0 if it is
+    /// too little for a pause.
+    fn pause_since(&self, previous: &Self) -> i64 {
+        let interval = i64::try_from(READING_INTERVAL.as_nanos()).unwrap_or(i64::MAX);
+        let late = self.monotonic - previous.monotonic - interval;
+        let waits = self.waited.zip(previous.waited);
+        let waited = waits.map(|(now, then)| i64::try_from(now.saturating_sub(then)).unwrap_or(i64::MAX));
+        let least = if waited.is_some() { MIN_PAUSE_NS } else { MIN_UNEXPLAINED_NS };
+        Some(late.saturating_sub(waited.unwrap_or(0))).filter(|pause| *pause >= least).unwrap_or(0)
+    }
+}
+
+impl ClockHealth {
+    fn add_pause(&mut self, length_ns: i64, end_ns: u64) {
+        let (paused_s, to_s) = (seconds(length_ns), end_ns as f64 / 1e9);
+        let from_s = (to_s - paused_s).max(0.0);
+        self.pauses += 1;
+        self.paused_s += paused_s;
+        let same_second = self.paused.last_mut().filter(|last| last.to_s.floor() >= to_s.floor());
+        if let Some(last) = same_second {
+            last.to_s = to_s;
+            last.paused_s += paused_s;
+            last.pauses += 1;
+        } else if self.paused.len() < MAX_PAUSED_SECONDS {
+            self.paused.push(PausedSecond { from_s, to_s, paused_s, pauses: 1 });
         }
     }
 }
@@ -141,13 +203,13 @@ impl ClockMonitor {
         Self { first, reference: first, previous: first, health }
     }
 
-    /// Compares a reading with the earlier ones. Must be called every 200 ms.
-    pub fn record(&mut self, now: ClockReading) {
+    /// Compares a reading with the earlier ones, `race_ns` after the first step began; 0 if it has not begun. Must be
+    /// called at every `READING_INTERVAL`.
+    pub fn record(&mut self, now: ClockReading, race_ns: u64) {
         let gap = now.monotonic - self.previous.monotonic;
-        let late_ns = gap - i64::try_from(READING_INTERVAL.as_nanos()).unwrap_or(i64::MAX);
-        if late_ns >= MIN_PAUSE_NS {
-            self.health.pauses += 1;
-            self.health.paused_s += seconds(late_ns);
+        let pause = now.pause_since(&self.previous);
+        if pause > 0 && race_ns > 0 {
+            self.health.add_pause(pause, race_ns);
         }
         if gap > MIN_GAP_NS {
             let (at_s, length_s) = (seconds(self.previous.monotonic - self.first.monotonic), seconds(gap));
@@ -233,15 +295,21 @@ mod tests {
             monotonic,
             realtime: 1_700_000_000_000 * MS + monotonic + slept + off_ms * MS,
             boottime: monotonic + slept + 77 * MS,
+            waited: None,
         }
     }
 
     fn health_of(readings: &[ClockReading]) -> ClockHealth {
         let mut monitor = ClockMonitor::from(reading(0, 0, 0), ClockHealth::default());
         for now in readings {
-            monitor.record(*now);
+            monitor.record(*now, race_ns(now));
         }
         monitor.ended_with(None)
+    }
+
+    /// Returns the time of the race at a reading: its first step begins 100 ms after the first reading.
+    fn race_ns(now: &ClockReading) -> u64 {
+        u64::try_from(now.monotonic - 5_100 * MS).unwrap_or(0)
     }
 
     fn steps(readings: &[ClockReading]) -> Vec<(f64, f64)> {
@@ -274,11 +342,48 @@ mod tests {
         assert_eq!((often.gaps.len(), often.gaps_s.round()), (MAX_STEPS, 60.0));
     }
 
+    /// Returns the health after readings at these times, each with the total wait for a core, in ms.
+    fn paused(readings: &[(i64, u64)]) -> ClockHealth {
+        let with_waits = |(at_ms, waited_ms): (i64, u64)| ClockReading {
+            waited: Some(waited_ms * 1_000_000),
+            ..reading(at_ms, 0, 0)
+        };
+        let mut monitor = ClockMonitor::from(with_waits((0, 0)), ClockHealth::default());
+        for now in readings.iter().map(|now| with_waits(*now)) {
+            monitor.record(now, race_ns(&now));
+        }
+        monitor.ended_with(None)
+    }
+
     #[test]
-    fn late_readings_are_pauses_of_the_driver() {
-        let late = health_of(&[200, 499, 799, 1_000, 1_400].map(|at_ms| reading(at_ms, 0, 0)));
-        assert_eq!((late.pauses, late.gaps.len()), (2, 0));
-        assert!((late.paused_s - 0.3).abs() < 1e-9, "{late:?}");
+    fn late_readings_are_pauses_of_the_driver_unless_it_waited_for_a_core() {
+        let late = paused(&[(200, 0), (220, 0), (290, 0), (500, 187), (520, 187), (1_320, 188)]);
+        assert_eq!((late.pauses, late.gaps.len()), (3, 1));
+        assert!((late.paused_s - (0.18 + 0.05 + 0.779)).abs() < 1e-9, "{late:?}");
+        let seconds: Vec<(f64, f64)> =
+            late.paused.iter().map(|second| (second.from_s, second.to_s)).collect();
+        assert_eq!(seconds.len(), 2, "{late:?}");
+        assert!((seconds[0].0 - 0.0).abs() < 1e-9 && (seconds[0].1 - 0.19).abs() < 1e-9, "{late:?}");
+        assert!((seconds[1].0 - 0.441).abs() < 1e-9 && (seconds[1].1 - 1.22).abs() < 1e-9, "{late:?}");
+    }
+
+    #[test]
+    fn a_pause_before_the_first_step_does_not_affect_the_race() {
+        assert_eq!(paused(&[(90, 0), (110, 0)]).pauses, 0);
+    }
+
+    #[test]
+    fn without_counted_waits_only_long_delays_are_pauses() {
+        let late = health_of(&[120, 239, 359, 500].map(|at_ms| reading(at_ms, 0, 0)));
+        assert_eq!(late.pauses, 3);
+    }
+
+    #[test]
+    fn short_stops_again_and_again_add_up_and_their_list_is_limited() {
+        let stops: Vec<(i64, u64)> = (1..=3_000).map(|number| (1_000 + number * 120, 0)).collect();
+        let health = paused(&stops);
+        assert_eq!((health.pauses, health.paused.len()), (3_000, MAX_PAUSED_SECONDS));
+        assert!((health.paused_s - 301.0).abs() < 1e-6, "{}", health.paused_s);
     }
 
     #[test]
@@ -306,7 +411,7 @@ mod tests {
     #[test]
     fn the_clocks_of_this_machine_are_described() {
         let mut monitor = ClockMonitor::start();
-        monitor.record(ClockReading::read());
+        monitor.record(ClockReading::read().with_waits(), 1);
         let health = monitor.end();
         assert!(health.read_ns > 0.0 && health.resolution_ns > 0, "{health:?}");
         assert_eq!(health.backward, 0);
