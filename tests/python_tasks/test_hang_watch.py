@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from pacenote.python_tasks.hang_watch import FATAL_AFTER_S, REPORTED_AFTER_S, HangWatch, RunningCode
+from pacenote.python_tasks.hang_watch import (
+    FATAL_AFTER_S,
+    PREPARATION_LIMIT_S,
+    REPORTED_AFTER_S,
+    HangWatch,
+    RunningCode,
+)
 
 
 class _Race:
@@ -11,6 +17,7 @@ class _Race:
     def __init__(self) -> None:
         self.waits_s: float | None = None
         self.failures: list[str] = []
+        self.begun_without: list[str] = []
 
     def preparing_s(self) -> float | None:
         return self.waits_s
@@ -21,7 +28,11 @@ class _Race:
 
 def watched(code, now):
     race, warnings = _Race(), []
-    return race, warnings, HangWatch(race, lambda: code, warnings.append, lambda: now[0])
+    return (
+        race,
+        warnings,
+        HangWatch(race, lambda: code, race.begun_without.append, warnings.append, lambda: now[0]),
+    )
 
 
 def running(what="runner", task="t", location="track.py:7", *, blocks=False):
@@ -64,3 +75,18 @@ def test_a_step_that_waits_for_code_of_an_earlier_one_ends_the_race():
             assert race.failures == [
                 'the next step cannot be prepared: the runner of task "t" at track.py:7 does not return'
             ]
+
+
+def test_a_step_begins_without_a_source_that_is_called_for_it_and_does_not_return():
+    now = [100.0 + PREPARATION_LIMIT_S]
+    race, warnings, watch = watched([running("parameter source", blocks=True)], now)
+    race.waits_s = PREPARATION_LIMIT_S + 2
+    watch.check()
+    assert race.begun_without == []
+    now[0] += 1
+    watch.check()
+    assert race.begun_without == [
+        'the parameter source of task "t" at track.py:7 did not return within 300 s before the step began'
+    ]
+    assert race.failures == []
+    assert len(warnings) == 1

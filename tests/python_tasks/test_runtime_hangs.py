@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 
 from pacenote.errors import DriverError
 from pacenote.model.client_options import ClientOptions
+from pacenote.python_tasks import hang_watch, runtime
 from pacenote.python_tasks.runtime import PythonRuntime
 from python_tasks.racing import race_track, serving, start_race, stored_race
 
@@ -188,3 +190,109 @@ def test_a_defect_while_an_operation_ends_could_not_run_and_keeps_the_results(tm
     )
     assert raised.value.hint == "what was measured is kept: pacenote report r"
     assert [task.task for task in stored_race(tmp_path).tasks] == ["sleep", "t"]
+
+
+STUBBORN = """
+    import asyncio
+
+    async def stubborn(es, params):
+        await es.info()
+        while True:
+            try:
+                await asyncio.sleep(3600)
+            except BaseException:
+                pass
+
+    def register(registry):
+        registry.register_runner("stubborn", stubborn, async_runner=True)
+    """
+
+
+@pytest.mark.process
+def test_a_runner_that_swallows_its_cancellation_does_not_keep_the_process_from_ending(tmp_path):
+    """Freeing its coroutine would let it go on without an event loop, and so without an end."""
+    schedule = [{"name": "t", "operation": "stubborn", "clients": 2, "time-period": 0.1}]
+    with serving() as server:
+        process = start_race(tmp_path, STUBBORN, schedule, server.address, "--client-options=timeout:0.1")
+        with process:
+            try:
+                output, errors = process.communicate(timeout=DEADLINE_S)
+            finally:
+                process.kill()
+    assert process.returncode == 3, (output, errors)
+    text = " ".join((output + errors).split())
+    assert "still running and was abandoned: a coroutine at track.py:8" in text
+    assert "destroyed" not in text
+    assert "Verdict: void" in output
+    (result,) = stored_race(tmp_path).tasks
+    assert result.accounting.failed == 2
+
+
+UNPREPARED = """
+    import time
+    from pathlib import Path
+
+    class Source:
+        infinite = True
+
+        def __init__(self, track, params, **kwargs):
+            self.params_of_task = params
+            self.hangs("build")
+
+        def partition(self, index, total):
+            self.hangs("partition")
+            return self
+
+        def params(self):
+            self.hangs("params")
+            return {"index": "x", "body": {}}
+
+        def hangs(self, where):
+            while self.params_of_task["hangs-in"] == where and not Path(self.params_of_task["end"]).exists():
+                time.sleep(0.01)
+
+    async def ask(es, params):
+        await es.info()
+
+    def register(registry):
+        registry.register_param_source("source", Source)
+        registry.register_runner("ask", ask, async_runner=True)
+    """
+
+
+@pytest.mark.parametrize("where", ["build", "partition", "params"])
+def test_a_source_that_hangs_before_its_step_fails_its_task_and_the_others_run(tmp_path, monkeypatch, where):
+    monkeypatch.setattr(hang_watch, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(hang_watch, "PREPARATION_LIMIT_S", 0.2)
+    monkeypatch.setattr(runtime, "_SHUTDOWN_TIMEOUT_S", 0.05)
+    end = tmp_path / "end"
+
+    def supplied(name, hangs_in):
+        operation = {
+            **{"operation-type": "search", "param-source": "source", "end": str(end)},
+            "hangs-in": hangs_in,
+        }
+        return {"name": name, "operation": operation, "clients": 2, "iterations": 3}
+
+    tasks = [
+        {"name": "native", "operation": PING, "iterations": 3},
+        {"name": "asks", "operation": "ask", "iterations": 3},
+        supplied("hangs", where),
+        supplied("later", "nowhere"),
+    ]
+    schedule = [{"parallel": {"tasks": tasks}}, {"name": "next", "operation": PING, "iterations": 3}]
+    with serving() as server:
+        try:
+            raced = race_track(tmp_path, UNPREPARED, schedule, server.address)
+        finally:
+            end.touch()
+    assert re.fullmatch(
+        r'plugin: the parameter source of task "hangs" at track\.py:2[12] did not return within 0\.2 s '
+        "before the step began",
+        raced.reason("hangs"),
+    )
+    assert raced.task("hangs").accounting.failed == 2
+    assert raced.task("later").errors[0].error_class == "plugin"
+    assert [raced.task(name).accounting.succeeded for name in ("native", "asks", "next")] == [3, 3, 3]
+    assert raced.record.verdict.state == "void"
+    assert any("still running and was abandoned" in text for text in raced.warnings)

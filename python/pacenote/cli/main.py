@@ -79,12 +79,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _leave_threads(code: int, console: Console) -> None:
-    """Ends the process if a track's Python code left threads running: the interpreter would wait for them."""
+    """Ends the process if a track's Python code left threads or coroutines running, for which the interpreter
+    would wait.
+    """
     left = [thread for thread in threading.enumerate() if not thread.daemon]
     left.remove(threading.current_thread())
     if left:
         names = ", ".join(f"'{thread.name}'" for thread in left)
         console.warning(f"the track's Python code left threads running, which end now: {names}")
+    # The module is only loaded if there was a race.
+    drive = sys.modules.get("pacenote.race.drive")
+    if left or (drive is not None and drive.is_track_code_left()):
         os._exit(code)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Coroutine
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -38,7 +37,7 @@ def thread_location(thread_id: int | None, root: Path) -> str:
     return _own_location(places[::-1], root)
 
 
-def coroutine_location(coroutine: Coroutine[Any, Any, Any] | None, root: Path) -> str:
+def coroutine_location(coroutine: object, root: Path) -> str:
     """Returns where a suspended coroutine waits in code of the track; empty if it does not."""
     places: list[tuple[str, int]] = []
     waiting: Any = coroutine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 
 _KEPT_SIGNALS = (
     *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE, signal.SIGALRM),
@@ -13,6 +13,23 @@ _KEPT_SIGNALS = (
 """Signals whose handlers plug-ins cannot change for Pacenote."""
 
 _STANDARD_DESCRIPTORS = (0, 1, 2)
+
+_ABANDONED: list[object] = []
+"""Code of plug-ins that does not end."""
+
+
+def abandon(code: Iterable[object]) -> None:
+    """Keeps references to code of plug-ins that does not end, so that it is never freed.
+
+    Python throws an exception into a coroutine that it frees, even when the interpreter ends. Code that
+    handles all exceptions would continue, without an event loop, and might never return.
+    """
+    _ABANDONED.extend(code)
+
+
+def is_code_abandoned() -> bool:
+    """Returns whether the process must end without freeing its objects, because of `abandon`."""
+    return bool(_ABANDONED)
 
 
 class ProcessGuard:

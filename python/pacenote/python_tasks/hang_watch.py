@@ -1,4 +1,6 @@
-"""Reports code of plug-ins that does not return, and ends a race that could never go on because of it."""
+"""Reports code of plug-ins that does not return. If a race could never go on because of it, ends the race, or
+the tasks of the code.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,12 @@ REPORTED_AFTER_S = 30.0
 
 FATAL_AFTER_S = 10.0
 """Seconds that a step may wait for its preparation while code of an earlier step does not return."""
+
+
+PREPARATION_LIMIT_S = 300.0
+"""Seconds that one call of a source may take before its step begins. Sources read their data then, so it is
+long.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +71,14 @@ class HangWatch:
         self,
         race: WatchedRace,
         running: Callable[[], Iterable[RunningCode]],
+        begin_without: Callable[[str], None],
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        """`begin_without` begins a step without the sources that are called for it; its argument is why."""
         self._race = race
         self._running = running
+        self._begin_without = begin_without
         self._warn = warn
         self._clock = clock
         self._reported: set[tuple[str, str]] = set()
@@ -85,14 +96,25 @@ class HangWatch:
 
     def check(self) -> None:
         """Reports code that does not return, once for each task."""
+        # Read first, so that code that a preparation has called cannot seem to be older than it.
+        now = self._clock()
         preparing_s = self._race.preparing_s()
         for code in self._running():
-            ran_s = self._clock() - code.started_s
-            if code.blocks and preparing_s is not None and ran_s > preparing_s > FATAL_AFTER_S:
-                self._race.fail(f"the next step cannot be prepared: {code.description} does not return")
-            elif ran_s > REPORTED_AFTER_S and (code.task, code.what) not in self._reported:
+            ran_s = now - code.started_s
+            if code.blocks and preparing_s is not None:
+                self._check_preparation(code, ran_s, preparing_s)
+            if ran_s > REPORTED_AFTER_S and (code.task, code.what) not in self._reported:
                 self._reported.add((code.task, code.what))
                 self._warn(f"{code.description} has not returned for {ran_s:.0f} s")
+
+    def _check_preparation(self, code: RunningCode, ran_s: float, preparing_s: float) -> None:
+        """Does not let code block the preparation of a step: that of an earlier step, or its own."""
+        if ran_s > preparing_s > FATAL_AFTER_S:
+            self._race.fail(f"the next step cannot be prepared: {code.description} does not return")
+        elif preparing_s >= ran_s > PREPARATION_LIMIT_S:
+            self._begin_without(
+                f"{code.description} did not return within {PREPARATION_LIMIT_S:g} s before the step began"
+            )
 
     def _run(self) -> None:
         while not self._ended.wait(_INTERVAL_S):

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
-from weakref import WeakSet
 
 from pacenote._core import ClientId
 from pacenote.operations.base import OperationType
@@ -32,7 +31,7 @@ class RunnerExecutor:
         self._plugin_clients: dict[str, Any] = {}
         self._types: dict[str, OperationType] = {}
         self._client_states: dict[ClientId, dict[str, Any]] = {}
-        self._cancelled: WeakSet[asyncio.Task[Any]] = WeakSet()
+        self._cancelled: set[asyncio.Task[Any]] = set()
 
     def prepare(self, tasks: Collection[int]) -> None:
         """Builds all that the first operations of tasks need, given by their positions in the plan.
@@ -53,8 +52,12 @@ class RunnerExecutor:
             self._type(type_name)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
-        """Cancels a task of the event loop. An operation that a plug-in cancels instead is a failure."""
+        """Cancels a task of the event loop. An operation that a plug-in cancels instead is a failure.
+
+        Keeps a reference until the task ends: one that does not must not be freed on another thread.
+        """
         self._cancelled.add(task)
+        task.add_done_callback(self._cancelled.discard)
         task.cancel()
 
     async def execute(self, client: ClientId, params: Mapping[str, Any]) -> PythonOperationResult:

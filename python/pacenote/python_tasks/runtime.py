@@ -11,7 +11,7 @@ import gc
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -35,7 +35,7 @@ from pacenote._core import (
 from pacenote.model.messages import quoted
 from pacenote.model.result import TaskResult
 from pacenote.plugins.failures import coroutine_location, describe, describe_defect, thread_location
-from pacenote.plugins.process_guard import ProcessGuard
+from pacenote.plugins.process_guard import ProcessGuard, abandon
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
 from pacenote.python_tasks.delays import EventLoopDelays
 from pacenote.python_tasks.hang_watch import HangWatch, RunningCode
@@ -137,9 +137,10 @@ class PythonRuntime:
         self._returned: dict[int, ReturnedResults] = {}
         self._units = TaskUnits()
         self._delays = EventLoopDelays()
-        self._watch = HangWatch(bridge, self._running_code, tasks.warn)
+        self._watch = HangWatch(bridge, self._running_code, self._sources.begin_without, tasks.warn)
         self._race_ended = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
+        self._left: set[asyncio.Task[Any]] = set()
         self._guard = ProcessGuard()
         self._loop.set_exception_handler(self._on_unhandled_error)
         self.has_defect = False
@@ -164,11 +165,17 @@ class PythonRuntime:
             self._call_soon(self._race_ended.set)
         self._thread.join(_SHUTDOWN_TIMEOUT_S)
         sources_ended = self._sources.join(_SHUTDOWN_TIMEOUT_S)
-        if self._thread.is_alive() or not sources_ended:
-            running = ", ".join(code.description for code in self._running_code())
+        if self._thread.is_alive() or not sources_ended or self._left:
+            abandon([self])
+            running = ", ".join([*(code.description for code in self._running_code()), *self._left_code()])
             self._tasks.warn(
                 f"Python code of the track is still running and was abandoned{running and f': {running}'}"
             )
+
+    def _left_code(self) -> Iterator[str]:
+        """Yields the lines at which coroutines wait that did not end when they were cancelled."""
+        lines = {coroutine_location(task.get_coro(), self._tasks.root) for task in self._left}
+        yield from (f"a coroutine at {line}" for line in sorted(lines) if line)
 
     def complete_result(self, result: TaskResult) -> TaskResult:
         """Returns the driver's result of a task with what the task's runners returned."""
@@ -184,6 +191,7 @@ class PythonRuntime:
         except BaseException as error:
             self.fail(error)
         finally:
+            self._left = asyncio.all_tasks(self._loop) - {self._serving}
             # Errors of tasks that nothing awaited are reported when the tasks are freed.
             gc.collect()
             asyncio.set_event_loop(None)

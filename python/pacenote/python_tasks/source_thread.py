@@ -148,6 +148,7 @@ class SourceThread:
         self._units: dict[int, str] = {}
         self._counting_until: dict[int, float] = {}
         self._call: PluginCall | None = None
+        self._preparing: int | None = None
         self._source_s = 0.0
         self._source_since: float | None = None
         self._sleep_s = _MIN_SLEEP_S
@@ -237,7 +238,26 @@ class SourceThread:
             case _:
                 assert_never(message)
 
+    def begin_without(self, reason: str) -> None:
+        """Begins the step that is prepared without the sources and schedulers that are called on this thread.
+
+        Called on a different thread, while code of a plug-in does not return. Their clients fail with
+        `reason`.
+        """
+        if (step := self._preparing) is None:
+            return
+        for task in filter(None, map(self._tasks.tasks.get, self._tasks.steps[step])):
+            for client in (ClientId(task.index, number) for number in range(task.task.clients)):
+                state = self._clients.get(client)
+                # It has ended if its runner has all parameters that it needs.
+                if state is None or not state.ended:
+                    self._bridge.finish(client, encodable(reason))
+                if state is not None:
+                    state.ended = True
+        self._bridge.prepared(step, None)
+
     def _prepare_step(self, step: int) -> None:
+        self._preparing = step
         for index in self._tasks.steps[step]:
             task = self._tasks.tasks.get(index)
             if task is not None:
@@ -246,6 +266,7 @@ class SourceThread:
         until = time.perf_counter() + _FILL_TIMEOUT_S
         while self._supply_in_turn() and time.perf_counter() < until:
             pass
+        self._preparing = None
         self._bridge.prepared(step, None)
 
     def _build(self, task: PythonTask) -> None:
@@ -254,6 +275,7 @@ class SourceThread:
         try:
             source = build_source(self._tasks.registry, self._tasks.track, task.rally_task)
             for client in range(clients):
+                self._call = PluginCall(task, time.perf_counter())
                 self._add_client(task, ClientId(task.index, client), partition(source, client, clients))
             if task.queued:
                 operation_type = resolve_type(task.task.operation.type)

@@ -99,6 +99,15 @@ def drive(
     return replace(driven, defect=runtime.has_defect)
 
 
+def is_track_code_left() -> bool:
+    """Returns whether Python code of a track did not end after its race. The process must then end without
+    freeing its objects.
+    """
+    from pacenote.plugins.process_guard import is_code_abandoned
+
+    return is_code_abandoned()
+
+
 def _without_lost_samples(task: TaskResult, lost: Sequence[Mapping[str, Any]]) -> TaskResult:
     """Returns the result with the samples counted as lost that could not be written after the task ended."""
     for samples in lost:
