@@ -17,6 +17,7 @@ from pacenote.model.work import (
     CheckAsyncSearch,
     CheckSearch,
     CheckShards,
+    CheckSubmittedSearch,
     Comparison,
     Composite,
     CompositeItem,
@@ -26,6 +27,7 @@ from pacenote.model.work import (
     OperationStream,
     PagedRequest,
     Placeholder,
+    PollPolicy,
     Request,
     RetryPolicy,
     SubOperation,
@@ -201,8 +203,9 @@ def test_points_in_time_are_opened_searched_and_closed() -> None:
         check=CheckSearch(), placeholder=Placeholder("open", "@recalled@"),
     )  # fmt: skip
     assert request_of(closed) == Request(
-        "DELETE", "/_pit", JSON, '{"id":"@recalled@"}', placeholder=Placeholder("open", "@recalled@")
-    )
+        "DELETE", "/_pit", JSON, '{"id":"@recalled@"}', placeholder=Placeholder("open", "@recalled@"),
+        cleanup=True,
+    )  # fmt: skip
 
 
 def test_opensearch_has_its_own_points_in_time() -> None:
@@ -231,16 +234,22 @@ def test_asynchronous_searches_are_submitted_read_and_deleted() -> None:
     submit, get, delete = composite(*ASYNC)
     assert request_of(submit) == Request(
         "POST", "/a/_async_search?wait_for_completion_timeout=0", JSON, '{"query":{}}',
-        capture=Capture("s", "id"),
+        check=CheckSubmittedSearch(), capture=Capture("s", "id"),
     )  # fmt: skip
     assert request_of(get) == Request(
         "GET", "/_async_search/@recalled@", check=CheckAsyncSearch("is_running", "false"),
-        placeholder=Placeholder("s", "@recalled@"),
+        poll=PollPolicy(0.1), placeholder=Placeholder("s", "@recalled@", optional=True),
     )  # fmt: skip
     assert operation(get).retry == RetryPolicy(0, True, 0.1, True, True)
     assert request_of(delete) == Request(
-        "DELETE", "/_async_search/@recalled@", placeholder=Placeholder("s", "@recalled@")
-    )
+        "DELETE", "/_async_search/@recalled@", placeholder=Placeholder("s", "@recalled@", optional=True),
+        cleanup=True,
+    )  # fmt: skip
+
+
+def test_an_asynchronous_search_is_not_polled_without_retries() -> None:
+    get = {**ASYNC[1], "retry-until-success": False}
+    assert request_of(composite(ASYNC[0], get)[1]).poll is None
 
 
 def test_opensearch_has_its_own_asynchronous_searches() -> None:

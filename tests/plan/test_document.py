@@ -30,6 +30,7 @@ from pacenote.model.work import (
     CheckEmpty,
     CheckEsql,
     CheckShards,
+    CheckSubmittedSearch,
     CheckTask,
     Comparison,
     Composite,
@@ -111,7 +112,13 @@ def extra_works() -> tuple[TaskWork, ...]:
     request = Request("POST", "/books/_search", body='{"query":{}}')
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))
-    checks = (CheckEsql(), CheckAsyncSearch("is_running", "false"), CheckAcknowledged(), CheckTask())
+    checks = (
+        CheckEsql(),
+        CheckAsyncSearch("is_running", "false"),
+        CheckSubmittedSearch(),
+        CheckAcknowledged(),
+        CheckTask(),
+    )
     checked = tuple(replace(request, check=check) for check in (*checks, CheckShards("snapshot.shards")))
     placeholder = Placeholder("pit", "<pit>", optional=True)
     filled = replace(request, capture=Capture("pit", "id"), placeholder=placeholder, cleanup=True)

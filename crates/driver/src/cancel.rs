@@ -18,6 +18,9 @@ pub struct Cancellation<'a> {
     pub race_state: &'a RaceState,
     /// Notified when something other than the clock may end a wait.
     pub stop_notify: &'a Notify,
+    /// When the time of the client's task is over, after which no operation is tried again; `None` if it is not limited
+    /// by time.
+    pub task_end: Option<Instant>,
 }
 
 impl Cancellation<'_> {

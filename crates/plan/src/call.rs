@@ -131,7 +131,8 @@ pub struct Request {
     /// Inserts a captured value into the path and body.
     #[serde(rename = "recall")]
     pub placeholder: Option<Placeholder>,
-    /// Whether the request is sent even if an earlier request of the sequence failed, to undo what came before.
+    /// Whether the request is sent even if an earlier request of the sequence or operation of the composite failed, to
+    /// undo what came before.
     pub cleanup: bool,
 }
 
@@ -175,8 +176,8 @@ pub enum Comparison {
 pub struct Capture {
     /// The name of the captured value, which is kept until the operation ends.
     pub name: String,
-    /// Keys in the response, joined by dots. If the response lacks the value, requests with the placeholder in their
-    /// path are not sent, because there is nothing to refer to, and requests with the placeholder in their body fail.
+    /// Keys in the response, joined by dots. If the response lacks the value, requests with the placeholder fail unless
+    /// it is optional.
     pub path: String,
 }
 
@@ -188,8 +189,8 @@ pub struct Placeholder {
     pub name: String,
     /// The text to replace; the value is percent-encoded in the path and escaped for JSON in the body.
     pub marker: String,
-    /// Whether the response may lack the value: the marker then remains as it is. If there was no response, the request
-    /// is not sent.
+    /// Whether the response may lack the value. A request with the marker in its path is then not sent, because there is
+    /// nothing to refer to; a marker in the body remains as it is, and if there was no response, the request is not sent.
     pub optional: bool,
 }
 
@@ -238,6 +239,9 @@ pub enum Check {
         /// The value at the path, as text, if the search has ended.
         expected: String,
     },
+    /// The response to a request that submits an asynchronous search: that of a successful search if the search has
+    /// ended.
+    SubmittedSearch {},
     /// A change: neither `acknowledged` nor `shards_acknowledged` is false.
     Acknowledged {},
     /// No shard failed, according to the object at a path, such as `_shards`.

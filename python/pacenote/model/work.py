@@ -100,6 +100,15 @@ class CheckAsyncSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckSubmittedSearch:
+    """The reply to a request that submits an asynchronous search succeeds if the search has not ended, or its
+    response is that of a successful search.
+    """
+
+    kind: ClassVar[str] = "submitted_search"
+
+
+@dataclass(frozen=True, slots=True)
 class CheckAcknowledged:
     """A change succeeds if the engine does not report that nodes have not applied it, or that new shards are
     not ready.
@@ -132,6 +141,7 @@ Check = (
     | CheckEmpty
     | CheckEsql
     | CheckAsyncSearch
+    | CheckSubmittedSearch
     | CheckAcknowledged
     | CheckShards
     | CheckTask
@@ -182,7 +192,9 @@ class Placeholder:
     marker: str
     """The text that is replaced."""
     optional: bool = False
-    """Whether the text stays if the response lacks the value; without a response, the request is not sent."""
+    """Whether the response may lack the value. A request with the text in its path is then not sent; in a
+    body, the text stays, and without a response, the request is not sent.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +237,9 @@ class Request:
     placeholder: Placeholder | None = field(default=None, metadata=written_as("recall"))
     """Inserts a captured value into path and body."""
     cleanup: bool = False
-    """Whether it is sent even if an earlier request of the sequence failed, to undo what came before."""
+    """Whether it is sent even if an earlier request of the sequence or operation of the composite failed, to
+    undo what came before.
+    """
 
 
 @dataclass(frozen=True, slots=True)

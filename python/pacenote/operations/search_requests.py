@@ -118,6 +118,13 @@ def async_search_path(context: CompileContext) -> str:
     return f"/{context.engine.api.async_search}/{CAPTURE_MARKER}"
 
 
+def async_search_result(name: str) -> Placeholder:
+    """Returns the placeholder for the id of an asynchronous search. A search that ended when it was submitted
+    may have no id, and then no result that could be fetched or deleted.
+    """
+    return Placeholder(name, CAPTURE_MARKER, optional=True)
+
+
 def read_search_body(params: FieldReader) -> Mapping[str, Any] | str:
     """Reads the body of a search."""
     body = params.data.get("body")

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pacenote_plan::{Call, Composite, CompositeItem, RetryPolicy};
 use pacenote_record::{ErrorClass, Traffic};
@@ -16,7 +16,7 @@ use super::context::{Destination, Execution};
 use super::outcome::{Label, OperationOutcome, SubOperation};
 use super::paging::Paginator;
 use super::request::CheckedRequest;
-use super::wait::{execute_sleep, sleep_or_cancel};
+use super::wait::{execute_sleep, sleep_before_retry};
 use crate::error::DriveError;
 use crate::response::outcome::WorkOutcome;
 
@@ -61,6 +61,11 @@ struct PreparedSubOperation {
     calls: PreparedCallList,
     /// Whether the operation is itself a composite; its sub-operations are then recorded in its place.
     is_composite: bool,
+    /// Whether the operation only sends requests. If it has sent none, because there was nothing to do, it is not
+    /// recorded.
+    only_requests: bool,
+    /// Whether the current execution of the composite has reached the operation.
+    is_begun: bool,
 }
 
 /// Why a stream ends before its last element.
@@ -71,6 +76,7 @@ enum EarlyEnd {
     Failed { result: WorkOutcome, status: u16 },
 }
 
+type CleanUpFuture<'a> = Pin<Box<dyn Future<Output = Option<Instant>> + 'a>>;
 type StreamFuture<'a> = Pin<Box<dyn Future<Output = Result<(), EarlyEnd>> + 'a>>;
 
 impl PreparedCallList {
@@ -87,23 +93,49 @@ impl PreparedCallList {
         Ok(Self { calls: prepared?, retry })
     }
 
-    /// Makes the calls, with all attempts of their retry policy. Returns `None` if the race or the step ends while they
-    /// wait.
+    /// Makes the calls, with all attempts of their retry policy, none of which begins after the end of the task. Returns
+    /// `None` if the race or the step ends while they wait.
     pub async fn execute(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
-        let mut retries = 0;
+        let (mut attempts, mut retries) = (0, 0);
         let mut first_sent = None;
         let mut traffic = Traffic::default();
         loop {
             let outcome = self.attempt(execution).await?;
             let first_sent = *first_sent.get_or_insert(outcome.first_sent);
             traffic += outcome.traffic;
-            let attempts_left = self.retry.until_success || u64::from(retries) < self.retry.retries;
-            if !(attempts_left && self.may_retry(&outcome)) {
+            // The sub-operations of a composite have their own retries.
+            retries += outcome.retries;
+            let attempts_left = self.retry.until_success || attempts < self.retry.retries;
+            let wait = Duration::from_secs_f64(self.retry.wait_s);
+            let cancellation = execution.cancellation;
+            let tries_again = attempts_left
+                && self.may_retry(&outcome)
+                && sleep_before_retry(wait, cancellation.task_end, cancellation).await?;
+            if !tries_again {
                 return Some(OperationOutcome { first_sent, retries, traffic, ..outcome });
             }
-            sleep_or_cancel(Duration::from_secs_f64(self.retry.wait_s), execution.cancellation).await?;
+            attempts += 1;
             retries += 1;
         }
+    }
+
+    /// Returns the elements of the composite that the calls consist of, or nothing if they are other calls.
+    fn composite_elements(&mut self) -> &mut [Element] {
+        match self.calls.as_mut_slice() {
+            [PreparedCall::Composite(composite)] => &mut composite.elements,
+            _ => &mut [],
+        }
+    }
+
+    /// Sends the requests that clean up, of calls that have not been made. Returns when the last of them ended.
+    async fn clean_up(&mut self, execution: &Execution<'_>) -> Option<Instant> {
+        let mut freed = None;
+        for call in &mut self.calls {
+            if let PreparedCall::Single(SingleCall::Request(request)) = call {
+                freed = request.clean_up(execution).await.or(freed);
+            }
+        }
+        freed
     }
 
     fn may_retry(&self, outcome: &OperationOutcome) -> bool {
@@ -187,8 +219,9 @@ impl PreparedComposite {
         Ok(Self { elements: prepare(&planned.items, to)?, max_connections })
     }
 
-    /// Executes all operations; the first failure ends the composite. Only the outermost composite returns traffic: the
-    /// traffic of all operations within it. Returns `None` if the race or the step ends while it waits.
+    /// Executes all operations; the first failure ends the composite, and the outermost composite then makes the calls
+    /// that clean up. Only the outermost composite returns traffic: the traffic of all operations within it. Returns
+    /// `None` if the race or the step ends while it waits.
     async fn execute(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
         // A nested composite shares the connection limit of the outermost one.
         let own_limit = self.max_connections.filter(|_| !execution.nested).map(Semaphore::new);
@@ -197,6 +230,7 @@ impl PreparedComposite {
         if !execution.nested {
             // Calls before the composite return their own traffic.
             execution.traffic.take_completed();
+            self.elements.iter_mut().for_each(Element::reset);
         }
         let ended = run_elements(&mut self.elements, &within).await;
         let (result, status) = match ended {
@@ -208,12 +242,52 @@ impl PreparedComposite {
         whole.result = result;
         whole.status = status.unwrap_or(whole.status);
         if !execution.nested {
-            whole.traffic = execution.traffic.take_completed();
             // The requests of dropped streams were sent, although nothing waits for their responses.
-            whole.traffic.requests += execution.traffic.take_dropped();
+            let dropped_count = execution.traffic.take_dropped();
+            if status.is_some()
+                && !whole.result.error_class.is_unreachable()
+                && let Some(freed) = clean_up(&mut self.elements, &within).await
+            {
+                whole.freed = freed;
+            }
+            whole.traffic = execution.traffic.take_completed();
+            whole.traffic.requests += dropped_count;
         }
         Some(whole)
     }
+}
+
+impl Element {
+    /// Marks all operations as not begun.
+    fn reset(&mut self) {
+        match self {
+            Self::Stream(elements) => elements.iter_mut().for_each(Self::reset),
+            Self::Operation(operation) => {
+                operation.is_begun = false;
+                operation.calls.composite_elements().iter_mut().for_each(Self::reset);
+            }
+        }
+    }
+}
+
+/// Sends the requests that clean up and that a failed composite has not reached, unless they lack a captured value:
+/// there is nothing to clean up then. Returns when the last of them ended, or `None` if there is none.
+fn clean_up<'a>(elements: &'a mut [Element], execution: &'a Execution<'a>) -> CleanUpFuture<'a> {
+    Box::pin(async move {
+        let mut freed = None;
+        for element in elements {
+            let last = match element {
+                Element::Stream(elements) => clean_up(elements, execution).await,
+                Element::Operation(operation) if operation.is_composite => {
+                    clean_up(operation.calls.composite_elements(), execution).await
+                }
+                Element::Operation(operation) if operation.is_begun => None,
+                Element::Operation(operation) => operation.calls.clean_up(execution).await,
+            };
+            freed = last.or(freed);
+        }
+        freed
+    })
 }
 
 fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Element>, DriveError> {
@@ -226,15 +300,21 @@ fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Element>,
                     return Err(to.calls_error(format!("{name} has a composite operation among other calls")));
                 }
                 let label = Label { operation: name.clone(), operation_type: operation_type.clone() };
-                let (label, calls) = (Arc::new(label), PreparedCallList::new(calls, *retry, to)?);
-                Element::Operation(Box::new(PreparedSubOperation { label, calls, is_composite }))
+                Element::Operation(Box::new(PreparedSubOperation {
+                    label: Arc::new(label),
+                    only_requests: !calls.iter().any(|call| matches!(call, Call::Wait { .. })),
+                    calls: PreparedCallList::new(calls, *retry, to)?,
+                    is_composite,
+                    is_begun: false,
+                }))
             }
         })
     };
     items.iter().map(element).collect()
 }
 
-/// Returns an outcome that spans the time from the start of the first sub-operation to the end of the last.
+/// Returns an outcome that spans the time from the start of the first sub-operation to the end of the last, with the
+/// retries of all of them.
 fn spanning(sub_operations: &[SubOperation]) -> OperationOutcome {
     let mut whole = OperationOutcome::nothing();
     let outcomes = || sub_operations.iter().map(|sub_operation| &sub_operation.outcome);
@@ -244,6 +324,7 @@ fn spanning(sub_operations: &[SubOperation]) -> OperationOutcome {
         (whole.first_sent, whole.service_start) = (sent, sent);
         (whole.done, whole.status) = (last.done, last.status);
         whole.freed = outcomes().map(|outcome| outcome.freed).max().unwrap_or(last.freed);
+        whole.retries = outcomes().map(|outcome| outcome.retries).sum();
     }
     whole
 }
@@ -289,13 +370,14 @@ async fn join_streams(mut streams: Vec<StreamFuture<'_>>) -> Result<(), EarlyEnd
 
 impl PreparedSubOperation {
     async fn execute(&mut self, execution: &Execution<'_>) -> Result<(), EarlyEnd> {
+        self.is_begun = true;
         let outcome = self.calls.execute(execution).await.ok_or(EarlyEnd::Cancelled)?;
         let result = &outcome.result;
         let failed = (!result.is_success()).then(|| EarlyEnd::Failed {
             result: WorkOutcome { failed_weight: 0, weight: 0, took_ms: None, ..result.clone() },
             status: outcome.status,
         });
-        if !self.is_composite {
+        if !(self.is_composite || self.only_requests && outcome.sent_nothing()) {
             execution
                 .sub_operations
                 .borrow_mut()

@@ -84,6 +84,11 @@ impl OperationOutcome {
         }
     }
 
+    /// Returns whether the operation succeeded without sending a request.
+    pub fn sent_nothing(&self) -> bool {
+        self.traffic.requests == 0 && !self.has_failed()
+    }
+
     /// Returns whether the operation failed.
     pub fn has_failed(&self) -> bool {
         !self.result.is_success()

@@ -1,7 +1,7 @@
 //! A request of a call sequence: its template, and how its response is checked.
 
 use std::cell::RefCell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pacenote_plan::{Check, Placeholder, Request};
 use pacenote_record::ErrorClass;
@@ -12,7 +12,8 @@ use super::context::{Destination, Execution};
 use super::outcome::OperationOutcome;
 use super::prepared::{PreparedRequest, RequestSpec};
 use super::template::{BodyTemplate, Values};
-use super::wait::sleep_or_cancel;
+use super::wait::sleep_before_retry;
+use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::response::body::{invalid_json, is_2xx};
 use crate::response::check::{check_response, failed_assertion};
@@ -116,12 +117,28 @@ impl CheckedRequest {
         }
         template.send_and_poll(policy, execution, async |_| None).await
     }
+
+    /// Sends the request once, whatever its response, if it cleans up what an earlier request left behind. Returns when
+    /// it ended, or `None` if there is nothing to clean up.
+    pub async fn clean_up(&mut self, execution: &Execution<'_>) -> Option<Instant> {
+        let Self { template, policy: ResponsePolicy { request, .. } } = self;
+        let placeholder = request.placeholder.as_ref();
+        if !request.cleanup
+            || template.fill(placeholder, &execution.captures.borrow(), Values::default()).is_err()
+        {
+            return None;
+        }
+        Some(template.send_unchecked(execution).await.freed)
+    }
 }
 
 /// Replaces a check that only recognizes partial results, for a response that is not JSON, by its status. Checks
 /// without which nothing is known of the result are kept, and fail.
 fn check_status_only(check: &mut Check) {
-    if matches!(check, Check::Esql {} | Check::Acknowledged {} | Check::Shards { .. }) {
+    if matches!(
+        check,
+        Check::Esql {} | Check::Acknowledged {} | Check::Shards { .. } | Check::SubmittedSearch {}
+    ) {
         *check = Check::Status {};
     }
 }
@@ -178,11 +195,15 @@ impl RequestTemplate {
         let name = &placeholder.name;
         match captures.get(name) {
             Captured::Value(value) => Ok(value),
+            // If a search completed without returning an id, there is no result to get or delete.
+            Captured::Missing if placeholder.optional && self.head_templates.is_some() => {
+                Err(FillError::NothingToDo)
+            }
             // The gap of an empty value keeps its text.
             Captured::Missing if placeholder.optional => Ok(""),
-            Captured::Unknown if placeholder.optional => Err(FillError::NothingToDo),
-            // If a search completed without returning an id, there is no result to get or delete.
-            Captured::Missing if self.head_templates.is_some() => Err(FillError::NothingToDo),
+            Captured::Unknown if placeholder.optional && self.head_templates.is_none() => {
+                Err(FillError::NothingToDo)
+            }
             Captured::Missing => Err(FillError::Missing(format!("the response of {name} had no id"))),
             Captured::Unknown => {
                 Err(FillError::Missing(format!("no earlier request of this operation captures {name}")))
@@ -221,7 +242,11 @@ impl RequestTemplate {
                 Some(before) => before.followed_by(outcome),
             };
             let Some(poll) = policy.request.poll.filter(|_| unmet) else { return Some(outcome) };
-            sleep_or_cancel(Duration::from_secs_f64(poll.every_s), execution.cancellation).await?;
+            let end = policy.polling_end(execution.cancellation);
+            if !sleep_before_retry(Duration::from_secs_f64(poll.every_s), end, execution.cancellation).await?
+            {
+                return Some(outcome);
+            }
             so_far = Some(outcome);
         }
     }
@@ -236,6 +261,13 @@ impl RequestTemplate {
 }
 
 impl ResponsePolicy {
+    /// Returns when polling ends although the check does not hold: as long after the end of the task as the response to
+    /// the last of its requests may take. What the request asks about began before, like such a response.
+    fn polling_end(&self, cancellation: &Cancellation<'_>) -> Option<Instant> {
+        let timeout_ms = self.request.timeout_ms.unwrap_or(cancellation.step.plan().target.timeout_ms);
+        cancellation.task_end?.checked_add(Duration::from_millis(timeout_ms))
+    }
+
     /// Captures a value of a successful response, and returns the failure of the first assertion that does not hold.
     async fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<WorkOutcome> {
         if !self.inspects_body {

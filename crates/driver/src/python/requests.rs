@@ -278,8 +278,13 @@ impl RequestSender {
         mut operation: QueuedOperation,
     ) -> Option<OperationOutcome> {
         let step = self.step.borrow().clone()?;
-        let cancellation =
-            Cancellation { step: &step, race_state: &self.race_state, stop_notify: &self.stop_notify };
+        let cancellation = Cancellation {
+            step: &step,
+            race_state: &self.race_state,
+            stop_notify: &self.stop_notify,
+            // The driver abandons a runner some time after the end of its task, whatever it waits for.
+            task_end: None,
+        };
         operation.execute(connections, &cancellation).await
     }
 

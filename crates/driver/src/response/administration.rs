@@ -3,7 +3,7 @@
 use pacenote_plan::HealthStatus;
 use pacenote_record::ErrorClass;
 
-use crate::response::body::{CheckResult, engine_error, to_text};
+use crate::response::body::{CheckResult, reported_error, to_text};
 use crate::response::json_scan::{Fields, InvalidJson, parse_scalar, scalar, value_at_path_in_slices};
 use crate::response::outcome::WorkOutcome;
 use crate::response::search::shard_failure;
@@ -48,11 +48,11 @@ pub async fn check_task(body: &[u8]) -> CheckResult {
     while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
         match key {
             b"completed" => completed = parse_scalar(value)?,
-            b"error" if value.starts_with(b"{") => {
-                let (error_type, reason) = engine_error(value, &mut slices).await;
-                let reason = format!("the task failed in the engine: {reason}");
-                let failure = WorkOutcome::failure(ErrorClass::Condition, reason).into_final();
-                return Ok(Err(failure.with_error_type(&error_type)));
+            b"error" => {
+                let what = "the task failed in the engine";
+                if let Some(failure) = reported_error(value, what, &mut slices).await? {
+                    return Ok(Err(failure.into_final()));
+                }
             }
             b"response" if value.starts_with(b"{") => {
                 let checked = check_shards(value, "_shards").await?;

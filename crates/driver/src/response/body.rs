@@ -50,6 +50,29 @@ pub async fn engine_error(error: &[u8], slices: &mut Slices) -> (String, String)
     (most_specific(error, "type", slices).await, most_specific(error, "reason", slices).await)
 }
 
+/// Returns the failure that the field `error` of a response reports, with `what` failed, or `None` if its value is null.
+///
+/// # Errors
+///
+/// [`InvalidJson`] if the value is neither null, an object nor a valid scalar.
+pub async fn reported_error(
+    error: &[u8],
+    what: &str,
+    slices: &mut Slices,
+) -> Result<Option<WorkOutcome>, InvalidJson> {
+    let (error_type, reason) = if error.starts_with(b"{") {
+        engine_error(error, slices).await
+    } else {
+        let value = scalar(error)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        (String::new(), to_text(&value))
+    };
+    let failure = WorkOutcome::failure(ErrorClass::Condition, format!("{what}: {reason}"));
+    Ok(Some(failure.with_error_type(&error_type)))
+}
+
 /// Returns a field of an engine's error, or of its first root cause, which is more specific than "all shards failed".
 async fn most_specific(error: &[u8], key: &str, slices: &mut Slices) -> String {
     let path = ["root_cause", "0", key].into_iter();

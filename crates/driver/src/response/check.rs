@@ -8,12 +8,13 @@ use pacenote_record::ErrorClass;
 use serde_json::Value;
 
 use crate::response::administration::{check_acknowledged, check_health, check_shards, check_task};
+use crate::response::async_search::{check_ended_search, check_submitted_search, check_unavailable_search};
 use crate::response::body::{CheckResult, http_error, invalid_json, is_2xx, to_text};
 use crate::response::json_scan::{
     Elements, Fields, InvalidJson, parse_first, scalar, value_at_path_in_slices,
 };
 use crate::response::outcome::WorkOutcome;
-use crate::response::search::{check_async_search, check_esql, check_search, fast_path_search};
+use crate::response::search::{check_esql, check_search, fast_path_search};
 use crate::response::selection::filters_fields;
 use crate::slices::Slices;
 
@@ -38,9 +39,11 @@ pub async fn check_response(request: &Request, status: u16, body: &[u8]) -> Work
         Check::Esql {} => check_esql(body, filters_fields(&request.path)).await,
         Check::Empty { path } => check_empty(body, path).await,
         Check::AsyncSearch { path, expected } => match check_condition(body, path, expected).await {
-            Ok(Ok(_)) => check_async_search(body).await,
-            unmet => unmet,
+            Ok(Ok(_)) => check_ended_search(body).await,
+            Ok(Err(unmet)) => check_unavailable_search(body, unmet).await,
+            Err(InvalidJson) => Err(InvalidJson),
         },
+        Check::SubmittedSearch {} => check_submitted_search(body).await,
         Check::Acknowledged {} => check_acknowledged(body).await,
         Check::Shards { path } => check_shards(body, path).await,
         Check::Task {} => check_task(body).await,
@@ -282,6 +285,7 @@ mod tests {
                     .replace(r#""total":1,"successful":1"#, r#""total":0,"successful":0"#),
                 ErrorClass::Condition,
             ),
+            (r#"{"is_running":false,"error":"boom"}"#.into(), ErrorClass::Condition),
             (r#"{"is_running":false,"is_partial":falsehood}"#.into(), ErrorClass::Protocol),
         ] {
             let result = checked(&request(check()), 200, body.as_bytes());
@@ -345,6 +349,8 @@ mod tests {
             (r#"{"completed":true,"task":{}}"#, ErrorClass::None),
             (r#"{"completed":false,"task":{}}"#, ErrorClass::Condition),
             (r#"{"completed":true,"task":{},"error":{"type":"t","reason":"r"}}"#, ErrorClass::Condition),
+            (r#"{"completed":true,"error":"boom"}"#, ErrorClass::Condition),
+            (r#"{"completed":true,"error":null}"#, ErrorClass::None),
             (r#"{"completed":true,"response":{"_shards":{"total":1,"failed":1}}}"#, ErrorClass::ShardFailure),
             (r#"{"completed":true"#, ErrorClass::Protocol),
             ("", ErrorClass::Protocol),

@@ -1,8 +1,8 @@
 //! Evaluates responses: whether a response is a success, how much work it confirms, and which values later requests
 //! need.
 //!
-//! [`check`] evaluates the status and body of a response, with the rules in [`search`] and [`administration`], and
-//! [`bulk`] the items of a bulk; [`selection`] determines what the request has selected of them. [`outcome`] contains
+//! [`check`] evaluates the status and body of a response, with the rules in [`search`], [`async_search`] and
+//! [`administration`], and [`bulk`] the items of a bulk; [`selection`] determines what the request has selected of them. [`outcome`] contains
 //! the result, and [`json_scan`] reads single fields of a body. `operation` calls this module; `worker` and `python`
 //! use the result. This module works only on bytes: it uses no connection and sends nothing.
 
@@ -10,6 +10,7 @@
 use std::task::{Context, Poll, Waker};
 
 mod administration;
+mod async_search;
 pub mod body;
 pub mod bulk;
 pub mod check;

@@ -3,7 +3,7 @@
 use pacenote_record::ErrorClass;
 use serde_json::Value;
 
-use crate::response::body::{CheckResult, ends_object, engine_error, excerpt, parse_took, string};
+use crate::response::body::{CheckResult, ends_object, excerpt, parse_took, string};
 use crate::response::json_scan::{
     Fields, InvalidJson, parse_first, parse_scalar, skip_digits, split_integer, value_at_path_in_slices,
 };
@@ -151,40 +151,6 @@ pub async fn shard_failure(shards: &[u8], failed: i64, slices: &mut Slices) -> W
     let text = cause.as_str().map_or_else(|| string(cause.get("reason")), str::to_owned);
     WorkOutcome::failure(ErrorClass::ShardFailure, format!("{failed} shards failed: {text}"))
         .with_error_type(&string(cause.get("type")))
-}
-
-/// Checks the result of an asynchronous search that has ended: the response of the search in it, which is a failure as
-/// it would be for a search. The failure is final.
-pub async fn check_async_search(body: &[u8]) -> CheckResult {
-    Ok(check_ended_search(body).await?.map_err(WorkOutcome::into_final))
-}
-
-async fn check_ended_search(body: &[u8]) -> CheckResult {
-    let mut slices = Slices::default();
-    let (mut partial, mut took_ms) = (false, None);
-    let mut fields = Fields::new(body);
-    while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
-        match key {
-            b"is_partial" => partial = parse_scalar(value)?,
-            b"error" if value.starts_with(b"{") => {
-                let (error_type, reason) = engine_error(value, &mut slices).await;
-                let failure =
-                    WorkOutcome::failure(ErrorClass::Condition, format!("the search failed: {reason}"));
-                return Ok(Err(failure.with_error_type(&error_type)));
-            }
-            b"response" if value.starts_with(b"{") => match check_search(value, true).await? {
-                Ok(took) => took_ms = took,
-                Err(failure) => return Ok(Err(failure)),
-            },
-            _ => {}
-        }
-    }
-    if partial {
-        // It is set after the end of the search if some of its shards failed.
-        let failure = WorkOutcome::failure(ErrorClass::Partial, "the result of the search is partial".into());
-        return Ok(Err(failure.with_took(took_ms)));
-    }
-    if fields.is_closed() { Ok(Ok(took_ms)) } else { Err(InvalidJson) }
 }
 
 /// Checks the response to an ES|QL query in JSON. A response without any of its fields is not such a response, unless

@@ -11,7 +11,7 @@ use crate::operation::outcome::OperationOutcome;
 use crate::python::ClientHandle;
 use crate::race_state::StopLevel;
 use crate::response::outcome::WorkOutcome;
-use crate::schedule::budget::{AdmissionTimes, OperationBudget};
+use crate::schedule::budget::{AdmissionTimes, OperationBudget, TaskLimit};
 use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
@@ -74,6 +74,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Executes operations until the client ends, and counts those that should have begun, but did not, even if the
     /// client is dropped. Returns the reason why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
+        let end_ns = TaskLimit::new(self.client.task.bound, 1).end_ns();
+        self.cancellation.task_end = end_ns.map(|end_ns| self.instant_at(end_ns));
         let mut running = RunningSchedule { client_loop: self, schedule, admitted: None, end: None };
         let RunningSchedule { client_loop, schedule, admitted, end } = &mut running;
         let end = end.insert(client_loop.run_operations(schedule, entry, admitted).await);

@@ -253,8 +253,12 @@ impl Worker {
             let (step, race_state) = (Arc::clone(step), Arc::clone(race_state));
             let (recorder, stop_notify) = (Rc::clone(recorder), Arc::clone(&stop_notify));
             running.spawn_local(async move {
-                let cancellation =
-                    Cancellation { step: &step, race_state: &race_state, stop_notify: &stop_notify };
+                let cancellation = Cancellation {
+                    step: &step,
+                    race_state: &race_state,
+                    stop_notify: &stop_notify,
+                    task_end: None,
+                };
                 run_tasks(&mut client.timer, &mut client.tasks, &recorder, cancellation, &current_task).await;
                 (client.race_client, client.pool)
             });

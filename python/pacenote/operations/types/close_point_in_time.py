@@ -16,7 +16,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     api = context.engine.api
     body = json_body(api.close_body(CAPTURE_MARKER))
     request = read_common(params).request("DELETE", f"/{api.point_in_time}", body=body)
-    return CompiledOperation(CallSequence((replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)),)))
+    request = replace(request, placeholder=Placeholder(name, CAPTURE_MARKER), cleanup=True)
+    return CompiledOperation(CallSequence((request,)))
 
 
 OPERATION = OperationType(name="close-point-in-time", compile=_compile, composable=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence, Placeholder
+from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import read_common
-from pacenote.operations.search_requests import CAPTURE_MARKER, async_search_path, captured_names
+from pacenote.operations.search_requests import async_search_path, async_search_result, captured_names
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     names = captured_names(params, "delete-results-for", context)
-    request = read_common(params).request("DELETE", async_search_path(context))
-    calls = tuple(replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)) for name in names or ("",))
+    request = replace(read_common(params).request("DELETE", async_search_path(context)), cleanup=True)
+    calls = tuple(replace(request, placeholder=async_search_result(name)) for name in names or ("",))
     return CompiledOperation(CallSequence(calls), weight=len(calls))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence, Capture
+from pacenote.model.work import CallSequence, Capture, CheckSubmittedSearch
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, join_names, read_body, read_common
 from pacenote.operations.search_requests import require_composite
@@ -21,7 +21,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if api.async_search_index_in_query:
         path, defaults = f"/{api.async_search}", {**defaults, "index": index or "_all"}
     query = {key: value for key, value in defaults.items() if key not in common.query}
-    request = common.request("POST", path, query=query, body=read_body(params))
+    check = CheckSubmittedSearch()
+    request = common.request("POST", path, query=query, body=read_body(params), check=check)
     return CompiledOperation(CallSequence((replace(request, capture=Capture(name, "id")),)))
 
 

@@ -340,7 +340,8 @@ impl Simulation {
             };
             let worker_index = (0..worker_count).find(runs_row).unwrap();
             let (recorder, stop_notify) = (&self.recorders[worker_index], &stop_notifies[worker_index]);
-            let cancellation = Cancellation { step: &self.step, race_state: &self.race_state, stop_notify };
+            let cancellation =
+                Cancellation { step: &self.step, race_state: &self.race_state, stop_notify, task_end: None };
             let assigned_task = |id| self.assigned_task(id, recorder);
             let mut tasks: Vec<_> =
                 row.allocations.iter().copied().map(task_client_id).map(assigned_task).collect();

@@ -1,0 +1,198 @@
+//! Work that goes on in the engine after the request that began it: waiting for it, and cleaning up after it.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::needless_pass_by_value, reason = "JSON documents are built from JSON values")]
+
+mod support;
+
+use pacenote_record::{EndedBy, TaskResult};
+use serde_json::{Value, json};
+use support::{LoggedRequest, Server, json_response, plan, request, request_task, run};
+
+/// Returns a request that is judged by its status.
+fn plain(method: &str, path: &str) -> Value {
+    let mut request = request(method, path);
+    request["check"] = json!({"kind": "status"});
+    request
+}
+
+/// Returns a request for the value that an earlier one captured.
+fn about(method: &str, path: &str, optional: bool) -> Value {
+    let mut request = plain(method, path);
+    request["recall"] = json!({"name": "work", "marker": "@ID@", "optional": optional});
+    request
+}
+
+/// Returns an operation of a composite.
+fn operation(name: &str, call: Value) -> Value {
+    json!({"kind": "operation", "name": name, "operation_type": "search", "calls": [call],
+           "retry": {"retries": 0, "until_success": false, "wait_s": 0.0, "on_timeout": false,
+                     "on_unsuccess": false}})
+}
+
+/// Returns a composite that submits an asynchronous search, polls it every 10 ms and deletes its result.
+fn async_search() -> Value {
+    let mut submit = request("POST", "/submit");
+    submit["check"] = json!({"kind": "submitted_search"});
+    submit["remember"] = json!({"name": "work", "path": "id"});
+    let mut get = about("GET", "/get/@ID@", true);
+    get["check"] = json!({"kind": "async_search", "path": "state", "expected": "STORE_RESIDENT"});
+    get["poll"] = json!({"every_s": 0.01});
+    let mut delete = about("DELETE", "/get/@ID@", true);
+    delete["cleanup"] = true.into();
+    composite(&[operation("submit", submit), operation("get", get), operation("delete", delete)])
+}
+
+fn composite(items: &[Value]) -> Value {
+    json!({"kind": "composite", "items": items, "max_connections": null})
+}
+
+fn calls_task(calls: &[Value], measured_s: Option<f64>) -> Value {
+    let mut task = request_task("task", 1, 1);
+    task["work"]["calls"] = calls.into();
+    if let Some(measured_s) = measured_s {
+        task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": measured_s});
+    }
+    task
+}
+
+/// Runs a task against a server that answers the nth request, from 0, with these statuses and bodies.
+/// Returns its result, and the methods and paths of its requests.
+fn run_task(
+    task: Value,
+    timeout_ms: u64,
+    answer: impl Fn(&str, usize) -> (u16, Value) + Send + Sync + 'static,
+) -> (TaskResult, Vec<String>) {
+    let line = |seen: &LoggedRequest| seen.line.trim_end_matches(" HTTP/1.1").to_owned();
+    let server = Server::start(move |seen, before| {
+        let (status, body) = answer(&line(seen), before);
+        Some(json_response(status, &body))
+    });
+    let mut plan = plan(server.port, &[task]);
+    plan["target"]["timeout_ms"] = timeout_ms.into();
+    let race = run(&plan);
+    (race.task("task").clone(), server.requests().iter().map(line).collect())
+}
+
+fn reasons(result: &TaskResult) -> Vec<(&str, &str)> {
+    result.errors.iter().map(|error| (error.error_class.as_str(), error.reason.as_str())).collect()
+}
+
+#[test]
+fn an_operation_is_not_retried_after_the_end_of_its_task() {
+    let mut health = request("GET", "/_cluster/health");
+    health["check"] = json!({"kind": "health", "status": "green", "no_relocating_shards": false});
+    let mut task = calls_task(&[health], Some(0.1));
+    task["work"]["retry"]["until_success"] = true.into();
+    let (result, requests) = run_task(task, 60_000, |_, _| (200, json!({"status": "yellow"})));
+    let totals = result.operation_totals;
+    assert_eq!((totals.begun, totals.failed, result.ended_by), (1, 1, EndedBy::Time));
+    assert_eq!((totals.retried, totals.requests), (requests.len() as u64 - 1, requests.len() as u64));
+    assert_eq!(reasons(&result), [("condition", "health is yellow, and 0 shards are relocating")]);
+}
+
+#[test]
+fn work_that_began_in_time_is_polled_after_the_end_of_its_task_for_as_long_as_a_request_may_take() {
+    let answer = |last: usize| {
+        move |line: &str, before: usize| {
+            let state = if before < last { "RUNNING" } else { "STORE_RESIDENT" };
+            (
+                200,
+                if line.contains("submit") {
+                    json!({"id": "1", "state": "RUNNING"})
+                } else {
+                    json!({"state": state})
+                },
+            )
+        }
+    };
+    let (result, requests) = run_task(calls_task(&[async_search()], Some(0.03)), 60_000, answer(10));
+    assert_eq!((result.operation_totals.failed, result.ended_by), (0, EndedBy::Time));
+    assert_eq!((requests.len(), requests[11].as_str()), (12, "DELETE /get/1"));
+    let part = result.sub_operations.iter().find(|part| part.operation == "get").unwrap();
+    assert!(
+        part.service_time.as_ref().unwrap().min_ms >= 90.0,
+        "from the first request to the last response"
+    );
+
+    let (result, requests) = run_task(calls_task(&[async_search()], Some(0.02)), 200, answer(usize::MAX));
+    assert_eq!((result.operation_totals.failed, result.ended_by), (1, EndedBy::Time));
+    assert_eq!(reasons(&result), [("condition", "state is RUNNING, not STORE_RESIDENT")]);
+    assert_eq!(requests.last().unwrap(), "DELETE /get/1");
+}
+
+#[test]
+fn a_search_that_ends_while_it_is_submitted_is_judged_by_the_response_to_that() {
+    let search =
+        |failed: u32| json!({"took": 2, "_shards": {"total": 5, "successful": 5 - failed, "failed": failed}});
+    let ended = |failed: u32, state: &str| json!({"state": state, "response": search(failed)});
+    for (body, expected) in [
+        (ended(0, "SUCCEEDED"), vec![]),
+        (ended(4, "SUCCEEDED"), vec![("shard-failure", "4 shards failed: ")]),
+        (ended(0, "FAILED"), vec![("condition", "the search ended in state FAILED")]),
+        (json!({"state": "FAILED", "error": "boom"}), vec![("condition", "the search failed: boom")]),
+    ] {
+        let (result, requests) =
+            run_task(calls_task(&[async_search()], None), 60_000, move |_, _| (200, body.clone()));
+        assert_eq!(reasons(&result), expected);
+        // There is no result to get or delete, so nothing is recorded for operations that would do so.
+        assert_eq!((requests, result.sub_operations.len()), (vec!["POST /submit".to_owned()], 1));
+    }
+}
+
+#[test]
+fn a_search_whose_result_will_never_be_available_is_not_polled_again() {
+    let answer = |line: &str, before: usize| {
+        let state = if before < 2 { "PERSISTING" } else { "PERSIST_FAILED" };
+        (
+            200,
+            if line.contains("submit") {
+                json!({"id": "1", "state": "RUNNING"})
+            } else {
+                json!({"state": state})
+            },
+        )
+    };
+    let (result, requests) = run_task(calls_task(&[async_search()], None), 60_000, answer);
+    assert_eq!(reasons(&result), [("condition", "the search ended in state PERSIST_FAILED")]);
+    assert_eq!(requests, ["POST /submit", "GET /get/1", "GET /get/1", "DELETE /get/1"]);
+}
+
+#[test]
+fn a_task_that_cannot_be_polled_is_a_failure() {
+    let mut start = plain("POST", "/_forcemerge");
+    start["remember"] = json!({"name": "work", "path": "task"});
+    let calls = [start, about("GET", "/_tasks/@ID@", false)];
+    let (result, requests) =
+        run_task(calls_task(&calls, None), 60_000, |_, _| (200, json!({"acknowledged": true})));
+    assert_eq!(reasons(&result), [("protocol", "the response of work had no id")]);
+    assert_eq!(requests, ["POST /_forcemerge"]);
+}
+
+#[test]
+fn a_point_in_time_is_closed_once_even_if_the_composite_fails() {
+    let mut open = plain("POST", "/open");
+    open["remember"] = json!({"name": "work", "path": "id"});
+    let mut close = about("DELETE", "/close", false);
+    close["body"] = json!({"id": "@ID@"}).to_string().into();
+    close["cleanup"] = true.into();
+    let items = [
+        operation("open", open),
+        json!({"kind": "stream", "items": [operation("search", plain("GET", "/search")), operation("close", close)]}),
+        operation("after", plain("GET", "/after")),
+    ];
+    for (fails, expected) in [
+        ("GET /search", vec!["POST /open", "GET /search", "DELETE /close"]),
+        ("GET /after", vec!["POST /open", "GET /search", "DELETE /close", "GET /after"]),
+        ("DELETE /close", vec!["POST /open", "GET /search", "DELETE /close"]),
+        ("POST /open", vec!["POST /open"]),
+    ] {
+        let answer = move |line: &str, _| (if line == fails { 500 } else { 200 }, json!({"id": "1"}));
+        let (result, requests) = run_task(calls_task(&[composite(&items)], None), 60_000, answer);
+        assert_eq!(requests, expected, "{fails}");
+        let totals = result.operation_totals;
+        assert_eq!((totals.begun, totals.failed, totals.requests), (1, 1, expected.len() as u64), "{fails}");
+        // After a failure, it is no operation of its own.
+        let closed = result.sub_operations.iter().any(|part| part.operation == "close");
+        assert_eq!(closed, fails.ends_with("after") || fails.ends_with("close"), "{fails}");
+    }
+}
