@@ -18,6 +18,7 @@ from pacenote.model.secrets import (
     redact_body,
     redact_params,
     redact_query,
+    redact_unparsed,
     redact_urls,
     secret_values,
     url_secrets,
@@ -273,3 +274,35 @@ def test_user_names_of_urls_are_redacted() -> None:
     assert redact_params({"host": ["https://me:pw@h:1/x", "a@b"]}) == {
         "host": ["https://<hidden>@h:1/x", "a@b"]
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ('{"a": 1 "client_secret":"abc,\\"d", "b": 2}', '{"a": 1 "client_secret":"<hidden>", "b": 2}'),
+        ('{"api-key" "abcd", "b": x}', '{"api-key" "<hidden>", "b": x}'),
+        ("{api-key: 'ab cd'\n, }", "{api-key: <hidden>\n, }"),
+        ('{"pass_rate": 1, "password": 1234, }', '{"pass_rate": 1, "password": <hidden>, }'),
+        ('{"password": "never ends, "a": 1\n}', '{"password": <hidden>\n}'),
+        ('"password: "abcd"', '"password: "<hidden>"'),
+        ('"secrets": {"a": "}", "b":\n ["c"]}, "d": 1,}', '"secrets": <hidden>\n, "d": 1,}'),
+        ('"credentials": ["a",\n"b"', '"credentials": <hidden>\n'),
+        ('"cookie": {"terms": {}},}', '"cookie": {"terms": {}},}'),
+        ('"password": true,}', '"password": true,}'),
+        ('"path": "/x?token=abc&b=1",}', '"path": "/x?token=<hidden>&b=1",}'),
+        ('"u": "http://me:pw@h/",}', '"u": "http://<hidden>@h/",}'),
+        ("the password is wrong, a: b", "the password is wrong, a: b"),
+        (
+            '{"query": {"match": {"token_count": "a b"}} "size": 3',
+            '{"query": {"match": {"token_count": "a b"}} "size": 3',
+        ),
+    ],
+)
+def test_secret_keys_are_redacted_in_text_that_is_not_valid_json(text, hidden):
+    assert redact_unparsed(text) == hidden
+
+
+def test_long_text_that_is_not_valid_json_is_redacted_in_linear_time():
+    """Quadratic time would be hours."""
+    text = "a" * 1_000_000 + " " * 1_000_000 + '"' * 100_000 + '"pwd":"abcd",}'
+    assert redact_unparsed(text).endswith('"pwd":"<hidden>",}')

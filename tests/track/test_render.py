@@ -177,6 +177,19 @@ def test_the_error_about_invalid_rendered_json_shows_the_line_and_the_fragment(t
     assert "\n" not in message
 
 
+def test_the_error_about_invalid_rendered_json_shows_no_secrets(tmp_path: Path) -> None:
+    files = {
+        "track.json": '{\n"operations": [{"body":\n{"client_secret":"hidden-1" "x": 1}},'
+        '\n{"params": {"api-key":"hidden-2", "shown": 2}}]}',
+    }
+    with pytest.raises(TrackError) as caught:
+        load_track(folder(tmp_path, files), {}, NOW)
+    assert caught.value.problems == (
+        '  1 | {\n  2 | "operations": [{"body":\n> 3 | {"client_secret":"<hidden>" "x": 1}},\n'
+        '  4 | {"params": {"api-key":"<hidden>", "shown": 2}}]}',
+    )
+
+
 def test_the_assembled_text_of_a_track_is_rendered(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": json.dumps({"a": 1})})
     assert Renderer(source, {}, NOW).track(assemble(source, source.file)) == '{"a": 1}'

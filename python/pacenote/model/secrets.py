@@ -90,6 +90,20 @@ sentence.
 _MIN_BASE64_LENGTH = 8
 """Minimum number of bytes of a secret that is redacted within a text in base64."""
 
+_UNPARSED_KEY = re.compile(r"""(?<![\w.-])(?P<key>[\w.-][\w. -]*+)["']?\s*+[:=]?\s*+""")
+"""What may be a key in text that is not valid JSON, up to its value. A quotation mark or the colon may be
+missing.
+"""
+
+_UNPARSED_VALUE = re.compile(
+    r"""(?P<string>"(?:[^"\\\n]|\\.)*+"(?=\s*+(?:[,}\]]|$)|\s+"))|(?P<flag>(?:true|false|null)\b)"""
+    r"""|-?\d[\d.eE+-]*+(?=\s*+(?:[,}\]]|$))|(?<==)[^"&\s]++|(?P<nested>[{\[])|[^\s,}\]][^\n]*+"""
+)
+"""A value in such text. One that does not end as it should is the rest of its line."""
+
+_UNPARSED_BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]]')
+"""A string or a bracket in such text."""
+
 _ELLIPSIS = re.compile(r"(\.\.\.|…)")
 """The end of a value that was shortened for a message."""
 
@@ -252,12 +266,51 @@ def redact_body(text: str) -> str:
         try:
             document = json.loads(line)
         except (ValueError, RecursionError):
-            redacted.append(redact_urls(line))
+            redacted.append(redact_unparsed(line))
             continue
         hidden = _redact_keys(document, in_fields=False)
         changed = hidden != document
         redacted.append(json.dumps(hidden, ensure_ascii=False, separators=(",", ":")) if changed else line)
     return "\n".join(redacted)
+
+
+def redact_unparsed(text: str) -> str:
+    """Redacts the values of secret keys, credentials and user names of URLs in text that is not valid JSON.
+
+    Lines keep their numbers.
+    """
+    parts, end = [], 0
+    while (key := _UNPARSED_KEY.search(text, end)) is not None:
+        value = _UNPARSED_VALUE.match(text, key.end())
+        if value is None or not _hides_unparsed(text, key, value):
+            parts.append(text[end : key.end()])
+            end = key.end()
+            continue
+        last = _nested_end(text, value.start()) if value["nested"] else value.end()
+        hidden = f'"{REDACTED}"' if value["string"] else REDACTED
+        parts += (text[end : value.start()], hidden, "\n" * text.count("\n", value.start(), last))
+        end = last
+    return redact_urls(redact("".join([*parts, text[end:]]), ()))
+
+
+def _hides_unparsed(text: str, key: re.Match[str], value: re.Match[str]) -> bool:
+    """Returns whether a value in text that is not valid JSON is secret because of the key before it."""
+    between = text[key.end("key") : value.start()]
+    # Without a colon, both must be in quotation marks: a value that follows words of a text is not theirs.
+    if value["flag"] or not (":" in between or "=" in between or (between.strip() and value["string"])):
+        return False
+    name = key["key"].strip()
+    return _contains_secret(_words(name)) if value["nested"] == "{" else is_secret(name)
+
+
+def _nested_end(text: str, start: int) -> int:
+    """Returns the end of the object or array that begins at `start`; if it does not end, that of the text."""
+    depth = 0
+    for match in _UNPARSED_BRACKET.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    return len(text)
 
 
 def body_secrets(text: str) -> frozenset[str]:

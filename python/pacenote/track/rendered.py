@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from pacenote.errors import TrackError
 from pacenote.model.problems import KeyPath, Problem, preview
+from pacenote.model.secrets import redact_unparsed
 from pacenote.track.includes import AssembledText, SourceLocation
 from pacenote.track.json_positions import excerpt, line_numbers, nearest_line, reject_half_surrogates
 from pacenote.track.source import TrackSource
@@ -104,6 +105,6 @@ class RenderedTrack:
         return TrackError(
             f"the rendered track is not valid JSON: {cause.msg}, column {cause.colno} "
             f"({self._describe_line(cause.lineno)})",
-            problems=(excerpt(self.text, cause.lineno),),
+            problems=(excerpt(redact_unparsed(self.text), cause.lineno),),
             hint="check the rendered text there: a variable without a value renders as an empty string",
         )
