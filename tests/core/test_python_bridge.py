@@ -187,6 +187,7 @@ def test_results_of_the_driver_have_exactly_the_fields_of_task_result(port: int,
             "values": {},
             "reported_s": None,
             "python_delay": None,
+            "scheduler_delay_s": 0.0,
         }
 
 

@@ -109,6 +109,31 @@ def test_late_sends_are_blamed_on_python_code_if_operations_waited_for_it():
         assert cause in reason
 
 
+def test_late_sends_are_blamed_on_the_scheduler_if_operations_waited_for_it():
+    late = paced(lateness=times(p50=0.4, p99=0.8))
+    # The mean lateness is 0.5 ms.
+    half_s = late.accounting.operations * 0.25 / 1000
+    for delay_s, cause in (
+        (half_s * 0.99, "driver sent requests too late: leave a core to it"),
+        (half_s, "requests were sent too late, because operations waited for the scheduler"),
+    ):
+        (reason,) = determine_verdict(record(tasks=(replace(late, scheduler_delay_s=delay_s),))).reasons
+        assert cause in reason
+
+
+def test_unsent_operations_are_blamed_on_the_scheduler_if_waiting_for_it_explains_them():
+    late = paced()
+    assert late.service_time is not None
+    unsent = replace(late, accounting=replace(late.accounting, unsent=late.accounting.operations))
+    needed_s = unsent.accounting.unsent * late.service_time.mean_ms / 1000
+    for delay_s, cause in (
+        (needed_s * 0.99, "because the engine is slower than the schedule"),
+        (needed_s * 1.01, f"because they waited {needed_s * 1.01:.3g} s for the scheduler"),
+    ):
+        (reason,) = determine_verdict(record(tasks=(replace(unsent, scheduler_delay_s=delay_s),))).reasons
+        assert cause in reason
+
+
 def test_late_sends_are_not_blamed_on_the_driver_alone_if_connections_were_opened_again():
     late = paced(late_p99=0.81)
     operations = late.accounting.operations

@@ -252,3 +252,37 @@ def test_unsent_operations_that_were_due_in_the_warm_up_are_not_measured_ones(tm
     median = next(percentile for percentile in result.latency_with_failures if percentile.q == 50)
     # Of the 30 measured operations, 20 have a latency.
     assert median.ms is not None
+
+
+SLOW_SCHEDULER = """
+    import time
+
+    def slow(current):
+        time.sleep(0.02)
+        return current + 0.001
+
+    def early(current):
+        time.sleep(0.01)
+        return current + 0.05
+
+    def register(registry):
+        registry.register_scheduler("slow", slow)
+        registry.register_scheduler("early", early)
+    """
+
+
+def test_a_slow_scheduler_is_named_as_the_cause_of_late_and_unsent_operations(tmp_path):
+    ping = {"operation-type": "raw-request", "path": "/p"}
+    schedule = [
+        {"name": "slow", "operation": ping, "schedule": "slow", "time-period": 0.3},
+        {"name": "early", "operation": ping, "schedule": "early", "iterations": 3},
+    ]
+    with serving() as server:
+        raced = race_track(tmp_path, SLOW_SCHEDULER, schedule, server.address)
+    slow, early = raced.task("slow"), raced.task("early")
+    # The first operation is due 1 ms after the start, and waits 20 ms.
+    assert slow.scheduler_delay_s >= 0.019
+    assert early.scheduler_delay_s < slow.scheduler_delay_s
+    reasons = [reason for reason in raced.record.verdict.reasons if reason.startswith("task 'slow'")]
+    assert any("were not sent before its end, because they waited" in reason for reason in reasons)
+    assert not any("engine is slower" in reason for reason in reasons)

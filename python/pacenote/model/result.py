@@ -376,6 +376,10 @@ class TaskResult:
     """The driver's own work on its operations, or None if there is no operation to compare."""
     python_delay: PythonDelay | None = None
     """The waits of its operations for Python, or None if no runner in Python executed them."""
+    scheduler_delay_s: float = 0.0
+    """Seconds that operations waited for a scheduler in Python after they were due, summed over all clients,
+    warm-up included.
+    """
     latency_with_failures: tuple[CensoredPercentile, ...] = ()
     """Percentiles of latency in which operations that failed, or were not answered or not sent, rank above
     all others; empty if there is no schedule.

@@ -207,12 +207,24 @@ def _unsent(task: TaskResult) -> Iterator[str]:
         cause = "the engine is slower than the schedule: use a lower target rate or more clients"
         if _waits_for_source(task):
             cause = "the parameter source or the engine is slower than the schedule: make the source faster"
+        elif _explains_unsent(task):
+            cause = (
+                f"they waited {task.scheduler_delay_s:.3g} s for the scheduler or its parameter source in "
+                "Python, which is slower than the schedule: make it faster"
+            )
         elif any(_python_delay(task)):
             cause = "the track's Python code or the engine is slower than the schedule"
         yield (
             f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent before its end, "
             f"because {cause}"
         )
+
+
+def _explains_unsent(task: TaskResult) -> bool:
+    """Returns whether a task waited for its scheduler as long as its unsent operations would have taken."""
+    if task.service_time is None or not task.scheduler_delay_s:
+        return False
+    return task.scheduler_delay_s * 1000 >= task.accounting.unsent * task.service_time.mean_ms
 
 
 def _driver_time(task: TaskResult) -> Iterator[str]:
@@ -293,6 +305,11 @@ def _cause_of_lateness(task: TaskResult, q: float) -> str:
             "requests were sent too late, because operations waited for the track's Python code: let "
             "plug-ins compute less and wait only with await, or use fewer clients"
         )
+    if _waits_for_scheduler(task):
+        return (
+            "requests were sent too late, because operations waited for the scheduler or its parameter "
+            "source in Python: make it faster"
+        )
     accounting = task.accounting
     if accounting.reconnects and 100 * accounting.reconnects >= (100 - q) * accounting.operations:
         reopened = format_count(accounting.reconnects, "connection")
@@ -301,6 +318,13 @@ def _cause_of_lateness(task: TaskResult, q: float) -> str:
             "out what closes the connections, and leave a core to the driver"
         )
     return "the driver sent requests too late: leave a core to it"
+
+
+def _waits_for_scheduler(task: TaskResult) -> bool:
+    """Returns whether waits for the scheduler are at least half of a task's lateness."""
+    if task.lateness is None or not task.scheduler_delay_s:
+        return False
+    return task.scheduler_delay_s * 1000 >= task.accounting.operations * task.lateness.mean_ms / 2
 
 
 def _waits_for_python(task: TaskResult) -> bool:

@@ -1,4 +1,6 @@
-"""How long operations waited for the event loop, which serves the runners of all clients in turn."""
+"""How long operations waited for Python: for the event loop, which serves the runners of all clients in turn,
+and for schedulers.
+"""
 
 from __future__ import annotations
 
@@ -32,3 +34,18 @@ class EventLoopDelays:
         mean_ms, service_ms = self._total_s[result.index] / operations * 1000, result.service_time.mean_ms
         share = mean_ms / max(service_ms, 1e-9)
         return replace(result, python_delay=PythonDelay(operations, mean_ms, service_ms, share))
+
+
+class SchedulerDelays:
+    """Adds up the waits of operations for schedulers after they were due, by task."""
+
+    def __init__(self) -> None:
+        self._total_s: defaultdict[int, float] = defaultdict(float)
+
+    def add(self, task: int, delay_s: float) -> None:
+        """Adds the wait of an operation of a task, which is given by its position in the plan."""
+        self._total_s[task] += delay_s
+
+    def add_to(self, result: TaskResult) -> TaskResult:
+        """Returns the result of a task with the waits of its operations."""
+        return replace(result, scheduler_delay_s=self._total_s.get(result.index, 0.0))

@@ -13,12 +13,25 @@ from pacenote._core import (
     CountUnsent,
     OperationEnded,
     PrepareStep,
-    ScheduleNext,
     StepEnded,
 )
 
 BridgeEvent: TypeAlias = "_core._Event"
 """Any event of the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleQuery:
+    """The driver asks when the next operation is due."""
+
+    client: ClientId
+    """The client that executes the operation."""
+
+    query_id: int
+    """Identifies the query."""
+
+    read_s: float
+    """When the event of the driver was read, in seconds of `time.perf_counter`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +80,7 @@ class Shutdown:
 
 SourceMessage: TypeAlias = (
     PrepareStep
-    | ScheduleNext
+    | ScheduleQuery
     | CountUnsent
     | OperationEnded
     | ClientEnded

@@ -44,6 +44,7 @@ from pacenote.python_tasks.messages import (
     ParamsConsumed,
     RunnerEnded,
     RunnerStarted,
+    ScheduleQuery,
     Shutdown,
 )
 from pacenote.python_tasks.request_router import OWNER, Owner, RequestRouter
@@ -181,7 +182,7 @@ class PythonRuntime:
         """Returns the driver's result of a task with what the task's runners returned."""
         returned = self._returned.get(result.index)
         result = result if returned is None else returned.add_to(result)
-        return self._delays.add_to(result)
+        return self._sources.delays.add_to(self._delays.add_to(result))
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -266,7 +267,9 @@ class PythonRuntime:
             case ClientEnded():
                 self._on_client_ended(event.client)
                 self._sources.send(event)
-            case ScheduleNext() | CountUnsent() | OperationEnded():
+            case ScheduleNext():
+                self._sources.send(ScheduleQuery(event.client, event.query_id, time.perf_counter()))
+            case CountUnsent() | OperationEnded():
                 self._sources.send(event)
             case StepEnded():
                 self._sources.send(event)

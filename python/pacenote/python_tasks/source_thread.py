@@ -23,7 +23,6 @@ from pacenote._core import (
     OperationEnded,
     PrepareStep,
     PythonBridge,
-    ScheduleNext,
     StepEnded,
 )
 from pacenote.errors import TrackError
@@ -35,10 +34,12 @@ from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
 from pacenote.plugins.plugin_registry import completes_task
 from pacenote.plugins.process_guard import ProcessGuard
+from pacenote.python_tasks.delays import SchedulerDelays
 from pacenote.python_tasks.messages import (
     ParamsConsumed,
     RunnerEnded,
     RunnerStarted,
+    ScheduleQuery,
     Shutdown,
     SourceMessage,
 )
@@ -153,6 +154,8 @@ class SourceThread:
         self._source_since: float | None = None
         self._sleep_s = _MIN_SLEEP_S
         self._guard = ProcessGuard()
+        self.delays = SchedulerDelays()
+        """Waits of operations for schedulers."""
         self._thread = threading.Thread(target=self._run, name="pacenote-sources", daemon=True)
 
     def start(self) -> None:
@@ -217,7 +220,7 @@ class SourceThread:
         match message:
             case ParamsConsumed():
                 self._on_params_consumed(message)
-            case ScheduleNext():
+            case ScheduleQuery():
                 self._on_schedule_next(message)
             case CountUnsent():
                 self._on_count_unsent(message)
@@ -389,20 +392,20 @@ class SourceThread:
                 "operations of a task must have the same unit"
             )
 
-    def _on_schedule_next(self, message: ScheduleNext) -> None:
+    def _on_schedule_next(self, message: ScheduleQuery) -> None:
         """Calls the scheduler for the time of the next operation, then the source for its parameters."""
         state = self._clients.get(message.client)
         if state is None or state.ended or state.scheduler is None:
             self._bridge.schedule(message.query_id, None)
             return
         scheduler = state.scheduler
-        self._guarded(state, lambda: self._schedule(state, scheduler, message.query_id))
+        self._guarded(state, lambda: self._schedule(state, scheduler, message))
 
-    def _schedule(self, state: SourceState, scheduler: Scheduler, query_id: int) -> None:
+    def _schedule(self, state: SourceState, scheduler: Scheduler, query: ScheduleQuery) -> None:
         started = self._started.setdefault(state.task.index, time.perf_counter())
         if not self._advance(state, scheduler):
             state.ended = True
-            self._bridge.schedule(query_id, None)
+            self._bridge.schedule(query.query_id, None)
             return
         elapsed = time.perf_counter() - started
         # An offset of 0 also means immediately for the driver.
@@ -410,7 +413,11 @@ class SourceThread:
         if not state.task.has_runner:
             # The driver sends the operation at that time; runners report their start with `RunnerStarted`.
             scheduler.before_request(started + max(due_s, elapsed))
-        self._bridge.schedule(query_id, due_s)
+        if due_s > 0:
+            # An operation that is due immediately cannot be late.
+            now = time.perf_counter()
+            self.delays.add(state.client.task, max(0.0, now - max(query.read_s, started + due_s)))
+        self._bridge.schedule(query.query_id, due_s)
 
     def _advance(self, state: SourceState, scheduler: Scheduler) -> bool:
         """Advances to the next operation, and returns False if source or scheduler have ended."""
