@@ -241,10 +241,10 @@ def test_force_merge_merges_the_indices_of_the_track() -> None:
 def test_force_merge_polls_the_task_of_the_merge(params: dict[str, Any], period: float) -> None:
     start, wait = requests("force-merge", mode="polling", **params)
     path = "/books/_forcemerge?wait_for_completion=false"
-    assert start == Request("POST", path, capture=Capture("force-merge", "task"))
+    assert start == Request("POST", path, capture=Capture("task", "task"))
     assert wait == Request(
         "GET", "/_tasks/@recalled@", check=CheckTask(), weight=0,
-        poll=PollPolicy(period), placeholder=Placeholder("force-merge", "@recalled@"),
+        poll=PollPolicy(period), placeholder=Placeholder("task", "@recalled@"),
     )  # fmt: skip
 
 

@@ -164,7 +164,7 @@ fn a_task_that_cannot_be_polled_is_a_failure() {
     let calls = [start, about("GET", "/_tasks/@ID@", false)];
     let (result, requests) =
         run_task(calls_task(&calls, None), 60_000, |_, _| (200, json!({"acknowledged": true})));
-    assert_eq!(reasons(&result), [("protocol", "the response of work had no id")]);
+    assert_eq!(reasons(&result), [("protocol", "the response had no id for work")]);
     assert_eq!(requests, ["POST /_forcemerge"]);
 }
 

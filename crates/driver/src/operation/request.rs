@@ -204,7 +204,7 @@ impl RequestTemplate {
             Captured::Unknown if placeholder.optional && self.head_templates.is_none() => {
                 Err(FillError::NothingToDo)
             }
-            Captured::Missing => Err(FillError::Missing(format!("the response of {name} had no id"))),
+            Captured::Missing => Err(FillError::Missing(format!("the response had no id for {name}"))),
             Captured::Unknown => {
                 Err(FillError::Missing(format!("no earlier request of this operation captures {name}")))
             }

@@ -47,7 +47,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         merge = replace(merge, timeout_ms=common.timeout_ms or _MERGE_TIMEOUT_MS)
         return CompiledOperation(CallSequence((merge, _wait_for_all(common, period_s))))
     start = common.request("POST", path, query={**query, "wait_for_completion": False})
-    start = replace(start, capture=Capture("force-merge", "task"))
+    start = replace(start, capture=Capture("task", "task"))
     return CompiledOperation(CallSequence((start, _wait_for_task(common, period_s))))
 
 
@@ -60,7 +60,7 @@ def _wait_for_task(common: CommonParams, period_s: float) -> Request:
         # The request that starts the merge already counts as its work.
         weight=0,
         poll=PollPolicy(every_s=period_s),
-        placeholder=Placeholder("force-merge", CAPTURE_MARKER),
+        placeholder=Placeholder("task", CAPTURE_MARKER),
     )
 
 
