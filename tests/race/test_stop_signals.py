@@ -51,6 +51,40 @@ def test_the_first_signal_lets_requests_finish_and_the_second_drops_them(
         assert stopped == [False, True, True]
 
 
+HANGING_MAIN_THREAD = """
+import os, signal, threading
+from pacenote.race.stop_signals import StopRequests, exit_at_third
+
+stopped = threading.Semaphore(0)
+stops = []
+
+def stop(drop):
+    stops.append(drop)
+    stopped.release()
+
+requests = StopRequests(stop)
+with exit_at_third(print), requests.handled(), requests.handled():
+    # A thread that hangs on a disk receives no signals either.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped.acquire(timeout=60)
+    print(stops, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    stopped.acquire(timeout=60)
+    threading.Event().wait(60)
+"""
+
+
+@pytest.mark.process
+def test_signals_stop_the_driver_although_the_main_thread_hangs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HANGING_MAIN_THREAD], capture_output=True, text=True, timeout=DEADLINE_S * 2
+    )
+    assert done.stdout.startswith("[False, True]\nstopped at once"), done
+    assert done.returncode == 130
+
+
 def test_a_postponed_signal_interrupts_after_the_block() -> None:
     done: list[str] = []
 

@@ -12,13 +12,18 @@ A SIGHUP that is ignored when the race begins, as under `nohup`, stays ignored.
 
 If a copy of the process runs the race (`supervisor.py`), the copy handles the first two signals, and the
 original passes them on and ends both at the third.
+
+If the main thread, which handles signals, hangs on a disk while the driver runs, a thread takes them from the
+kernel and stops the driver (`_taking_signals`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -44,6 +49,9 @@ STOPPED_AT_ONCE = "stopped at once: what was not written yet is lost"
 
 REPORT_HINT = "`pacenote report` shows what was written"
 """Next step after the third signal."""
+
+_TAKEN_AFTER_S = 0.1
+"""Seconds after which a signal is taken from the kernel if the main thread has not received it."""
 
 _Handler = Callable[[int, FrameType | None], object]
 
@@ -89,6 +97,7 @@ class StopRequests:
         self._stop = stop
         self._first_at: float | None = None
         self._count = 0
+        self._is_taking = False
         self._shown = 0
 
     @property
@@ -98,8 +107,8 @@ class StopRequests:
 
     @contextmanager
     def handled(self) -> Generator[None, None, None]:
-        """Handles the signals that arrive in the block."""
-        with _handlers(self._handle):
+        """Handles the signals that arrive in the block, even if the main thread hangs on a disk."""
+        with _handlers(self._handle), self._taking_signals():
             yield
 
     def enforce(self) -> None:
@@ -116,6 +125,43 @@ class StopRequests:
         while self._shown < min(self._count, len(texts)):
             self._shown += 1
             yield texts[self._shown - 1]
+
+    @contextmanager
+    def _taking_signals(self) -> Generator[None, None, None]:
+        """Has a thread take the signals in the block that the main thread does not receive.
+
+        The kernel keeps them until a thread that can run takes them.
+        """
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if self._is_taking or not in_main_thread or sys.platform != "linux":
+            yield
+            return
+        # The thread that counts signals, or the process that supervises this one, reads their numbers there.
+        numbers = signal.set_wakeup_fd(-1)
+        signal.set_wakeup_fd(numbers, warn_on_full_buffer=False)
+        ended = threading.Event()
+        taker = threading.Thread(target=self._take, args=(numbers, ended), name="pacenote-stop", daemon=True)
+        self._is_taking = True
+        _start_without_signals(taker)
+        try:
+            yield
+        finally:
+            ended.set()
+            taker.join()
+            self._is_taking = False
+
+    def _take(self, numbers: int, ended: threading.Event) -> None:
+        handled = frozenset(handled_signals())
+        waiting: frozenset[int] = frozenset()
+        while not ended.wait(_TAKEN_AFTER_S):
+            now_waiting = handled & signal.sigpending()
+            for number in waiting & now_waiting:
+                if signal.sigtimedwait([number], 0) is not None:
+                    self._handle(number, None)
+                    if numbers >= 0:
+                        with contextlib.suppress(OSError):
+                            os.write(numbers, bytes([number]))
+            waiting = now_waiting
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         self._count += 1
@@ -142,18 +188,24 @@ def exit_at_third(show: Callable[[str], None]) -> Generator[None, None, None]:
             yield
             return
         counter = threading.Thread(target=_count, args=(reader, show), name=THREAD_NAME, daemon=True)
-        # Signals go to the main thread only, so that it can block them for the whole process.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        try:
-            counter.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _start_without_signals(counter)
         try:
             yield
         finally:
             signal.set_wakeup_fd(previous)
             writer.shutdown(socket.SHUT_WR)
             counter.join()
+
+
+def _start_without_signals(thread: threading.Thread) -> None:
+    """Starts a thread that receives no signals: they go to the main thread, so that it can block them for the
+    whole process.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        thread.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _count(reader: socket.socket, show: Callable[[str], None]) -> None:
