@@ -94,8 +94,8 @@ fn sub_operations_and_attempts_of_operations_executed_for_a_runner_are_recorded(
     assert_eq!(parts, [("first", 1), ("second", 1)]);
     assert_eq!(result.sub_operations[1].retried, 1);
     assert_eq!((result.operation_totals.requests, result.operation_totals.begun), (5, 1));
-    // Retries within the composite are counted for its sub-operation; this one belongs to the second operation.
-    assert_eq!(result.operation_totals.retried, 1);
+    // One retry is that of the sub-operation, and the other one that of the second operation.
+    assert_eq!(result.operation_totals.retried, 2);
     assert_eq!(finished.summary.samples, 3);
 }
 
