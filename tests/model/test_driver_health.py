@@ -306,6 +306,13 @@ def test_pauses_belong_to_the_part_of_the_race_in_which_they_were() -> None:
     assert paused_s({"clock": {"paused": None}}, 0, 10) == paused_s({}, 0, 10) == 0
 
 
+def test_pauses_with_their_times_are_not_reported_for_the_race_too() -> None:
+    second = {"from_s": 1.0, "to_s": 2.0, "paused_s": 0.9}
+    for total_s, count in ((0.9, 0), (1.3, 0), (1.5, 1)):
+        race = {"wall_s": 10.0, "clock": {"pauses": 20, "paused_s": total_s, "paused": [second]}}
+        assert len(list(suspect_reasons(race))) == count, total_s
+
+
 def test_short_pauses_of_a_short_race_are_not_judged() -> None:
     assert not list(suspect_reasons({"wall_s": 2.0, "clock": {"pauses": 4, "paused_s": 0.5}}))
     assert list(suspect_reasons({"wall_s": 2.0, "clock": {"pauses": 5, "paused_s": 0.51}}))

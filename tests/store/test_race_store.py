@@ -96,7 +96,7 @@ def test_a_race_is_found_by_a_unique_prefix(store):
 
 
 def test_latest_is_the_newest_race(store):
-    with pytest.raises(StoreError, match="there are no races"):
+    with pytest.raises(StoreError, match="does not contain any races"):
         store.load("latest")
     for name, year in (("old", 2024), ("new", 2026), ("middle", 2025)):
         store.create(unfinished(race_id=name, timestamp=record().timestamp.replace(year=year)))

@@ -160,7 +160,7 @@ def _fails_by_reports(result: TaskResult, objective: Objective) -> bool:
 def _undecided_error_rate(result: TaskResult, objective: Objective) -> Iterator[str]:
     """Yields a message if the interval of the error rate contains the limit.
 
-    No number of operations proves an error rate of 0, so a limit of 0 is met if there are no failures.
+    An error rate of 0 cannot be proved, so a limit of 0 is met if all operations succeed.
     """
     failed, measured, allowed = _failed(result), result.accounting.normal, objective.error_rate
     if not measured or (failed == 0 and allowed == 0) or proves_above(failed, measured, allowed):

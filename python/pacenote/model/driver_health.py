@@ -5,6 +5,7 @@ Missing facts do not affect the verdict: not every system reports them.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -167,13 +168,17 @@ def clock_reasons(driver: Mapping[str, object]) -> Iterator[str]:
 
 
 def _pauses(driver: Mapping[str, object]) -> Iterator[str]:
-    """Reports pauses that are shorter than a gap but so many that they matter."""
+    """Reports pauses that are shorter than a gap but so many that they matter, unless they are recorded with
+    their times: those are judged by task.
+    """
     clock = _part(driver, "clock")
-    paused_s = _number(clock, "paused_s")
-    if not has_gaps(driver) and paused_s > max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s")):
+    total_s = _number(clock, "paused_s")
+    without_time_s = total_s - paused_s(driver, 0, math.inf)
+    limit_s = max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s"))
+    if not has_gaps(driver) and without_time_s > limit_s:
         yield (
             f"the driver did not run in {format_count(int(_number(clock, 'pauses')), 'pause')}, "
-            f"{paused_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): its process was "
+            f"{total_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): its process was "
             "stopped, or its virtual machine was paused; repeat the race"
         )
 

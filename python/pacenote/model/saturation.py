@@ -57,7 +57,7 @@ class Objective:
     def limited_shares(self) -> tuple[float, ...]:
         """Returns the shares of operations, between 0 and 1, that may fail or be slower than a limit.
 
-        No number of operations proves an error rate of 0, and none is needed for one of at most 1.
+        An error rate of 0 cannot be proved, and one of at most 1 needs no proof.
         """
         errors = (self.error_rate,) if 0 < self.error_rate < 1 else ()
         return (*errors, *(1 - limit.q / 100 for limit in self.latency))

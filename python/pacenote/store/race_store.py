@@ -139,7 +139,7 @@ class RaceStore:
         )
 
     def _no_races(self) -> StoreError:
-        """Returns the error that there are no races, or that none can be read."""
+        """Returns the error for a folder without races, or without one that can be read."""
         try:
             left = sorted(
                 path.name for path in self.races.iterdir() if any(map(os.path.lexists, _left(path)))
@@ -147,7 +147,7 @@ class RaceStore:
         except OSError:
             left = []
         if not left:
-            return StoreError(f"there are no races in {self.races}", hint="run one with `pacenote race`")
+            return StoreError(f"{self.races} does not contain any races", hint="run one with `pacenote race`")
         names = ", ".join(left[:3]) + (", …" if len(left) > 3 else "")
         return StoreError(
             f"no race in {self.races} can be read: race.json is missing or is not a file in {names}",

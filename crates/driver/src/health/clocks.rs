@@ -168,7 +168,8 @@ impl ClockReading {
         let waits = self.waited.zip(previous.waited);
         let waited = waits.map(|(now, then)| i64::try_from(now.saturating_sub(then)).unwrap_or(i64::MAX));
         let least = if waited.is_some() { MIN_PAUSE_NS } else { MIN_UNEXPLAINED_NS };
-        Some(late.saturating_sub(waited.unwrap_or(0))).filter(|pause| *pause >= least).unwrap_or(0)
+        let pause = late.saturating_sub(waited.unwrap_or(0));
+        if pause >= least { pause } else { 0 }
     }
 }
 

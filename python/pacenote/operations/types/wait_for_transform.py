@@ -72,7 +72,7 @@ def _transform(response: DriverResponse, name: str) -> Mapping[str, Any]:
     """Returns the state and the statistics of the transform."""
     transforms = response.json_object().get("transforms")
     if not transforms:
-        raise UnexpectedResponse(f"there are no statistics of transform {quoted(name)}")
+        raise UnexpectedResponse(f"the response has no statistics of transform {quoted(name)}")
     with expected_form("the state of the transform"):
         return dict(transforms[0])
 
