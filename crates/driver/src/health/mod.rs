@@ -1,7 +1,7 @@
 //! Measurements that show whether the driver's figures can be trusted: the CPU time of its threads, their waits for the
 //! disk, the clocks, the load of its host, and the quota of its control group.
 //!
-//! Each file reads counters of the operating system at the beginning and end of a step or a few times per second, never
+//! Each file reads counters of the operating system at the beginning and end of a step or many times per second, never
 //! per request, and converts them to a serializable record. The records are evaluated in Python. Any module of the
 //! driver may use this one.
 
