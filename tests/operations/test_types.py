@@ -17,9 +17,9 @@ from pacenote.model.work import (
     CheckCondition,
     CheckEmpty,
     CheckHealth,
+    CheckNoError,
     CheckSearch,
     CheckShards,
-    CheckStatus,
     CheckTask,
     HealthStatus,
     Placeholder,
@@ -289,7 +289,7 @@ def test_cluster_health_may_be_limited_to_an_index() -> None:
 
 
 def test_index_stats_may_check_a_condition() -> None:
-    assert requests("index-stats") == (Request("GET", "/_stats", check=CheckStatus()),)
+    assert requests("index-stats") == (Request("GET", "/_stats", check=CheckNoError()),)
     condition = {"path": "_all.total.merges.current", "expected-value": 0}
     (request,) = requests("index-stats", index="_all", condition=condition)
     assert request == Request("GET", "/_all/_stats", check=CheckCondition("_all.total.merges.current", "0"))

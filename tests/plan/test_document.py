@@ -29,6 +29,7 @@ from pacenote.model.work import (
     CheckAsyncSearch,
     CheckEmpty,
     CheckEsql,
+    CheckNoError,
     CheckShards,
     CheckSubmittedSearch,
     CheckTask,
@@ -113,6 +114,7 @@ def extra_works() -> tuple[TaskWork, ...]:
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))
     checks = (
+        CheckNoError(),
         CheckEsql(),
         CheckAsyncSearch("is_running", "false"),
         CheckSubmittedSearch(),

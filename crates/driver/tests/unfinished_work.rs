@@ -157,6 +157,68 @@ fn a_search_whose_result_will_never_be_available_is_not_polled_again() {
     assert_eq!(requests, ["POST /submit", "GET /get/1", "GET /get/1", "DELETE /get/1"]);
 }
 
+/// Returns a request that starts a force merge, and one that polls its task.
+fn polled_merge() -> [Value; 2] {
+    let mut start = plain("POST", "/_forcemerge");
+    start["remember"] = json!({"name": "work", "path": "task"});
+    let mut poll = about("GET", "/_tasks/@ID@", false);
+    poll["check"] = json!({"kind": "task"});
+    poll["poll"] = json!({"every_s": 0.001});
+    [start, poll]
+}
+
+/// Answers the requests of [`polled_merge`]: polls with these statuses, and with the end of the task after them.
+fn merge_answer(statuses: Vec<u16>) -> impl Fn(&str, usize) -> (u16, Value) + Send + Sync + 'static {
+    move |_, before| match (before, statuses.get(before.wrapping_sub(1))) {
+        (0, _) => (200, json!({"task": "a:1"})),
+        (_, Some(200)) => (200, json!({"completed": false})),
+        (_, Some(status)) => (*status, json!({"error": {"type": "busy", "reason": "try again"}})),
+        (_, None) => (200, json!({"completed": true})),
+    }
+}
+
+#[test]
+fn polling_goes_on_after_ten_busy_replies_in_a_row() {
+    let calls = polled_merge();
+    let ten = [[429, 502, 503, 504, 503].as_slice(); 2].concat();
+    let statuses = [ten.as_slice(), &[200], &ten].concat();
+    let (result, requests) = run_task(calls_task(&calls, None), 60_000, merge_answer(statuses));
+    assert_eq!((reasons(&result), requests.len()), (vec![], 23));
+    assert_eq!(result.operation_totals.retried, 0);
+
+    let (result, requests) = run_task(calls_task(&calls, None), 60_000, merge_answer(vec![503; 12]));
+    assert_eq!((reasons(&result), requests.len()), (vec![("http-status", "busy: try again")], 12));
+    let (result, requests) = run_task(calls_task(&calls, None), 60_000, merge_answer(vec![503, 500]));
+    assert_eq!((reasons(&result), requests.len()), (vec![("http-status", "busy: try again")], 3));
+}
+
+#[test]
+fn an_operation_that_is_retried_until_it_succeeds_ignores_ten_busy_replies_in_a_row() {
+    let busy = |_: &str, before: usize| (if before < 10 { 503 } else { 200 }, json!({"status": "green"}));
+    let health = |until_success: bool| {
+        let mut health = request("GET", "/_cluster/health");
+        health["check"] = json!({"kind": "health", "status": "green", "no_relocating_shards": false});
+        let mut task = calls_task(&[health], None);
+        task["work"]["retry"]["until_success"] = until_success.into();
+        task["work"]["retry"]["wait_s"] = 0.001.into();
+        task
+    };
+    let (result, requests) = run_task(health(true), 60_000, busy);
+    assert_eq!((reasons(&result), requests.len(), result.operation_totals.retried), (vec![], 11, 10));
+    let always = |_: &str, _| (503, json!({"error": "down"}));
+    let (result, requests) = run_task(health(true), 60_000, always);
+    assert_eq!((reasons(&result), requests.len()), (vec![("http-status", "down")], 11));
+    let (result, requests) = run_task(health(false), 60_000, busy);
+    assert_eq!((result.operation_totals.failed, requests.len()), (1, 1));
+
+    // A request that polls has been repeated already.
+    let [start, poll] = polled_merge();
+    let mut task = calls_task(&[start, poll], None);
+    task["work"]["retry"]["until_success"] = true.into();
+    let (result, requests) = run_task(task, 60_000, merge_answer(vec![503; 99]));
+    assert_eq!((result.operation_totals.failed, requests.len()), (1, 12));
+}
+
 #[test]
 fn a_task_that_cannot_be_polled_is_a_failure() {
     let mut start = plain("POST", "/_forcemerge");

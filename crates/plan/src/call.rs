@@ -194,7 +194,8 @@ pub struct Placeholder {
     pub optional: bool,
 }
 
-/// How a request is repeated until its check holds.
+/// How a request is repeated until its check holds. It is also repeated after a response with status 429, 502, 503 or
+/// 504, up to ten times in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PollPolicy {
@@ -208,6 +209,8 @@ pub struct PollPolicy {
 pub enum Check {
     /// Any 2xx status is a success.
     Status {},
+    /// The response reports no `error`.
+    NoError {},
     /// A search: `timed_out` is false, and no shard failed or is missing.
     Search {},
     /// Cluster health: at least this status, and no relocating shards if required.
@@ -268,7 +271,8 @@ pub enum HealthStatus {
 /// When a sequence of calls is retried (Rally's `retries`, `retry-until-success` and related parameters).
 ///
 /// A 2xx response whose check does not hold counts as unsuccessful; connection errors, timeouts and status 408 count as
-/// timeouts. Other statuses are never retried. Every attempt is sent and counted; the sample is that of the last
+/// timeouts. Statuses 429, 502, 503 and 504 are retried up to ten times in a row with `until_success`; other statuses
+/// are never retried. Every attempt is sent and counted; the sample is that of the last
 /// attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 Headers = tuple[tuple[str, str], ...]
 """HTTP headers in the order in which they are sent, with names in lower case."""
 
-
 UNTAGGED = {"untagged": True}
 """Metadata of a field with a single possible variant, whose `kind` is therefore not written."""
 
@@ -39,6 +38,13 @@ class CheckStatus:
     """The HTTP status alone decides whether a response is a success."""
 
     kind: ClassVar[str] = "status"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckNoError:
+    """A response succeeds if it reports no `error`."""
+
+    kind: ClassVar[str] = "no_error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,7 @@ class CheckTask:
 
 Check = (
     CheckStatus
+    | CheckNoError
     | CheckSearch
     | CheckHealth
     | CheckCondition
@@ -202,7 +209,7 @@ class PollPolicy:
     """The rule by which a request is repeated until its check succeeds."""
 
     every_s: float
-    """Seconds between a response whose check fails and the next request."""
+    """Seconds between a failed check, or a reply that the engine is busy, and the next request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +256,7 @@ class RetryPolicy:
     retries: int
     """Attempts after the first."""
     until_success: bool
-    """Retries until it succeeds, whatever the value of `retries`."""
+    """Retries until it succeeds, whatever `retries` is; also while the engine is busy (429, 503)."""
     wait_s: float
     """Seconds between two attempts."""
     on_timeout: bool

@@ -6,14 +6,14 @@ Values are compared as text, so an expected 0 equals both the number 0 and the s
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Check, CheckCondition, CheckStatus
+from pacenote.model.work import Check, CheckCondition, CheckNoError
 from pacenote.operations.request import scalar_text
 
 
 def read_condition(params: FieldReader, within: str = "") -> Check:
     """Returns the check of a response; paths are relative to the value at path `within`."""
     if not params.has("condition"):
-        return CheckStatus()
+        return CheckNoError()
     condition = params.child("condition")
     path = condition.required_text("path")
     if "expected-value" not in condition.data:

@@ -16,6 +16,11 @@ from pacenote.units import OPS
 
 _REQUEST_TIMEOUT = 408
 
+_BUSY_STATUSES = (429, 502, 503, 504)
+
+_MAX_BUSY_REPLIES = 10
+"""Replies in a row with a busy status after which an operation is retried until it succeeds."""
+
 MAX_WEIGHT = 2**53
 """Largest work of one operation: larger numbers are not exact in the record."""
 
@@ -191,11 +196,11 @@ async def run_with_retry(
     """Runs an operation with the retries that `retry` allows, and raises the last error.
 
     It is retried after a refused connection, a timeout or status 408, and, depending on `retry`, after a
-    result without success.
+    result without success or a few replies in a row that say that the engine is busy.
     """
     import asyncio  # Slow to import, and only needed when an operation runs.
 
-    retries_left = retry.retries
+    retries_left, busy_replies = retry.retries, 0
     while True:
         last = retries_left <= 0 and not retry.until_success
         try:
@@ -206,7 +211,12 @@ async def run_with_retry(
             if last or not retry.on_timeout:
                 raise
         except HttpStatusError as error:
-            if last or not retry.on_timeout or error.status != _REQUEST_TIMEOUT:
+            busy_replies = busy_replies + 1 if error.status in _BUSY_STATUSES else 0
+            is_ignored = retry.until_success and 0 < busy_replies <= _MAX_BUSY_REPLIES
+            is_timeout = retry.on_timeout and error.status == _REQUEST_TIMEOUT
+            if last or not (is_ignored or is_timeout):
                 raise
+        else:
+            busy_replies = 0
         retries_left -= 1
         await asyncio.sleep(retry.wait_s)

@@ -12,6 +12,7 @@ use pacenote_plan::{Call, Composite, CompositeItem, RetryPolicy};
 use pacenote_record::{ErrorClass, Traffic};
 use tokio::sync::Semaphore;
 
+use super::busy_replies::BusyReplies;
 use super::context::{Destination, Execution};
 use super::outcome::{Label, OperationOutcome, SubOperation};
 use super::paging::Paginator;
@@ -99,6 +100,7 @@ impl PreparedCallList {
         let (mut attempts, mut retries) = (0, 0);
         let mut first_sent = None;
         let mut traffic = Traffic::default();
+        let mut busy_replies = BusyReplies::default();
         loop {
             let outcome = self.attempt(execution).await?;
             let first_sent = *first_sent.get_or_insert(outcome.first_sent);
@@ -109,7 +111,7 @@ impl PreparedCallList {
             let wait = Duration::from_secs_f64(self.retry.wait_s);
             let cancellation = execution.cancellation;
             let tries_again = attempts_left
-                && self.may_retry(&outcome)
+                && self.may_retry(&outcome, &mut busy_replies)
                 && sleep_before_retry(wait, cancellation.task_end, cancellation).await?;
             if !tries_again {
                 return Some(OperationOutcome { first_sent, retries, traffic, ..outcome });
@@ -138,12 +140,14 @@ impl PreparedCallList {
         freed
     }
 
-    fn may_retry(&self, outcome: &OperationOutcome) -> bool {
+    /// Returns whether the failure of an attempt is one after which the calls may be tried again.
+    fn may_retry(&self, outcome: &OperationOutcome, busy_replies: &mut BusyReplies) -> bool {
+        let is_ignored = self.retry.until_success && busy_replies.ignores(outcome);
         match outcome.result.error_class {
             ErrorClass::Connect | ErrorClass::Tls | ErrorClass::Reset | ErrorClass::Timeout => {
                 self.retry.on_timeout
             }
-            ErrorClass::HttpStatus => outcome.status == 408 && self.retry.on_timeout,
+            ErrorClass::HttpStatus => is_ignored || outcome.status == 408 && self.retry.on_timeout,
             ErrorClass::Condition => {
                 !outcome.result.is_final && (self.retry.on_unsuccess || self.retry.until_success)
             }

@@ -18,6 +18,7 @@
 //! | `bulk.rs`, `data_files.rs` | the bulks that a client sends, and the files from which they are read |
 //! | `bulk_request.rs`, `bulk_retry.rs` | one bulk request, and resending its rejected documents |
 //! | `compression.rs` | request bodies compressed with gzip |
+//! | `busy_replies.rs` | replies with which an engine refuses a request for the moment |
 //! | `wait.rs` | pauses, and operations that only wait |
 //! | `context.rs` | the destination of requests, and the state of one execution |
 //! | `outcome.rs` | the outcome of an operation |
@@ -25,6 +26,7 @@
 pub mod bulk;
 pub mod bulk_request;
 mod bulk_retry;
+mod busy_replies;
 mod captures;
 mod composite;
 pub mod compression;

@@ -7,6 +7,7 @@ use pacenote_plan::{Check, Placeholder, Request};
 use pacenote_record::ErrorClass;
 use serde_json::Value;
 
+use super::busy_replies::BusyReplies;
 use super::captures::{Captured, Captures};
 use super::context::{Destination, Execution};
 use super::outcome::OperationOutcome;
@@ -132,12 +133,16 @@ impl CheckedRequest {
     }
 }
 
-/// Replaces a check that only recognizes partial results, for a response that is not JSON, by its status. Checks
+/// Replaces a check that only recognizes partial results and errors, for a response that is not JSON, by its status. Checks
 /// without which nothing is known of the result are kept, and fail.
 fn check_status_only(check: &mut Check) {
     if matches!(
         check,
-        Check::Esql {} | Check::Acknowledged {} | Check::Shards { .. } | Check::SubmittedSearch {}
+        Check::NoError {}
+            | Check::Esql {}
+            | Check::Acknowledged {}
+            | Check::Shards { .. }
+            | Check::SubmittedSearch {}
     ) {
         *check = Check::Status {};
     }
@@ -220,6 +225,7 @@ impl RequestTemplate {
         mut inspect: impl AsyncFnMut(&[u8]) -> Option<WorkOutcome>,
     ) -> Option<OperationOutcome> {
         let mut so_far: Option<OperationOutcome> = None;
+        let mut busy_replies = BusyReplies::default();
         loop {
             let check = async |ResponseView { status, body, .. }: ResponseView<'_>| {
                 let result = check_response(&policy.request, status, body).await;
@@ -237,11 +243,17 @@ impl RequestTemplate {
             execution.traffic.request_ended(&outcome);
             let result = &outcome.result;
             let unmet = result.error_class == ErrorClass::Condition && !result.is_final;
-            let outcome = match so_far.take() {
+            let is_ignored = busy_replies.ignores(&outcome);
+            let mut outcome = match so_far.take() {
                 None => outcome,
                 Some(before) => before.followed_by(outcome),
             };
-            let Some(poll) = policy.request.poll.filter(|_| unmet) else { return Some(outcome) };
+            let Some(poll) = policy.request.poll else { return Some(outcome) };
+            if !(unmet || is_ignored) {
+                // Its calls are not tried again because of busy replies: the request already was.
+                outcome.result.is_final |= outcome.has_failed();
+                return Some(outcome);
+            }
             let end = policy.polling_end(execution.cancellation);
             if !sleep_before_retry(Duration::from_secs_f64(poll.every_s), end, execution.cancellation).await?
             {

@@ -3,8 +3,10 @@
 use pacenote_plan::HealthStatus;
 use pacenote_record::ErrorClass;
 
-use crate::response::body::{CheckResult, reported_error, to_text};
-use crate::response::json_scan::{Fields, InvalidJson, parse_scalar, scalar, value_at_path_in_slices};
+use crate::response::body::{CheckResult, REQUEST_FAILED, check_no_error, reported_error, to_text};
+use crate::response::json_scan::{
+    Fields, InvalidJson, field_in_slices, parse_scalar, scalar, value_at_path_in_slices,
+};
 use crate::response::outcome::WorkOutcome;
 use crate::response::search::shard_failure;
 use crate::slices::Slices;
@@ -16,6 +18,10 @@ pub async fn check_acknowledged(body: &[u8]) -> CheckResult {
     let mut fields = Fields::new(body);
     while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
         let reason = match key {
+            b"error" => match reported_error(value, REQUEST_FAILED, &mut slices).await? {
+                Some(failure) => return Ok(Err(failure)),
+                None => continue,
+            },
             b"acknowledged" => "the nodes did not acknowledge the change within the engine's timeout",
             b"shards_acknowledged" => "the shards were not ready within the engine's timeout",
             _ => continue,
@@ -31,7 +37,7 @@ pub async fn check_acknowledged(body: &[u8]) -> CheckResult {
 pub async fn check_shards(body: &[u8], path: &str) -> CheckResult {
     let mut slices = Slices::default();
     let Some(shards) = value_at_path_in_slices(body, path.split('.'), &mut slices).await? else {
-        return Ok(Ok(None));
+        return check_no_error(body).await;
     };
     let failed = value_at_path_in_slices(shards, ["failed"].into_iter(), &mut slices).await?;
     match failed.map(parse_scalar).transpose()? {
@@ -40,10 +46,10 @@ pub async fn check_shards(body: &[u8], path: &str) -> CheckResult {
     }
 }
 
-/// Checks whether a task of the engine has ended, and did so without an error or a failed shard.
+/// Checks whether a task of the engine has ended, and did so without an error, a cancellation or a failed shard.
 pub async fn check_task(body: &[u8]) -> CheckResult {
     let mut slices = Slices::default();
-    let mut completed = false;
+    let (mut completed, mut cancelled) = (false, None::<String>);
     let mut fields = Fields::new(body);
     while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
         match key {
@@ -54,7 +60,16 @@ pub async fn check_task(body: &[u8]) -> CheckResult {
                     return Ok(Err(failure.into_final()));
                 }
             }
+            b"task" if value.starts_with(b"{") => {
+                let is_cancelled = field_in_slices(value, "cancelled", &mut slices).await?;
+                if is_cancelled.map(parse_scalar).transpose()? == Some(true) {
+                    cancelled.get_or_insert_default();
+                }
+            }
             b"response" if value.starts_with(b"{") => {
+                if let Some(reason) = field_in_slices(value, "canceled", &mut slices).await? {
+                    cancelled = Some(to_text(&scalar(reason)?));
+                }
                 let checked = check_shards(value, "_shards").await?;
                 if checked.is_err() {
                     return Ok(checked);
@@ -65,12 +80,19 @@ pub async fn check_task(body: &[u8]) -> CheckResult {
     }
     match (completed, fields.is_closed()) {
         (_, false) => Err(InvalidJson),
-        (true, true) => Ok(Ok(None)),
+        (true, true) => Ok(cancelled.map_or(Ok(None), |reason| Err(cancelled_task(&reason)))),
         (false, true) => {
             let reason = "the task has not ended".into();
             Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)))
         }
     }
+}
+
+/// Returns the final failure of a task that was cancelled for this reason, which may be empty.
+fn cancelled_task(reason: &str) -> WorkOutcome {
+    let separator = if reason.is_empty() { "" } else { ": " };
+    let reason = format!("the engine cancelled the task{separator}{reason}");
+    WorkOutcome::failure(ErrorClass::Condition, reason).into_final()
 }
 
 /// Checks the health of a cluster.
@@ -84,6 +106,11 @@ pub async fn check_health(
     let mut fields = Fields::new(body);
     while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
         match key {
+            b"error" => {
+                if let Some(failure) = reported_error(value, REQUEST_FAILED, &mut slices).await? {
+                    return Ok(Err(failure));
+                }
+            }
             b"status" => status = Some(scalar(value)?),
             b"timed_out" => timed_out = parse_scalar(value)?,
             b"relocating_shards" => relocating = Some(parse_scalar(value)?),

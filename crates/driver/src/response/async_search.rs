@@ -2,7 +2,7 @@
 
 use pacenote_record::ErrorClass;
 
-use crate::response::body::{CheckResult, reported_error, to_text};
+use crate::response::body::{CheckResult, check_no_error, reported_error, to_text};
 use crate::response::json_scan::{Fields, InvalidJson, parse_scalar, scalar};
 use crate::response::outcome::WorkOutcome;
 use crate::response::search::check_search;
@@ -24,6 +24,9 @@ struct Progress {
 /// Checks the response to a request that submits a search. If the search has ended, the response contains its result.
 pub async fn check_submitted_search(body: &[u8]) -> CheckResult {
     let progress = Progress::read(body).await?;
+    if progress.is_unknown() {
+        return check_no_error(body).await;
+    }
     if !progress.has_ended() {
         return Ok(Ok(None));
     }
@@ -36,12 +39,20 @@ pub async fn check_submitted_search(body: &[u8]) -> CheckResult {
 /// Checks a response that lacks the result of a search: returns `unmet`, or the failure of the search if its result will
 /// never be available, which is final.
 pub async fn check_unavailable_search(body: &[u8], unmet: WorkOutcome) -> CheckResult {
-    let state = Progress::read(body).await?.state;
-    let Some(state) = state.filter(|state| FAILED_STATES.contains(&state.as_str())) else {
+    let progress = Progress::read(body).await?;
+    if progress.is_unknown() {
+        return Ok(check_no_error(body).await?.map_err(WorkOutcome::into_final).and(Err(unmet)));
+    }
+    let Some(state) = progress.state.filter(|state| FAILED_STATES.contains(&state.as_str())) else {
         return Ok(Err(unmet));
     };
     let reported = check_ended_search(body).await?.err();
     Ok(Err(reported.unwrap_or_else(|| failed_search(&state))))
+}
+
+/// Returns whether a response says that its search has ended.
+pub async fn has_ended(body: &[u8]) -> bool {
+    Progress::read(body).await.is_ok_and(|progress| progress.has_ended())
 }
 
 /// Checks the result of a search that has ended: the response of the search in it, which is a failure as it would be for
@@ -94,6 +105,11 @@ impl Progress {
             }
         }
         if fields.is_closed() { Ok(found) } else { Err(InvalidJson) }
+    }
+
+    /// Returns whether the response does not say whether the search has ended.
+    fn is_unknown(&self) -> bool {
+        self.is_running.is_none() && self.state.is_none()
     }
 
     /// Returns whether the search has ended; not if the request filters out the fields that say so.

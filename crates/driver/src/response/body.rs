@@ -4,7 +4,7 @@ use pacenote_record::ErrorClass;
 use serde_json::Value;
 
 use crate::response::json_scan::{
-    InvalidJson, field_in_slices, parse_scalar, scalar, value_at_path_in_slices,
+    Fields, InvalidJson, field_in_slices, parse_scalar, scalar, value_at_path_in_slices,
 };
 use crate::response::outcome::WorkOutcome;
 use crate::slices::Slices;
@@ -12,6 +12,9 @@ use crate::slices::Slices;
 /// The duration that the engine reports in a successful response, in milliseconds, or the failure. What was read of the
 /// body may also be invalid.
 pub type CheckResult = Result<Result<Option<u64>, WorkOutcome>, InvalidJson>;
+
+/// What failed if the response to a request reports an error under a successful status.
+pub const REQUEST_FAILED: &str = "the engine reports an error";
 
 /// Returns the failure of a response that is not valid JSON where it had to be read, or has a value of the wrong type
 /// there.
@@ -71,6 +74,28 @@ pub async fn reported_error(
     };
     let failure = WorkOutcome::failure(ErrorClass::Condition, format!("{what}: {reason}"));
     Ok(Some(failure.with_error_type(&error_type)))
+}
+
+/// Checks that a response reports no error. Rows are not read, because engines write an error in their place.
+///
+/// # Errors
+///
+/// [`InvalidJson`] if the response is not an object, or not valid where it was read.
+pub async fn check_no_error(body: &[u8]) -> CheckResult {
+    let mut slices = Slices::default();
+    let mut fields = Fields::new(body);
+    while let Some((key, value)) = fields.next_in_slices(&mut slices).await {
+        match key {
+            b"error" => {
+                if let Some(failure) = reported_error(value, REQUEST_FAILED, &mut slices).await? {
+                    return Ok(Err(failure));
+                }
+            }
+            b"rows" | b"datarows" if ends_object(body) => return Ok(Ok(None)),
+            _ => {}
+        }
+    }
+    if fields.is_closed() { Ok(Ok(None)) } else { Err(InvalidJson) }
 }
 
 /// Returns a field of an engine's error, or of its first root cause, which is more specific than "all shards failed".

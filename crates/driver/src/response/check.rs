@@ -8,8 +8,10 @@ use pacenote_record::ErrorClass;
 use serde_json::Value;
 
 use crate::response::administration::{check_acknowledged, check_health, check_shards, check_task};
-use crate::response::async_search::{check_ended_search, check_submitted_search, check_unavailable_search};
-use crate::response::body::{CheckResult, http_error, invalid_json, is_2xx, to_text};
+use crate::response::async_search::{
+    check_ended_search, check_submitted_search, check_unavailable_search, has_ended,
+};
+use crate::response::body::{CheckResult, check_no_error, http_error, invalid_json, is_2xx, to_text};
 use crate::response::json_scan::{
     Elements, Fields, InvalidJson, parse_first, scalar, value_at_path_in_slices,
 };
@@ -24,10 +26,14 @@ pub async fn check_response(request: &Request, status: u16, body: &[u8]) -> Work
         if request.ignore.contains(&status) {
             return WorkOutcome::success(request.ignored_weight);
         }
-        return http_error(status, body).await;
+        let failure = http_error(status, body).await;
+        // Elasticsearch reports the failure of a search also in the status.
+        let is_final = matches!(request.check, Check::AsyncSearch { .. }) && has_ended(body).await;
+        return if is_final { failure.into_final() } else { failure };
     }
     let checked = match &request.check {
         Check::Status {} => Ok(Ok(None)),
+        Check::NoError {} => check_no_error(body).await,
         Check::Search {} => match fast_path_search(body) {
             Some(took_ms) => Ok(Ok(Some(took_ms))),
             None => check_search(body, filters_fields(&request.path)).await,
@@ -121,6 +127,11 @@ async fn check_condition(body: &[u8], path: &str, expected: &str) -> CheckResult
     if actual == expected {
         return Ok(Ok(None));
     }
+    if found.is_none()
+        && let Err(failure) = check_no_error(body).await?
+    {
+        return Ok(Err(failure));
+    }
     Ok(Err(WorkOutcome::failure(ErrorClass::Condition, format!("{path} is {actual}, not {expected}"))))
 }
 
@@ -130,7 +141,7 @@ async fn check_empty(body: &[u8], path: &str) -> CheckResult {
         Some(text) if text.starts_with(b"{") => is_empty(Fields::new(text), Fields::is_closed)?,
         Some(text) if text.starts_with(b"[") => is_empty(Elements::new(text), Elements::is_closed)?,
         Some(text) => scalar(text)?.is_null(),
-        None => true,
+        None => return check_no_error(body).await,
     };
     if is_empty {
         return Ok(Ok(None));
@@ -354,13 +365,74 @@ mod tests {
             (r#"{"completed":true,"response":{"_shards":{"total":1,"failed":1}}}"#, ErrorClass::ShardFailure),
             (r#"{"completed":true"#, ErrorClass::Protocol),
             ("", ErrorClass::Protocol),
+            (r#"{"completed":false,"task":{"cancelled":true}}"#, ErrorClass::Condition),
+            (r#"{"completed":true,"task":{"cancelled":false},"response":{}}"#, ErrorClass::None),
         ] {
             assert_eq!(class(Check::Task {}, body), expected, "{body}");
+        }
+        for (body, reason) in [
+            (r#"{"completed":true,"task":{"id":1,"cancelled":true}}"#, "the engine cancelled the task"),
+            (
+                r#"{"completed":true,"task":{"cancelled":true},"response":{"canceled":"by user request"}}"#,
+                "the engine cancelled the task: by user request",
+            ),
+        ] {
+            let result = checked(&request(Check::Task {}), 200, body.as_bytes());
+            assert_eq!((result.error_class, result.is_final), (ErrorClass::Condition, true), "{body}");
+            assert_eq!(result.failures[0].reason, reason);
         }
         let failed = r#"{"completed":true,"error":{"type":"t","reason":"r"}}"#;
         let running = r#"{"completed":false}"#;
         let is_final = |body: &str| checked(&request(Check::Task {}), 200, body.as_bytes()).is_final;
         assert_eq!((is_final(failed), is_final(running)), (true, false));
+    }
+
+    #[test]
+    fn an_error_that_the_engine_reports_with_a_successful_status_is_a_failure() {
+        let error = r#"{"error":{"type":"t","reason":"no such column"},"status":200}"#;
+        let checks = || {
+            [
+                Check::NoError {},
+                Check::Search {},
+                Check::Esql {},
+                Check::Health { status: None, no_relocating_shards: false },
+                Check::Condition { path: "state".into(), expected: "stopped".into() },
+                Check::Empty { path: "nodes".into() },
+                Check::AsyncSearch { path: "is_running".into(), expected: "false".into() },
+                Check::SubmittedSearch {},
+                Check::Acknowledged {},
+                Check::Shards { path: "_shards".into() },
+                Check::Task {},
+            ]
+        };
+        for check in checks() {
+            let path = "/x?filter_path=error,took".into();
+            let result = checked(&Request { path, ..request(check.clone()) }, 200, error.as_bytes());
+            assert_eq!(result.error_class, ErrorClass::Condition, "{check:?}");
+            let [failure] = result.failures.as_slice() else { panic!("{check:?}") };
+            assert!(failure.reason.ends_with("no such column"), "{check:?} {failure:?}");
+            assert_eq!((failure.error_type.as_str(), failure.status), ("t", 200), "{check:?}");
+        }
+        assert_eq!(class(Check::Status {}, error), ErrorClass::None);
+        for (body, expected) in [
+            (r#"{"columns":[{"name":"error"}],"rows":[["error"]],"cursor":"x"}"#, ErrorClass::None),
+            (r#"{"rows":[],"error":null}"#, ErrorClass::None),
+            (r#"{"error":null}"#, ErrorClass::None),
+            (r#"{"error":"boom"}"#, ErrorClass::Condition),
+            (r#"{"columns":[],"rows":[[1],"#, ErrorClass::Protocol),
+            ("<html>please log in</html>", ErrorClass::Protocol),
+        ] {
+            assert_eq!(class(Check::NoError {}, body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn an_asynchronous_search_that_ended_with_an_error_status_is_not_polled_again() {
+        let check = || Check::AsyncSearch { path: "is_running".into(), expected: "false".into() };
+        let is_final = |body: &str| checked(&request(check()), 503, body.as_bytes()).is_final;
+        assert!(is_final(r#"{"id":"x","is_running":false,"error":{"type":"t","reason":"r"}}"#));
+        assert!(!is_final(r#"{"error":{"type":"t","reason":"r"},"status":503}"#));
+        assert!(!is_final("upstream is down"));
     }
 
     #[test]

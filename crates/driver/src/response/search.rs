@@ -3,7 +3,9 @@
 use pacenote_record::ErrorClass;
 use serde_json::Value;
 
-use crate::response::body::{CheckResult, ends_object, excerpt, parse_took, string};
+use crate::response::body::{
+    CheckResult, REQUEST_FAILED, ends_object, excerpt, parse_took, reported_error, string,
+};
 use crate::response::json_scan::{
     Fields, InvalidJson, parse_first, parse_scalar, skip_digits, split_integer, value_at_path_in_slices,
 };
@@ -28,6 +30,8 @@ struct SearchFields<'a> {
     /// The field `_shards` and what follows it.
     shards_text: Option<&'a [u8]>,
     clusters: Reached,
+    /// The failure that the engine reports in place of a result.
+    error: Option<WorkOutcome>,
     /// Whether the response was read to its closing bracket.
     is_closed: bool,
 }
@@ -75,6 +79,7 @@ impl<'a> SearchFields<'a> {
                     found.shards = Reached::read(value, slices).await?;
                     found.shards_text = Some(value);
                 }
+                b"error" => found.error = reported_error(value, REQUEST_FAILED, slices).await?,
                 b"_clusters" => found.clusters = Reached::read(value, slices).await?,
                 // Clusters precede the hits.
                 _ if found.is_complete() => return Ok(found),
@@ -94,6 +99,9 @@ impl<'a> SearchFields<'a> {
     }
 
     async fn failure(&self, slices: &mut Slices) -> Option<WorkOutcome> {
+        if self.error.is_some() {
+            return self.error.clone();
+        }
         let Reached { total, failed, .. } = self.shards;
         if let Some((failed, shards)) = failed.zip(self.shards_text).filter(|(failed, _)| *failed > 0) {
             return Some(shard_failure(shards, failed, slices).await);
@@ -164,6 +172,10 @@ pub async fn check_esql(body: &[u8], is_filtered: bool) -> CheckResult {
             b"took" => took_ms = parse_took(value)?,
             b"is_partial" => partial = parse_scalar(value)?,
             b"columns" => has_columns = true,
+            b"error" => match reported_error(value, REQUEST_FAILED, &mut slices).await? {
+                Some(failure) => return Ok(Err(failure.with_took(took_ms))),
+                None => continue,
+            },
             _ => continue,
         }
         known = true;

@@ -6,7 +6,7 @@ A result with fewer than `pages` pages is a failure.
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence, NextByCursor, PagedRequest
+from pacenote.model.work import CallSequence, CheckNoError, NextByCursor, PagedRequest
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import json_body, read_common, require_json
 
@@ -18,7 +18,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         body.required_text("query")
     pages = params.integer("pages", 1) or 1
     common = read_common(params)
-    first = common.request("POST", context.engine.api.sql, body=json_body(body.data))
+    text = json_body(body.data)
+    first = common.request("POST", context.engine.api.sql, body=text, check=CheckNoError())
     if pages == 1:
         return CompiledOperation(CallSequence((first,)))
     require_json(params, common)
