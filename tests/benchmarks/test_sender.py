@@ -26,7 +26,8 @@ def test_every_document_is_sent_once_in_the_order_of_its_client(tmp_path, bulks)
     threads = set()
 
     def respond(request):
-        threads.add(threading.get_ident())
+        # The server has one thread for each connection; the identifier of one that has ended is used again.
+        threads.add(threading.current_thread())
         # The reply is larger than the buffer of the sender.
         return json_response({"took": 1, "errors": False, "items": ["x" * 3_000_000]})
 

@@ -18,6 +18,7 @@ from pacenote.capture.dump import JOURNAL
 from pacenote.capture.sources import BackingIndex, CaptureSource
 from pacenote.capture.track_files import literal, track_files
 from pacenote.errors import EngineError, PacenoteError, UsageError
+from pacenote.net import reply
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
@@ -98,9 +99,12 @@ def test_requests_to_a_busy_cluster_are_retried(
 
 
 @pytest.mark.parametrize("has_points", [True, False])
-def test_a_page_that_is_too_large_is_not_requested_again(creator: TrackCreator, has_points: bool) -> None:
-    creator.cluster.raw, creator.cluster.has_points = f'"{"x" * 5_500_000}"', has_points
-    with pytest.raises(EngineError, match="is larger than 64 MiB") as caught:
+def test_a_page_that_is_too_large_is_not_requested_again(
+    creator: TrackCreator, monkeypatch: pytest.MonkeyPatch, has_points: bool
+) -> None:
+    monkeypatch.setattr(reply, "MAX_BODY_BYTES", 1 << 20)
+    creator.cluster.raw, creator.cluster.has_points = f'"{"x" * 90_000}"', has_points
+    with pytest.raises(EngineError, match="is larger than 1 MiB") as caught:
         creator.create(batch=COUNT)
     assert "--batch-size" in caught.value.hint
     assert creator.cluster.searches == int(has_points)

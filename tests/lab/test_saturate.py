@@ -176,15 +176,16 @@ def test_a_full_disk_ends_a_search_whose_results_are_stored(
 
 
 def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: SaturationRequest) -> None:
-    connection, numbers = threading.local(), itertools.count(1)
+    connection = threading.local()
+    probes = request_.race.home / "races" / "r" / "probes"
     swept = replace(request_, objective=Objective((), 0.1), clients=64, repeats=1, level_s=0.03)
 
     def respond(request: HttpRequest) -> HttpResponse:
-        if request.path == "/x" and not hasattr(connection, "number"):
-            # The server has one thread for each connection.
-            connection.number = next(numbers)
-        # At most three probes with 4 connections and the levels up to 32 clients need 75.
-        refused = request.path == "/x" and connection.number > 75
+        if request.path == "/x" and not hasattr(connection, "clients"):
+            # The server has one thread for each connection, and each run of the task has its own connections.
+            plan = json.loads((max(probes.iterdir()) / "plan.json").read_text())
+            connection.clients = len(plan["steps"][0]["slots"])
+        refused = request.path == "/x" and connection.clients == 64
         return json_response(engine_document(request.target), 503 if refused else 200)
 
     with http_server(respond) as server:

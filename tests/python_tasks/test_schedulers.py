@@ -139,8 +139,8 @@ def test_the_seed_determines_random_intervals_whose_rate_depends_on_the_work(tmp
         folder = tmp_path / run
         race_track(folder, SCHEDULERS, [{**task, "iterations": 4}], server.address, seed=seed)
         samples = pyarrow.parquet.read_table(folder / "home" / "races" / "r" / "samples.parquet")
-        # The first operation is due immediately, because its work determines the rate.
-        due = sorted(samples["due_ns"].to_pylist())[1:]
+        # The first operation is due when its work, which determines the rate, is known.
+        due = samples.sort_by("sent_ns")["due_ns"].to_pylist()[1:]
         return [after - before for before, after in pairwise(due)]
 
     with serving() as server:
@@ -259,7 +259,7 @@ SLOW_SCHEDULER = """
 
     def slow(current):
         time.sleep(0.02)
-        return current + 0.001
+        return current + 0.01
 
     def early(current):
         time.sleep(0.01)
@@ -274,13 +274,13 @@ SLOW_SCHEDULER = """
 def test_a_slow_scheduler_is_named_as_the_cause_of_late_and_unsent_operations(tmp_path):
     ping = {"operation-type": "raw-request", "path": "/p"}
     schedule = [
-        {"name": "slow", "operation": ping, "schedule": "slow", "time-period": 0.3},
+        {"name": "slow", "operation": ping, "schedule": "slow", "time-period": 0.1},
         {"name": "early", "operation": ping, "schedule": "early", "iterations": 3},
     ]
     with serving() as server:
         raced = race_track(tmp_path, SLOW_SCHEDULER, schedule, server.address)
     slow, early = raced.task("slow"), raced.task("early")
-    # The first operation is due 1 ms after the start, and waits 20 ms.
+    # The first operation is due 10 ms after the start, and known after 20 ms; the second waits 20 ms.
     assert slow.scheduler_delay_s >= 0.019
     assert early.scheduler_delay_s < slow.scheduler_delay_s
     reasons = [reason for reason in raced.record.verdict.reasons if reason.startswith("task 'slow'")]

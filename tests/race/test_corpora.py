@@ -167,7 +167,7 @@ def test_a_wrong_size_is_rejected_unless_used_as_is_and_nothing_is_deleted(
 
 
 def test_unpacking_stops_at_the_declared_size(folder: Folder) -> None:
-    (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(500_000)))
+    (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(50_000)))
     documents = {"source-file": "notes.json.gz", "document-count": 25, "uncompressed-bytes": 1_000}
     with pytest.raises(CorpusError, match=r"notes\.json"):
         folder.prepare(documents)
