@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from pacenote._core import (
     ClientId,
@@ -39,10 +39,20 @@ _BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encod
 
 _Answer = TypeVar("_Answer", ResponseReceived, OperationExecuted)
 
-_Waiting: TypeAlias = dict[int, asyncio.Future[tuple[_Answer, float]]]
-"""What waits for answers, by request: each is set to the answer and when it was read, in seconds of
-`time.perf_counter`.
-"""
+
+@dataclass(frozen=True, slots=True)
+class _ReadAnswer(Generic[_Answer]):
+    """An answer of the driver."""
+
+    event: _Answer
+    """The event that the driver has sent."""
+
+    read_s: float
+    """When it was read, in seconds of `time.perf_counter`."""
+
+
+_Waiting: TypeAlias = dict[int, asyncio.Future[_ReadAnswer[_Answer]]]
+"""What waits for answers, by request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +123,16 @@ class RequestRouter:
 
     async def _answer(self, waiting: _Waiting[_Answer], request_id: int) -> _Answer:
         # Events are read on this thread, so the answer cannot have been processed yet.
-        future: asyncio.Future[tuple[_Answer, float]] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[_ReadAnswer[_Answer]] = asyncio.get_running_loop().create_future()
         waiting[request_id] = future
         owner = OWNER.get()
         if owner is not None:
             self._in_flight[owner.client] += 1
         try:
-            answer, read_s = await future
+            answer = await future
             if owner is not None and owner in self._delays:
-                self._delays[owner] += answer.waited_s + time.perf_counter() - read_s
-            return answer
+                self._delays[owner] += answer.event.waited_s + time.perf_counter() - answer.read_s
+            return answer.event
         finally:
             waiting.pop(request_id, None)
             if owner is not None:
@@ -141,9 +151,9 @@ class RequestRouter:
         read_s = time.perf_counter()
         match event:
             case ResponseReceived():
-                _resolve(self._responses, event.request_id, event, read_s)
+                _resolve(self._responses, event.request_id, _ReadAnswer(event, read_s))
             case OperationExecuted():
-                _resolve(self._executions, event.request_id, event, read_s)
+                _resolve(self._executions, event.request_id, _ReadAnswer(event, read_s))
             case RequestFailed():
                 future = self._responses.pop(event.request_id, None)
                 if future is not None and not future.done():
@@ -155,7 +165,7 @@ def _query_id() -> int | None:
     return None if owner is None else owner.query_id
 
 
-def _resolve(waiting: _Waiting[_Answer], request_id: int, answer: _Answer, read_s: float) -> None:
+def _resolve(waiting: _Waiting[_Answer], request_id: int, answer: _ReadAnswer[_Answer]) -> None:
     future = waiting.pop(request_id, None)
     if future is not None and not future.done():
-        future.set_result((answer, read_s))
+        future.set_result(answer)
