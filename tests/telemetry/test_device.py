@@ -1,5 +1,7 @@
 """Telemetry devices are started, stopped and closed, and their readings are combined."""
 
+from pathlib import Path
+
 import pytest
 
 from pacenote.errors import EngineError
@@ -10,6 +12,7 @@ from pacenote.telemetry.device import (
     TelemetryDevice,
     TelemetryDevices,
     TelemetryResult,
+    expected_form,
 )
 
 
@@ -61,6 +64,33 @@ def test_values_that_the_record_cannot_store_are_left_out_and_reported():
         "odd: system.merge_time must be a finite number, not nan; it is ignored",
         "odd: load is not JSON and is ignored: ValueError: Out of range float values are not JSON compliant",
         "odd: when is not JSON and is ignored: TypeError: object is not a JSON type",
+    )
+
+
+def test_an_error_of_a_device_is_not_blamed_on_the_engine():
+    class Defective(TelemetryDevice):
+        name = "defective"
+        description = "Has a defect, and reads a response of an unexpected form."
+
+        def start(self) -> None:
+            self._cluster.get("/")["nodes"]
+
+        def stop(self) -> DeviceReading:
+            raise AssertionError("stop() must not be called on a device that was not started")
+
+        def close(self) -> None:
+            with expected_form():
+                self._cluster.get("/")["nodes"]
+
+    devices = TelemetryDevices([Defective(ObservedCluster(lambda _path: {}, None))])
+    devices.start()
+    line = Defective.start.__code__.co_firstlineno + 1
+    assert devices.stop().errors == (
+        "defective: could not be read before the race: a defect of Pacenote at "
+        f"{Path(__file__).name}:{line}: KeyError: 'nodes'",
+    )
+    assert devices.close() == (
+        "defective: could not be closed: the engine's response has an unexpected form (KeyError: 'nodes')",
     )
 
 

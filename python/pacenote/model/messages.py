@@ -1,9 +1,14 @@
-"""Formatting of names in messages, and suggestions for unknown names."""
+"""Formatting of names in messages, suggestions for unknown names, and the words for defects."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+
+DEFECT = "a defect of Pacenote"
+"""How messages begin about errors in Pacenote's own code, for which neither the engine nor a plug-in is to
+blame.
+"""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
-from pacenote.errors import PacenoteError
+from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import decode, encode
 from pacenote.model.engine import GetJson
+from pacenote.model.messages import DEFECT
 from pacenote.model.system_metrics import SystemMetrics
 
 
@@ -50,6 +54,18 @@ class DeviceReading:
             raise ValueError(
                 f"SystemMetrics has no field {', '.join(unknown)}: put it into `values`, or add it"
             )
+
+
+@contextmanager
+def expected_form() -> Generator[None, None, None]:
+    """Raises EngineError if the block finds a response in a different form than it expects.
+
+    The block must only read the response: its errors are those of the engine.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise EngineError(f"the engine's response has an unexpected form ({_text(error)})") from error
 
 
 class TelemetryDevice(ABC):
@@ -177,8 +193,10 @@ def _storable(reading: DeviceReading) -> tuple[DeviceReading, tuple[str, ...]]:
 
 def _describe(device: TelemetryDevice, what: str, error: Exception) -> str:
     text = _text(error)
-    if isinstance(error, (LookupError, TypeError, ValueError, AttributeError)):
-        text = f"the engine's response has an unexpected form ({text})"
+    if not isinstance(error, PacenoteError):
+        frames = traceback.extract_tb(error.__traceback__)
+        line = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+        text = f"{DEFECT}{line}: {text}"
     return f"{device.name}: {what}: {text}"
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.model.system_metrics import PerShardTimes
-from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice
+from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
 from pacenote.units import format_count
 
 _PATH = (
@@ -38,7 +38,8 @@ class _Counter:
 
     def read(self, shard: Mapping[str, Any]) -> int | None:
         """Returns the value of a shard, or None if the engine does not report it."""
-        value = shard.get(self.group, {}).get(self.field)
+        with expected_form():
+            value = shard.get(self.group, {}).get(self.field)
         return value if isinstance(value, int) else None
 
 
@@ -152,23 +153,27 @@ class IndexStats(TelemetryDevice):
 
 
 def _indices(reply: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {name: index for name, index in reply["indices"].items() if is_measured(name)}
+    with expected_form():
+        return {name: index for name, index in reply["indices"].items() if is_measured(name)}
 
 
 def _primaries(reply: Mapping[str, Any]) -> _Shards:
-    return {
-        _ShardId(name, index.get("uuid", ""), number): copy
-        for name, index in _indices(reply).items()
-        for number, copies in index["shards"].items()
-        for copy in copies
-        if copy["routing"]["primary"]
-    }
+    indices = _indices(reply)
+    with expected_form():
+        return {
+            _ShardId(name, index.get("uuid", ""), number): copy
+            for name, index in indices.items()
+            for number, copies in index["shards"].items()
+            for copy in copies
+            if copy["routing"]["primary"]
+        }
 
 
 def _copies(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns every shard copy, primaries and replicas."""
     indices = _indices(reply).values()
-    return [copy for index in indices for copies in index["shards"].values() for copy in copies]
+    with expected_form():
+        return [copy for index in indices for copies in index["shards"].values() for copy in copies]
 
 
 def _differences(before: _Shards, after: _Shards, counter: _Counter) -> _Differences:
@@ -195,5 +200,6 @@ def _total(shards: Sequence[Mapping[str, Any]], counter: _Counter) -> int | None
 
 def _failed_shards(reply: Mapping[str, Any]) -> int:
     """Returns the number of shards whose statistics the reply lacks."""
-    failed = reply.get("_shards", {}).get("failed", 0)
+    with expected_form():
+        failed = reply.get("_shards", {}).get("failed", 0)
     return failed if isinstance(failed, int) else 0

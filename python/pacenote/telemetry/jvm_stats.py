@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice
+from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
 
 _PATH = "/_nodes/stats/jvm"
 _REPORTED = ("young", "old", "zgc_cycles", "zgc_pauses")
@@ -86,21 +86,23 @@ def _named(prefix: str, collections: _Collections) -> dict[str, int]:
 
 
 def _nodes(reply: Mapping[str, Any]) -> dict[str, _NodeStats]:
-    return {
-        node_id: _NodeStats(
-            name=str(node.get("name", node_id)),
-            uptime_ms=node["jvm"]["uptime_in_millis"],
-            collectors=_collectors(node["jvm"]["gc"]["collectors"]),
-        )
-        for node_id, node in reply["nodes"].items()
-    }
+    """Returns what the nodes report. Raises EngineError if the reply has an unexpected form."""
+    with expected_form():
+        return {
+            node_id: _NodeStats(
+                name=str(node.get("name", node_id)),
+                uptime_ms=int(node["jvm"]["uptime_in_millis"]),
+                collectors=_collectors(node["jvm"]["gc"]["collectors"]),
+            )
+            for node_id, node in reply["nodes"].items()
+        }
 
 
 def _collectors(reported: Mapping[str, Any]) -> dict[str, _Collections]:
     """Collections by kind; several collectors of one kind are added up."""
     sums: dict[str, _Collections] = {}
     for name, stats in reported.items():
-        collections = _Collections(stats["collection_count"], stats["collection_time_in_millis"])
+        collections = _Collections(int(stats["collection_count"]), int(stats["collection_time_in_millis"]))
         sums[_kind(name)] = sums.get(_kind(name), _Collections()) + collections
     return sums
 
