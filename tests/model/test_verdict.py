@@ -221,6 +221,19 @@ def test_failures_of_plug_ins_make_a_race_suspect_or_void():
     assert determine_verdict(failing(11)).state == "void"
 
 
+def test_a_defect_of_a_built_in_operation_is_not_blamed_on_the_track():
+    race = failing(1)
+    (own,) = race.tasks
+    (group,) = own.errors
+    defect = replace(group, reason="a defect of Pacenote in run-until: TypeError at run_until.py:7: odd")
+    text = "task 'own': 1 of 1,000 planned operations failed because of a defect of Pacenote in an operation"
+    only = replace(race, tasks=(replace(own, errors=(defect,)),))
+    assert determine_verdict(only) == Verdict("suspect", (f"{text}, which its error describes",))
+    both = replace(race, tasks=(replace(own, errors=(group, defect)),))
+    (reason,) = determine_verdict(both).reasons
+    assert reason.endswith("which its error describes (1), or in a plug-in of the track (1)")
+
+
 def test_a_slow_parameter_source_makes_a_race_suspect():
     fed = task("fed", clients=4, duration_s=10.0, underruns=7, underrun_s=0.4)
     assert determine_verdict(record(tasks=(fed,))).state == "valid"

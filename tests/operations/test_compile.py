@@ -13,6 +13,7 @@ import pytest
 
 from operations.compiling import context
 from operations.serving import in_turn, serving
+from pacenote.model.result import FailureGroup
 from pacenote.operations.compile import InvalidOperation, run_operation
 from pacenote.operations.registry import resolve_type
 from pacenote.operations.runner import BuiltinResult, DriverClient, OperationDefect, UnexpectedResponse
@@ -75,7 +76,8 @@ def test_an_error_of_the_code_of_a_type_is_neither_one_of_the_engine_nor_of_a_pl
     assert str(caught.value).startswith(f"a defect of Pacenote in run-until: TypeError at {line}: ")
     failure = from_error(caught.value, Path("/t")).failure
     assert failure is not None
-    assert (failure.error_class, failure.reason) == ("plugin", str(caught.value))
+    assert (failure.error_class, failure.kind, failure.reason) == ("plugin", "", str(caught.value))
+    assert FailureGroup(failure.error_class, failure.reason, None, 1, 0.0, 0.0).is_defect
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from pacenote.model.codec import decode, encode
+from pacenote.model.messages import DEFECT
 
 EndedBy = Literal["iterations", "time", "source", "completed-by", "stopped", "aborted"]
 """The reason why a task ended."""
@@ -151,6 +152,13 @@ class FailureGroup:
     """Time of the last failure, in seconds since the task began."""
     unit: str = ""
     """What `count` counts: `operations`, or `documents` of bulks; empty in races of earlier versions."""
+
+    @property
+    def is_defect(self) -> bool:
+        """Whether a built-in operation that runs in Python failed because of a defect of Pacenote, and not a
+        plug-in of the track.
+        """
+        return self.error_class == "plugin" and self.reason.startswith(DEFECT)
 
     @property
     def counted(self) -> str:

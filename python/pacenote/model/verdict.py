@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pacenote.model import driver_health
+from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.units import format_count
@@ -150,7 +151,9 @@ def _planned(task: TaskResult) -> int:
 
 
 def _failed_in_plugins(task: TaskResult) -> int:
-    """Returns the number of operations that failed because a plug-in raised an exception."""
+    """Returns the number of operations that failed because a plug-in, or a built-in operation that runs in
+    Python, raised an exception.
+    """
     return sum(group.count for group in task.errors if group.error_class == "plugin")
 
 
@@ -167,8 +170,17 @@ def _plugin_failures(task: TaskResult) -> str:
     unsent = task.accounting.unsent
     return (
         f"task '{task.task}': {_failed_in_plugins(task):,} of {_planned(task):,} planned operations failed "
-        f"in a plug-in of the track{f', and {unsent:,} were not sent' if unsent else ''}"
+        f"{_cause_of_failures(task)}{f', and {unsent:,} were not sent' if unsent else ''}"
     )
+
+
+def _cause_of_failures(task: TaskResult) -> str:
+    defects = sum(group.count for group in task.errors if group.is_defect)
+    if not defects:
+        return "in a plug-in of the track"
+    text = f"because of {DEFECT} in an operation, which its error describes"
+    own = _failed_in_plugins(task) - defects
+    return f"{text} ({defects:,}), or in a plug-in of the track ({own:,})" if own else text
 
 
 def _excessive_error_rate(task: TaskResult, limit: float) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import DEFECT
 from pacenote.model.printable import single_line
 from pacenote.model.problems import Problems
 from pacenote.model.track import Operation
@@ -91,7 +92,7 @@ async def run_operation(
         return check_figures(await run_with_retry(operation_type.run, retry, client, params, client_state))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Types read responses with `expected_form`, so this is not an error of the engine.
-        text = f"a defect of Pacenote in {operation_type.name}: {_described(error)}"
+        text = f"{DEFECT} in {operation_type.name}: {_described(error)}"
         raise OperationDefect(text) from error
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from pacenote.model.messages import DEFECT
+
 _MAX_LENGTH = 400
 
 
@@ -24,7 +26,7 @@ def describe(error: BaseException, root: Path) -> str:
 
 def describe_defect(error: BaseException, root: Path) -> str:
     """Describes an error in Pacenote's own code that runs the code of plug-ins."""
-    return f"a defect of Pacenote ended the track's Python code: {describe(error, root)}"
+    return f"{DEFECT} ended the track's Python code: {describe(error, root)}"
 
 
 def thread_location(thread_id: int | None, root: Path) -> str:

@@ -165,11 +165,12 @@ def _from_operation_error(error: BaseException) -> RunnerFailure | None:
         return _failure("http-status", kind, error.reason, error.status)
     if isinstance(error, ConnectionFailed):
         return _failure(error.error_class, type(error).__name__, error.message)
+    if isinstance(error, OperationDefect):
+        # Like an error of a plug-in, it says nothing about the engine. The verdict recognizes its reason.
+        return _failure("plugin", "", error.message)
     kinds = (
         (RequestTimedOut, "timeout"),
         (UnexpectedResponse, "protocol"),
-        # Like errors of plug-ins, these say nothing about the engine.
-        (OperationDefect, "plugin"),
     )
     error_class = next((name for kind, name in kinds if isinstance(error, kind)), "condition")
     return _failure(error_class, type(error).__name__, error.message)
