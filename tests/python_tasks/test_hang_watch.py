@@ -6,6 +6,7 @@ from pacenote.python_tasks.hang_watch import (
     FATAL_AFTER_S,
     PREPARATION_LIMIT_S,
     REPORTED_AFTER_S,
+    SUPPLY_LIMIT_S,
     HangWatch,
     RunningCode,
 )
@@ -90,3 +91,24 @@ def test_a_step_begins_without_a_source_that_is_called_for_it_and_does_not_retur
     ]
     assert race.failures == []
     assert len(warnings) == 1
+
+
+def test_a_source_that_does_not_return_while_a_client_needs_it_ends_the_race():
+    for needed, waits_s, ran_s, failed in [
+        (True, None, SUPPLY_LIMIT_S + 1, True),
+        (True, None, SUPPLY_LIMIT_S, False),
+        # No client waits for it.
+        (False, None, SUPPLY_LIMIT_S + 1, False),
+        # Its step has not begun, for which there is a different limit.
+        (True, SUPPLY_LIMIT_S + 2, SUPPLY_LIMIT_S + 1, False),
+    ]:
+        code = RunningCode("t", "parameter source", 100.0, "track.py:7", blocks=True, needed=needed)
+        race, _, watch = watched([code], [100.0 + ran_s])
+        race.waits_s = waits_s
+        watch.check()
+        assert bool(race.failures) is failed, (needed, waits_s, ran_s)
+        if failed:
+            assert race.failures == [
+                'the step cannot go on: the parameter source of task "t" at track.py:7 '
+                "has not returned for 600 s"
+            ]

@@ -296,3 +296,47 @@ def test_a_source_that_hangs_before_its_step_fails_its_task_and_the_others_run(t
     assert [raced.task(name).accounting.succeeded for name in ("native", "asks", "next")] == [3, 3, 3]
     assert raced.record.verdict.state == "void"
     assert any("still running and was abandoned" in text for text in raced.warnings)
+
+
+STARVING = """
+    import time
+    from pathlib import Path
+
+    class Source:
+        infinite = True
+
+        def __init__(self, track, params, **kwargs):
+            self.end, self.calls = Path(params["end"]), 0
+
+        def partition(self, index, total):
+            return self
+
+        def params(self):
+            self.calls += 1
+            while self.calls > 200 and not self.end.exists():
+                time.sleep(0.01)
+            return {"index": "x", "body": {}}
+
+    def register(registry):
+        registry.register_param_source("source", Source)
+    """
+
+
+def test_a_source_that_hangs_in_its_step_ends_the_race(tmp_path, monkeypatch):
+    monkeypatch.setattr(hang_watch, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(hang_watch, "SUPPLY_LIMIT_S", 0.2)
+    monkeypatch.setattr(runtime, "_SHUTDOWN_TIMEOUT_S", 0.05)
+    end = tmp_path / "end"
+    operation = {"operation-type": "search", "param-source": "source", "end": str(end)}
+    with serving() as server:
+        try:
+            schedule = [{"name": "hangs", "operation": operation, "iterations": 1000}]
+            raced = race_track(tmp_path, STARVING, schedule, server.address)
+        finally:
+            end.touch()
+    assert re.fullmatch(
+        'the step cannot go on: the parameter source of task "hangs" at track.py:1[67] '
+        "has not returned for 0.2 s",
+        raced.record.aborted or "",
+    )
+    assert raced.task("hangs").accounting.succeeded == 200

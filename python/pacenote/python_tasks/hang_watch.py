@@ -27,6 +27,9 @@ PREPARATION_LIMIT_S = 300.0
 long.
 """
 
+SUPPLY_LIMIT_S = 600.0
+"""Seconds that one call of a source or scheduler may take while a client of the running step needs it."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunningCode:
@@ -46,6 +49,9 @@ class RunningCode:
 
     blocks: bool
     """Whether no other code of this kind can run until it returns."""
+
+    needed: bool = False
+    """Whether a client that has not ended needs what it supplies."""
 
     @property
     def description(self) -> str:
@@ -103,6 +109,10 @@ class HangWatch:
             ran_s = now - code.started_s
             if code.blocks and preparing_s is not None:
                 self._check_preparation(code, ran_s, preparing_s)
+            elif code.needed and ran_s > SUPPLY_LIMIT_S:
+                self._race.fail(
+                    f"the step cannot go on: {code.description} has not returned for {SUPPLY_LIMIT_S:g} s"
+                )
             if ran_s > REPORTED_AFTER_S and (code.task, code.what) not in self._reported:
                 self._reported.add((code.task, code.what))
                 self._warn(f"{code.description} has not returned for {ran_s:.0f} s")

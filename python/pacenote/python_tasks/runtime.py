@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self, assert_never
 
@@ -304,7 +304,8 @@ class PythonRuntime:
         if (call := self._sources.call) is not None:
             what = "scheduler or parameter source" if call.task.scheduled else "parameter source"
             location = thread_location(self._sources.thread_id, self._tasks.root)
-            found.append(RunningCode(call.task.task.name, what, call.started_s, location, True))
+            code = RunningCode(call.task.task.name, what, call.started_s, location, blocks=True)
+            found.append(replace(code, needed=self._sources.is_needed))
         for client, state in list(self._clients.items()):
             if state.task is not None and not state.task.done():
                 code = self._code_of(client, state)

@@ -150,6 +150,7 @@ class SourceThread:
         self._counting_until: dict[int, float] = {}
         self._call: PluginCall | None = None
         self._preparing: int | None = None
+        self._ended_clients: set[ClientId] = set()
         self._source_s = 0.0
         self._source_since: float | None = None
         self._sleep_s = _MIN_SLEEP_S
@@ -164,6 +165,9 @@ class SourceThread:
 
     def send(self, message: SourceMessage) -> None:
         """Sends the thread a message."""
+        if isinstance(message, ClientEnded):
+            # Noted here too, because the thread may not return from code of a plug-in.
+            self._ended_clients.add(message.client)
         self._messages.put(message)
 
     def join(self, timeout_s: float) -> bool:
@@ -180,6 +184,12 @@ class SourceThread:
     def call(self) -> PluginCall | None:
         """The call of a plug-in that has not returned, or None."""
         return self._call
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a client that has not ended needs further operations or due times."""
+        states = list(self._clients.values())
+        return any(not state.ended and state.client not in self._ended_clients for state in states)
 
     @property
     def source_s(self) -> float:
