@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pacenote.model.race_record import Verdict
 from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.render.csv import render_csv
 from pacenote.report.render.json import render_json
@@ -80,6 +81,17 @@ def test_all_renderers_show_the_same_data():
         assert escape(note.text) in markdown
         assert note.text in terminal
         assert [note.label, note.task, note.text, "", "", "", ""] in table
+
+
+def test_long_names_are_shortened_on_a_terminal_only():
+    long = "x" * 10_000
+    report = build_report(record(tasks=(replace(task(long), unit=long),)))
+    table = on_terminal(replace(report, header=(), notes=(), verdict=Verdict("valid")), width=400)
+    assert "…" in table
+    assert "x" * 101 not in table
+    assert long in render_markdown(report)
+    assert long in render_csv(report)
+    assert long in render_json(report)
 
 
 def test_special_characters_in_cells_do_not_break_a_markdown_table():

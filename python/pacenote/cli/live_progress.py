@@ -8,10 +8,13 @@ from rich.text import Text
 
 from pacenote.cli.console import Console
 from pacenote.cli.progress_text import ProgressEstimator, race_line, result_line
-from pacenote.model.printable import single_line
+from pacenote.model.printable import shortened, single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import RaceProgress, TaskProgress, TaskResult
 from pacenote.units import format_seconds
+
+_MAX_NAME = 60
+"""Most characters of a task or a unit."""
 
 _BAR = 20
 
@@ -76,9 +79,9 @@ def progress_table(progress: RaceProgress) -> Table:
 
 def _cells(task: TaskProgress) -> list[Text]:
     return [
-        Text(single_line(task.task)),
+        Text(shortened(single_line(task.task), _MAX_NAME)),
         Text(_bar(task.done_share), style="dim" if task.warming_up else "green"),
-        Text(f"{task.rate:,.0f} {task.unit}/s"),
+        Text(f"{task.rate:,.0f} {shortened(single_line(task.unit), _MAX_NAME)}/s"),
         Text(_ms(task.p50_ms)),
         Text(_ms(task.p99_ms)),
         Text(f"{task.errors:,}", style="red" if task.errors else ""),

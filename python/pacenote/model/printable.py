@@ -34,7 +34,16 @@ def encodable_value(value: Any) -> Any:
     return [encodable_value(item) for item in value] if isinstance(value, list) else value
 
 
+def shortened(text: str, length: int) -> str:
+    """Returns the text with at most this many characters; one that is cut off ends in `…`."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def whole_line(text: str) -> str:
+    """Returns the text as one line of any length, without control characters."""
+    return " ".join(printable(text).split())
+
+
 def single_line(text: str) -> str:
     """Returns the text as one line of at most 300 characters, without control characters."""
-    joined = " ".join(printable(text).split())
-    return joined if len(joined) <= _MAX_LENGTH else joined[: _MAX_LENGTH - 1] + "…"
+    return shortened(whole_line(text), _MAX_LENGTH)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pacenote.model.printable import single_line
+from pacenote.model.printable import single_line, whole_line
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import DurationSummary, Percentile, TaskResult, percentiles_for
 from pacenote.model.system_metrics import SystemMetrics
@@ -60,7 +60,7 @@ def build_report(record: RaceRecord, show: ShownRows = "available") -> Report:
         *_document_rows(record),
     ]
     shown = tuple(
-        replace(row, metric=single_line(row.metric), task=single_line(row.task), unit=single_line(row.unit))
+        replace(row, metric=whole_line(row.metric), task=whole_line(row.task), unit=whole_line(row.unit))
         for row in rows
         if row.value is not None or _is_forced(row, show)
     )

@@ -6,6 +6,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from pacenote.model.printable import shortened
 from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.render.markdown import pad_decimals
 from pacenote.report.rows import Alignment, Note, Report, note_lines
@@ -18,6 +19,9 @@ _LABELS = {
     "Telemetry missing": "yellow",
     "Footnote": "dim",
 }
+
+_MAX_NAME = 100
+"""Most characters of a metric, a task or a unit: names from a track may fill the screen."""
 
 
 def render_terminal(report: Report, console: Console, align: Alignment = "decimal") -> None:
@@ -41,7 +45,8 @@ def _table(report: Report, align: Alignment) -> Table:
     if report.has_marks:
         table.add_column("95 % interval", no_wrap=True)
     for row, value in zip(report.rows, values, strict=True):
-        cells = [row.metric, row.task, value, row.unit, format_interval(row)]
+        names = [shortened(name, _MAX_NAME) for name in (row.metric, row.task, row.unit)]
+        cells = [*names[:2], value, names[2], format_interval(row)]
         style = "yellow" if row.mark else ""
         table.add_row(*(Text(cell, style=style) for cell in cells[: len(table.columns)]))
     return table
