@@ -58,6 +58,17 @@ def test_the_result_of_a_saturation_is_shown_again(run, tmp_path):
     assert (code, err) == (2, "error: --report-format must be markdown or json for the result of saturate\n")
 
 
+def test_samples_that_cannot_be_completed_are_reported(run):
+    folder = RaceStore().create(record("killed"))
+    folder.finish(record("killed"))
+    folder.samples.write_bytes(b"PAR1" + bytes(100))
+    code, _, err = run("report", "killed")
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith(f"warning: {folder.samples} is incomplete and cannot be completed, because")
+    folder.samples.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    assert run("report", "killed")[2] == ""
+
+
 @pytest.mark.parametrize("text", ["{", '{"race_id": 1}', "[]"])
 def test_a_damaged_result_of_a_saturation_is_an_error(run, text):
     folder = RaceStore().create(record("s"))

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+from pacenote.store.atomic_files import is_regular_file
 from pacenote.store.race_folder import RaceFolder
+
+_MAGIC = b"PAR1"
+"""The first and the last bytes of a Parquet file."""
 
 
 def recover(folder: RaceFolder) -> tuple[str, ...]:
@@ -13,7 +20,7 @@ def recover(folder: RaceFolder) -> tuple[str, ...]:
     not changed.
     """
     folder.release_abandoned_room()
-    return (*_complete(folder), *folder.losses())
+    return (*_complete(folder), *_unreadable_samples(folder), *folder.losses())
 
 
 def _complete(folder: RaceFolder) -> tuple[str, ...]:
@@ -30,3 +37,30 @@ def _complete(folder: RaceFolder) -> tuple[str, ...]:
         except _core.CoreError as error:
             problems.append(f"samples or per-second statistics could not be completed: {error}")
     return tuple(problems)
+
+
+def _unreadable_samples(folder: RaceFolder) -> tuple[str, ...]:
+    """Returns a sentence for each samples file that lacks its end, and the index to complete it."""
+    if folder.is_in_use():
+        return ()
+    return tuple(
+        f"{path / 'samples.parquet'} is incomplete and cannot be completed, because samples.directory, the "
+        "index of its rows, is missing: restore it, or its samples are lost"
+        for path in folder.driver_folders()
+        if _lacks_end(path / "samples.parquet") and not os.path.lexists(path / "samples.directory")
+    )
+
+
+def _lacks_end(samples: Path) -> bool:
+    """Returns whether a Parquet file contains more than its first bytes but does not end as it should."""
+    try:
+        descriptor = os.open(samples, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(descriptor)
+        if not is_regular_file(status) or status.st_size <= len(_MAGIC):
+            return False
+        return os.pread(descriptor, len(_MAGIC), status.st_size - len(_MAGIC)) != _MAGIC
+    finally:
+        os.close(descriptor)
