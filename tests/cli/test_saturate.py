@@ -8,6 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from lab.test_saturate import OPERATION, EngineThatStops
+from plugins.tracks import write_track
+from python_tasks.racing import serving
+from python_tasks.test_runtime_hangs import INCOMPARABLE
 from support.engine import engine_document
 from support.http_server import http_server, json_response
 from support.secure import CA, CERTIFICATES
@@ -62,6 +65,20 @@ def test_an_error_of_the_driver_follows_the_result_of_the_search(run, tmp_path):
     assert err.splitlines()[-1] == f"error: {reason}"
     assert str(authorities) in reason
     assert run("report", "r")[:2] == (0, out)
+
+
+def test_a_defect_in_the_tasks_before_the_search_could_not_run_as_in_a_race(run, tmp_path):
+    schedule = [{"operation": "run", "iterations": 2}, {"operation": OPERATION}]
+    root = write_track(tmp_path, {"track.py": INCOMPARABLE}, {"schedule": schedule})
+    codes = {}
+    with serving() as server:
+        options = (f"--track-path={root}", f"--target-hosts={server.address}", "--pipeline=benchmark-only")
+        for command, more in (("race", ()), ("saturate", SHORT)):
+            params = ("--track-params=api_key:x", f"--race-id={command}", "--quiet")
+            code, _, err = run(command, *options, *params, *more)
+            assert "error: a defect of Pacenote ended the track's Python code" in err
+            codes[command] = code
+    assert codes == {"race": 64, "saturate": 64}
 
 
 def test_ctrl_c_before_the_search_is_reported_as_that_of_a_race(run, home, monkeypatch):

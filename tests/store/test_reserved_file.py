@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from subprocess import PIPE
 
 import pytest
@@ -13,6 +14,7 @@ from pacenote.errors import StoreError
 from pacenote.model.result import FailureGroup, SubOperationResult
 from pacenote.store.race_folder import RECORD_BYTES, ExpectedResult, RaceFolder
 from pacenote.store.reserved_file import ReservedFile, release_abandoned
+from report.test_saturation import FOUND, PROBE
 from support.disks import fill, small_disk
 from support.records import bulk, paced, record
 
@@ -42,6 +44,31 @@ def test_results_and_the_record_are_stored_on_a_full_disk(tmp_path):
         assert sorted(path.name for path in disk.iterdir()) == ["filler", "race.json"]
         # What was reserved and not needed is free again.
         assert os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize > RECORD_BYTES
+
+
+def test_the_result_of_a_saturation_is_stored_on_a_full_disk(tmp_path):
+    ended = replace(FOUND, probes=(PROBE,) * 20, ended_early="the disk is full")
+    with small_disk(tmp_path / "disk", 1024) as disk:
+        folder = RaceFolder(disk)
+        folder.reserve_saturation()
+        folder.write_saturation(FOUND)
+        fill(disk)
+        with pytest.raises(StoreError, match="the disk is full"):
+            folder.write_saturation(replace(FOUND, notes=("x" * 200_000,)))
+        assert folder.read_saturation() == FOUND
+        folder.finish_saturation(ended)
+        assert folder.read_saturation() == ended
+        assert sorted(path.name for path in disk.iterdir()) == ["filler", "saturation.json"]
+
+
+def test_room_for_the_result_of_a_saturation_is_released_after_a_kill(tmp_path):
+    folder = RaceFolder(tmp_path)
+    folder.reserve_saturation()
+    RaceFolder(tmp_path).release_abandoned_room()
+    assert (tmp_path / ".saturation.json.reserved").exists()
+    folder._final_saturation.close()
+    RaceFolder(tmp_path).release_abandoned_room()
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_record_that_does_not_fit_leaves_the_old_one_and_the_results(tmp_path):

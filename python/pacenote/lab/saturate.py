@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pacenote.errors import PacenoteError, StoreError, UsageError
+from pacenote.errors import DriverError, PacenoteError, StoreError, UsageError
 from pacenote.lab.probe import (
     MAX_WINDOW_S,
     evaluate_probe,
@@ -123,7 +123,7 @@ class Saturation:
 
     error: PacenoteError | None = None
     """The error that ended the search, to be reported after the result. None if there was none, or if the
-    engine or the disk failed: the record states this, as that of a race does.
+    engine or the disk failed after the first result: the record states this, as that of a race does.
     """
 
 
@@ -220,6 +220,7 @@ class _Search:
 
     def run(self) -> RaceRecord:
         """Runs the whole search; the record is stored when this returns."""
+        self._context.folder.reserve_saturation()
         record, prepared = self._context.record, self._prepare()
         if prepared is not None:
             record = dataclasses.replace(
@@ -229,6 +230,9 @@ class _Search:
                 interrupted=prepared.interrupted,
                 aborted=prepared.aborted,
             )
+            # As for a race: without a result, or after a defect, it could not run.
+            if prepared.defect or (prepared.error and not prepared.tasks):
+                self.error = DriverError(prepared.error)
         if not (record.interrupted or record.aborted):
             try:
                 self._search()
@@ -250,8 +254,9 @@ class _Search:
         record = self._context.finish(record)
         early = "" if record.complete else record.aborted or "interrupted"
         self.result = dataclasses.replace(self.result, ended_early=early)
+        self.result = dataclasses.replace(self.result, complete=record.complete)
         try:
-            self._store(complete=record.complete)
+            self._context.folder.finish_saturation(self.result)
         except StoreError as error:
             self._context.listener.warning(f"the result of the search is not stored: {error.message}")
         return record
@@ -323,7 +328,7 @@ class _Search:
             unit=run.result.unit,
             work_per_operation=work_per_operation(run.result, self.result.work_per_operation),
         )
-        self._store(complete=False)
+        self._store()
         reasons = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
         self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{reasons}")
         self._check_success(run.result)
@@ -367,7 +372,7 @@ class _Search:
             limited_by=limited,
             notes=tuple(notes),
         )
-        self._store(complete=False)
+        self._store()
 
     def _sweep(self) -> None:
         request = self._request
@@ -378,7 +383,7 @@ class _Search:
             run = self._drive(_unpaced(self._task, clients, timing), open_loop=False)
             level = self._level(run, clients)
             self.result = dataclasses.replace(self.result, levels=(*self.result.levels, level))
-            self._store(complete=False)
+            self._store()
         self.result = dataclasses.replace(self.result, fit=fit_usl(_work_by_clients(self.result.levels)))
 
     def _level(self, run: _SoloRun, clients: int) -> ConcurrencyLevel:
@@ -419,8 +424,7 @@ class _Search:
             raise StoreError(f"task {quoted(task.name)} has no result")
         return _SoloRun(result, driven.summary)
 
-    def _store(self, *, complete: bool) -> None:
-        self.result = dataclasses.replace(self.result, complete=complete)
+    def _store(self) -> None:
         self._context.folder.write_saturation(self.result)
 
 

@@ -9,6 +9,7 @@
     ├── series.parquet
     ├── recovery.json      what was lost of the files of the driver, written by the Rust core
     ├── saturation.json    the result of `pacenote saturate`, after every probe
+    ├── .saturation.json.reserved   room for the final result, until it is written
     ├── probes/            a folder with the driver's files for each probe of `pacenote saturate`
     ├── telemetry.parquet  reserved; not written yet
     └── artifacts/         engine logs, recordings, reports
@@ -50,6 +51,9 @@ ERRORS_BYTES = 33 * (2 << 10)
 RECORD_BYTES = 128 << 10
 """Room for what is added to the record at its end, without results."""
 
+SATURATION_BYTES = 128 << 10
+"""Room for what one more probe and the end of a search add to the result of a saturation."""
+
 _NAME_COPIES = 4
 """How often a result contains each name: in the result itself, and in the table for Rally."""
 
@@ -86,6 +90,7 @@ class RaceFolder:
         """`secrets` are removed from everything that is stored."""
         self.path = path
         self._final_record: ReservedFile | None = None
+        self._final_saturation: ReservedFile | None = None
         self._final_bytes = 0
         self.secrets = secrets
 
@@ -167,12 +172,17 @@ class RaceFolder:
 
     def release_abandoned_room(self) -> None:
         """Releases the room that a killed race had reserved."""
+        release_abandoned(self._reserved_saturation)
         if release_abandoned(self._reserved):
             release_rest(self.journal)
 
     @property
     def _reserved(self) -> Path:
         return self.path / ".race.json.reserved"
+
+    @property
+    def _reserved_saturation(self) -> Path:
+        return self.path / ".saturation.json.reserved"
 
     def write(self, record: RaceRecord) -> None:
         """Replaces the stored record, and reserves room for the final one, which contains it.
@@ -191,10 +201,34 @@ class RaceFolder:
     def write_saturation(self, result: SaturationResult) -> None:
         """Replaces the stored result of a saturation. If that fails, the old one remains and StoreError is
         raised.
+
+        If room is reserved, it then suffices for this result and what is added to it next.
         """
+        text = self._saturation_text(result)
+        if self._final_saturation is not None:
+            self._final_saturation.reserve(SATURATION_BYTES + len(text))
+        write_atomically(self.saturation, text)
+
+    def reserve_saturation(self) -> None:
+        """Reserves room for the result of a saturation. Raises StoreError if there is too little."""
+        self._final_saturation = ReservedFile(self._reserved_saturation, SATURATION_BYTES)
+
+    def finish_saturation(self, result: SaturationResult) -> None:
+        """Stores the final result of a saturation in its reserved room. Raises StoreError."""
+        text, reserved = self._saturation_text(result), self._final_saturation
+        self._final_saturation = None
+        if reserved is not None:
+            try:
+                reserved.become(self.saturation, text)
+                return
+            except StoreError:
+                # It was too small, or removed.
+                reserved.remove()
+        write_atomically(self.saturation, text)
+
+    def _saturation_text(self, result: SaturationResult) -> bytes:
         document = redact_value(result.to_document(), self.secrets)
-        text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
-        write_atomically(self.saturation, encodable(text).encode())
+        return encodable(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)).encode()
 
     def read_saturation(self) -> SaturationResult | None:
         """Returns the stored result of a saturation, or None if the race is not one. Raises StoreError."""
