@@ -228,6 +228,7 @@ def test_ctrl_c_reports_that_results_are_kept(run, fake_race, home):
     assert err == "error: interrupted\nhint: results so far are kept: see `pacenote list races`\n"
 
 
+@pytest.mark.process
 def test_a_closed_pipe_is_not_an_error():
     program = (
         "import os, sys; from pacenote.cli.main import main; os.close(0); sys.exit(main(['race', '--help']))"
@@ -320,6 +321,7 @@ def test_rich_does_not_fail_on_a_closed_stream():
     assert not console.close()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", ["info", "validate-track", "render-track", "race"])
 def test_help_imports_no_slow_modules(command):
     """Modules that read tracks or store races take longer to import than the help should take in total."""

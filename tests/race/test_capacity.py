@@ -141,6 +141,7 @@ except DriverError as error:
 """
 
 
+@pytest.mark.process
 def test_a_limit_that_is_too_small_is_an_error_with_the_number_needed() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", _UNDER_LIMIT],

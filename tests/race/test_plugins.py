@@ -60,6 +60,7 @@ def test_the_error_about_a_missing_package_names_it(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.process
 def test_a_track_without_python_code_does_not_import_plug_in_support(tmp_path: Path) -> None:
     task = {"operation": {"operation-type": "raw-request", "path": "/"}}
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}), "utf-8")

@@ -199,6 +199,7 @@ def test_repeats_are_measured_in_both_directions() -> None:
     assert sweep_order(16, 3) == (*once, *once[::-1], *once)
 
 
+@pytest.mark.process
 def test_numpy_is_imported_only_for_the_fit() -> None:
     """Importing it and running its threads must not disturb the measurements before the fit."""
     program = "import sys, pacenote.cli.saturate, pacenote.lab.saturate; print('numpy' in sys.modules)"

@@ -152,6 +152,7 @@ def _write_and_list(home, number, barrier, results):
     results.put(len(store.list(RaceFilter(limit=100))))
 
 
+@pytest.mark.process
 def test_several_processes_may_use_the_index(tmp_path):
     context = multiprocessing.get_context("fork")
     barrier, results = context.Barrier(4), context.Queue()
