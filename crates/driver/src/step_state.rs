@@ -42,6 +42,15 @@ pub struct TaskState {
     failed_schedules: Mutex<Vec<FailedSchedule>>,
 }
 
+/// The start of a task, as a client sees it that enters the task.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskStart {
+    /// When the task started; all its times are relative to this.
+    pub origin: Instant,
+    /// Whether the client has started it.
+    pub is_first: bool,
+}
+
 /// Determines which of a race's clients a worker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerShare {
@@ -62,17 +71,17 @@ impl WorkerShare {
 impl TaskState {
     /// Starts the task at `now` unless it has started. Returns when it started.
     pub fn origin_or_begin(&self, now: Instant) -> Instant {
-        self.enter(now).0
+        self.enter(now).origin
     }
 
-    /// Starts the task at `now` unless it has started. Returns when it started, and whether it was started now.
-    pub fn enter(&self, now: Instant) -> (Instant, bool) {
-        let mut began = false;
+    /// Starts the task at `now` unless it has started.
+    pub fn enter(&self, now: Instant) -> TaskStart {
+        let mut is_first = false;
         let origin = *self.origin.get_or_init(|| {
-            began = true;
+            is_first = true;
             now
         });
-        (origin, began)
+        TaskStart { origin, is_first }
     }
 
     /// Returns the schedule that the clients of all workers share, if the task runs in an open loop.

@@ -8,6 +8,7 @@ use crate::cancel::Cancellation;
 use crate::python::ClientHandle;
 use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
+use crate::step_state::TaskStart;
 use crate::task_client_id::TaskClientId;
 use crate::units::nanos_since;
 use crate::worker::client_loop::{ClientLoop, Entry, RunningClient};
@@ -52,11 +53,11 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
             }
             reason
         } else {
-            let (origin, began) = task_state.enter(clock.now());
+            let TaskStart { origin, is_first } = task_state.enter(clock.now());
             let client = RunningClient { id: *id, task, task_state, origin, handle: handle.as_ref() };
             let mut client_loop = ClientLoop { clock, operations, client, recorder, cancellation };
             // The client that begins the task has missed nothing of its schedule, even if it comes from another task.
-            let joins_late = position > 0 && !began;
+            let joins_late = position > 0 && !is_first;
             client_loop.run(schedule, Entry { start_ns: *start_ns, joins_late }).await
         };
         stop_reason = cancellation.stop_reason();
