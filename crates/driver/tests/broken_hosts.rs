@@ -8,9 +8,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use pacenote_driver::{Race, StopLevel};
-use pacenote_record::EndedBy;
+use pacenote_record::{DurationSummary, EndedBy};
 use serde_json::{Value, json};
-use support::server::{Answer, End, response_with};
+use support::server::{Answer, End, Options, response_with};
 use support::{
     Finished, Server, bulk_task, json_response, plan, request_task, run, run_with, success_response,
 };
@@ -234,4 +234,36 @@ fn a_race_that_is_stopped_twice_drops_operations_and_counts_them_as_unanswered()
     assert_eq!((accounting.succeeded, accounting.failed, accounting.unanswered), (10, 0, 2));
     assert_eq!((race.tasks.len(), race.samples.len()), (1, 10));
     assert!(race.summary.stopped && race.summary.aborted.is_none());
+}
+
+#[test]
+fn the_wait_for_a_connection_that_fails_is_not_lateness_of_the_retry_that_succeeds() {
+    let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| {
+        let body = br#"{"took":1,"timed_out":false,"_shards":{"failed":0}}"#;
+        if before > 0 {
+            return Answer::from(response_with(200, "", body));
+        }
+        Answer::from(response_with(200, "connection: close\r\n", body)).then(End::Shut)
+    });
+    server.open();
+    let mut task = request_task("retried", 1, 2);
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["work"]["retry"] = json!({"retries": 99, "until_success": true, "wait_s": 0.0, "on_timeout": true, "on_unsuccess": true});
+    let mut plan = plan(server.port, &[task]);
+    plan["target"]["timeout_ms"] = 300.into();
+    let race = run_with(&plan, |_| {
+        while server.requests().is_empty() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        // The first attempt of the second operation waits for its connection meanwhile.
+        std::thread::sleep(Duration::from_millis(600));
+        server.open();
+    });
+    let result = race.task("retried");
+    let totals = result.operation_totals;
+    assert_eq!((totals.succeeded, totals.failed), (2, 0));
+    assert!(totals.retried > 0, "{totals:?}");
+    let longest = |summary: &Option<DurationSummary>| summary.as_ref().unwrap().max_ms;
+    assert!(longest(&result.latency) >= 300.0, "{result:?}");
+    assert!(longest(&result.lateness) < longest(&result.latency) / 2.0, "{result:?}");
 }

@@ -247,7 +247,8 @@ impl PooledConnection {
         timeout: Duration,
         check: impl AsyncFnOnce(ResponseView<'_>) -> T,
     ) -> Exchange<T> {
-        let deadline = Instant::now() + timeout;
+        let begun = Instant::now();
+        let deadline = begun + timeout;
         let reconnects = self.ensure_open(deadline).await;
         head.reserve(body.bytes.len());
         let sent = Instant::now();
@@ -258,7 +259,14 @@ impl PooledConnection {
             (_, reconnects) => {
                 let error = reconnects.err().map_or(ExchangeError::Closed.into(), RequestError::Connect);
                 let traffic = Traffic::default();
-                return Exchange { sent, done: Instant::now(), traffic, status: 0, result: Err(error) };
+                // Waiting for a host that does not answer is not lateness of an operation that is tried again.
+                return Exchange {
+                    sent: begun,
+                    done: Instant::now(),
+                    traffic,
+                    status: 0,
+                    result: Err(error),
+                };
             }
         };
         let before = connection.byte_counts();
