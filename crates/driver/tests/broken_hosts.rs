@@ -265,5 +265,5 @@ fn the_wait_for_a_connection_that_fails_is_not_lateness_of_the_retry_that_succee
     assert!(totals.retried > 0, "{totals:?}");
     let longest = |summary: &Option<DurationSummary>| summary.as_ref().unwrap().max_ms;
     assert!(longest(&result.latency) >= 300.0, "{result:?}");
-    assert!(longest(&result.lateness) < longest(&result.latency) / 2.0, "{result:?}");
+    assert!(longest(&result.lateness) < 250.0, "the timeout must not count as lateness: {result:?}");
 }
