@@ -47,6 +47,11 @@ NO_OBJECT = r"the response is \[\], but must be an object"
         ("wait-for-snapshot-create", ({"snapshots": 1},), "the list of snapshots has an unexpected form"),
         ("wait-for-snapshot-create", ({"snapshots": [1]},), "the list of snapshots has an unexpected form"),
         ("wait-for-snapshot-create", ({"snapshots": [{}]},), "the status of the snapshot lacks 'state'"),
+        (
+            "wait-for-snapshot-create",
+            ({"snapshots": []}, {"snapshots": [{"state": "SUCCESS", "shards_stats": {"failed": "2"}}]}),
+            "the number of shards of the snapshot has an unexpected form",
+        ),
         ("wait-for-transform", ({}, []), NO_OBJECT),
         ("wait-for-transform", ({}, {"transforms": {"a": 1}}), "the state of the transform lacks 0"),
         ("wait-for-transform", ({}, {"transforms": [1]}), "the state of the transform has an unexpected"),
@@ -63,6 +68,16 @@ def test_a_response_of_another_form_is_unexpected(
     monkeypatch.setattr(shrink_index, "SETTLE_S", 0.0)
     with serving(in_turn(*replies)) as client, pytest.raises(UnexpectedResponse, match=message):
         client.run(name, PARAMS[name])
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), AssertionError(), OSError(5, "x"), ZeroDivisionError()])
+def test_every_error_of_the_code_of_a_type_is_a_defect(error: Exception) -> None:
+    async def run(client: DriverClient, params: Mapping[str, Any], state: dict[str, Any]) -> BuiltinResult:
+        raise error
+
+    defective = dataclasses.replace(resolve_type("run-until"), run=run)
+    with serving(in_turn({})) as client, pytest.raises(OperationDefect, match=type(error).__name__):
+        asyncio.run(run_operation(defective, PARAMS["run-until"], context(), client, {}))
 
 
 def test_an_error_of_the_code_of_a_type_is_neither_one_of_the_engine_nor_of_a_plug_in() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pacenote.errors import TrackError
+from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import DEFECT
 from pacenote.model.printable import single_line
@@ -90,7 +90,9 @@ async def run_operation(
     retry = read_retry(FieldReader(params, (), Problems())) if retryable else NO_RETRY
     try:
         return check_figures(await run_with_retry(operation_type.run, retry, client, params, client_state))
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except PacenoteError:
+        raise
+    except Exception as error:
         # Types read responses with `expected_form`, so this is not an error of the engine.
         text = f"{DEFECT} in {operation_type.name}: {_described(error)}"
         raise OperationDefect(text) from error

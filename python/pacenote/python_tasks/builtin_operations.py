@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote._core import OperationExecuted, RunnerRequest
+from pacenote._core import CoreError, OperationExecuted, RunnerRequest
+from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.work import Request
 from pacenote.operations.base import CompileContext, OperationType
@@ -43,6 +44,8 @@ class BuiltinClient:
         http = RunnerRequest(request.method, request.path, list(request.headers), body, timeout_s)
         try:
             response = await self._router.request(self._cluster, http)
+        except CoreError as error:
+            raise TrackError(f"the request cannot be sent: {error}") from None
         except NoResponse as failure:
             if failure.kind == "timeout":
                 raise RequestTimedOut(failure.reason) from None
