@@ -16,6 +16,7 @@ from pacenote.model.work import (
     CheckAcknowledged,
     CheckCondition,
     CheckEmpty,
+    CheckEsql,
     CheckHealth,
     CheckNoError,
     CheckSearch,
@@ -289,10 +290,17 @@ def test_cluster_health_may_be_limited_to_an_index() -> None:
 
 
 def test_index_stats_may_check_a_condition() -> None:
-    assert requests("index-stats") == (Request("GET", "/_stats", check=CheckNoError()),)
+    assert requests("index-stats") == (Request("GET", "/_stats", check=CheckShards()),)
     condition = {"path": "_all.total.merges.current", "expected-value": 0}
     (request,) = requests("index-stats", index="_all", condition=condition)
     assert request == Request("GET", "/_all/_stats", check=CheckCondition("_all.total.merges.current", "0"))
+
+
+def test_partial_field_capabilities_and_sql_results_are_failures() -> None:
+    assert requests("field-caps")[0].check == CheckEmpty("failures")
+    body = {"query": "SELECT 1", "wait_for_completion_timeout": "1s"}
+    assert requests("sql", body=body)[0].check == CheckEsql()
+    assert requests("sql", body={"query": "SELECT 1"})[0].check == CheckNoError()
 
 
 @pytest.mark.parametrize(("expected", "text"), [(True, "true"), ("x", "x"), (None, "null"), (1.5, "1.5")])

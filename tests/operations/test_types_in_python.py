@@ -156,9 +156,23 @@ def test_wait_for_snapshot_create_polls_until_the_snapshot_exists() -> None:
     assert client.request_lines == [current, current, status, current, status]
 
 
+def with_shards(**counts: int) -> dict[str, Any]:
+    reply = snapshot("SUCCESS")
+    reply["snapshots"][0]["shards_stats"] = counts
+    return reply
+
+
+@pytest.mark.parametrize("counts", [{}, {"failed": 0}, {"done": 5, "failed": 0, "total": 5}])
+def test_a_snapshot_with_all_shards_is_a_success(counts: dict[str, int]) -> None:
+    with serving(in_turn({"snapshots": []}, with_shards(**counts))) as client:
+        assert client.run("wait-for-snapshot-create", SNAPSHOT).weight == 42
+
+
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
+        (with_shards(done=3, failed=2, total=5), 'snapshot "s" is partial: it lacks 2 of 5 shards'),
+        (with_shards(done=4, failed=0, total=5), 'snapshot "s" is partial: it lacks 1 of 5 shards'),
         (snapshot("FAILED"), 'snapshot "s" has the state FAILED'),
         (snapshot("PARTIAL"), 'snapshot "s" has the state PARTIAL'),
         ({"snapshots": []}, 'snapshot "s" has the state MISSING'),
@@ -183,8 +197,8 @@ def test_wait_for_current_snapshots_create_polls_until_no_snapshot_runs() -> Non
 TRANSFORM = {"transform-id": "t", "poll-interval": QUICK}
 
 
-def transform(state: str, documents: int, ms: int) -> dict[str, Any]:
-    stats = {"documents_processed": documents, "search_time_in_ms": ms, "index_time_in_ms": 1}
+def transform(state: str, documents: int, ms: int, **failures: int) -> dict[str, Any]:
+    stats = {"documents_processed": documents, "search_time_in_ms": ms, "index_time_in_ms": 1, **failures}
     return {"transforms": [{"state": state, "reason": "because", "stats": stats}]}
 
 
@@ -214,6 +228,11 @@ def test_a_transform_reports_its_progress_and_counts_documents_once() -> None:
 @pytest.mark.parametrize(
     ("reply", "error", "message"),
     [
+        (
+            transform("stopped", 9, 1, search_failures=1, index_failures=2),
+            OperationFailed,
+            'transform "t" stopped after 1 failed searches and 2 failed index requests',
+        ),
         (transform("failed", 0, 0), OperationFailed, 'transform "t" failed: because'),
         (transform("indexing", 0, 0), OperationFailed, r'"t" has not ended within 0 s \(transform-timeout\)'),
         ({"transforms": []}, UnexpectedResponse, 'no statistics of transform "t"'),

@@ -1,9 +1,9 @@
-"""`field-caps`: reads the fields of indices and their capabilities."""
+"""`field-caps`: reads the fields of indices and their capabilities; fails if an index could not be read."""
 
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence, CheckNoError
+from pacenote.model.work import CallSequence, CheckEmpty
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, join_names, json_body, read_common
 
@@ -19,7 +19,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         build_path(index, "_field_caps"),
         query={"fields": join_names(fields)},
         body=json_body(body) if body else None,
-        check=CheckNoError(),
+        check=CheckEmpty("failures"),
     )
     return CompiledOperation(CallSequence((request,)))
 

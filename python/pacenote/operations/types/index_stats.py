@@ -1,11 +1,14 @@
-"""`index-stats`: reads index statistics; with a `condition`, fails until a value is as expected."""
+"""`index-stats`: reads index statistics; with a `condition`, fails until a value is as expected.
+
+Without a condition, fails if a shard did not answer.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import CallSequence
+from pacenote.model.work import CallSequence, CheckShards
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.condition import read_condition
 from pacenote.operations.request import build_path, join_names, read_common, read_retry
@@ -13,7 +16,8 @@ from pacenote.operations.request import build_path, join_names, read_common, rea
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     path = build_path(join_names(params.names("index")), "_stats")
-    request = replace(read_common(params).request("GET", path), check=read_condition(params))
+    check = read_condition(params) if params.has("condition") else CheckShards()
+    request = replace(read_common(params).request("GET", path), check=check)
     return CompiledOperation(CallSequence((request,), read_retry(params)))
 
 

@@ -1,4 +1,7 @@
-"""`wait-for-current-snapshots-create`: waits until no snapshot of a repository is in progress."""
+"""`wait-for-current-snapshots-create`: waits until no snapshot of a repository is in progress.
+
+As in Rally, it does not matter how the snapshots end; `wait-for-snapshot-create` judges one of them.
+"""
 
 from __future__ import annotations
 

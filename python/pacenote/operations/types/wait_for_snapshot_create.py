@@ -1,7 +1,8 @@
 """`wait-for-snapshot-create`: waits until a snapshot is complete; the work is its size in bytes.
 
 The throughput refers to the time that the engine reports for the snapshot, not to the time of waiting. The
-operation fails if the snapshot fails, is partial or does not exist.
+operation fails if the snapshot fails, is partial or does not exist. Engines report the state of a partial
+snapshot as `SUCCESS`, so its shards are counted as well.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ async def _run(
             if state in _FAILED:
                 raise OperationFailed(f"snapshot {quoted(name)} has the state {state}")
             if state == "SUCCESS":
+                _require_all_shards(name, found[0])
                 return _result(found[0])
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
 
@@ -78,6 +80,16 @@ def _running(response: DriverResponse) -> Sequence[object]:
 def _state(snapshot: Mapping[str, Any]) -> object:
     with expected_form("the status of the snapshot"):
         return snapshot["state"]
+
+
+def _require_all_shards(name: str, snapshot: Mapping[str, Any]) -> None:
+    """Raises `OperationFailed` if the snapshot lacks shards. Numbers that are absent are not judged."""
+    with expected_form("the number of shards of the snapshot"):
+        shards = snapshot.get("shards_stats") or {}
+        failed, total = shards.get("failed", 0), shards.get("total", 0)
+        missing = max(failed, total - shards.get("done", total))
+    if missing > 0:
+        raise OperationFailed(f"snapshot {quoted(name)} is partial: it lacks {missing} of {total} shards")
 
 
 def _result(snapshot: Mapping[str, Any]) -> BuiltinResult:

@@ -6,6 +6,9 @@ reports for searching, processing and indexing.
 
 A long transform reports progress: once it has processed more than 5,000 documents and more than half a second
 of work, one execution ends and the next begins. Each document counts once.
+
+The last execution fails if searches or index requests of the transform failed: the transform may have stopped
+before its checkpoint, and its times include its own retries.
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ async def _run(
         ended = _ended(transform, params, client_state)
         result = _report(transform.get("stats", {}), ended, client_state)
         if ended:
+            _require_no_failures(transform, params)
             client_state.clear()
         if result is not None:
             return result
@@ -99,6 +103,17 @@ def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], client_state
     if time.monotonic() - client_state["started"] > limit_s:
         raise OperationFailed(f"transform {name} has not ended within {limit_s:g} s (transform-timeout)")
     return False
+
+
+def _require_no_failures(transform: Mapping[str, Any], params: Mapping[str, Any]) -> None:
+    stats = transform.get("stats", {})
+    with expected_form("the failures of the transform"):
+        searches, writes = (int(stats.get(key, 0)) for key in ("search_failures", "index_failures"))
+    if searches or writes:
+        raise OperationFailed(
+            f"transform {quoted(params['transform-id'])} stopped after {searches} failed searches and "
+            f"{writes} failed index requests"
+        )
 
 
 def _report(stats: Mapping[str, Any], ended: bool, client_state: dict[str, Any]) -> BuiltinResult | None:
