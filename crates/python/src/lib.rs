@@ -11,7 +11,7 @@
 //! | `bridge.rs` | [`bridge::PyBridge`]: the calls that Python tasks make |
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
 //! | `corpus.rs` | generating, unpacking and counting data files |
-//! | `error.rs` | the exception of the core |
+//! | `error.rs`, `panics.rs` | the exception of the core, and panics that end the process |
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -23,6 +23,7 @@ mod corpus;
 mod driver;
 mod error;
 mod events;
+mod panics;
 mod values;
 
 use pyo3::prelude::*;
@@ -32,6 +33,7 @@ use crate::error::CoreError;
 /// The Rust core of Pacenote.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    panics::abort_if_fatal();
     module.add("CoreError", module.py().get_type::<CoreError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<driver::Driver>()?;

@@ -1,0 +1,46 @@
+//! Panics after which a race cannot end by itself end the process.
+//!
+//! A panic of a worker is reported by the coordinator, which ends the race. If the runtime of a thread fails, as when
+//! the Python code of a track closes its descriptor, that thread can neither be woken nor report anything; if the
+//! coordinator panics, nothing reports it. The race would never end, so the process does: what was measured is stored.
+
+use std::io::{Write, stderr};
+use std::panic::{PanicHookInfo, set_hook, take_hook};
+use std::sync::Once;
+use std::thread;
+
+/// Name of the coordinator's thread.
+const COORDINATOR: &str = "pacenote-control";
+
+/// Part of the paths of the source files of the runtime.
+const RUNTIME: &str = "/tokio-";
+
+/// Ends the process. Further threads that panic meanwhile wait for that.
+static ENDING: Once = Once::new();
+
+/// Makes fatal panics abort the process with one line on standard error. Other panics are handled as before.
+pub fn abort_if_fatal() {
+    let handle_other = take_hook();
+    set_hook(Box::new(move |panic| {
+        if !is_fatal(panic) {
+            return handle_other(panic);
+        }
+        ENDING.call_once(|| end_process(panic));
+    }));
+}
+
+fn end_process(panic: &PanicHookInfo<'_>) -> ! {
+    let reason = panic.payload_as_str().unwrap_or("without a message").replace('\n', " ");
+    // If standard error is closed, the process must end all the same.
+    let _ = writeln!(
+        stderr(),
+        "error: the driver cannot go on: {reason}; Python code of a track must not close descriptors that it has \
+         not opened",
+    );
+    std::process::abort()
+}
+
+fn is_fatal(panic: &PanicHookInfo<'_>) -> bool {
+    let in_runtime = panic.location().is_some_and(|location| location.file().contains(RUNTIME));
+    in_runtime || thread::current().name() == Some(COORDINATOR)
+}
