@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from pacenote.cluster.info import ClusterInfo
-from pacenote.errors import PacenoteError
+from pacenote.errors import Interrupted, PacenoteError
 from pacenote.model.race_record import (
     Authentication,
     PlanFile,
@@ -114,7 +114,7 @@ def _sub_operations(calls: Iterable[Call]) -> set[str]:
 
 def with_failure(record: RaceRecord, error: BaseException) -> RaceRecord:
     """Returns the record of a race that ended outside its measured part, with the reason and the verdict."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | Interrupted):
         record = dataclasses.replace(record, interrupted=True)
     else:
         text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"

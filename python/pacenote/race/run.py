@@ -63,7 +63,7 @@ from pacenote.race.record import (
     with_verdict,
 )
 from pacenote.race.stop_signals import interrupting
-from pacenote.race.supervisor import ProcessEnded
+from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.targets import check_clusters, host_counts, parse_clusters, with_targets
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
@@ -222,7 +222,7 @@ def run_stages(
                 prepared = run_track_processors(prepared, plugins, request)
                 preparation = _Preparation(request, prepared, plugins, existing, listener)
                 record = preparation.run(drive_stage, check)
-        except ProcessEnded as error:
+        except (ProcessEnded, ProcessInterrupted) as error:
             raise _with_stored_race(request, error) from None
     listener.finished(record)
     return record
@@ -398,7 +398,9 @@ def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> 
     return record
 
 
-def _with_stored_race(request: RaceRequest, error: ProcessEnded) -> ProcessEnded:
+def _with_stored_race(
+    request: RaceRequest, error: ProcessEnded | ProcessInterrupted
+) -> ProcessEnded | ProcessInterrupted:
     """Stores why the process of a race ended, and returns the error with a hint if the race had begun."""
     folder = RaceFolder(RaceStore(request.home).races / request.race_id)
     # Another process may have started a race with the same id in the meantime.
@@ -408,7 +410,7 @@ def _with_stored_race(request: RaceRequest, error: ProcessEnded) -> ProcessEnded
     # The process that has ended could not do this itself.
     with contextlib.suppress(StoreError):
         folder.redact_logs()
-    return ProcessEnded(error.message, hint=f"what was measured is kept: pacenote report {request.race_id}")
+    return type(error)(error.message, hint=f"what was measured is kept: pacenote report {request.race_id}")
 
 
 @contextmanager

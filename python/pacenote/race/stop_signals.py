@@ -142,7 +142,7 @@ class StopRequests:
         ended = threading.Event()
         taker = threading.Thread(target=self._take, args=(numbers, ended), name="pacenote-stop", daemon=True)
         self._is_taking = True
-        _start_without_signals(taker)
+        start_without_signals(taker)
         try:
             yield
         finally:
@@ -188,7 +188,7 @@ def exit_at_third(show: Callable[[str], None]) -> Generator[None, None, None]:
             yield
             return
         counter = threading.Thread(target=_count, args=(reader, show), name=THREAD_NAME, daemon=True)
-        _start_without_signals(counter)
+        start_without_signals(counter)
         try:
             yield
         finally:
@@ -197,7 +197,7 @@ def exit_at_third(show: Callable[[str], None]) -> Generator[None, None, None]:
             counter.join()
 
 
-def _start_without_signals(thread: threading.Thread) -> None:
+def start_without_signals(thread: threading.Thread) -> None:
     """Starts a thread that receives no signals: they go to the main thread, so that it can block them for the
     whole process.
     """

@@ -7,8 +7,9 @@ the original waits for it, and reports and cleans up if it ends too early.
     original   forks ──────────────── waits ─────────── exits like the copy, or raises ProcessEnded
     copy         └─ plug-ins, race, report, exit code ──┘
 
-A terminal sends Ctrl-C to both processes; a signal that only the original receives is passed on. If the
-original is killed, the copy ends its race as after SIGTERM. At the third signal, the original kills the copy.
+A terminal sends Ctrl-C to both processes; a signal that only the original receives is passed on, as when the
+terminal is closed. If the original is killed, the copy ends its race as after SIGTERM. At the third signal,
+the original kills the copy. It also watches whether the code lets the copy run at all (`heartbeat.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,6 +36,7 @@ from pacenote.race.child_processes import (
     end_descendants,
     terminate_with_parent,
 )
+from pacenote.race.heartbeat import ENDED_AFTER_S, INTERVAL_S, Heartbeat, Silence
 from pacenote.race.stop_signals import (
     EXIT_AT,
     REPORT_HINT,
@@ -49,18 +51,27 @@ _ALL_CODE_HAS_ENDED = 0
 _RECEIPT_TIMEOUT_S = 0.2
 """Seconds within which the copy receives a signal that was sent to both processes."""
 
+_KILL_TIMEOUT_S = 5.0
+"""Seconds that a killed copy may take to end."""
+
+_POLL_S = 0.01
+
 
 class ProcessEnded(TrackError):
     """The process that runs a track's Python code has ended too early."""
+
+
+class ProcessInterrupted(Interrupted):
+    """The process that runs a track's Python code was killed because it did not react to a signal to stop."""
 
 
 @contextlib.contextmanager
 def supervised(track: str, file: Path, warn: Callable[[str], None]) -> Generator[None, None, None]:
     """Runs the block, and the rest of the program, in a forked copy of this process.
 
-    In the original, it does not return: it exits when the copy does, or raises `ProcessEnded` if the copy
-    ends before the block. On systems other than Linux, and in a process with several threads, which cannot be
-    copied, it only warns.
+    In the original, it does not return: it exits when the copy does, or raises `ProcessEnded` or
+    `ProcessInterrupted` if the copy ends before the block. On systems other than Linux, and in a process with
+    several threads, which cannot be copied, it only warns.
     """
     if obstacle := _obstacle():
         warn(
@@ -73,6 +84,7 @@ def supervised(track: str, file: Path, warn: Callable[[str], None]) -> Generator
         if stream is not None:
             stream.flush()
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    heartbeat = Heartbeat()
     original, before = os.getpid(), descendants()
     # If it were ignored, as some launchers leave it, the kernel would not report the end of the copy.
     child_handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -85,8 +97,7 @@ def supervised(track: str, file: Path, warn: Callable[[str], None]) -> Generator
         pid = os.fork()
     if pid:
         os.close(writer)
-        what = f"the Python code of track {quoted(track)} ({file})"
-        _Supervisor(pid, reader, what, before, forwarded).run()
+        _Supervisor(pid, reader, heartbeat, _Code(track, file), warn, before, forwarded).run()
     os.close(reader)
     signal.signal(signal.SIGCHLD, child_handler or signal.SIG_DFL)
     previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -94,11 +105,25 @@ def supervised(track: str, file: Path, warn: Callable[[str], None]) -> Generator
     if not terminate_with_parent() or os.getppid() != original:
         raise KeyboardInterrupt
     try:
-        yield
+        with heartbeat.beating():
+            yield
     finally:
         signal.set_wakeup_fd(previous)
         with contextlib.suppress(OSError):
             os.write(writer, bytes([_ALL_CODE_HAS_ENDED]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The Python code of a track."""
+
+    track: str
+    """Name of the track."""
+    file: Path
+    """The file of the track that Python loads first."""
+
+    def __str__(self) -> str:
+        return f"the Python code of track {quoted(self.track)} ({self.file})"
 
 
 @dataclass(slots=True)
@@ -107,34 +132,37 @@ class _Supervisor:
 
     pid: int
     reader: int
-    what: str
+    heartbeat: Heartbeat
+    code: _Code
+    warn: Callable[[str], None]
     before: tuple[RunningProcess, ...]
     """Processes that ran below this one before the copy; they are not the race's."""
     forwarded: frozenset[signal.Signals]
     """Signals that are passed on: those that stop a race and are not ignored."""
     code_has_ended: bool = False
+    stopped_by: str = ""
+    """The signal that has stopped the copy, which can continue; empty while it runs."""
+    is_stop_reported: bool = False
+    silence: Silence = field(default_factory=lambda: Silence(time.monotonic()))
+    where: str = ""
+    """The lines that were executed when the silence was reported."""
 
     def run(self) -> NoReturn:
         """Passes signals on until the copy has ended, then exits or raises `ProcessEnded`."""
+        self.heartbeat.watch()
         count = 0
         while (status := self._status()) is None:
-            received = signal.sigwaitinfo(self.forwarded | {signal.SIGCHLD})
-            if received.si_signo == signal.SIGCHLD:
+            received = signal.sigtimedwait(self.forwarded | {signal.SIGCHLD}, INTERVAL_S)
+            if received is None:
+                self._check()
+            if received is None or received.si_signo == signal.SIGCHLD:
                 continue
             count += 1
             if count == EXIT_AT:
                 # The copy may hang on a disk, so this does not wait for its end.
-                os.kill(self.pid, signal.SIGKILL)
-                end_descendants(self.before)
-                self._resume()
+                self._kill()
                 raise Interrupted(STOPPED_AT_ONCE, hint=REPORT_HINT)
-            if self._received(received.si_signo):
-                continue
-            # The kernel sends signals of the terminal to both processes, with a code above 0.
-            if received.si_code <= 0:
-                os.kill(self.pid, received.si_signo)
-                # The copy reports this one as well; the report must not be taken for that of a later signal.
-                self._received(received.si_signo)
+            self._pass_on(received)
         self._received(_ALL_CODE_HAS_ENDED)
         end_descendants(self.before)
         code = os.waitstatus_to_exitcode(status)
@@ -145,8 +173,66 @@ class _Supervisor:
             raise KeyboardInterrupt
         if code < 0:
             number = _signal_name(-code)
-            raise ProcessEnded(f"{self.what} was killed by {number} with the process that runs it")
-        raise ProcessEnded(f"{self.what} ended its process with exit code {code}, as `os._exit` does")
+            raise ProcessEnded(f"{self.code} was killed by {number} with the process that runs it")
+        raise ProcessEnded(f"{self.code} ended its process with exit code {code}, as `os._exit` does")
+
+    def _pass_on(self, received: signal.struct_siginfo) -> None:
+        """Makes the copy receive a signal, unless it has."""
+        self.silence.signalled()
+        # The kernel sends signals of the terminal, with a code above 0, to both processes. When the terminal
+        # is closed, only the leader of the session gets one.
+        is_for_both = received.si_code > 0 and received.si_signo != signal.SIGHUP
+        if self._received(received.si_signo):
+            return
+        if not is_for_both:
+            os.kill(self.pid, received.si_signo)
+        if self.stopped_by:
+            os.kill(self.pid, signal.SIGCONT)
+        if self.stopped_by or not is_for_both:
+            # The copy reports this one as well; the report must not be taken for that of a later signal.
+            self._received(received.si_signo)
+
+    def _check(self) -> None:
+        """Reports a copy that is stopped or silent, and ends it if the silence is too long."""
+        self.silence.check(self.heartbeat.count, time.monotonic(), stopped=bool(self.stopped_by))
+        if self.stopped_by and not self.is_stop_reported:
+            self.is_stop_reported = True
+            self.warn(
+                f"the race sends no requests because its process was stopped by {self.stopped_by}: "
+                f"continue it with `kill -CONT {self.pid}`"
+            )
+        if self.silence.must_be_reported:
+            self.silence.is_reported = True
+            self.where = self._where()
+            self.warn(
+                f"{self._held()}: nothing else runs until it returns, and the race ends after "
+                f"{ENDED_AFTER_S:g} s; press Ctrl-C to end it now"
+            )
+        if self.silence.is_interrupted:
+            text = f"interrupted while {self._held()}"
+            self._kill(wait_s=_KILL_TIMEOUT_S)
+            raise ProcessInterrupted(text)
+        if self.silence.is_over:
+            text = f"the race cannot go on: {self._held()}"
+            self._kill(wait_s=_KILL_TIMEOUT_S)
+            raise ProcessEnded(text)
+
+    def _held(self) -> str:
+        """Returns what holds the interpreter."""
+        return f"{self.code} has held Python's interpreter lock for {self.silence.silent_s:.0f} s{self.where}"
+
+    def _where(self) -> str:
+        places = self.heartbeat.places(self.pid, self.code.file.parent)
+        return f", at {places}" if places else ""
+
+    def _kill(self, *, wait_s: float = 0.0) -> None:
+        """Ends the copy and its processes at once. Until it has ended, its race is in use."""
+        os.kill(self.pid, signal.SIGKILL)
+        deadline = time.monotonic() + wait_s
+        while self._status() is None and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        end_descendants(self.before)
+        self._resume()
 
     def _resume(self) -> None:
         """Makes this process a usual one, which handles its signals itself."""
@@ -154,8 +240,15 @@ class _Supervisor:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, self.forwarded | {signal.SIGCHLD})
 
     def _status(self) -> int | None:
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        return status if pid else None
+        """Returns how the copy has ended, or None; notes whether it is stopped."""
+        while True:
+            pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            if not pid:
+                return None
+            if not (os.WIFSTOPPED(status) or os.WIFCONTINUED(status)):
+                return status
+            self.stopped_by = _signal_name(os.WSTOPSIG(status)) if os.WIFSTOPPED(status) else ""
+            self.is_stop_reported = False
 
     def _received(self, number: int) -> bool:
         """Returns whether the copy reports this number within a short time."""
