@@ -16,6 +16,9 @@ pub type CheckResult = Result<Result<Option<u64>, WorkOutcome>, InvalidJson>;
 /// What failed if the response to a request reports an error under a successful status.
 pub const REQUEST_FAILED: &str = "the engine reports an error";
 
+/// Maximum length of the part of a response that a message shows.
+const MAX_EXCERPT_BYTES: usize = 300;
+
 /// Returns the failure of a response that is not valid JSON where it had to be read, or has a value of the wrong type
 /// there.
 pub fn invalid_json(status: u16, body: &[u8]) -> WorkOutcome {
@@ -113,9 +116,14 @@ pub fn string(value: Option<&Value>) -> String {
     value.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the beginning of a response, for messages.
+/// Returns the beginning of a response, for messages. An ellipsis marks one that is cut off: what is before it may be
+/// the beginning of a secret, by which the redaction of messages recognizes it.
 pub fn excerpt(body: &[u8]) -> String {
-    String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
+    let mut text = String::from_utf8_lossy(&body[..body.len().min(MAX_EXCERPT_BYTES)]).into_owned();
+    if body.len() > MAX_EXCERPT_BYTES {
+        text.push('…');
+    }
+    text
 }
 
 /// Parses the duration in the `took` field of a response, in milliseconds. Returns `None` if it is negative.
@@ -130,4 +138,16 @@ pub fn parse_took(value: &[u8]) -> Result<Option<u64>, InvalidJson> {
 /// Returns a value as text: strings without quotes, everything else as JSON.
 pub fn to_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_states_that_it_is_cut_off() {
+        assert_eq!(excerpt(b"whole"), "whole");
+        assert_eq!(excerpt(&[b'a'; 300]), "a".repeat(300));
+        assert_eq!(excerpt(&[b'a'; 301]), format!("{}…", "a".repeat(300)));
+    }
 }
