@@ -13,6 +13,9 @@ from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, store_err
 _MAX_LINE_CHARS = 1 << 20
 """Characters of a longer line are redacted in parts, so that no file exhausts the memory."""
 
+_OVERLAP_CHARS = 1 << 16
+"""Characters at the end of a part that are redacted again with the next one: a secret may be in both."""
+
 
 def redact_file(path: Path, secrets: Collection[str]) -> None:
     """Replaces a file by a copy without secrets and user information of URLs, if it contains any.
@@ -29,11 +32,15 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
             os.fdopen(source, encoding="utf-8", errors="surrogateescape", newline="\n") as old,
             os.fdopen(target, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as new,
         ):
-            changed = False
-            while is_regular_file(os.fstat(source)) and (line := old.readline(_MAX_LINE_CHARS)):
-                hidden = redact_urls(redact(line, secrets))
-                changed |= hidden != line
-                new.write(hidden)
+            changed, waiting = False, ""
+            while is_regular_file(os.fstat(source)) and (part := old.readline(_MAX_LINE_CHARS)):
+                text = waiting + part
+                hidden = redact_urls(redact(text, secrets))
+                changed |= hidden != text
+                written = len(hidden) if part.endswith("\n") else max(0, len(hidden) - _OVERLAP_CHARS)
+                new.write(hidden[:written])
+                waiting = hidden[written:]
+            new.write(waiting)
         if changed:
             temporary.replace(path)
     except FileNotFoundError:
