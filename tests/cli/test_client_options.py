@@ -82,6 +82,17 @@ def test_secrets_are_read_from_files(tmp_path):
     assert parse(str(tmp_path / "all.json")).headers == (("x-key", "me:@hunter2"),)
 
 
+@pytest.mark.parametrize("option", ["api_key", "basic_auth"])
+def test_the_length_of_a_secret_in_a_file_is_limited(option, tmp_path):
+    (tmp_path / "secret").write_text("u:" + "a" * 65_534)
+    assert parse(f"{option}:@{tmp_path / 'secret'}").authorization
+    for path in (tmp_path / "longer", Path("/dev/zero")):
+        (tmp_path / "longer").write_text("u:" + "a" * 65_535)
+        message = f"^--client-options: {option} names a file with more than 65536 characters$"
+        with pytest.raises(UsageError, match=message):
+            parse(f"{option}:@{path}")
+
+
 def test_the_option_overrides_the_environment_key_by_key(monkeypatch):
     monkeypatch.setenv(VARIABLE, "basic_auth_user:me,basic_auth_password:hunter2,timeout:5")
     assert parse("") == ClientOptions(timeout_s=5.0, authorization=basic("me:hunter2"))

@@ -71,6 +71,9 @@ _REFUSED = {
 _KNOWN = (*_READ, *_WITHOUT_EFFECT, *_RETRIES, *_REFUSED)
 _TEXTS = (*_CREDENTIALS, *_FILES, "opaque_id", "http_auth", "bearer_token")
 
+_MAX_SECRET_CHARS = 65_536
+"""Maximum length of a credential or header that is read from a file; engines accept much shorter ones."""
+
 _NAME = re.compile(r"[a-z][a-z_]*")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VISIBLE = re.compile(r"[\x20-\x7e]+")
@@ -238,7 +241,8 @@ class _OptionReader:
         if text.startswith("@@"):
             return text[1:]
         try:
-            return Path(os.path.expanduser(text[1:])).read_text("utf-8").rstrip("\r\n")  # noqa: PTH111
+            with Path(os.path.expanduser(text[1:])).open(encoding="utf-8") as file:  # noqa: PTH111
+                content = file.read(_MAX_SECRET_CHARS + 1)
         except (OSError, ValueError) as error:
             # The file name may be a password that begins with `@`.
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
@@ -247,6 +251,9 @@ class _OptionReader:
                 f"names a file that cannot be read: {reason}",
                 "a value that begins with @ is written @@…",
             ) from None
+        if len(content) > _MAX_SECRET_CHARS:
+            raise self.wrong(name, f"names a file with more than {_MAX_SECRET_CHARS} characters")
+        return content.rstrip("\r\n")
 
     def timeout(self) -> float:
         """Returns the timeout in seconds."""
