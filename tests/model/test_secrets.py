@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections.abc import Callable
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -164,6 +165,86 @@ def test_secrets_within_base64_are_redacted(user: str, encode: Callable[[bytes],
 def test_credentials_of_http_headers_are_redacted(text: str, hidden: str) -> None:
     assert redact(text, ()) == hidden
     assert redact(hidden, ("unrelated",)) == hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ('cannot use {"api_key":"ab","n":1}', 'cannot use {"api_key":"<hidden>","n":1}'),
+        (r'"{\"api_key\": \"a\\\"b\", \"n\": 1}"', r'"{\"api_key\": \"<hidden>\", \"n\": 1}"'),
+        ("{'x-secret': 'a\\'b', 'n': 1}", "{'x-secret': '<hidden>', 'n': 1}"),
+        ("[('x-secret', 'ab'), ('n', 'b')]", "[('x-secret', '<hidden>'), ('n', 'b')]"),
+        ('sent \'n: {"token": "ab"}\'', 'sent \'n: {"token": "<hidden>"}\''),
+        ("/a?access_token=abcd&n=1", "/a?access_token=<hidden>&n=1"),
+        ("/a?n=1&key=0123456789abcdef", "/a?n=1&key=<hidden>"),
+        ("{x-secret=[ab, cd], n=[1]}", "{x-secret=[<hidden>], n=[1]}"),
+        ('"api_key": ["ab", "cd"], "n"', '"api_key": [<hidden>], "n"'),
+        ("{client_secret=ab,cd, n=1}", "{client_secret=<hidden>, n=1}"),
+        ("x-api-key: abcdefg8\r\nn: 1", "x-api-key: <hidden>\r\nn: 1"),
+        ('"password": 1234, "n": 5678', '"password": <hidden>, "n": 5678'),
+        ('"password": "abcd efgh…', '"password": "<hidden>'),
+        ("password='ab\nnext line'", "password='<hidden>\nnext line'"),
+        ('"token": "<hidden>"', '"token": "<hidden>"'),
+        ('"auth":"Basic <hidden>"', '"auth":"Basic <hidden>"'),
+        *(
+            (text, text)
+            for text in (
+                *('"auth": true', "auth=false", '"password": ""', '"password":', "pw=1", "password: "),
+                *("unknown token: VALUE_STRING", "token: must be one of 3 names", '"token": is missing'),
+                *("max_tokens=5120, token_count=1000", '["password", "user"]', "key=0123456789abcdef"),
+                *("tokenizer=standard", "credentials are wrong: see 12345678", "the token: [START_OBJECT]"),
+            )
+        ),
+    ],
+)
+def test_values_of_secret_names_are_redacted_in_text(text: str, hidden: str) -> None:
+    assert redact(text, ()) == hidden
+    assert redact(hidden, ("unrelated",)) == hidden
+
+
+@pytest.mark.parametrize("unit", ['token="', r"token=\"", "token=[", "token: ", "token=a", '"token"'])
+def test_names_in_long_text_are_redacted_in_linear_time(unit: str) -> None:
+    """Quadratic time would be minutes."""
+    redact(unit * 50_000, ())
+
+
+ODD = "hunter\"quo\\te/ü&<x>=%+\t'AB  12"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        repr(ODD)[1:-1],
+        ascii(ODD)[1:-1],
+        repr(ODD.encode())[2:-1],
+        json.dumps(ODD)[1:-1],
+        quote_plus(ODD),
+        re.sub("%..", lambda code: code[0].lower(), quote(ODD, safe="")),
+        re.sub("%..", lambda code: code[0].lower(), quote_plus(ODD)),
+        html.escape(ODD),
+        html.escape(ODD, quote=False),
+        " ".join(ODD.split()),
+    ],
+)
+def test_encoded_secrets_are_redacted(form: str) -> None:
+    assert redact(f"a {form} b", {ODD}) == "a <hidden> b"
+    assert redact(f"a {form[:-1]}…", {ODD}) == "a <hidden>…"
+
+
+def test_an_exception_with_a_dictionary_contains_no_secret() -> None:
+    assert redact(str(ValueError({"a": ODD})), {ODD}) in ("{'a': '<hidden>'}", "{'a': \"<hidden>\"}")
+
+
+def test_the_lines_of_a_private_key_are_redacted() -> None:
+    key = "-----BEGIN KEY-----\n0123456789abcdef\nxyz"
+    assert redact(f"a {key} b", {key}) == "a <hidden> b"
+    assert redact(f"a {' '.join(key.split())} b", {key}) == "a <hidden> b"
+    assert redact("a\n0123456789abcdef\nb", {key}) == "a\n<hidden>\nb"
+
+
+def test_a_secret_that_is_cut_within_a_character_is_redacted() -> None:
+    text = "hunter-ü"[:8].encode()[:-1].decode(errors="replace")
+    assert redact(f"a {text}…", {"hunter-ü-1"}) == "a <hidden>\ufffd…"
 
 
 def test_text_without_secrets_is_unchanged() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import html
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from urllib.parse import quote, unquote
+from urllib.parse import quote, quote_plus, unquote
+
+from pacenote.model.printable import printable, whole_line
 
 REDACTED = "<hidden>"
 """Replaces a secret."""
@@ -87,6 +90,9 @@ _AUTHORIZATION = re.compile(
 sentence.
 """
 
+_PERCENT_CODE = re.compile("%[0-9A-F]{2}")
+"""A percent-encoded byte."""
+
 _MIN_BASE64_LENGTH = 8
 """Minimum number of bytes of a secret that is redacted within a text in base64."""
 
@@ -104,10 +110,34 @@ _UNPARSED_VALUE = re.compile(
 _UNPARSED_BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]]')
 """A string or a bracket in such text."""
 
-_ELLIPSIS = re.compile(r"(\.\.\.|…)")
-"""The end of a value that was shortened for a message."""
+_ELLIPSIS = re.compile(r"(\ufffd*(?:\.\.\.|…))")
+"""The end of a value that was shortened for a message, perhaps within a character."""
+
+_NAME = re.compile(r"""(?<![\w.-])(?P<name>[a-zA-Z][\w.-]*+)(?P<quote>\\*+["'])?\s*+(?P<sign>[:=,])\s*+""")
+"""A name before a value: as in JSON, also within a string, as in Python (`'a': 'b'`, `('a', 'b')`), or as in
+a header (`a: b`) or a query (`a=b`).
+"""
+
+_VALUE = re.compile(
+    r"""\[(?P<list>[^\[\]\n]*+)(?P<closed>\]?)|(?P<mark>\\*+["'])(?P<quoted>[^\n]*?)(?P<end>(?<!\\)(?P=mark)|$)"""
+    r"""|(?P<bare>(?:[^\s&"'\])},;]|[,;](?![\s"']))++)""",
+    re.MULTILINE,
+)
+"""A value after such a name. One in quotation marks that does not end is the rest of its line."""
+
+_MIN_HEADER_LENGTH = 8
+"""Minimum length of a value after a colon without quotation marks that is redacted because of its name: a
+shorter one may be a word of a sentence.
+"""
+
+_HIDDEN_VALUE = re.compile(rf"(?:\w+(?: |%20))?{REDACTED}")
+"""A value of which a secret, and no more than a scheme before it, was redacted."""
+
+_FLAGS = frozenset({"true", "false", "null", "none"})
+"""Values that are not secret, in lower case."""
 
 
+@lru_cache(maxsize=1024)
 def is_secret(key: str) -> bool:
     """Returns whether the value of a parameter is secret. For a dotted key, the last part determines it."""
     words = _words(key)
@@ -156,16 +186,61 @@ def secret_values(params: Mapping[str, object]) -> frozenset[str]:
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """Redacts every secret in a text, even if it is encoded for JSON, for a URL or in base64, or shortened.
+    """Redacts every secret in a text, even if it is shortened, or encoded, as for JSON, a URL or in base64.
 
-    Credentials that have the form of those in an HTTP header are redacted, too, even if they are not known.
+    Credentials that have the form of those in an HTTP header, and the values of secret names, are redacted,
+    too, even if they are not known.
     """
     text = _AUTHORIZATION.sub(rf"\1\2{REDACTED}", text)
-    if not secrets:
-        return text
-    forms, pattern = _forms(frozenset(secrets))
-    hidden = pattern.sub(REDACTED, text)
-    return _redact_shortened(hidden, forms) if _ELLIPSIS.search(hidden) else hidden
+    if secrets:
+        forms, pattern = _forms(frozenset(secrets))
+        text = pattern.sub(REDACTED, text)
+        text = _redact_shortened(text, forms) if _ELLIPSIS.search(text) else text
+    return _redact_named(text)
+
+
+def _redact_named(text: str) -> str:
+    """Redacts the values of secret names."""
+    parts, end = [], 0
+    while (name := _NAME.search(text, end)) is not None:
+        value = _VALUE.match(text, name.end()) if _is_secret_name(name) else None
+        hidden = None if value is None else _hidden(name, value)
+        parts.append(text[end : name.end()])
+        end = name.end()
+        if value is not None and hidden is not None:
+            parts.append(hidden)
+            end = value.end()
+    return "".join([*parts, text[end:]]) if parts else text
+
+
+def _is_secret_name(name: re.Match[str]) -> bool:
+    if name["sign"] == ",":
+        # The name must be the first element of a Python tuple.
+        start = name.start() - len(name["quote"] or "")
+        return bool(name["quote"]) and name.string[start - 1 : start] == "(" and is_secret(name["name"])
+    return is_secret(name["name"]) or _is_query_name(name)
+
+
+def _is_query_name(name: re.Match[str]) -> bool:
+    in_query = name["sign"] == "=" and name.string.startswith(("?", "&"), max(0, name.start() - 1))
+    return in_query and name["name"].lower() in _QUERY_NAMES
+
+
+def _hidden(name: re.Match[str], value: re.Match[str]) -> str | None:
+    """Returns what replaces the value after a secret name, or None if it is not secret."""
+    text = next(text for text in (value["list"], value["quoted"], value["bare"]) if text is not None)
+    if _HIDDEN_VALUE.fullmatch(text.strip("\"'")) or text.lower() in _FLAGS:
+        return None
+    if value["mark"] is not None:
+        return f"{value['mark']}{REDACTED}{value['end']}" if text else None
+    if name["sign"] == "=":
+        least, needs_digit = _MIN_LENGTH if is_secret(name["name"]) else _MIN_KEY_LENGTH, False
+    else:
+        least = _MIN_LENGTH if name["quote"] else _MIN_HEADER_LENGTH
+        needs_digit = not (name["quote"] and value["list"])
+    if name["sign"] == "," or len(text) < least or (needs_digit and not any(map(str.isdigit, text))):
+        return None
+    return REDACTED if value["list"] is None else f"[{REDACTED}{value['closed']}"
 
 
 @lru_cache(maxsize=8)
@@ -388,11 +463,28 @@ def _encoded_forms(secret: str) -> Iterator[str]:
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     # JSON text may be encoded within JSON text, as in a message about a body.
     yield json.dumps(json.dumps(secret)[1:-1])[1:-1]
-    yield from (quote(secret, safe=safe) for safe in _SAFE_SETS)
+    yield from (form[1:-1] for form in (repr(secret), ascii(secret)))
+    yield repr(secret.encode("utf-8", "surrogatepass"))[2:-1]
+    yield html.escape(secret)
+    yield html.escape(secret, quote=False)
+    yield from _lines(secret)
+    for form in (*(quote(secret, safe=safe) for safe in _SAFE_SETS), quote_plus(secret)):
+        yield form
+        yield _PERCENT_CODE.sub(lambda code: code[0].lower(), form)
     for form in _base64_forms(secret.encode("utf-8", "surrogatepass")):
         yield form
         yield form.replace("+", "-").replace("/", "_")
         yield quote(form, safe="")
+
+
+def _lines(secret: str) -> Iterator[str]:
+    """Yields a secret as messages in one line contain it, and the lines of one with several, such as a
+    private key.
+    """
+    yield printable(secret)
+    if len(line := whole_line(secret)) >= _MIN_LENGTH:
+        yield line
+    yield from (line for line in secret.split("\n") if len(line) >= _MIN_KEY_LENGTH)
 
 
 def _base64_forms(secret: bytes) -> Iterator[str]:
