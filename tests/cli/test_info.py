@@ -27,6 +27,18 @@ def test_info_shows_data_challenges_and_tasks(run, books):
     )
 
 
+def test_info_shows_no_secret_parameter(run, books):
+    text = (books / "track.json").read_text()
+    (books / "track.json").write_text(
+        text.replace("default('Books.') }}", "default(my_password ~ ' of ' ~ place) }}")
+    )
+    code, out, err = run(
+        "info", f"--track-path={books}", "--track-params=my_password:hunter-2,place:'https://u:hunter-3@h'"
+    )
+    assert (code, err) == (0, "")
+    assert "  <hidden> of https://<hidden>@h\n" in out
+
+
 def test_info_of_selected_tasks(run, books):
     _, out, _ = run("info", f"--track-path={books}", "--challenge=fast", "--exclude-tasks=a,read")
     assert "Challenge slow" not in out

@@ -1,5 +1,7 @@
 """`pacenote validate-track`: valid tracks, and all problems of invalid ones."""
 
+import pytest
+
 
 def test_a_valid_track(run, books):
     arguments = ("validate-track", f"--track-path={books}")
@@ -19,6 +21,32 @@ def test_problems_of_all_challenges_are_shown_once(run, books):
     assert err.startswith('error: track "books" has 2 problems\n')
     assert err.count("operations[0].body is missing") == 1
     assert 'did you mean "force-merge"?' in err
+
+
+PLUGIN = """
+class Reject:
+    def on_after_load_track(self, track):
+        raise RuntimeError({reason})
+
+def register(registry):
+    registry.register_track_processor(Reject())
+"""
+
+
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+def test_secret_parameters_are_not_shown(debug, run, books):
+    text = (books / "track.json").read_text()
+    (books / "track.json").write_text(text.replace("about", "my_password"))
+    (books / "track.py").write_text(PLUGIN.replace("{reason}", "track.description, {'a': track.description}"))
+    code, out, err = run(*(
+        "validate-track",
+        f"--track-path={books}",
+        '--track-params={"my_password": "hunter-\'2"}',
+        *debug,
+    ))
+    assert (code, out) == (64, "")
+    assert "<hidden>" in err
+    assert "hunter" not in err
 
 
 def test_an_unused_parameter_is_an_error(run, books):

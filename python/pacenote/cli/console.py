@@ -31,8 +31,8 @@ _STDERR = 2
 class Console:
     """Standard output and standard error. `quiet` suppresses progress only.
 
-    Standard error never shows user names, passwords and secret parameters of URLs, and no secrets that
-    `hide` knows.
+    Standard error never shows user names, passwords and secret parameters of URLs, values of secret names,
+    and secrets that `hide` knows. Nor do results, if `result_without_secrets` prints them.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
@@ -63,9 +63,7 @@ class Console:
 
     def redacted(self, text: str) -> str:
         """Returns the text without secrets."""
-        if not self._secrets and "://" not in text:
-            return text
-        # Few texts contain a secret, and most commands end without one.
+        # Not imported at the start: many commands print only results.
         from pacenote.model.secrets import redact, redact_urls
 
         return redact_urls(redact(text, self._secrets))
@@ -83,6 +81,10 @@ class Console:
     def result(self, text: str) -> None:
         """Prints a result unchanged, without adding a newline."""
         self._out.write(text)
+
+    def result_without_secrets(self, text: str) -> None:
+        """Prints a result as `result` does, but without secrets."""
+        self.result(self.redacted(text))
 
     def progress(self, line: str) -> None:
         """Prints a line of progress, unless quiet."""

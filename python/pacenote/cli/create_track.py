@@ -71,7 +71,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
             )
     except KeyboardInterrupt as cause:
         raise Interrupted("interrupted", hint="run the same command again to continue") from cause
-    console.result(f"created track '{options.track}' in {folder}; race it with --track-path={folder}\n")
+    console.result_without_secrets(
+        f"created track '{options.track}' in {folder}; race it with --track-path={folder}\n"
+    )
     return 0
 
 

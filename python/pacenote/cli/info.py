@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     lines = [*_head(track)]
     for challenge in challenges:
         lines += _challenge(challenge)
-    console.result("".join(f"{printable(line)}\n" for line in lines))
+    console.result_without_secrets("".join(f"{printable(line)}\n" for line in lines))
     return 0
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pacenote.cli.console import Console
+from pacenote.cli.option_secrets import hide_option_secrets
 from pacenote.cli.parser import Parser, similar
 from pacenote.errors import Interrupted, PacenoteError, UsageError
 
@@ -125,6 +126,7 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     options = parser.parse(rest)
     options.owns_process = owns_process
     console.quiet = bool(getattr(options, "quiet", False))
+    hide_option_secrets(options, console)
     code: int = command.run(options, console)
     return code
 

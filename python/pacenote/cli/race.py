@@ -82,14 +82,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_report_file(options)
     for text in options_without_effect(options, request):
         console.warning(text)
-    hide_secrets(request, console)
     if options.owns_process:
         console.keep_results_apart()
     race_module = importlib.import_module("pacenote.race.run")
     if request.dry_run:
         from pacenote.cli.dry_run import dry_run_text
 
-        console.result(console.redacted(dry_run_text(race_module.dry_run(request))))
+        console.result_without_secrets(dry_run_text(race_module.dry_run(request)))
         return 0
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race
     with (
@@ -103,13 +102,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if record.interrupted:
         return Interrupted.exit_code
     return VoidRace.exit_code if record.verdict.state == "void" else 0
-
-
-def hide_secrets(request: RaceRequest, console: Console) -> None:
-    """Makes the console hide the secrets of the options and of the environment."""
-    from pacenote.race.race_secrets import race_secrets
-
-    console.hide(race_secrets(request))
 
 
 @contextmanager

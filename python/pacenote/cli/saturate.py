@@ -92,7 +92,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     check_saturation_format(options)
     request = build_request(options)
-    race.hide_secrets(request.race, console)
     check_report_file(options)
     for text in race.options_without_effect(options, request.race):
         console.warning(text)

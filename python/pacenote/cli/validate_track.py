@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if not options.quiet:
         counted = format_count(len(challenges), "challenge")
         tasks = format_count(sum(1 for challenge in challenges for _ in challenge.tasks()), "task")
-        console.result(f"track {quoted(track.name)} is valid: {counted}, {tasks}\n")
+        console.result_without_secrets(f"track {quoted(track.name)} is valid: {counted}, {tasks}\n")
     return 0
 
 

@@ -1,0 +1,46 @@
+"""The secrets among the options of a command, which its messages must not contain."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from pacenote.cli.console import Console
+from pacenote.errors import UsageError
+
+_PARAMS = ("track_params", "car_params", "user_tags")
+
+_URLS = ("target_hosts", "corpus_mirror", "maven_mirror", "track_repository", "repository_urls")
+
+
+def hide_option_secrets(options: argparse.Namespace, console: Console) -> None:
+    """Makes the console hide the secrets of the options and of the environment."""
+    given = vars(options)
+    if not any(given.get(name) for name in (*_PARAMS, *_URLS, "client_options")):
+        return
+    # Other commands need none of this.
+    from pacenote.race.race_secrets import given_secrets
+    from pacenote.track.params import parse_dict
+
+    params = []
+    for name in _PARAMS:
+        value = given.get(name) or {}
+        # The command reports the error.
+        with suppress(UsageError):
+            params.append(value if isinstance(value, Mapping) else parse_dict(value, name))
+    urls = (url for name in _URLS for url in _texts(given.get(name)))
+    clients = given["client_options"].clusters.values() if given.get("client_options") else ()
+    console.hide(given_secrets(params, urls, clients))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yields the strings of an option's value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
