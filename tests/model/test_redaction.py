@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import replace
 
 import pytest
 
 from pacenote.errors import EngineError, TrackError
 from pacenote.model.race_record import DocumentCheck
 from pacenote.model.redaction import redact_error, redact_record, stored_secrets
+from pacenote.model.result import ValueSummary
 from support.records import record
 
 
@@ -47,6 +49,22 @@ def test_errors_and_their_causes_are_redacted() -> None:
     several = TrackError("two", problems=(f"a {SECRET}", "b"))
     redact_error(several, {SECRET})
     assert several.problems == ("a <hidden>", "b")
+
+
+def test_units_and_names_of_numbers_contain_no_secrets() -> None:
+    summary = ValueSummary(count=1, min=1.0, mean=1.0, max=1.0)
+    race = record(
+        tasks=(
+            replace(
+                record().tasks[0],
+                unit=f"u{SECRET}",
+                values={"recall": summary, f"{SECRET}.a": summary, "<hidden>.a": summary},
+            ),
+        )
+    )
+    (task,) = redact_record(race, {SECRET}).tasks
+    assert task.unit == "u<hidden>"
+    assert list(task.values) == ["recall", "<hidden>.a", "<hidden>.a #2"]
 
 
 def test_secrets_of_stored_parameters_are_found() -> None:

@@ -231,6 +231,109 @@ def test_a_record_of_an_older_version_is_shown_without_secrets(run: Run, tmp_pat
         assert "hunter" not in printed
 
 
+PLUGIN = """
+async def own(es, params):
+    tag = params["tag"]
+    if params["fails"]:
+        await es.perform_request(method="GET", path="/planted", headers={"x-secret": "hunter-header"})
+    return {"weight": 1, "unit": f"u-{tag}", tag: 3.0, "nested": {tag: 1.0}}
+
+class Source:
+    infinite = True
+
+    def __init__(self, track, params, **other):
+        pass
+
+    def partition(self, index, count):
+        return self
+
+    def params(self):
+        return {
+            "index": "planted",
+            "body": {"api_key": "hunter-body", "query": {"match_all": {}}},
+            "request-params": {"access_token": "hunter-query"},
+        }
+
+def register(registry):
+    registry.register_runner("own", own, async_runner=True)
+    registry.register_param_source("own", Source)
+"""
+
+
+def test_secrets_of_python_code_are_not_stored(run: Run, tmp_path: Path) -> None:
+    """They are in the results of a runner, and in operations that are built while the race runs."""
+
+    def echo(request: HttpRequest) -> HttpResponse:
+        if "planted" not in request.path:
+            return json_response(engine_document(request.target))
+        headers = {name: text for name, text in request.headers.items() if name.startswith("x-")}
+        reason = f"cannot use {headers} {request.target} {request.body.decode()}"
+        return json_response({"error": {"type": "t", "reason": reason}, "status": 400}, 400)
+
+    own = {"operation-type": "own", "tag": "{{ my_token }}"}
+    operations = {
+        "succeeds": {**own, "fails": False},
+        "fails": {**own, "fails": True},
+        "supplied": {"operation-type": "search", "param-source": "own"},
+    }
+    schedule = [{"name": name, "operation": each, "iterations": 1} for name, each in operations.items()]
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+    (tmp_path / "t" / "track.py").write_text(PLUGIN)
+    with http_server(echo) as server:
+        code, printed, stored = run(
+            *("race", f"--track-path={tmp_path / 't'}", "--track-params=my_token:hunter-tag"),
+            f"--target-hosts={server.address}",
+        )
+        sent = [request for request in server.requests if "planted" in request.path]
+    assert b"hunter-body" in sent[-1].body
+    assert "hunter-query" in sent[-1].target
+    assert sent[0].headers["x-secret"] == "hunter-header"
+    assert code == 3, printed
+    assert "u-<hidden>" in printed
+    assert "nested.<hidden>" in stored
+    assert "hunter" not in printed + stored
+
+
+def test_a_secret_is_hidden_wherever_a_response_is_cut(run: Run, tmp_path: Path) -> None:
+    secret = "hunter-0123456789-0123456"
+
+    def cut(request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith("/planted"):
+            return json_response(engine_document(request.target))
+        before = int(request.path.rpartition("-")[2])
+        return HttpResponse(400, f"{'x' * before}{secret}{'y' * 300}".encode())
+
+    schedule = [
+        {
+            "name": f"t{before}",
+            "operation": {"operation-type": "raw-request", "path": f"/planted-{before}"},
+            "iterations": 1,
+        }
+        for before in range(275, 300, 4)
+    ]
+    (tmp_path / "track.json").write_text(
+        json.dumps({"version": 2, "description": "{{ my_token }}", "schedule": schedule})
+    )
+    with http_server(cut) as server:
+        code, printed, stored = run(
+            *("race", f"--track-path={tmp_path}", f"--track-params=my_token:{secret}"),
+            f"--target-hosts={server.address}",
+        )
+    assert code == 3, printed
+    assert "xxx" in printed
+    assert "xxxhunt" not in printed + stored
+
+
+def test_secrets_are_removed_from_long_lines_of_a_log(tmp_path: Path) -> None:
+    folder = RaceStore(tmp_path).create(record(), secrets=frozenset({"hunter-2"}))
+    log = folder.artifacts / "engine.log"
+    before = "a" * ((1 << 20) - 4)
+    log.write_text(f"{before}hunter-2 b\nc\n")
+    folder.redact_logs()
+    assert log.read_text() == f"{before}<hidden> b\nc\n"
+
+
 def test_secrets_are_removed_from_the_log_of_an_engine(tmp_path: Path) -> None:
     folder = RaceStore(tmp_path).create(record(), secrets=frozenset({"hunter-2"}))
     log, other = folder.artifacts / "engine.log", folder.artifacts / "gc.log"

@@ -8,20 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.race_record import RaceRecord, Verdict
-from pacenote.model.result import FailureGroup, TaskResult
+from pacenote.model.result import FailureGroup, TaskResult, ValueSummary
 from pacenote.model.secrets import REDACTED, redact, redact_urls, redact_value, secret_values
 
 
 def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
-    """Returns the result of a task without secrets in the reasons of its failures."""
-    if not (result.errors or result.parts):
-        return result
+    """Returns the result of a task without secrets in the reasons of its failures, in its unit and in the
+    names of the numbers that a runner returned.
+    """
     parts = tuple(replace(part, errors=_redact_errors(part.errors, secrets)) for part in result.parts)
-    return replace(result, errors=_redact_errors(result.errors, secrets), parts=parts)
+    return replace(
+        result,
+        errors=_redact_errors(result.errors, secrets),
+        parts=parts,
+        unit=_redact_text(result.unit, secrets),
+        values=_redact_names(result.values, secrets),
+    )
+
+
+def _redact_names(values: Mapping[str, ValueSummary], secrets: Collection[str]) -> Mapping[str, ValueSummary]:
+    """Returns numbers under names without secrets. Names that become equal are numbered."""
+    public = dict[str, ValueSummary]()
+    for name, value in values.items():
+        unique = hidden = _redact_text(name, secrets)
+        for number in count(2):
+            if unique not in public:
+                break
+            unique = f"{hidden} #{number}"
+        public[unique] = value
+    return public
 
 
 def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
@@ -76,4 +96,8 @@ def redact_error(error: BaseException, secrets: Collection[str]) -> None:
 
 
 def _redact_errors(errors: tuple[FailureGroup, ...], secrets: Collection[str]) -> tuple[FailureGroup, ...]:
-    return tuple(replace(error, reason=redact_urls(redact(error.reason, secrets))) for error in errors)
+    return tuple(replace(error, reason=_redact_text(error.reason, secrets)) for error in errors)
+
+
+def _redact_text(text: str, secrets: Collection[str]) -> str:
+    return redact_urls(redact(text, secrets))

@@ -15,6 +15,7 @@ from pacenote.model.messages import quoted
 from pacenote.model.printable import encodable
 from pacenote.model.problems import preview
 from pacenote.model.result import TaskResult, ValueSummary
+from pacenote.model.secrets import redact, redact_urls
 from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
     MAX_FIGURE,
@@ -278,8 +279,10 @@ class TaskUnits:
     units cannot be added.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: frozenset[str] = frozenset()) -> None:
+        """`secrets` are removed from units."""
         self._units: dict[int, str] = {}
+        self._secrets = secrets
 
     def check(self, task: int, result: PythonOperationResult) -> PythonOperationResult:
         """Returns the result of an operation of a task, given by its position in the plan.
@@ -287,6 +290,8 @@ class TaskUnits:
         It is a failure without work if its unit is not that of the first operation that did work.
         """
         unit = self._units.get(task)
+        if result.unit != unit:
+            result = replace(result, unit=redact_urls(redact(result.unit, self._secrets)))
         if unit is None:
             if result.success or result.weight:
                 self._units[task] = result.unit

@@ -127,7 +127,10 @@ class _DaemonExecutor(ThreadPoolExecutor):
 class PythonRuntime:
     """Runs sources, runners and schedulers from the beginning of a race to its end."""
 
-    def __init__(self, bridge: PythonBridge, tasks: PythonTasks) -> None:
+    def __init__(
+        self, bridge: PythonBridge, tasks: PythonTasks, secrets: frozenset[str] = frozenset()
+    ) -> None:
+        """`secrets` are removed from the units of results, which the driver stores."""
         self._bridge = bridge
         self._tasks = tasks
         self._loop = asyncio.new_event_loop()
@@ -136,7 +139,7 @@ class PythonRuntime:
         self._sources = SourceThread(bridge, tasks, self)
         self._clients: dict[ClientId, _RunnerState] = {}
         self._returned: dict[int, ReturnedResults] = {}
-        self._units = TaskUnits()
+        self._units = TaskUnits(secrets)
         self._delays = EventLoopDelays()
         self._watch = HangWatch(bridge, self._running_code, self._sources.begin_without, tasks.warn)
         self._race_ended = asyncio.Event()

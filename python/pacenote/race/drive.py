@@ -93,7 +93,7 @@ def drive(
     # The first operation may begin before `run` does, and a signal must not interrupt the start. The runtime
     # ends after the block of signals.
     with protected_process(descriptors=False), contextlib.ExitStack() as ending, running.handled_signals():
-        runtime = ending.enter_context(PythonRuntime(bridge, python_tasks))
+        runtime = ending.enter_context(PythonRuntime(bridge, python_tasks, folder.secrets))
         running.complete_result = runtime.complete_result
         driven = running.run()
     return replace(driven, defect=runtime.has_defect)

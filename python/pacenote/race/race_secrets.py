@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
 from pacenote.model.client_options import ClientOptions
@@ -24,13 +24,26 @@ def race_secrets(request: RaceRequest) -> frozenset[str]:
     """Returns the secrets of the options and of the environment: parameters, credentials, headers, and user
     information of URLs.
     """
+    return given_secrets(
+        (request.track_params, request.car_params, request.user_tags),
+        _urls(request),
+        (request.client, *(other.client for other in request.additional_clusters)),
+    )
+
+
+def given_secrets(
+    params: Iterable[Mapping[str, object]], urls: Iterable[str], clients: Iterable[ClientOptions]
+) -> frozenset[str]:
+    """Returns the secrets of parameters, of URLs with or without a scheme, of client options and of the
+    proxies of the environment.
+    """
     found = set[str]()
-    for params in (request.track_params, request.car_params, request.user_tags):
-        found |= secret_values(params)
-    for url in _urls(request):
+    for each in params:
+        found |= secret_values(each)
+    for url in (*urls, *environment_proxies()):
         found |= url_secrets(url if "://" in url else f"http://{url}")
         found.update(_basic_credentials(url))
-    for client in (request.client, *(other.client for other in request.additional_clusters)):
+    for client in clients:
         found.update(_client_secrets(client))
     return frozenset(found)
 
@@ -42,7 +55,6 @@ def _urls(request: RaceRequest) -> Iterator[str]:
     yield from request.corpus_mirrors
     yield from (request.maven_mirror or "", request.track_repository or "")
     yield from request.repository_urls.values()
-    yield from environment_proxies()
 
 
 def _basic_credentials(url: str) -> Iterator[str]:
