@@ -181,13 +181,16 @@ def test_results_of_the_driver_have_exactly_the_fields_of_task_result(port: int,
     assert found["parts"]["parts"]
     assert found["plain"]["service_time"]
     for document in found.values():
-        # Python adds what runners return, and their delays.
+        # Python adds what runners return, their delays and mistakes, and what schedulers could not count.
         read = TaskResult.from_document(document).to_document()
         assert json.loads(json.dumps(read)) == document | {
             "values": {},
             "reported_s": None,
             "python_delay": None,
             "scheduler_delay_s": 0.0,
+            "unsent_is_least": False,
+            "unfinished_requests": 0,
+            "inconsistent_results": 0,
         }
 
 

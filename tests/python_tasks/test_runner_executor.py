@@ -177,6 +177,36 @@ def not_there(line, _body):
     return None
 
 
+COUNTING = """
+    RESULTS = {
+        "alone": {"error-count": 3}, "extra": {"success-count": 10, "error-count": 3},
+        "less": {"success-count": 7}, "all": {"success-count": 10}, "none": {"error-count": 0},
+        "text": {"success-count": "all"},
+        "failed": {"error-count": 3, "success": False}, "partial": {"success-count": 7, "error-count": 3},
+    }
+
+    def register(registry):
+        for name, counts in RESULTS.items():
+            async def run(es, params, counts=counts):
+                return {"weight": 10, "unit": "docs", "success": True, **counts}
+            registry.register_runner(name, run, async_runner=True)
+    """
+
+
+def test_counts_that_do_not_add_up_are_recorded_and_warned_about(tmp_path):
+    names = ("alone", "extra", "less", "all", "none", "text", "failed", "partial")
+    with serving() as server:
+        schedule = [{"operation": name, "clients": 2, "iterations": 2} for name in names]
+        raced = race_track(tmp_path, COUNTING, schedule, server.address)
+    tasks = [raced.task(name) for name in names]
+    assert [task.inconsistent_results for task in tasks] == [4, 4, 4, 0, 0, 0, 0, 0]
+    assert [task.work.done for task in tasks] == [40, 40, 40, 40, 40, 40, 0, 28]
+    warned = [text for text in raced.warnings if "do not add up to its weight" in text]
+    assert [text.partition(", the")[0] for text in warned] == [
+        f'in 4 operations of task "{name}"' for name in names[:3]
+    ]
+
+
 def test_failures_of_runners_are_reported_with_their_reasons(tmp_path):
     names = ["refused", "raw", "slow", "key", "base", "weight", "unhappy", "caught"]
     schedule = [{"operation": name, "iterations": 2} for name in names]

@@ -73,9 +73,51 @@ def test_requests_that_outlive_their_operation_are_counted_or_named(tmp_path):
     assert raced.task("slow").accounting.requests == 2
     assert raced.task("t").accounting.requests == 6
     assert (
-        'the runner of task "slow" has not awaited 1 of its requests, whose bytes are not counted'
-        in raced.warnings
-    )
+        'the runner of task "slow" has not awaited 1 of its requests until their end, so their bytes are not '
+        "counted"
+    ) in raced.warnings
+    assert raced.task("slow").unfinished_requests == 1
+
+
+ABANDONING = """
+    import asyncio
+
+    async def forget(es, params):
+        for _ in range(3):
+            asyncio.create_task(es.search(index="slow"))
+        await es.info()
+
+    async def cancel(es, params):
+        try:
+            await asyncio.wait_for(es.search(index="slow"), 0.01)
+        except asyncio.TimeoutError:
+            return 1, "ops"
+
+    def register(registry):
+        registry.register_runner("forget", forget, async_runner=True)
+        registry.register_runner("cancel", cancel, async_runner=True)
+    """
+
+
+def test_requests_without_bytes_are_counted_over_all_clients_even_if_cancelled(tmp_path):
+    released = threading.Event()
+
+    def answer(line, _body):
+        if "/slow/_search" in line:
+            released.wait(DEADLINE_S)
+        elif line.startswith("GET /end"):
+            released.set()
+
+    schedule = [
+        {"operation": "forget", "clients": 2, "iterations": 2},
+        {"operation": "cancel", "clients": 2, "iterations": 2},
+        {"name": "end", "operation": {"operation-type": "raw-request", "path": "/end"}, "iterations": 1},
+    ]
+    with serving(answer) as server:
+        raced = race_track(tmp_path, ABANDONING, schedule, server.address)
+    assert [raced.task(name).unfinished_requests for name in ("forget", "cancel", "end")] == [12, 4, 0]
+    counted = [text for text in raced.warnings if "not awaited" in text]
+    assert ['task "forget" has not awaited 12 of' in counted[0], 'task "cancel"' in counted[1]] == [True] * 2
 
 
 class _Bridge:

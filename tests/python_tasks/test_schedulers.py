@@ -177,7 +177,15 @@ def test_a_scheduler_that_fails_ends_only_its_task(tmp_path):
 
 
 BACKLOGS = """
-    ENDED = []
+    import itertools
+
+    CALLS = itertools.count()
+
+    def bursts(current):
+        return current + (0 if next(CALLS) % 5 else 0.05)
+
+    def backwards(current):
+        return current + 0.01 if current < 0.04 else 0.02
 
     def every_10_ms(current):
         return current + 0.01
@@ -186,14 +194,13 @@ BACKLOGS = """
         return 0
 
     def endless(current):
-        # Its times do not increase.
         return 0.001
 
     def fast(current):
         return current + 1e-9
 
     def register(registry):
-        for one in (every_10_ms, at_once, endless, fast):
+        for one in (every_10_ms, at_once, bursts, backwards, endless, fast):
             registry.register_scheduler(one.__name__, one)
     """
 
@@ -212,7 +219,7 @@ def test_what_was_due_and_did_not_begin_is_unsent_however_the_task_ends(tmp_path
         {**ping("every_10_ms", **{"time-period": 0.15}), "name": "time"},
         {"parallel": completed},
         ping("at_once", **{"time-period": 0.05}),
-        ping("endless", **{"time-period": 0.05}),
+        ping("bursts", **{"time-period": 0.15}),
     ]
     with serving(slow_requests) as server:
         raced = race_track(tmp_path, BACKLOGS, schedule, server.address)
@@ -226,14 +233,20 @@ def test_what_was_due_and_did_not_begin_is_unsent_however_the_task_ends(tmp_path
         )
     planned = raced.task("time").accounting.operations + raced.task("time").accounting.unsent
     assert planned == 14
-    for name in ("at_once", "endless"):
-        assert raced.task(name).accounting.unsent == 0
+    assert raced.task("at_once").accounting.unsent == 0
+    bursts = raced.task("bursts").accounting
+    assert bursts.unsent > 0
+    assert bursts.operations + bursts.unsent == 10
+    assert not any(task.unsent_is_least for task in raced.record.tasks)
 
 
-def test_a_scheduler_without_end_is_asked_only_for_a_limited_time(tmp_path):
+def test_more_operations_are_unsent_than_a_scheduler_could_be_asked_for(tmp_path):
+    schedule = [ping(name, **{"time-period": 0.05}) for name in ("fast", "endless", "backwards")]
     with serving(slow_requests) as server:
-        raced = race_track(tmp_path, BACKLOGS, [ping("fast", **{"time-period": 0.05})], server.address)
-    assert raced.task("fast").accounting.unsent > 1000
+        raced = race_track(tmp_path, BACKLOGS, schedule, server.address)
+    for name in ("fast", "endless"):
+        assert 1000 < raced.task(name).accounting.unsent <= 100_000
+    assert all(task.unsent_is_least for task in raced.record.tasks)
 
 
 def test_unsent_operations_that_were_due_in_the_warm_up_are_not_measured_ones(tmp_path):

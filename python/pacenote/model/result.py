@@ -388,6 +388,18 @@ class TaskResult:
     """Seconds that operations waited for a scheduler in Python after they were due, summed over all clients,
     warm-up included.
     """
+    unsent_is_least: bool = False
+    """Whether more operations may be unsent than `accounting` counts, because its scheduler in Python could
+    not be asked for all of them.
+    """
+    unfinished_requests: int = 0
+    """Requests of its runner in Python that had not ended when their client did, so that no total has their
+    bytes.
+    """
+    inconsistent_results: int = 0
+    """Operations that succeeded, but whose runner in Python returned counts that do not add up to its weight,
+    warm-up included.
+    """
     latency_with_failures: tuple[CensoredPercentile, ...] = ()
     """Percentiles of latency in which operations that failed, or were not answered or not sent, rank above
     all others; empty if there is no schedule.

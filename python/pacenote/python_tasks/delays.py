@@ -1,5 +1,5 @@
 """How long operations waited for Python: for the event loop, which serves the runners of all clients in turn,
-and for schedulers.
+and for schedulers; and schedulers that could not be asked for all operations.
 """
 
 from __future__ import annotations
@@ -49,3 +49,18 @@ class SchedulerDelays:
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of a task with the waits of its operations."""
         return replace(result, scheduler_delay_s=self._total_s.get(result.index, 0.0))
+
+
+class UncountedBacklogs:
+    """Tasks whose schedulers could not be asked for all operations that were due at their end."""
+
+    def __init__(self) -> None:
+        self._tasks: set[int] = set()
+
+    def add(self, task: int) -> None:
+        """Adds a task, which is given by its position in the plan."""
+        self._tasks.add(task)
+
+    def add_to(self, result: TaskResult) -> TaskResult:
+        """Returns the result of a task, which states whether its unsent operations are all counted."""
+        return replace(result, unsent_is_least=result.index in self._tasks)

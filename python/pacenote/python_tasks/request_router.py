@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
@@ -89,6 +90,7 @@ class RequestRouter:
         self._responses: _Waiting[ResponseReceived] = {}
         self._executions: _Waiting[OperationExecuted] = {}
         self._in_flight: Counter[ClientId] = Counter()
+        self._sent: dict[int, ClientId] = {}
         self._delays: dict[Owner, float] = {}
 
     async def request(self, cluster: str, request: RunnerRequest) -> RunnerResponse:
@@ -118,8 +120,18 @@ class RequestRouter:
             self._bridge.count_retry(query_id)
 
     def in_flight(self, client: ClientId) -> int:
-        """Returns the number of requests that a client's operations have sent and that have not ended."""
+        """Returns the number of requests for which a client's operations wait."""
         return self._in_flight[client]
+
+    def unanswered(self, client: ClientId) -> int:
+        """Returns the number of requests that a client's operations have sent while they ran, and that have
+        not ended in the driver, whether or not anything still waits for them.
+        """
+        return sum(sender == client for sender in self._sent.values())
+
+    def end_tasks(self, tasks: Collection[int]) -> None:
+        """Drops the requests of tasks that have ended, given by their positions in the plan."""
+        self._sent = {number: client for number, client in self._sent.items() if client.task not in tasks}
 
     async def _answer(self, waiting: _Waiting[_Answer], request_id: int) -> _Answer:
         # Events are read on this thread, so the answer cannot have been processed yet.
@@ -128,6 +140,8 @@ class RequestRouter:
         owner = OWNER.get()
         if owner is not None:
             self._in_flight[owner.client] += 1
+            if owner in self._delays:
+                self._sent[request_id] = owner.client
         try:
             answer = await future
             if owner is not None and owner in self._delays:
@@ -149,6 +163,7 @@ class RequestRouter:
     def on_answer(self, event: ResponseReceived | RequestFailed | OperationExecuted) -> None:
         """Resumes the coroutine that waits for this answer."""
         read_s = time.perf_counter()
+        self._sent.pop(event.request_id, None)
         match event:
             case ResponseReceived():
                 _resolve(self._responses, event.request_id, _ReadAnswer(event, read_s))

@@ -77,6 +77,9 @@ class PythonOperationResult:
     failed_weight: int = 0
     """Work that failed, in `unit`."""
 
+    is_inconsistent: bool = False
+    """Whether its runner returned counts that do not add up to its work, although it succeeded."""
+
     @property
     def attempted_weight(self) -> int:
         """Work done and failed, in `unit`."""
@@ -107,7 +110,14 @@ def from_runner(returned: Any) -> PythonOperationResult:
     if (reported_s := _reported_seconds(weight, values.get("throughput"))) is not None:
         del values["throughput"]
     meta = {"success": True, **meta}
-    return PythonOperationResult(weight, unit, values=values, reported_s=reported_s, meta=meta)
+    return PythonOperationResult(
+        weight,
+        unit,
+        values=values,
+        reported_s=reported_s,
+        meta=meta,
+        is_inconsistent=_is_inconsistent(returned, weight),
+    )
 
 
 def from_builtin(result: BuiltinResult) -> PythonOperationResult:
@@ -235,6 +245,15 @@ def _failed_weight(returned: Mapping[str, Any], weight: int) -> int | None:
     if type(done) is not int or type(failed) is not int or min(done, failed) < 0:
         return None
     return failed if done + failed == weight else None
+
+
+def _is_inconsistent(returned: Mapping[str, Any], weight: int) -> bool:
+    """Returns whether the counts of the work done and failed do not add up to all of the work. Without a
+    count of failures, none is assumed.
+    """
+    counts = (returned.get("success-count"), returned.get("error-count"))
+    done, failed = (count if isinstance(count, int | float) else None for count in counts)
+    return bool(failed if done is None else done != weight or failed)
 
 
 def _weight(value: Any) -> int:

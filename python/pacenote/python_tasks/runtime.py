@@ -32,7 +32,6 @@ from pacenote._core import (
     ScheduleNext,
     StepEnded,
 )
-from pacenote.model.messages import quoted
 from pacenote.model.result import TaskResult
 from pacenote.plugins.failures import coroutine_location, describe, describe_defect, thread_location
 from pacenote.plugins.process_guard import ProcessGuard, abandon
@@ -50,11 +49,15 @@ from pacenote.python_tasks.messages import (
 from pacenote.python_tasks.request_router import OWNER, Owner, RequestRouter
 from pacenote.python_tasks.results import ReturnedResults, TaskUnits
 from pacenote.python_tasks.runner_executor import RunnerExecutor
+from pacenote.python_tasks.runner_faults import RunnerFaults
 from pacenote.python_tasks.source_thread import SourceThread
 from pacenote.python_tasks.tasks import PythonTasks
 
 _LISTEN_INTERVAL_S = 1.0
 """Seconds after which the reader of the driver's events is added again."""
+
+_EVENTS_TIMEOUT_S = 1.0
+"""Seconds that the result of a task waits for the events of its clients."""
 
 _SHUTDOWN_TIMEOUT_S = 5.0
 """Seconds that code of a plug-in may take to end after the race."""
@@ -141,6 +144,7 @@ class PythonRuntime:
         self._returned: dict[int, ReturnedResults] = {}
         self._units = TaskUnits(secrets)
         self._delays = EventLoopDelays()
+        self._faults = RunnerFaults()
         self._watch = HangWatch(bridge, self._running_code, self._sources.begin_without, tasks.warn)
         self._race_ended = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
@@ -183,9 +187,31 @@ class PythonRuntime:
 
     def complete_result(self, result: TaskResult) -> TaskResult:
         """Returns the driver's result of a task with what the task's runners returned."""
+        task = self._tasks.tasks.get(result.index)
+        if task is not None and task.has_runner:
+            self._await_events()
         returned = self._returned.get(result.index)
         result = result if returned is None else returned.add_to(result)
-        return self._sources.delays.add_to(self._delays.add_to(result))
+        for text in self._faults.warnings(result):
+            self._tasks.warn(text)
+        for part in (self._faults, self._delays, self._sources.delays, self._sources.backlogs):
+            result = part.add_to(result)
+        return result
+
+    def _await_events(self) -> None:
+        """Waits until the events are handled that the driver has sent until now, unless code of a plug-in
+        blocks the event loop.
+        """
+        handled = threading.Event()
+
+        def handle() -> None:
+            self._read_events()
+            handled.set()
+
+        self._call_soon(handle)
+        until = time.perf_counter() + _EVENTS_TIMEOUT_S
+        while not (handled.wait(0.01) or self._loop.is_closed()) and time.perf_counter() < until:
+            pass
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -284,16 +310,12 @@ class PythonRuntime:
 
     def _on_client_ended(self, client: ClientId) -> None:
         """Ends what the runner of a client has left behind: the driver does not wait for it any longer."""
-        state, left = self._clients.get(client), self._router.in_flight(client)
-        if state is not None and state.task is not None and not state.task.done():
+        state = self._clients.get(client)
+        is_running = state is not None and state.task is not None and not state.task.done()
+        self._faults.add_unfinished(client.task, self._router.unanswered(client), awaited=is_running)
+        if state is not None and state.task is not None and is_running:
             self._warn_of_task(client.task, f"{self._code_of(client, state).description} was cancelled")
             self._runners.cancel(state.task)
-        elif left:
-            self._warn_of_task(
-                client.task,
-                f"the runner of task {quoted(self._tasks.tasks[client.task].task.name)} has not awaited "
-                f"{left} of its requests, whose bytes are not counted",
-            )
 
     def _warn_of_task(self, task: int, text: str) -> None:
         """Warns about a task, once."""
@@ -338,6 +360,7 @@ class PythonRuntime:
         ended = set(self._tasks.steps[step])
         self._clients = {client: state for client, state in self._clients.items() if client.task not in ended}
         self._runners.end_tasks(ended)
+        self._router.end_tasks(ended)
         # The next step has not begun, so all tasks are left over.
         self._cancel_tasks()
 
@@ -421,6 +444,8 @@ class PythonRuntime:
         self._guard.end_if_copied()
         ended_s = time.perf_counter()
         delay_s += self._router.end_operation(owner)
+        if result.is_inconsistent:
+            self._faults.add_inconsistent(client.task)
         if query.measured and result.success:
             self._delays.add(client.task, delay_s)
             self._returned.setdefault(client.task, ReturnedResults()).add(result)

@@ -34,7 +34,7 @@ from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
 from pacenote.plugins.plugin_registry import completes_task
 from pacenote.plugins.process_guard import ProcessGuard
-from pacenote.python_tasks.delays import SchedulerDelays
+from pacenote.python_tasks.delays import SchedulerDelays, UncountedBacklogs
 from pacenote.python_tasks.messages import (
     ParamsConsumed,
     RunnerEnded,
@@ -157,6 +157,8 @@ class SourceThread:
         self._guard = ProcessGuard()
         self.delays = SchedulerDelays()
         """Waits of operations for schedulers."""
+        self.backlogs = UncountedBacklogs()
+        """Tasks whose schedulers could not be asked for all operations that were due."""
         self._thread = threading.Thread(target=self._run, name="pacenote-sources", daemon=True)
 
     def start(self) -> None:
@@ -445,6 +447,8 @@ class SourceThread:
             now, index = time.perf_counter(), state.task.index
             until = self._counting_until.setdefault(index, now + _COUNTING_TIMEOUT_S)
             self._guarded(state, partial(_count_due, unsent, state, message, until))
+            if not unsent.is_complete:
+                self.backlogs.add(index)
         self._bridge.count_unsent(message.query_id, unsent.total, unsent.warmup)
 
     def _on_runner_started(self, message: RunnerStarted) -> None:
@@ -510,6 +514,9 @@ class _UnsentCount:
     warmup: int = 0
     """Those that belong to the warm-up."""
 
+    is_complete: bool = True
+    """Whether these are all."""
+
     def add(self, due_s: float) -> None:
         """Counts an operation that was due at this time, in seconds since the task began."""
         self.total += 1
@@ -519,7 +526,8 @@ class _UnsentCount:
 def _count_due(unsent: _UnsentCount, state: SourceState, message: CountUnsent, until: float) -> None:
     """Adds the operations of a client with a scheduler that were due before its end and did not begin.
 
-    Stops at `until`, in seconds of `time.perf_counter`: the number is then too small.
+    Stops at `until`, in seconds of `time.perf_counter`, or if the scheduler goes back in time: the number may
+    then be too small.
     """
     assert state.scheduler is not None
     due_s = state.due_s
@@ -527,14 +535,20 @@ def _count_due(unsent: _UnsentCount, state: SourceState, message: CountUnsent, u
     # one before it.
     if state.scheduled > message.received and 0 < due_s < message.ended_s:
         unsent.add(due_s)
-    while unsent.total < min(message.limit, _MAX_COUNTED) and time.perf_counter() < until:
+    while unsent.total < message.limit:
+        if unsent.total >= _MAX_COUNTED or time.perf_counter() >= until:
+            unsent.is_complete = False
+            return
         try:
             next_s = due_time(state.scheduler.next(due_s))
         except StopIteration:
-            break
-        # A scheduler whose times do not increase has no schedule.
-        if not due_s < next_s < message.ended_s:
-            break
+            return
+        # An operation that is due immediately is not late.
+        if next_s <= 0 or next_s >= message.ended_s:
+            return
+        if next_s < due_s:
+            unsent.is_complete = False
+            return
         due_s = next_s
         unsent.add(due_s)
 
