@@ -348,3 +348,28 @@ def test_the_work_of_an_operation_is_at_most_the_largest_exact_number() -> None:
                 UnexpectedResponse, match=rf"the weight {weight} is not a whole number from 0"
             ):
                 client.run("wait-for-recovery", {"index": "a"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "answer"),
+    [
+        ("run-until", until("exists"), {"a": {"b": 0}}),
+        ("wait-for-recovery", {"index": "a"}, {"a": {"shards": [shard("DONE", 5, 1_000, 2_000)]}}),
+        ("wait-for-snapshot-create", SNAPSHOT, snapshot("SUCCESS")),
+        ("wait-for-current-snapshots-create", SNAPSHOT, {}),
+        ("wait-for-transform", TRANSFORM, transform("stopped", 3, 7)),
+    ],
+)
+def test_a_poll_goes_on_after_a_few_busy_replies(kind: str, params: dict[str, Any], answer: Any) -> None:
+    params = params | {"completion-recheck-wait-period": QUICK}
+    started = kind == "wait-for-transform"
+    for busy, fails in ((10, False), (11, True)):
+        replies = [{}] * started + [(503, {})] * busy + [answer]
+        with serving(in_turn(*replies)) as client:
+            if fails:
+                with pytest.raises(HttpStatusError):
+                    client.run(kind, params)
+            else:
+                client.run(kind, params)
+    with serving(in_turn(*[{}] * started, (500, {}), answer)) as client, pytest.raises(HttpStatusError):
+        client.run(kind, params)

@@ -19,7 +19,9 @@ _REQUEST_TIMEOUT = 408
 _BUSY_STATUSES = (429, 502, 503, 504)
 
 _MAX_BUSY_REPLIES = 10
-"""Replies in a row with a busy status after which an operation is retried until it succeeds."""
+"""Replies in a row with a busy status after which a poll goes on, or an operation is retried until it
+succeeds.
+"""
 
 MAX_WEIGHT = 2**53
 """Largest work of one operation: larger numbers are not exact in the record."""
@@ -186,6 +188,42 @@ class Runner(Protocol):
         """Runs the operation once with the parameters of the track. Raises `RunnerError`."""
 
 
+class BusyReplies:
+    """Counts the replies in a row by which an engine, or a proxy in front of it, refuses a request for the
+    moment. They say nothing about the work that a request asks about.
+    """
+
+    def __init__(self) -> None:
+        self._in_row = 0
+
+    def ignores(self, status: int) -> bool:
+        """Counts a reply without success. Returns whether it is to be ignored: it has a busy status, and few
+        before it in a row had.
+        """
+        self._in_row = self._in_row + 1 if status in _BUSY_STATUSES else 0
+        return 0 < self._in_row <= _MAX_BUSY_REPLIES
+
+    def end_row(self) -> None:
+        """Starts to count again, after another outcome."""
+        self._in_row = 0
+
+
+async def poll(client: DriverClient, request: Request, pause_s: float) -> DriverResponse:
+    """Sends a request that asks about work in the engine, again after `pause_s` while the engine is too busy
+    to answer. Raises the error of the eleventh such reply in a row, and any other one.
+    """
+    import asyncio  # Slow to import, and only needed when an operation runs.
+
+    busy = BusyReplies()
+    while True:
+        try:
+            return await client.send(request)
+        except HttpStatusError as error:
+            if not busy.ignores(error.status):
+                raise
+        await asyncio.sleep(pause_s)
+
+
 async def run_with_retry(
     runner: Runner,
     retry: RetryPolicy,
@@ -200,7 +238,7 @@ async def run_with_retry(
     """
     import asyncio  # Slow to import, and only needed when an operation runs.
 
-    retries_left, busy_replies = retry.retries, 0
+    retries_left, busy = retry.retries, BusyReplies()
     while True:
         last = retries_left <= 0 and not retry.until_success
         try:
@@ -211,12 +249,11 @@ async def run_with_retry(
             if last or not retry.on_timeout:
                 raise
         except HttpStatusError as error:
-            busy_replies = busy_replies + 1 if error.status in _BUSY_STATUSES else 0
-            is_ignored = retry.until_success and 0 < busy_replies <= _MAX_BUSY_REPLIES
+            is_ignored = busy.ignores(error.status) and retry.until_success
             is_timeout = retry.on_timeout and error.status == _REQUEST_TIMEOUT
             if last or not (is_ignored or is_timeout):
                 raise
         else:
-            busy_replies = 0
+            busy.end_row()
         retries_left -= 1
         await asyncio.sleep(retry.wait_s)

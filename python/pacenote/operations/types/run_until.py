@@ -25,7 +25,7 @@ from pacenote.operations.request import (
     read_common,
     seconds_param,
 )
-from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed
+from pacenote.operations.runner import BuiltinResult, DriverClient, OperationFailed, poll
 
 _PAUSE_S = 60.0
 
@@ -71,8 +71,9 @@ async def _run(
     text = None if body is None else json_body(body)
     request = common_params(params).request(method, path, body=text)
     keys = params["json-path"].split(".")
-    while not _is_met(_value((await client.send(request)).json(), keys), params):
-        await asyncio.sleep(seconds_param(params, "retry-wait-interval", _PAUSE_S))
+    pause_s = seconds_param(params, "retry-wait-interval", _PAUSE_S)
+    while not _is_met(_value((await poll(client, request, pause_s)).json(), keys), params):
+        await asyncio.sleep(pause_s)
     return BuiltinResult()
 
 

@@ -28,6 +28,7 @@ from pacenote.operations.runner import (
     DriverResponse,
     OperationFailed,
     expected_form,
+    poll,
 )
 
 SETTLE_S = 3.0
@@ -111,7 +112,7 @@ async def _wait_for_relocations(client: DriverClient, common: CommonParams, inde
     await asyncio.sleep(SETTLE_S)
     query = {"wait_for_no_relocating_shards": True}
     health = common.request("GET", build_path("_cluster", "health", index), query=query)
-    while _relocating_shards(await client.send(health)):
+    while _relocating_shards(await poll(client, health, POLL_S)):
         await asyncio.sleep(POLL_S)
 
 

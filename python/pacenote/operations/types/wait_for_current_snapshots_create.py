@@ -13,7 +13,7 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
-from pacenote.operations.runner import BuiltinResult, DriverClient
+from pacenote.operations.runner import BuiltinResult, DriverClient, poll
 
 _POLL_S = 1.0
 
@@ -33,8 +33,9 @@ async def _run(
 ) -> BuiltinResult:
     path = build_path("_snapshot", params["repository"], "_current")
     request = common_params(params).request("GET", path, query=_NAMES_ONLY)
-    while (await client.send(request)).json_object().get("snapshots"):
-        await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
+    pause_s = seconds_param(params, "completion-recheck-wait-period", _POLL_S)
+    while (await poll(client, request, pause_s)).json_object().get("snapshots"):
+        await asyncio.sleep(pause_s)
     return BuiltinResult()
 
 

@@ -14,7 +14,7 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, join_names, read_common, seconds_param
-from pacenote.operations.runner import BuiltinResult, DriverClient, DriverResponse, expected_form
+from pacenote.operations.runner import BuiltinResult, DriverClient, DriverResponse, expected_form, poll
 from pacenote.units import BYTES
 
 _POLL_S = 1.0
@@ -34,12 +34,13 @@ async def _run(
     index = params["index"]
     path = build_path(index if isinstance(index, str) else join_names(index), "_recovery")
     request = common_params(params).request("GET", path)
+    pause_s = seconds_param(params, "completion-recheck-wait-period", _POLL_S)
     while True:
-        shards = _shards(await client.send(request))
+        shards = _shards(await poll(client, request, pause_s))
         # Without shards, the recovery has not been scheduled yet.
         if shards and _are_recovered(shards):
             return _result(shards)
-        await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
+        await asyncio.sleep(pause_s)
 
 
 def _shards(response: DriverResponse) -> Sequence[Mapping[str, Any]]:

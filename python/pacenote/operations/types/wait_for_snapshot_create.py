@@ -22,6 +22,7 @@ from pacenote.operations.runner import (
     DriverResponse,
     OperationFailed,
     expected_form,
+    poll,
 )
 from pacenote.units import BYTES
 
@@ -51,10 +52,11 @@ async def _run(
     # Statistics of a running snapshot are expensive, so they are only requested when it has ended.
     query = {"ignore_unavailable": True}
     status = common.request("GET", folder + build_path(name, "_status"), query=query)
+    pause_s = seconds_param(params, "completion-recheck-wait-period", _POLL_S)
     checks_left = _MAX_MISSING
     while True:
-        if name not in _running(await client.send(running)):
-            found = _snapshots(await client.send(status))
+        if name not in _running(await poll(client, running, pause_s)):
+            found = _snapshots(await poll(client, status, pause_s))
             checks_left -= not found
             state = _state(found[0]) if found else "MISSING" if checks_left <= 0 else ""
             if state in _FAILED:
@@ -62,7 +64,7 @@ async def _run(
             if state == "SUCCESS":
                 _require_all_shards(name, found[0])
                 return _result(found[0])
-        await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
+        await asyncio.sleep(pause_s)
 
 
 def _snapshots(response: DriverResponse) -> Sequence[Mapping[str, Any]]:

@@ -31,6 +31,7 @@ from pacenote.operations.runner import (
     OperationFailed,
     UnexpectedResponse,
     expected_form,
+    poll,
 )
 
 _DOCUMENTS = "docs"
@@ -60,8 +61,9 @@ async def _run(
         client_state.update(started=started, documents=0, ms=0)
     path = build_path("_transform", params["transform-id"], "_stats")
     request = common_params(params).request("GET", path)
+    pause_s = seconds_param(params, "poll-interval", 0.5)
     while True:
-        transform = _transform(await client.send(request), params["transform-id"])
+        transform = _transform(await poll(client, request, pause_s), params["transform-id"])
         ended = _ended(transform, params, client_state)
         result = _report(transform.get("stats", {}), ended, client_state)
         if ended:
@@ -69,7 +71,7 @@ async def _run(
             client_state.clear()
         if result is not None:
             return result
-        await asyncio.sleep(seconds_param(params, "poll-interval", 0.5))
+        await asyncio.sleep(pause_s)
 
 
 def _transform(response: DriverResponse, name: str) -> Mapping[str, Any]:
