@@ -93,6 +93,25 @@ def test_a_step_begins_without_a_source_that_is_called_for_it_and_does_not_retur
     assert len(warnings) == 1
 
 
+def test_a_runner_that_does_not_go_on_ends_the_race_if_its_step_cannot_end_without_it():
+    late = 100.0 + SUPPLY_LIMIT_S + 1
+    for needed, answered_s, now, failed in [
+        (True, 0.0, late, "returned"),
+        (True, 0.0, late - 1, None),
+        (False, 0.0, late, None),
+        # Its last request ended meanwhile, as that of a poll.
+        (True, 102.0, late, None),
+        (True, 102.0, late + 2, "sent a request or returned"),
+        # That was a request of an earlier operation.
+        (True, 99.0, late, "returned"),
+    ]:
+        code = RunningCode("t", "runner", 100.0, "track.py:7", False, needed, answered_s)
+        race, _, watch = watched([code], [now])
+        watch.check()
+        text = f'the step cannot go on: the runner of task "t" at track.py:7 has not {failed} for 600 s'
+        assert race.failures == ([] if failed is None else [text]), (needed, answered_s, now)
+
+
 def test_a_source_that_does_not_return_while_a_client_needs_it_ends_the_race():
     for needed, waits_s, ran_s, failed in [
         (True, None, SUPPLY_LIMIT_S + 1, True),

@@ -382,3 +382,19 @@ def test_a_source_that_hangs_in_its_step_ends_the_race(tmp_path, monkeypatch):
         raced.record.aborted or "",
     )
     assert raced.task("hangs").accounting.succeeded == 200
+
+
+def test_a_runner_that_hangs_between_requests_ends_the_race_unless_something_else_ends_its_task(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(hang_watch, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(hang_watch, "SUPPLY_LIMIT_S", 0.1)
+    ended = {"name": "ends", "operation": "hang", "time-period": 0.3}
+    others = {"parallel": {"completed-by": "ends", "tasks": [ended, {"name": "other", "operation": "hang"}]}}
+    with serving() as server:
+        schedule = [others, {"name": "hangs", "operation": "hang", "iterations": 1}]
+        raced = race_track(tmp_path, HANGING, schedule, server.address, client=SHORT)
+    assert raced.record.aborted == (
+        'the step cannot go on: the runner of task "hangs" at track.py:6 has not sent a request or returned '
+        "for 0.1 s"
+    )

@@ -28,7 +28,9 @@ long.
 """
 
 SUPPLY_LIMIT_S = 600.0
-"""Seconds that one call of a source or scheduler may take while a client of the running step needs it."""
+"""Seconds that one call of a source or scheduler may take while a client of the running step needs it, and
+seconds that a runner may take between two requests if only its operations end its task.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,10 @@ class RunningCode:
     """Whether no other code of this kind can run until it returns."""
 
     needed: bool = False
-    """Whether a client that has not ended needs what it supplies."""
+    """Whether the step cannot end before it returns."""
+
+    answered_s: float = 0.0
+    """When a request that it sent last ended, in seconds of the clock; 0 if none has."""
 
     @property
     def description(self) -> str:
@@ -109,9 +114,10 @@ class HangWatch:
             ran_s = now - code.started_s
             if code.blocks and preparing_s is not None:
                 self._check_preparation(code, ran_s, preparing_s)
-            elif code.needed and ran_s > SUPPLY_LIMIT_S:
+            elif code.needed and now - max(code.started_s, code.answered_s) > SUPPLY_LIMIT_S:
+                did = "sent a request or returned" if code.answered_s > code.started_s else "returned"
                 self._race.fail(
-                    f"the step cannot go on: {code.description} has not returned for {SUPPLY_LIMIT_S:g} s"
+                    f"the step cannot go on: {code.description} has not {did} for {SUPPLY_LIMIT_S:g} s"
                 )
             if ran_s > REPORTED_AFTER_S and (code.task, code.what) not in self._reported:
                 self._reported.add((code.task, code.what))

@@ -91,6 +91,7 @@ class RequestRouter:
         self._executions: _Waiting[OperationExecuted] = {}
         self._in_flight: Counter[ClientId] = Counter()
         self._sent: dict[int, ClientId] = {}
+        self._answered_s: dict[ClientId, float] = {}
         self._delays: dict[Owner, float] = {}
 
     async def request(self, cluster: str, request: RunnerRequest) -> RunnerResponse:
@@ -133,6 +134,12 @@ class RequestRouter:
         """Drops the requests of tasks that have ended, given by their positions in the plan."""
         self._sent = {number: client for number, client in self._sent.items() if client.task not in tasks}
 
+    def answered_s(self, client: ClientId) -> float:
+        """Returns when a request of a client's operations last ended, in seconds of `time.perf_counter`; 0 if
+        none has.
+        """
+        return self._answered_s.get(client, 0.0)
+
     async def _answer(self, waiting: _Waiting[_Answer], request_id: int) -> _Answer:
         # Events are read on this thread, so the answer cannot have been processed yet.
         future: asyncio.Future[_ReadAnswer[_Answer]] = asyncio.get_running_loop().create_future()
@@ -151,6 +158,7 @@ class RequestRouter:
             waiting.pop(request_id, None)
             if owner is not None:
                 self._in_flight[owner.client] -= 1
+                self._answered_s[owner.client] = time.perf_counter()
 
     def begin_operation(self, owner: Owner) -> None:
         """Adds up the delays of the replies of an operation from now on."""

@@ -335,7 +335,8 @@ class PythonRuntime:
             if state.task is not None and not state.task.done():
                 code = self._code_of(client, state)
                 if code.blocks or not self._router.in_flight(client):
-                    found.append(code)
+                    needed = self._tasks.tasks[client.task].only_ends_itself
+                    found.append(replace(code, needed=needed, answered_s=self._router.answered_s(client)))
         return found
 
     def _code_of(self, client: ClientId, state: _RunnerState) -> RunningCode:

@@ -46,6 +46,9 @@ class PythonTask:
     has_bound: bool = False
     """Whether iterations or a time period end the task."""
 
+    only_ends_itself: bool = False
+    """Whether neither a time period nor a different task ends it."""
+
 
 @dataclass(frozen=True, slots=True)
 class PythonTasks:

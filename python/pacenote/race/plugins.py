@@ -23,7 +23,17 @@ from pacenote.model.track import Task, Track
 from pacenote.model.work import PythonRunner, PythonSource
 from pacenote.operations.base import CompileContext
 from pacenote.plan.corpora import SourceFiles, no_source_files
-from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, Plan, PlannedTask, PythonScheduler, TaskBound
+from pacenote.plan.document import (
+    UNTIL_EXHAUSTED,
+    CompletedBy,
+    CompletedByTask,
+    Iterations,
+    Plan,
+    PlannedTask,
+    PythonScheduler,
+    TaskBound,
+    TimePeriod,
+)
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.data_folder import call_core
 from pacenote.track.dependencies import install_dependencies
@@ -141,9 +151,16 @@ def python_tasks_of(
     track = to_rally(prepared.track, prepared.challenge.name) if plugins is None else plugins.track
     challenge = track.find_challenge(prepared.challenge.name)
     rally_tasks = (task for element in challenge.schedule for task in element)
+    steps = tuple(
+        tuple(dict.fromkeys(share.task for row in step.client_allocations for share in row.allocations))
+        for step in plan.steps
+    )
     triples = zip(plan.tasks, prepared.challenge.tasks(), rally_tasks, strict=True)
+    completed_by = {
+        index: step.completed_by for step, indexes in zip(plan.steps, steps, strict=True) for index in indexes
+    }
     tasks = {
-        index: _python_task(index, planned, task, rally_task)
+        index: _python_task(index, planned, task, rally_task, completed_by[index])
         for index, (planned, task, rally_task) in enumerate(triples)
         if planned.needs_python
     }
@@ -152,10 +169,7 @@ def python_tasks_of(
         registry=PluginRegistry() if plugins is None else plugins.registry,
         context=context,
         tasks=tasks,
-        steps=tuple(
-            tuple(dict.fromkeys(share.task for row in step.client_allocations for share in row.allocations))
-            for step in plan.steps
-        ),
+        steps=steps,
         root=prepared.track.root if plugins is None else plugins.root,
         seed=plan.seed,
         clusters=("default", *(other.name for other in plan.others)),
@@ -163,7 +177,9 @@ def python_tasks_of(
     )
 
 
-def _python_task(index: int, planned: PlannedTask, task: Task, rally_task: RallyTask) -> PythonTask:
+def _python_task(
+    index: int, planned: PlannedTask, task: Task, rally_task: RallyTask, completed_by: CompletedBy | None
+) -> PythonTask:
     from pacenote.python_tasks.tasks import PythonTask
 
     bound = planned.bound
@@ -180,7 +196,14 @@ def _python_task(index: int, planned: PlannedTask, task: Task, rally_task: Rally
         has_bound=_max_operations(bound) is not None
         if isinstance(bound, Iterations)
         else bound.measured_s is not None,
+        only_ends_itself=_only_ends_itself(index, bound, completed_by),
     )
+
+
+def _only_ends_itself(index: int, bound: TaskBound, completed_by: CompletedBy | None) -> bool:
+    """Returns whether neither a time period nor a different task ends a task."""
+    is_timed = isinstance(bound, TimePeriod) and bound.measured_s is not None
+    return not is_timed and completed_by in (None, CompletedByTask(index))
 
 
 def _max_operations(bound: TaskBound) -> int | None:
