@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from pacenote.model.driver_health import (
+    MACHINE_USE,
     clock_steps,
     host_uses,
+    is_shorter_than_ticks,
     paused_s,
     suspect_reasons,
     unmeasured,
@@ -256,6 +258,17 @@ def test_what_the_kernel_does_not_report_is_listed():
     assert unmeasured({"threads": [known, partly], "machine": {}}) == (
         "the time that its threads waited for a core",
     )
+
+
+def test_a_race_shorter_than_a_tick_of_the_kernel_is_not_unmeasured_for_lack_of_counters():
+    known = {"name": "drive-0", "run_queue_s": 0.0, "major_faults": 0}
+    short = {"threads": [known], "machine": None, "wall_s": 0.01}
+    assert (unmeasured(short), is_shorter_than_ticks(short)) == ((), True)
+    unknown = {**known, "run_queue_s": None}
+    for other in ({"wall_s": 1.0}, {"threads": [unknown]}, {"threads": []}, {"machine": {"busy_share": 0.5}}):
+        facts = {**short, **other}
+        assert not is_shorter_than_ticks(facts)
+        assert (MACHINE_USE in unmeasured(facts)) == (facts["machine"] is None)
 
 
 def test_the_waits_for_the_disk_are_judged_for_each_thread() -> None:

@@ -376,6 +376,32 @@ def test_a_change_to_the_wall_clock_is_reported():
     assert text.startswith("the wall clock was changed by -3.6e+03 s at 12.5 s")
 
 
+def test_a_short_race_is_not_blamed_on_the_kernel():
+    thread = {"name": "drive-0", "run_queue_s": 0.0}
+    short = record(driver={"threads": [thread], "machine": None, "wall_s": 0.01})
+    (text,) = [note.text for note in build_report(short).notes if note.label == "Driver"]
+    assert text.startswith("the race was too short to measure how busy the machine was")
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "when"), [("completed-by", "another task completed the step"), ("stopped", "the race ended")]
+)
+def test_operations_without_a_response_are_reported_with_what_ended_them(ended_by, when):
+    counts = replace(task().accounting, unanswered=1)
+    race = record(tasks=(replace(task(), accounting=counts, ended_by=ended_by),))
+    texts = [note.text for note in build_report(race).notes]
+    assert f"1 operation had no response when {when}" in texts
+
+
+def test_mistakes_of_runners_are_reported():
+    race = record(tasks=(replace(task(), unfinished_requests=2, inconsistent_results=1),))
+    texts = [note.text for note in build_report(race).notes if note.label == "Warning"]
+    assert (
+        "2 requests of the runner had not ended when their client did: their bytes are not counted" in texts
+    )
+    assert any("for 1 operation do not add up" in text for text in texts)
+
+
 def test_verdict_and_missing_telemetry_are_reported():
     report = build_report(record(interrupted=True))
     assert report.verdict == Verdict("void", ("interrupted",))

@@ -72,6 +72,13 @@ SLOW_CLOCKS = frozenset({"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies"}
 """Clock sources that are slow to read or coarse."""
 
 
+MACHINE_USE = "how busy the machine was, and the time stolen from it"
+"""What the kernel counts in ticks."""
+
+_SHORT_S = 0.1
+"""Length of a race in seconds that always includes a tick of the kernel, which lasts 10 ms or less."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClockStep:
     """A jump of the wall clock."""
@@ -246,10 +253,20 @@ def unmeasured(driver: Mapping[str, object]) -> tuple[str, ...]:
     missing = {
         "the time that its threads waited for a core": _has_null(workers, "run_queue_s"),
         "its major page faults": _has_null(workers, "major_faults"),
-        "how busy the machine was, and the time stolen from it": _has_null([driver], "machine"),
+        MACHINE_USE: _has_null([driver], "machine") and not is_shorter_than_ticks(driver),
         "the time for which a CPU quota stopped it": _has_null([driver], "throttling"),
     }
     return tuple(what for what, is_missing in missing.items() if is_missing)
+
+
+def is_shorter_than_ticks(driver: Mapping[str, object]) -> bool:
+    """Returns whether a race was too short for the counters of the machine, in which the kernel counts whole
+    ticks: it reports what concerns the driver's own threads.
+    """
+    workers = [thread for name, thread in _threads(driver) if name.startswith("drive-")]
+    if not workers or _has_null(workers, "run_queue_s") or not _has_null([driver], "machine"):
+        return False
+    return 0 < _number(driver, "wall_s") < _SHORT_S
 
 
 def _has_null(values: Sequence[Mapping[str, object]], key: str) -> bool:

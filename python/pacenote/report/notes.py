@@ -6,9 +6,17 @@ Some texts come from engines and tracks, so control characters are removed here,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from pacenote.model.driver_health import ClockStep, HostUse, clock_steps, host_uses, unmeasured
+from pacenote.model.driver_health import (
+    MACHINE_USE,
+    ClockStep,
+    HostUse,
+    clock_steps,
+    host_uses,
+    is_shorter_than_ticks,
+    unmeasured,
+)
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import (
     TIMESTAMP_FORMAT,
@@ -62,6 +70,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
         *(Note("Documents", _unchecked_text(unchecked)) for unchecked in record.unchecked_documents),
         *(_clock_note(step) for step in clock_steps(record.driver)),
         *_unmeasured_note(unmeasured(record.driver)),
+        *_short_race_note(record.driver),
         *(Note("Telemetry missing", text) for text in record.telemetry_errors),
     ]
     return tuple(Note(note.label, single_line(note.text), single_line(note.task)) for note in lines)
@@ -127,7 +136,9 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Throughput", f"refers to {task.reported_s:.4g} s that the engine or runner reports", name)
     if task.accounting.unanswered:
         count = format_count(task.accounting.unanswered, "operation")
-        yield Note("Warning", f"{count} had no response when the race ended", name)
+        ended = "another task completed the step" if task.ended_by == "completed-by" else "the race ended"
+        yield Note("Warning", f"{count} had no response when {ended}", name)
+    yield from (Note("Warning", text, name) for text in _runner_texts(task))
     if text := _waited_text(task):
         yield Note("Warning", text, name)
     if task.underruns:
@@ -150,6 +161,16 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
             counts[error.counted] += error.count
         others = " and ".join(format_count(count, noun) for noun, count in counts.items())
         yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others} in total", name)
+
+
+def _runner_texts(task: TaskResult) -> Iterator[str]:
+    """Yields what a runner in Python did that makes figures of its task doubtful."""
+    if task.unfinished_requests:
+        count = format_count(task.unfinished_requests, "request")
+        yield f"{count} of the runner had not ended when their client did: their bytes are not counted"
+    if task.inconsistent_results:
+        count = format_count(task.inconsistent_results, "operation")
+        yield f"the counts of the runner for {count} do not add up to the weight, all of which counts as done"
 
 
 def _succeeded_only_after_completion(task: TaskResult) -> bool:
@@ -231,6 +252,12 @@ def _unmeasured_note(missing: Sequence[str]) -> Iterator[Note]:
             f"the kernel did not report {'; '.join(missing)} (is /proc mounted?): the verdict does not cover "
             "this",
         )
+
+
+def _short_race_note(driver: Mapping[str, object]) -> Iterator[Note]:
+    if is_shorter_than_ticks(driver):
+        text = f"the race was too short to measure {MACHINE_USE}: the verdict does not cover this"
+        yield Note("Driver", text)
 
 
 def _unchecked_text(unchecked: UncheckedDocuments) -> str:
