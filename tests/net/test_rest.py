@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -118,3 +118,18 @@ def test_a_server_that_speaks_neither_http_nor_tls_is_described() -> None:
         with pytest.raises(EngineError, match="the response is not HTTP"):
             RestClient([HttpHost("http", *listener.getsockname())], 2.0).get("/")
         listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_host_that_accepts_no_connection_is_given_up_after_the_shorter_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting:
+        address = full.getsockname()
+        # Connections that are never accepted fill the backlog; later attempts get no response.
+        for _ in range(2):
+            filler = waiting.enter_context(socket.socket())
+            filler.setblocking(False)
+            with suppress(BlockingIOError):
+                filler.connect(address)
+        silent = HttpHost("http", *address)
+        rest = RestClient([silent], 60.0, ClientConfig(connect_timeout_s=0.05))
+        with pytest.raises(EngineError, match="timed out"):
+            rest.get("/")

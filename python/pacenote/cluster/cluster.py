@@ -138,7 +138,8 @@ def existing_cluster(
 ) -> ExistingCluster:
     """Returns an existing cluster without sending a request.
 
-    `timeout_s` is the timeout of control traffic, in seconds. Raises UsageError for an address that is not a
+    `timeout_s` is the timeout of control traffic, in seconds; its connections are opened within the timeout
+    of the client options if that is shorter. Raises UsageError for an address that is not a
     host, for credentials in both arguments, and for certificate files that cannot be used.
     """
     parsed = parse_hosts(target_hosts, tls=client.use_ssl)
@@ -151,7 +152,9 @@ def existing_cluster(
     headers = (("authorization", authorization), *client.headers) if authorization else client.headers
     if any(host.scheme == "https" for host in parsed.hosts):
         tls_context(client.tls)
-    return ExistingCluster(parsed.hosts, ClientConfig(headers, client.tls), timeout_s)
+    # A host that accepts no connections would delay every control request until their longer timeout.
+    config = ClientConfig(headers, client.tls, client.timeout_s)
+    return ExistingCluster(parsed.hosts, config, timeout_s)
 
 
 def start_cluster(request: EngineRequest, progress: ProgressCallback = no_progress) -> EmbeddedCluster:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ class ClientConfig:
     """Headers of every request, with names in lower case; they may contain credentials."""
     tls: TlsOptions = TlsOptions()
     """The certificates to accept and the one to present."""
+    connect_timeout_s: float = math.inf
+    """Longest time in which a connection is opened, in seconds, if the timeout of the requests is longer."""
 
     @property
     def has_credentials(self) -> bool:

@@ -61,12 +61,13 @@ class RestClient:
         reply_timeout_s: float = REPLY_TIMEOUT_S,
     ) -> None:
         """Creates a client. `timeout_s` limits, in seconds, connecting and each read of a response, and
-        `reply_timeout_s` the whole response.
+        `reply_timeout_s` the whole response; `config` may have a lower limit for connecting.
         """
         self.hosts = tuple(hosts)
         self._rotation = HostRotation(hosts)
         self._speaking_http: set[HttpHost] = set()
         self._timeout_s = timeout_s
+        self._connect_timeout_s = min(timeout_s, config.connect_timeout_s)
         self._config = config
         self._headers = {"accept": "application/json", **dict(config.headers)}
         self._pools = ConnectionPools(_CONNECTIONS, config, reply_timeout_s)
@@ -162,7 +163,7 @@ class RestClient:
                 url,
                 body=_encode(body),
                 headers={**self._headers, **headers},
-                timeout=urllib3.Timeout(connect=self._timeout_s, read=self._timeout_s),
+                timeout=urllib3.Timeout(connect=self._connect_timeout_s, read=self._timeout_s),
                 # Credentials must not follow a redirect to another host.
                 redirect=False,
                 preload_content=False,
