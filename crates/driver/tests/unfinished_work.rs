@@ -258,3 +258,45 @@ fn a_point_in_time_is_closed_once_even_if_the_composite_fails() {
         assert_eq!(closed, fails.ends_with("after") || fails.ends_with("close"), "{fails}");
     }
 }
+
+/// Returns a scroll over all pages of a server whose pages never end.
+fn endless_scroll() -> Value {
+    let mut first = request("GET", "/_search?scroll=1m");
+    first.as_object_mut().unwrap().remove("kind");
+    json!({"kind": "pages", "first": first, "next": {"kind": "scroll", "keep_alive": "1m"}, "pages": null,
+           "page_size": null, "strict": false})
+}
+
+fn page() -> Value {
+    json!({"_scroll_id": "id", "took": 1, "hits": {"hits": [{"_id": "x"}]}})
+}
+
+#[test]
+fn pages_are_fetched_after_the_end_of_their_task_for_as_long_as_a_request_may_take() {
+    let (result, requests) = run_task(calls_task(&[endless_scroll()], Some(0.02)), 100, |_, _| (200, page()));
+    assert_eq!((result.operation_totals.failed, result.ended_by), (1, EndedBy::Time));
+    let pages = requests.iter().filter(|line| !line.starts_with("DELETE")).count();
+    let reason = format!(
+        "the task ended more than the timeout of a request before the last page: {pages} pages were fetched"
+    );
+    assert_eq!(reasons(&result), [("condition", reason.as_str())]);
+    assert_eq!(requests.last().unwrap(), "DELETE /_search/scroll");
+}
+
+#[test]
+fn pages_end_after_another_task_has_completed_the_step() {
+    let server = Server::start(|seen, _| {
+        Some(json_response(200, &if seen.line.contains("scroll") { page() } else { json!({"took": 1}) }))
+    });
+    let mut other = request_task("other", 1, 1);
+    other["work"]["calls"] = json!([plain("GET", "/other")]);
+    let tasks = [calls_task(&[endless_scroll()], None), other];
+    let mut plan = plan(server.port, &tasks);
+    let mut both = support::step(&tasks, &[0, 1]);
+    both["completed_by"] = json!({"kind": "task", "task": 1});
+    plan["steps"] = json!([both]);
+    plan["target"]["timeout_ms"] = 100.into();
+    let race = run(&plan);
+    let result = race.task("task");
+    assert_eq!((result.operation_totals.failed, result.errors[0].error_class.as_str()), (1, "condition"));
+}

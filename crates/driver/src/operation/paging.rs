@@ -113,6 +113,10 @@ impl Paginator {
         self.point_in_time.clear();
         let FetchedPage { outcome: mut whole, mut has_more } = self.fetch(true, execution).await?;
         while has_more && self.max_pages.is_none_or(|most| whole.result.weight < u64::from(most)) {
+            if self.first.policy.is_over(whole.done, execution.cancellation) {
+                whole.result = unfinished(&whole);
+                break;
+            }
             let page = self.fetch(false, execution).await?;
             // The duration of all pages is unknown if that of one of them is.
             let took_ms = whole.result.took_ms.zip(page.outcome.result.took_ms);
@@ -186,6 +190,16 @@ impl Paginator {
         whole.traffic += outcome.traffic;
         whole.freed = outcome.done;
     }
+}
+
+/// Returns the failure of an operation that has more pages than could be fetched before the end of its task.
+fn unfinished(fetched: &OperationOutcome) -> WorkOutcome {
+    let pages = fetched.result.weight;
+    let reason = format!(
+        "the task ended more than the timeout of a request before the last page: {pages} pages were fetched"
+    );
+    let failure = WorkOutcome::failure(ErrorClass::Condition, reason).with_status(fetched.status);
+    failure.with_took(fetched.result.took_ms).into_final()
 }
 
 /// Prepares the requests that follow the first, if they differ from it.

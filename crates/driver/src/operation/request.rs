@@ -276,8 +276,22 @@ impl ResponsePolicy {
     /// Returns when polling ends although the check does not hold: as long after the end of the task as the response to
     /// the last of its requests may take. What the request asks about began before, like such a response.
     fn polling_end(&self, cancellation: &Cancellation<'_>) -> Option<Instant> {
-        let timeout_ms = self.request.timeout_ms.unwrap_or(cancellation.step.plan().target.timeout_ms);
-        cancellation.task_end?.checked_add(Duration::from_millis(timeout_ms))
+        cancellation.task_end?.checked_add(self.timeout(cancellation))
+    }
+
+    /// Returns whether, at `now`, an operation of several requests must send no more of them: whatever has ended its
+    /// task was longer ago than the response to the last of its requests may take.
+    pub fn is_over(&self, now: Instant, cancellation: &Cancellation<'_>) -> bool {
+        let stopped = cancellation.stop_reason().and_then(|_| cancellation.stopped_at());
+        let ended = [cancellation.task_end, stopped].into_iter().flatten().min();
+        let end = ended.and_then(|ended| ended.checked_add(self.timeout(cancellation)));
+        end.is_some_and(|end| now >= end)
+    }
+
+    /// Returns the timeout of the request.
+    fn timeout(&self, cancellation: &Cancellation<'_>) -> Duration {
+        let planned_ms = self.request.timeout_ms;
+        Duration::from_millis(planned_ms.unwrap_or(cancellation.step.plan().target.timeout_ms))
     }
 
     /// Captures a value of a successful response, and returns the failure of the first assertion that does not hold.
