@@ -12,6 +12,7 @@ from pacenote.model.race_record import (
     Verdict,
 )
 from pacenote.model.result import (
+    CleanUps,
     FailureGroup,
     LevelChange,
     OperationTotals,
@@ -282,6 +283,10 @@ def test_control_characters_from_the_engine_do_not_reach_the_terminal():
         ({"throughput": None, "accounting": OperationTotals(*[0] * 8)}, "no throughput: no operation began"),
         ({"ended_by": "stopped"}, "stopped before its end"),
         (
+            {"cleanup": CleanUps(requests=1_000, failed={"timeout": 1, "http-status": 4})},
+            "5 of 1,000 requests that clean up failed (4 × http-status, 1 × timeout)",
+        ),
+        (
             {"underruns": 1_200, "underrun_s": 3.14159},
             "the parameter source was too slow: 1,200 operations waited 3.14 s",
         ),
@@ -359,6 +364,13 @@ def test_samples_that_were_not_stored_are_reported_unless_storing_is_turned_off(
 def test_a_few_late_operations_of_a_closed_loop_are_not_reported():
     few = task(accounting=replace(task().accounting, waited=580))
     assert not any("sent late" in text for _, text in notes(build_report(record(tasks=(few,))), "Warning"))
+
+
+def test_connections_that_were_opened_again_are_reported():
+    reopened = task(accounting=replace(task().accounting, reconnects=12), connecting_s=1.25)
+    assert notes(build_report(record(tasks=(reopened,))), "Connections") == [
+        ("search", "12 connections had to be opened again; requests waited 1.25 s for them")
+    ]
 
 
 def test_the_origin_of_the_data_is_reported():

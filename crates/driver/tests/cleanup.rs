@@ -4,8 +4,11 @@
 
 mod support;
 
-use pacenote_record::TaskResult;
+use pacenote_record::{CleanUpSummary, TaskResult};
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
+use support::server::Answer;
 use support::{LoggedRequest, Server, json_response, plan, request, request_task, run, success_response};
 
 /// Runs an operation that reads a setting, changes it, deletes something and restores the setting. Returns the methods
@@ -63,4 +66,49 @@ fn a_setting_is_restored_to_its_value_even_if_the_operation_fails() {
     // Nothing was changed if the value could not be read.
     let (requests, result) = change_setting(prior, move |method| (method == "GET").then(|| rejected.clone()));
     assert_eq!((requests, result.operation_totals.failed), (vec!["GET".to_owned()], 1));
+}
+
+/// Runs a task that scrolls and clears its scroll twice. Returns what it records about clearing.
+fn clear_scrolls(answer: impl Fn() -> Answer + Send + Sync + 'static) -> CleanUpSummary {
+    let server = Server::start(move |seen, _| {
+        let page = json!({"_scroll_id": "id", "took": 1, "hits": {"hits": [{"_id": "x"}]}});
+        if seen.line.starts_with("DELETE") { answer() } else { json_response(200, &page).into() }
+    });
+    let mut first = request("GET", "/logs/_search?scroll=1m");
+    first.as_object_mut().unwrap().remove("kind");
+    let mut task = request_task("scroll", 1, 2);
+    task["work"]["calls"] = json!([{"kind": "pages", "first": first, "next": {"kind": "scroll", "keep_alive": "1m"},
+        "pages": 1, "page_size": null, "strict": false}]);
+    let mut plan = plan(server.port, &[task]);
+    plan["target"]["timeout_ms"] = 50.into();
+    let result = run(&plan).task("scroll").clone();
+    assert_eq!((result.operation_totals.succeeded, result.operation_totals.failed), (2, 0));
+    result.clean_ups
+}
+
+#[test]
+fn requests_that_clear_a_scroll_are_counted_with_their_outcomes() {
+    let number_of = |status: u16| move || Answer::from(json_response(status, &json!({})));
+    let none = BTreeMap::new();
+    let counted = |summary: CleanUpSummary| (summary.requests, summary.failed);
+    assert_eq!(counted(clear_scrolls(number_of(200))), (2, none.clone()));
+    // A scroll that does not exist any more needs no clearing.
+    assert_eq!(counted(clear_scrolls(number_of(404))), (2, none));
+    assert_eq!(counted(clear_scrolls(number_of(429))), (2, BTreeMap::from([("http-status", 2)])));
+    let silent = clear_scrolls(Answer::silence);
+    assert!(silent.duration_s >= 0.1, "the client waited for both: {silent:?}");
+    assert_eq!(counted(silent), (2, BTreeMap::from([("timeout", 2)])));
+}
+
+#[test]
+fn a_request_that_cleans_up_after_a_failure_is_counted_with_its_outcome() {
+    let rejected = |status: u16| json_response(status, &json!({"error": {"type": "t", "reason": "r"}}));
+    let (_, result) = change_setting(json!({}), move |method| match method {
+        "DELETE" => Some(rejected(400)),
+        _ => None,
+    });
+    assert_eq!((result.clean_ups.requests, result.clean_ups.failed.len()), (1, 0));
+    // After a success, the request decides with the others whether the operation failed.
+    let (_, result) = change_setting(json!({}), |_| None);
+    assert_eq!(result.clean_ups, CleanUpSummary::default());
 }

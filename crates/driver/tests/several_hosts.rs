@@ -4,11 +4,13 @@
 
 mod support;
 
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pacenote_driver::{HostSummary, PythonEvent, StopLevel};
-use pacenote_record::EndedBy;
+use pacenote_record::{EndedBy, TaskResult};
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 use support::python::{get, prepared, race, runner_task, success};
@@ -177,4 +179,34 @@ fn the_requests_of_a_runner_take_their_turn_and_leave_out_a_host_that_is_down() 
     assert_eq!((finished.summary.aborted.as_ref(), finished.summary.error.as_ref()), (None, None));
     assert_eq!(finished.task("run").operation_totals.succeeded, 8);
     assert!(summary_of(&finished, closed.port).connection_failures >= 1);
+}
+
+/// Runs two operations that send one request to each of two hosts. Before the second host responds, the first one sends
+/// `data` that no request asked for.
+fn with_unsolicited(data: &'static [u8]) -> TaskResult {
+    let first = Arc::new(Server::start(|_, _| success_response()));
+    let sender = Arc::clone(&first);
+    let second = Server::start(move |_, _| {
+        let mut socket = &*sender.socket(sender.accepted().len() - 1);
+        socket.write_all(data).unwrap();
+        success_response()
+    });
+    let mut task = request_task("search", 1, 2);
+    task["work"]["calls"] = json!([request("GET", "/_search"), request("GET", "/_search")]);
+    let race = run(&plan_for(&[first.port, second.port], &[task]));
+    let result = race.task("search").clone();
+    assert_eq!((result.operation_totals.succeeded, result.operation_totals.requests), (2, 4));
+    assert_eq!(result.operation_totals.reconnects, 1);
+    result
+}
+
+#[test]
+fn data_that_no_request_asked_for_is_counted_also_after_the_last_request() {
+    let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+    let counted = with_unsolicited(reply).unsolicited;
+    assert_eq!((counted.arrivals, counted.bytes), (2, 2 * reply.len() as u64));
+    assert_eq!(with_unsolicited(b"x").unsolicited.bytes, 2);
+    // With this status, a server announces that it closes an idle connection.
+    let counted = with_unsolicited(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n").unsolicited;
+    assert_eq!((counted.arrivals, counted.bytes), (0, 0));
 }

@@ -5,6 +5,7 @@ use crate::catalog::{SubOperationInfo, SubOperationNumber};
 use crate::driver_time::DriverTime;
 use crate::failure::FailureGroups;
 use crate::operation_stats::SecondStats;
+use crate::overhead::ClientOverhead;
 use crate::result::EndedBy;
 use crate::sample::{Sample, Traffic};
 use crate::unsent::UnsentOperations;
@@ -52,6 +53,13 @@ pub enum Delivery {
         sub_operation: Option<SubOperationNumber>,
         /// The failures.
         failures: FailureGroups,
+    },
+    /// What the clients of the worker did besides the operations of the task. Sent before the worker ends the task.
+    Overhead {
+        /// Position of the task in the plan.
+        task_index: u32,
+        /// The overhead.
+        overhead: Box<ClientOverhead>,
     },
     /// All clients of the worker have ended the task or were dropped; everything that they recorded has already been
     /// delivered.

@@ -21,6 +21,7 @@
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
 //! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; the recovery of these files after a kill |
+//! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
 //! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
 //! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
 //!
@@ -36,6 +37,7 @@ mod failure;
 mod files;
 mod histogram;
 mod operation_stats;
+mod overhead;
 mod recorder;
 mod result;
 mod sample;
@@ -56,6 +58,7 @@ pub use files::recover_files;
 pub use files::writer::ClosedFiles;
 pub use histogram::DurationHistogram;
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
+pub use overhead::{CleanUpSummary, CleanUps, ClientOverhead, UnsolicitedData};
 pub use recorder::{ClientEnd, Recorder, RecordingSettings, ServiceTimeTotals};
 pub use result::{
     CensoredPercentile, DurationSummary, EndedBy, OperationTotals, Percentile, SampleCounts,

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::driver_time::DriverTimeSummary;
 use crate::failure::FailureGroup;
 use crate::histogram::DurationHistogram;
+use crate::overhead::{CleanUpSummary, UnsolicitedData};
 use crate::units::ms;
 
 /// The quantiles in every summary.
@@ -87,6 +88,13 @@ pub struct TaskResult {
     /// The driver's own work on its operations, compared with their service times; `null` if there is no operation to
     /// compare.
     pub driver_time: Option<DriverTimeSummary>,
+    /// Time that requests waited for a connection to be opened, warm-up included, in seconds, summed over all clients.
+    pub connecting_s: f64,
+    /// Requests that clean up what its operations left in the engine, warm-up included.
+    #[serde(rename = "cleanup")]
+    pub clean_ups: CleanUpSummary,
+    /// Data that servers sent without a request, warm-up included.
+    pub unsolicited: UnsolicitedData,
     /// Whether the task was in a steady state while it was measured.
     pub steady: Steadiness,
     /// Counts of its samples that are in `samples.parquet`, and of those that are not.

@@ -222,6 +222,30 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
+    /// All classes, ordered by [`ErrorClass::index`].
+    pub const ALL: [Self; 14] = [
+        Self::None,
+        Self::Connect,
+        Self::Tls,
+        Self::Reset,
+        Self::Timeout,
+        Self::Protocol,
+        Self::HttpStatus,
+        Self::BulkItem,
+        Self::ShardFailure,
+        Self::SearchTimeout,
+        Self::Condition,
+        Self::Partial,
+        Self::Assertion,
+        Self::Plugin,
+    ];
+
+    /// Returns the index of the class in arrays with one element per class.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
     /// Returns whether no connection could be opened or the server rejected the client certificate, in which case the
     /// next operation will probably fail in the same way. The certificate may be rejected after the request was sent.
     #[must_use]

@@ -255,6 +255,35 @@ class DriverTime:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanUps:
+    """Requests that clean up what operations left in the engine, such as scrolls; their outcomes are not part
+    of the operations.
+    """
+
+    requests: int = 0
+    """Number of requests."""
+    failed: Mapping[str, int] = field(default_factory=dict)
+    """Number of those that failed, by error class."""
+    duration_s: float = 0.0
+    """Their total duration in seconds, without opening connections."""
+
+    @property
+    def all_failed(self) -> int:
+        """Number of requests that failed."""
+        return sum(self.failed.values())
+
+
+@dataclass(frozen=True, slots=True)
+class UnsolicitedData:
+    """Data that servers sent without a request."""
+
+    arrivals: int = 0
+    """How often a connection had such data, after which it was closed."""
+    bytes: int = 0
+    """Number of its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
 class PythonDelay:
     """The waits of a task's operations for the event loop of Python, compared with their service times."""
 
@@ -382,6 +411,12 @@ class TaskResult:
     """Numbers that a runner in Python returned with measured operations, by name."""
     driver_time: DriverTime | None = None
     """The driver's own work on its operations, or None if there is no operation to compare."""
+    connecting_s: float = 0.0
+    """Seconds that requests waited for a connection, summed over all clients, warm-up included."""
+    cleanup: CleanUps = CleanUps()
+    """Requests that clean up what its operations left in the engine, warm-up included."""
+    unsolicited: UnsolicitedData = UnsolicitedData()
+    """Data that servers sent without a request, warm-up included."""
     python_delay: PythonDelay | None = None
     """The waits of its operations for Python, or None if no runner in Python executed them."""
     scheduler_delay_s: float = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pacenote.model import driver_health
 from pacenote.model.messages import DEFECT
+from pacenote.model.overhead_rules import overhead_reasons
 from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.units import format_count
@@ -92,6 +93,7 @@ def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
         yield "test mode: not a measurement"
     for task in record.tasks:
         yield from _unsent(task)
+        yield from (f"task '{task.task}': {reason}" for reason in overhead_reasons(task))
     yield from disturbances(record.tasks, record.driver)
     yield from driver_health.host_reasons(record.driver)
     for check in record.documents:

@@ -17,6 +17,7 @@ from pacenote.model.driver_health import (
     is_shorter_than_ticks,
     unmeasured,
 )
+from pacenote.model.overhead_rules import failed_cleanup_text
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import (
     TIMESTAMP_FORMAT,
@@ -139,6 +140,7 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         ended = "another task completed the step" if task.ended_by == "completed-by" else "the race ended"
         yield Note("Warning", f"{count} had no response when {ended}", name)
     yield from (Note("Warning", text, name) for text in _runner_texts(task))
+    yield from _connection_notes(task)
     if text := _waited_text(task):
         yield Note("Warning", text, name)
     if task.underruns:
@@ -171,6 +173,17 @@ def _runner_texts(task: TaskResult) -> Iterator[str]:
     if task.inconsistent_results:
         count = format_count(task.inconsistent_results, "operation")
         yield f"the counts of the runner for {count} do not add up to the weight, all of which counts as done"
+
+
+def _connection_notes(task: TaskResult) -> Iterator[Note]:
+    """Yields notes about requests that clean up, and about connections."""
+    if text := failed_cleanup_text(task.cleanup):
+        yield Note("Warning", text, task.task)
+    if reconnects := task.accounting.reconnects:
+        reopened = f"{format_count(reconnects, 'connection')} had to be opened again"
+        yield Note(
+            "Connections", f"{reopened}; requests waited {task.connecting_s:.3g} s for them", task.task
+        )
 
 
 def _succeeded_only_after_completion(task: TaskResult) -> bool:

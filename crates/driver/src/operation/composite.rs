@@ -16,7 +16,7 @@ use super::busy_replies::BusyReplies;
 use super::context::{Destination, Execution};
 use super::outcome::{Label, OperationOutcome, SubOperation};
 use super::paging::Paginator;
-use super::request::CheckedRequest;
+use super::request::{CheckedRequest, count_clean_up};
 use super::wait::{execute_sleep, sleep_before_retry};
 use crate::error::DriveError;
 use crate::response::outcome::WorkOutcome;
@@ -166,7 +166,13 @@ impl PreparedCallList {
             let outcome = call.execute(execution).await?;
             whole = Some(match whole {
                 None => outcome,
-                Some(failure) if failed => failure.cleaned_up_by(&outcome),
+                Some(failure) if failed => {
+                    // A request that lacks a captured value is not sent.
+                    if outcome.traffic.requests > 0 || outcome.result.error_class.is_unreachable() {
+                        count_clean_up(&outcome, execution);
+                    }
+                    failure.cleaned_up_by(&outcome)
+                }
                 Some(before) => before.followed_by(outcome),
             });
         }

@@ -186,7 +186,7 @@ impl Paginator {
         if close.fill(None, &execution.captures.borrow(), values).is_err() {
             return;
         }
-        let outcome = close.send_unchecked(execution).await;
+        let outcome = close.send_clean_up(execution).await;
         whole.traffic += outcome.traffic;
         whole.freed = outcome.done;
     }

@@ -25,6 +25,7 @@ use crate::slices::Slices;
 use crate::transport::exchange::ResponseView;
 use crate::transport::http::RequestHead;
 use crate::transport::pool::ConnectionPool;
+use crate::units::nanos_since;
 
 /// A request with the policy for its response.
 #[derive(Debug)]
@@ -119,7 +120,7 @@ impl CheckedRequest {
         template.send_and_poll(policy, execution, async |_| None).await
     }
 
-    /// Sends the request once, whatever its response, if it cleans up what an earlier request left behind. Returns when
+    /// Sends the request once, if it cleans up what an earlier request left behind. Returns when
     /// it ended, or `None` if there is nothing to clean up.
     pub async fn clean_up(&mut self, execution: &Execution<'_>) -> Option<Instant> {
         let Self { template, policy: ResponsePolicy { request, .. } } = self;
@@ -129,7 +130,7 @@ impl CheckedRequest {
         {
             return None;
         }
-        Some(template.send_unchecked(execution).await.freed)
+        Some(template.send_clean_up(execution).await.freed)
     }
 }
 
@@ -263,13 +264,27 @@ impl RequestTemplate {
         }
     }
 
-    /// Sends the request once; any response is a success.
-    pub async fn send_unchecked(&mut self, execution: &Execution<'_>) -> OperationOutcome {
+    /// Sends the request once, to clean up after an operation, and counts it with its outcome.
+    pub async fn send_clean_up(&mut self, execution: &Execution<'_>) -> OperationOutcome {
+        let check = async |response: ResponseView<'_>| {
+            if is_2xx(response.status) {
+                WorkOutcome::success(0)
+            } else {
+                WorkOutcome::failure(ErrorClass::HttpStatus, String::new())
+            }
+        };
         execution.traffic.request_started();
-        let outcome = self.request.send(execution.connections, async |_| WorkOutcome::success(0)).await;
+        let outcome = self.request.send(execution.connections, check).await;
         execution.traffic.request_ended(&outcome);
+        count_clean_up(&outcome, execution);
         outcome
     }
+}
+
+/// Counts a request that cleaned up. What does not exist any more, with status 404, needs no cleaning up.
+pub fn count_clean_up(outcome: &OperationOutcome, execution: &Execution<'_>) {
+    let class = if outcome.status == 404 { ErrorClass::None } else { outcome.result.error_class };
+    execution.connections.count_clean_up(class, nanos_since(outcome.first_sent, outcome.done));
 }
 
 impl ResponsePolicy {

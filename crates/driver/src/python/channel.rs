@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{PlannedTask, TaskPacing, TaskWork};
-use pacenote_record::{Traffic, UnsentOperations};
+use pacenote_record::{ClientOverhead, Traffic, UnsentOperations};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use tokio::sync::Notify;
 
@@ -114,6 +114,8 @@ pub struct ClientChannel {
     totals: Mutex<RequestTotals>,
     /// Traffic of requests that is not part of any operation, because their operation had ended before they did.
     late_traffic: Mutex<Traffic>,
+    /// What its runner's requests have done besides the operations.
+    overhead: Mutex<ClientOverhead>,
     notify: Notify,
 }
 
@@ -144,6 +146,7 @@ impl ClientChannel {
             query: Mutex::default(),
             totals: Mutex::default(),
             late_traffic: Mutex::default(),
+            overhead: Mutex::default(),
             notify: Notify::new(),
         })
     }
@@ -343,6 +346,16 @@ impl ClientChannel {
     pub fn take_totals(&self) -> RequestTotals {
         let taken = RequestTotals { are_taken: true, ..RequestTotals::default() };
         std::mem::replace(&mut *lock(&self.totals), taken)
+    }
+
+    /// Adds what a request of the runner has done besides the operation.
+    pub fn add_overhead(&self, overhead: ClientOverhead) {
+        *lock(&self.overhead) += overhead;
+    }
+
+    /// Takes what the runner's requests have done besides the operations.
+    pub fn take_overhead(&self) -> ClientOverhead {
+        std::mem::take(&mut *lock(&self.overhead))
     }
 
     /// Takes the traffic that is not part of any operation.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pacenote_record::{ErrorClass, ServiceTimeTotals};
+use pacenote_record::{ClientOverhead, ErrorClass, ServiceTimeTotals};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinHandle, JoinSet, spawn_local};
@@ -247,6 +247,10 @@ impl RequestSender {
             self.add_service_time(channel.id.task_index, outcome.as_ref());
             if outcome.as_ref().is_some_and(|outcome| outcome.result.error_class.is_unreachable()) {
                 channel.set_has_host_left(connections.unreachable_hosts().is_none());
+            }
+            let overhead = connections.take_overhead();
+            if overhead != ClientOverhead::default() {
+                channel.add_overhead(overhead);
             }
             channel.end_request(query, is_counted, outcome);
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pacenote_record::{ErrorClass, SampleType, Traffic};
+use pacenote_record::{ClientOverhead, ErrorClass, SampleType, Traffic};
 
 use crate::cancel::Cancellation;
 use crate::operation::outcome::OperationOutcome;
@@ -135,6 +135,11 @@ impl RunnerSource {
     /// Takes the traffic of the last operation if the runner did not complete it.
     pub fn take_traffic(&self) -> Traffic {
         self.handle.channel().take_totals().all_traffic()
+    }
+
+    /// Takes what its requests have done besides the operations since the last call.
+    pub fn take_overhead(&self) -> ClientOverhead {
+        self.handle.channel().take_overhead()
     }
 
     /// Returns when the runner completed its last operation.

@@ -12,6 +12,7 @@ use crate::transport::connect::{ConnectError, Endpoint};
 use crate::transport::exchange::{Exchange, RequestBody, RequestError, ResponseView};
 use crate::transport::host_counts::HostUse;
 use crate::transport::http::{Connection, ExchangeError, RequestHead};
+use crate::transport::overhead::{ConnectionWait, OverheadCounter};
 use crate::transport::timeout::RequestTimer;
 
 /// The connections of one client to one host. Most clients need one; operations with concurrent requests open more
@@ -37,6 +38,8 @@ pub struct HostConnections {
     counted: Cell<HostUse>,
     /// Traffic of the client's current operation. Connections that are dropped during a request add their part.
     operation_traffic: Rc<Cell<Traffic>>,
+    /// What the client does besides its operations.
+    overhead: Rc<OverheadCounter>,
 }
 
 /// What a request that replaces a connection takes over from it while it is being reopened.
@@ -58,8 +61,8 @@ pub struct TakenConnection {
 }
 
 impl HostConnections {
-    /// Creates the pool. Does not open a connection.
-    pub fn new(endpoint: &Arc<Endpoint>, first_address: usize) -> Self {
+    /// Creates the pool of a client with this overhead. Does not open a connection.
+    pub fn new(endpoint: &Arc<Endpoint>, first_address: usize, overhead: &Rc<OverheadCounter>) -> Self {
         Self {
             endpoint: Arc::clone(endpoint),
             first_address,
@@ -69,6 +72,7 @@ impl HostConnections {
             reopenings: Cell::new(0),
             counted: Cell::default(),
             operation_traffic: Rc::default(),
+            overhead: Rc::clone(overhead),
         }
     }
 
@@ -92,6 +96,15 @@ impl HostConnections {
     /// Takes the traffic of the client's current operation.
     pub fn take_operation_traffic(&self) -> Traffic {
         self.operation_traffic.take()
+    }
+
+    /// Closes the idle connections on which data has arrived that no request asked for, and counts the data.
+    pub fn close_unsolicited(&self) {
+        for connection in self.idle.borrow_mut().iter_mut() {
+            if !connection.is_open() {
+                connection.close_unsolicited();
+            }
+        }
     }
 
     /// Opens a connection before `deadline`, unless an idle one can be used. A reconnect is counted in the next
@@ -153,8 +166,7 @@ impl HostConnections {
     /// that opening it counts as a reconnect.
     #[cold]
     fn new_connection(&self) -> Box<PooledConnection> {
-        let (endpoint, traffic) = (Arc::clone(&self.endpoint), Rc::clone(&self.operation_traffic));
-        let mut connection = PooledConnection::new(endpoint, self.first_address, traffic);
+        let mut connection = PooledConnection::of(self);
         if let Some(replaced) = self.reopening.take() {
             connection.was_open = replaced.was_open;
             connection.uncounted_reconnects = replaced.uncounted_reconnects;
@@ -190,6 +202,8 @@ pub struct PooledConnection {
     in_flight: Option<InFlightRequest>,
     /// Traffic of the client's current operation.
     operation_traffic: Rc<Cell<Traffic>>,
+    /// What the client does besides its operations.
+    overhead: Rc<OverheadCounter>,
 }
 
 /// A request that has not ended.
@@ -204,16 +218,18 @@ struct InFlightRequest {
 }
 
 impl PooledConnection {
-    fn new(endpoint: Arc<Endpoint>, first_address: usize, operation_traffic: Rc<Cell<Traffic>>) -> Self {
+    /// Creates a connection of this pool.
+    fn of(pool: &HostConnections) -> Self {
         Self {
-            endpoint,
-            first_address,
+            endpoint: Arc::clone(&pool.endpoint),
+            first_address: pool.first_address,
             was_open: false,
             uncounted_reconnects: 0,
             connection: None,
             timer: RequestTimer::default(),
             in_flight: None,
-            operation_traffic,
+            operation_traffic: Rc::clone(&pool.operation_traffic),
+            overhead: Rc::clone(&pool.overhead),
         }
     }
 
@@ -223,13 +239,36 @@ impl PooledConnection {
 
     /// Opens the connection unless it is ready. Returns the number of reconnects.
     async fn ensure_open(&mut self, deadline: Instant) -> Result<u32, ConnectError> {
-        if self.connection.as_mut().is_some_and(Connection::is_ready) {
-            return Ok(0);
+        if self.is_open() { Ok(0) } else { self.open(deadline).await }
+    }
+
+    /// Returns whether the connection is ready for a request.
+    fn is_open(&mut self) -> bool {
+        self.connection.as_mut().is_some_and(Connection::is_ready)
+    }
+
+    /// Closes the connection if data has arrived that no request asked for, and counts the data.
+    fn close_unsolicited(&mut self) {
+        let bytes = self.connection.as_ref().map_or(0, Connection::unsolicited_bytes);
+        if bytes > 0 {
+            self.overhead.add_unsolicited(bytes);
+            self.connection = None;
         }
+    }
+
+    /// Opens the connection, which is not ready. Returns the number of reconnects.
+    async fn open(&mut self, deadline: Instant) -> Result<u32, ConnectError> {
+        self.close_unsolicited();
         self.connection = None;
         let stream = self.endpoint.connect(self.first_address, deadline).await?;
         self.connection = Some(Connection::new(stream, Arc::clone(self.endpoint.response_memory())));
         Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
+    }
+
+    /// Opens the connection, which is not ready, while a request waits for it. Returns the number of reconnects.
+    async fn open_for_request(&mut self, deadline: Instant) -> Result<u32, ConnectError> {
+        let _wait = ConnectionWait::begin(&self.overhead);
+        self.open(deadline).await
     }
 
     /// Opens the connection unless it is ready. A reconnect is counted in the next request.
@@ -249,7 +288,7 @@ impl PooledConnection {
     ) -> Exchange<T> {
         let begun = Instant::now();
         let deadline = begun + timeout;
-        let reconnects = self.ensure_open(deadline).await;
+        let reconnects = if self.is_open() { Ok(0) } else { self.open_for_request(deadline).await };
         head.reserve(body.bytes.len());
         let sent = Instant::now();
         let (connection, reconnects) = match (self.connection.as_mut(), reconnects) {
@@ -286,6 +325,7 @@ impl PooledConnection {
         let response = match decompressed {
             Ok(response) => response,
             Err(error) => {
+                self.overhead.add_trailing(&error);
                 self.connection = None;
                 self.in_flight = None;
                 return Exchange { sent, done, traffic, status, result: Err(error.into()) };
@@ -334,7 +374,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::plain(vec![listener.local_addr().unwrap()]);
-        (runtime, listener, HostConnections::new(&Arc::new(endpoint), 0))
+        (runtime, listener, HostConnections::new(&Arc::new(endpoint), 0, &Rc::default()))
     }
 
     /// Waits until the client has detected that the server closed the connection.

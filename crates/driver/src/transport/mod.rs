@@ -12,6 +12,7 @@ pub(crate) mod exchange;
 mod host_connections;
 mod host_counts;
 pub mod http;
+pub(crate) mod overhead;
 pub(crate) mod pool;
 mod rotation;
 mod stream;

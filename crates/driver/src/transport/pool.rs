@@ -3,12 +3,13 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use pacenote_record::Traffic;
+use pacenote_record::{ClientOverhead, ErrorClass, Traffic};
 
 use crate::transport::connect::{ConnectError, Endpoints};
 use crate::transport::exchange::{Exchange, RequestBody, RequestError, ResponseView};
 use crate::transport::host_connections::{HostConnections, TakenConnection};
 use crate::transport::http::RequestHead;
+use crate::transport::overhead::OverheadCounter;
 use crate::transport::rotation::{HostFailure, HostRotation, Trial};
 
 /// Interval at which a thread checks the idle connections of its clients, and whether hosts are to be tried again.
@@ -34,6 +35,7 @@ pub struct IdleCheck {
 pub struct ConnectionPool {
     hosts: Box<[HostConnections]>,
     rotation: HostRotation,
+    overhead: Rc<OverheadCounter>,
 }
 
 /// A client, and the number of threads to which the clients of its race are assigned round-robin.
@@ -112,10 +114,11 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 impl ConnectionPool {
     /// Creates the pool of a client for one cluster. Does not open a connection.
     pub fn for_client(endpoints: &Endpoints, client: ClientPlace) -> Self {
+        let overhead = Rc::default();
         let connections =
-            |endpoint| HostConnections::new(endpoint, client.first_of(endpoint.address_count()));
+            |endpoint| HostConnections::new(endpoint, client.first_of(endpoint.address_count()), &overhead);
         let rotation = HostRotation::new(endpoints.len(), client.first_of(endpoints.len()));
-        Self { hosts: endpoints.iter().map(connections).collect(), rotation }
+        Self { hosts: endpoints.iter().map(connections).collect(), rotation, overhead }
     }
 
     /// Returns the hosts and ports of the cluster, for messages.
@@ -191,6 +194,21 @@ impl ConnectionPool {
     pub fn take_operation_traffic(&self) -> Traffic {
         let of_hosts = self.hosts.iter().map(HostConnections::take_operation_traffic);
         of_hosts.fold(Traffic::default(), |sum, traffic| sum + traffic)
+    }
+
+    /// Looks once for data that has arrived on idle connections although no request asked for it.
+    pub fn look_for_unsolicited(&self) {
+        self.hosts.iter().for_each(HostConnections::close_unsolicited);
+    }
+
+    /// Counts a request that cleaned up.
+    pub fn count_clean_up(&self, error_class: ErrorClass, duration_ns: u64) {
+        self.overhead.add_clean_up(error_class, duration_ns);
+    }
+
+    /// Takes what the client has done besides its operations since the last call.
+    pub fn take_overhead(&self) -> ClientOverhead {
+        self.overhead.take()
     }
 
     /// Sends one request to the host whose turn it is and receives its response. `heads` has one head for each host.

@@ -144,17 +144,22 @@ impl MaybeTlsStream {
         }
     }
 
-    /// Returns whether the stream is open and has no unread data; TLS records without data do not count. The runtime
-    /// remembers that the socket was drained, so no system call is made unless bytes have arrived.
-    #[must_use]
-    pub fn is_idle(&mut self) -> bool {
-        match self {
-            Self::Plain(socket) => {
-                let read = socket.tcp.try_read(&mut [0]);
-                matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-            }
-            // The next read registers its own waker.
-            _ => self.poll_read_byte(&mut Context::from_waker(Waker::noop())).is_pending(),
+    /// Reads data that has arrived. Returns the number of bytes, which is 0 at the end of the stream and after an error,
+    /// or `None` if the stream is open and has no data; TLS records without data do not count. The runtime remembers that
+    /// the socket was drained, so no system call is made unless bytes have arrived.
+    pub fn read_now(&mut self, bytes: &mut [u8]) -> Option<usize> {
+        if let Self::Plain(socket) = self {
+            return match socket.tcp.try_read(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+                read => Some(read.unwrap_or(0)),
+            };
+        }
+        let mut buffer = ReadBuf::new(bytes);
+        // The next read registers its own waker.
+        match self.poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer) {
+            Poll::Pending => None,
+            Poll::Ready(Ok(())) => Some(buffer.filled().len()),
+            Poll::Ready(Err(_)) => Some(0),
         }
     }
 
@@ -166,12 +171,15 @@ impl MaybeTlsStream {
     pub fn poll_read_byte(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut byte = [0];
         let mut buffer = ReadBuf::new(&mut byte);
-        let polled = match self {
-            Self::Plain(socket) => Pin::new(socket).poll_read(context, &mut buffer),
-            Self::Tls(tls) => Pin::new(tls).poll_read(context, &mut buffer),
-            Self::TlsInTls(inner) => Pin::new(inner).poll_read(context, &mut buffer),
-        };
-        polled.map_ok(|()| buffer.filled().len())
+        self.poll_read(context, &mut buffer).map_ok(|()| buffer.filled().len())
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
+            Self::Tls(tls) => Pin::new(tls).poll_read(context, buffer),
+            Self::TlsInTls(inner) => Pin::new(inner).poll_read(context, buffer),
+        }
     }
 }
 

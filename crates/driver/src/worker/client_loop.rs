@@ -80,6 +80,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let RunningSchedule { client_loop, schedule, admitted, end } = &mut running;
         let end = end.insert(client_loop.run_operations(schedule, entry, admitted).await);
         client_loop.ask_scheduler_for_unsent(schedule, end).await;
+        client_loop.operations.look_for_unsolicited().await;
         end.ended_by
     }
 
@@ -487,6 +488,7 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
         if let Ok(mut recorder) = recorder.try_borrow_mut() {
             recorder.leave_unsent(client.id.task_index, unsent);
             recorder.record_other_traffic(client.id.task_index, other_traffic);
+            recorder.record_overhead(client.id.task_index, operations.take_overhead());
         }
     }
 }

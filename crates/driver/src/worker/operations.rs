@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use pacenote_record::{SampleType, Traffic};
+use pacenote_record::{ClientOverhead, SampleType, Traffic};
 
 use crate::cancel::Cancellation;
 use crate::operation::outcome::OperationOutcome;
@@ -51,6 +51,12 @@ pub trait ClientOperations {
     /// Takes the traffic since the last call. After an operation without an outcome, which was dropped or whose wait
     /// the end of the race or the step has ended, this is its traffic.
     fn take_traffic(&mut self) -> Traffic;
+
+    /// Looks once for data that no request asked for, on every connection that is kept.
+    fn look_for_unsolicited(&mut self) -> impl Future<Output = ()>;
+
+    /// Takes what the client has done besides its operations since the last call.
+    fn take_overhead(&mut self) -> ClientOverhead;
 
     /// Returns whether a Python runner has declared that the last operation was the client's final one.
     fn was_last(&self) -> bool;
@@ -128,6 +134,20 @@ impl ClientOperations for ConnectedSource {
             OperationSource::Runner(runner) => runner.take_traffic(),
             _ => self.pool.take_operation_traffic(),
         }
+    }
+
+    async fn look_for_unsolicited(&mut self) {
+        // The runtime learns of data that has arrived when the thread has nothing else to do.
+        tokio::task::yield_now().await;
+        self.pool.look_for_unsolicited();
+    }
+
+    fn take_overhead(&mut self) -> ClientOverhead {
+        let mut overhead = self.pool.take_overhead();
+        if let OperationSource::Runner(runner) = &self.source {
+            overhead += runner.take_overhead();
+        }
+        overhead
     }
 
     fn was_last(&self) -> bool {

@@ -4,12 +4,14 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use pacenote_driver::transport::Endpoint;
+use pacenote_driver::{PythonBridge, PythonEvent};
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 
 use crate::certificates::{Authority, ClientAuth, path_text, server_config};
 use crate::proxy::Proxy;
 use crate::runtime;
+use crate::support::python::{get, prepared, race, runner_task, success};
 use crate::support::server::{Answer, End, Handshake, response_with};
 use crate::support::{Server, plan, request_task, run, success_response};
 
@@ -163,6 +165,46 @@ fn a_closed_connection_is_reopened_but_a_failed_request_is_not_repeated() {
         (race.task("one").operation_totals.reconnects, race.task("one").operation_totals.failed),
         (0, 0)
     );
+}
+
+#[test]
+fn the_time_in_which_requests_wait_for_a_connection_is_added_up() {
+    let waited = |headers: &'static str| {
+        let server = Server::start(move |_, _| response_with(200, headers, b"{\"took\": 1}"));
+        let result = run(&plan(server.port, &[request_task("search", 2, 20)])).task("search").clone();
+        assert_eq!(result.operation_totals.succeeded, 40);
+        let connecting_s = result.connecting_s;
+        assert!(connecting_s < 2.0 * result.duration_s, "{connecting_s} s in {} s", result.duration_s);
+        connecting_s > 0.0
+    };
+    assert_eq!((waited("connection: close\r\n"), waited("")), (true, false));
+}
+
+#[test]
+fn requests_of_a_runner_that_wait_for_a_connection_are_included() {
+    let server = Server::start(|_, _| response_with(200, "connection: close\r\n", b"{\"took\": 1}"));
+    let (mut query, mut requests_left) = (0, 2);
+    let send = |bridge: &PythonBridge, query| {
+        assert!(bridge.request(Some(query), "default", get("/_search")).is_ok());
+    };
+    let finished = race(&plan(server.port, &[runner_task("run")]), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, .. } => {
+            query = *query_id;
+            send(bridge, query);
+        }
+        PythonEvent::ResponseReceived(_) => {
+            requests_left -= 1;
+            if requests_left == 0 {
+                bridge.complete(query, success(1, true)).unwrap();
+            } else {
+                send(bridge, query);
+            }
+        }
+        other => prepared(bridge, other),
+    });
+    let result = finished.task("run");
+    assert_eq!((result.operation_totals.requests, result.operation_totals.reconnects), (2, 1));
+    assert!(result.connecting_s > 0.0);
 }
 
 #[test]

@@ -207,6 +207,15 @@ fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
 }
 
 #[test]
+fn bytes_after_a_response_fail_the_request_and_are_counted() {
+    let server = Server::start(|_, _| [success_response(), b"{}".to_vec()].concat());
+    let result = run(&plan(server.port, &[request_task("search", 1, 3)])).task("search").clone();
+    let groups: Vec<_> = result.errors.iter().map(|group| (&group.error_class[..], group.count)).collect();
+    assert_eq!(groups, [("protocol", 3)]);
+    assert_eq!((result.unsolicited.arrivals, result.unsolicited.bytes), (3, 6));
+}
+
+#[test]
 fn bytes_of_a_failed_request_are_counted() {
     let server =
         Server::start(|_, _| Answer::from(b"HTTP/1.1 200 OK\r\ncontent-le".to_vec()).then(End::Close));

@@ -155,14 +155,10 @@ impl Collector {
                 self.writer.send_samples(samples, buffers);
             }
             Delivery::Missing { task_index, missing } => {
-                if let Some(running) = self.running.get_mut(&task_index) {
-                    running.totals.add_missing(missing);
-                }
+                self.add_to(task_index, |totals| totals.add_missing(missing));
             }
             Delivery::Unit { task_index, unit } => {
-                if let Some(running) = self.running.get_mut(&task_index) {
-                    running.totals.set_unit(unit.clone());
-                }
+                self.add_to(task_index, |totals| totals.set_unit(unit.clone()));
                 self.catalog.tasks[task_index as usize].unit.clone_from(&unit);
                 self.writer.send_unit(task_index, unit);
             }
@@ -179,9 +175,19 @@ impl Collector {
                     (None, _) => {}
                 }
             }
+            Delivery::Overhead { task_index, overhead } => {
+                self.add_to(task_index, |totals| totals.add_overhead(*overhead));
+            }
             Delivery::WorkerTaskEnd(end) => return Ok(self.end_worker_task(&end)),
         }
         Ok(None)
+    }
+
+    /// Changes the totals of a task, unless it has ended.
+    fn add_to(&mut self, task_index: u32, add: impl FnOnce(&mut TaskTotals)) {
+        if let Some(running) = self.running.get_mut(&task_index) {
+            add(&mut running.totals);
+        }
     }
 
     /// Ends a task for one worker; the last worker finishes the task.

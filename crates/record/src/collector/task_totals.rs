@@ -13,6 +13,7 @@ use crate::error::RecordError;
 use crate::failure::FailureGroups;
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationCounts, OperationStats, SecondStats};
+use crate::overhead::ClientOverhead;
 use crate::result::{
     CensoredPercentile, DurationSummary, EndedBy, OperationTotals, SampleCounts, TaskProgress, TaskResult,
     Throughput, WorkTotals,
@@ -42,6 +43,7 @@ pub struct TaskTotals {
     underruns: u64,
     underrun_ns: u64,
     driver_time: DriverTime,
+    overhead: ClientOverhead,
     /// Traffic that belongs to no operation that has ended.
     other_traffic: Traffic,
     /// When another task completed the step, in nanoseconds since the task began.
@@ -113,6 +115,7 @@ impl TaskTotals {
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
+            overhead: ClientOverhead::default(),
             other_traffic: Traffic::default(),
             completed_ns: None,
             ended_by: EndedBy::Source,
@@ -201,6 +204,11 @@ impl TaskTotals {
         self.driver_time.merge(end.driver_time);
         self.other_traffic += end.other_traffic;
         self.completed_ns = self.completed_ns.or(end.completed_ns);
+    }
+
+    /// Adds what the clients of one worker did besides the operations of the task.
+    pub fn add_overhead(&mut self, overhead: ClientOverhead) {
+        self.overhead += overhead;
     }
 
     /// Sets the reason why the task ended, unless a reason with a higher precedence is already set.
@@ -377,6 +385,9 @@ impl TaskTotals {
             underruns: self.underruns,
             underrun_s: seconds(self.underrun_ns),
             driver_time: self.driver_time.summary(),
+            connecting_s: seconds(self.overhead.connecting_ns),
+            clean_ups: self.overhead.clean_ups.summary(),
+            unsolicited: self.overhead.unsolicited,
             steady: self.steadiness(begin..end),
             samples: self.sample_counts(),
         }

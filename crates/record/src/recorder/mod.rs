@@ -13,6 +13,7 @@ use crate::catalog::SubOperationName;
 use crate::delivery::Delivery;
 use crate::error::RecordError;
 use crate::failure::Failure;
+use crate::overhead::ClientOverhead;
 use crate::recorder::open_task::{OpenTask, add_to_second};
 use crate::result::EndedBy;
 use crate::sample::{Sample, SampleType, Traffic};
@@ -141,6 +142,13 @@ impl Recorder {
         }
     }
 
+    /// Adds what a client did besides its operations.
+    pub fn record_overhead(&mut self, task_index: u32, overhead: ClientOverhead) {
+        if let Some(open) = self.find_open(task_index) {
+            open.overhead += overhead;
+        }
+    }
+
     /// Records an operation that has ended and, if it failed, the reasons.
     pub fn record(&mut self, sample: Sample, failures: impl IntoIterator<Item = Failure>) {
         let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) else {
@@ -246,6 +254,10 @@ impl Recorder {
     fn close_task(&mut self, mut open: OpenTask, scheduled: Option<u64>, task_began_ns: u64) {
         open.deliver(&self.sender);
         self.service_time_totals.push(open.service_time_totals);
+        if open.overhead != ClientOverhead::default() {
+            let (task_index, overhead) = (open.task_index, Box::new(open.overhead));
+            self.sender.send(Delivery::Overhead { task_index, overhead });
+        }
         self.sender.send(Delivery::WorkerTaskEnd(open.into_end(scheduled, task_began_ns)));
     }
 

@@ -8,6 +8,7 @@ use crate::driver_time::DriverTime;
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
 use crate::operation_stats::{OperationStats, SecondStats};
+use crate::overhead::ClientOverhead;
 use crate::result::EndedBy;
 use crate::sample::{Sample, SampleType, Traffic};
 use crate::sender::RecordSender;
@@ -73,6 +74,8 @@ pub struct OpenTask {
     pub underrun_ns: u64,
     /// The driver's own work on its operations.
     pub driver_time: DriverTime,
+    /// What its clients did besides its operations.
+    pub overhead: ClientOverhead,
     /// Service times of its successful operations.
     pub service_time_totals: ServiceTimeTotals,
     /// Traffic that belongs to no operation that has ended.
@@ -114,6 +117,7 @@ impl OpenTask {
             underruns: 0,
             underrun_ns: 0,
             driver_time: DriverTime::default(),
+            overhead: ClientOverhead::default(),
             service_time_totals: ServiceTimeTotals { task_index, ..ServiceTimeTotals::default() },
             other_traffic: Traffic::default(),
             completed_ns: None,

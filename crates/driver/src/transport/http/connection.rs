@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::error::{ExchangeError, TRAILING_DATA};
+use super::error::ExchangeError;
 use super::memory::ResponseMemory;
 use super::request_head::RequestHead;
 use super::response_reader::{Response, ResponseReader};
@@ -16,6 +16,9 @@ use crate::transport::byte_counts::ByteCounts;
 use crate::transport::stream::MaybeTlsStream;
 use crate::transport::tls::tls_error;
 
+/// Maximum number of bytes that are read from a connection on which data arrived without a request.
+const MAX_UNSOLICITED: usize = 1 << 20;
+
 /// An HTTP/1.1 connection to one host.
 #[derive(Debug)]
 pub struct Connection {
@@ -24,13 +27,15 @@ pub struct Connection {
     /// Whether another request may be sent: no exchange is in progress, none has failed, and no response has announced
     /// that the connection will be closed.
     reusable: bool,
+    /// Number of bytes that arrived without a request, once the connection has been found to be no longer idle.
+    unsolicited: Option<u64>,
 }
 
 impl Connection {
     /// Creates a connection over an open stream, whose responses occupy a part of this memory.
     #[must_use]
     pub fn new(stream: MaybeTlsStream, memory: Arc<ResponseMemory>) -> Self {
-        Self { stream, reader: ResponseReader::sharing(memory), reusable: true }
+        Self { stream, reader: ResponseReader::sharing(memory), reusable: true, unsolicited: None }
     }
 
     /// Returns whether another request can be sent: the server has neither closed the connection nor announced that it
@@ -39,7 +44,40 @@ impl Connection {
     pub fn is_ready(&mut self) -> bool {
         // A server sends nothing between two exchanges: any byte is unexpected data, and the end of the stream means
         // that the connection was closed.
-        self.reusable && self.stream.is_idle()
+        self.reusable && self.unsolicited.is_none() && self.is_idle()
+    }
+
+    fn is_idle(&mut self) -> bool {
+        let mut byte = [0];
+        let Some(read) = self.stream.read_now(&mut byte) else { return true };
+        self.read_unsolicited(&byte[..read]);
+        false
+    }
+
+    /// Reads the data that has arrived without a request, after its first byte, or after nothing at the end of the
+    /// stream. A response with status 408 belongs to the end of the stream: the server announces that it closes an idle
+    /// connection.
+    #[cold]
+    fn read_unsolicited(&mut self, first: &[u8]) {
+        let mut buffer = vec![0; 4096];
+        buffer[..first.len()].copy_from_slice(first);
+        let (mut start, mut bytes) = (first.len(), first.len());
+        while (1..MAX_UNSOLICITED).contains(&bytes)
+            && let Some(read @ 1..) = self.stream.read_now(&mut buffer[start..])
+        {
+            bytes += read;
+            // The first bytes are kept.
+            start = (start + read).min(buffer.len() / 2);
+        }
+        let announces_close =
+            [&b"HTTP/1.1 408"[..], b"HTTP/1.0 408"].iter().any(|head| buffer.starts_with(head));
+        self.unsolicited = Some(if announces_close { 0 } else { bytes as u64 });
+    }
+
+    /// Returns the number of bytes that [`Connection::is_ready`] has found although no request asked for them.
+    #[must_use]
+    pub fn unsolicited_bytes(&self) -> u64 {
+        self.unsolicited.unwrap_or(0)
     }
 
     /// Returns the numbers of bytes sent and received since the connection was opened, TLS included.
@@ -168,7 +206,9 @@ impl Connection {
         last_step: io::Result<SendStep>,
     ) -> Result<Response, ExchangeError> {
         match (last_step, early) {
-            (Ok(SendStep::Received(1..)), _) => Err(TRAILING_DATA),
+            (Ok(SendStep::Received(bytes @ 1..)), _) => {
+                Err(ExchangeError::TrailingData { bytes: bytes as u64 })
+            }
             (_, Some(response)) => Ok(response),
             (Ok(_), None) => self.reader.finish(),
             (Err(error), None) => Err(error.into()),

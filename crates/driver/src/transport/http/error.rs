@@ -3,10 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-/// The error for bytes after the end of the response.
-pub(super) const TRAILING_DATA: ExchangeError =
-    ExchangeError::Malformed("there is unexpected data after the response");
-
 /// An error from sending a request or receiving its response. The connection cannot be used again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -23,6 +19,12 @@ pub enum ExchangeError {
     /// The response violates HTTP/1.1, or exceeds a limit of this client.
     #[error("{0}")]
     Malformed(&'static str),
+    /// Bytes follow the end of the response.
+    #[error("there is unexpected data after the response")]
+    TrailingData {
+        /// Number of the bytes that have been read.
+        bytes: u64,
+    },
     /// The response has an encoding that was not requested.
     #[error("the response's {header} is {encoding:?}, which was not requested")]
     UnexpectedEncoding {

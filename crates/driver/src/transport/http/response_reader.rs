@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::chunked::{ChunkedDecoder, ChunkedStatus};
-use super::error::{ExchangeError, TRAILING_DATA};
+use super::error::ExchangeError;
 use super::gzip;
 use super::memory::{ReservedMemory, ResponseMemory};
 use super::response_head::{self, BodyFraming, ContentEncoding, ResponseHead};
@@ -333,7 +333,7 @@ impl ResponseReader {
             }
         };
         if body_received > consumed {
-            return Err(TRAILING_DATA);
+            return Err(ExchangeError::TrailingData { bytes: (body_received - consumed) as u64 });
         }
         Ok(Some(self.response(&head, body_start..body_start + length)))
     }

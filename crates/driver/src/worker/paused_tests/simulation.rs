@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use pacenote_plan::Plan;
 use pacenote_record::{
-    BufferPool, Delivery, EndedBy, ErrorClass, RecordSender, Recorder, RetentionPolicy, Sample, SampleType,
-    Traffic, WorkerTaskEnd,
+    BufferPool, ClientOverhead, Delivery, EndedBy, ErrorClass, RecordSender, Recorder, RetentionPolicy,
+    Sample, SampleType, Traffic, WorkerTaskEnd,
 };
 use serde_json::{Value, json};
 
@@ -167,6 +167,12 @@ impl ClientOperations for ScriptedOperations {
 
     fn take_traffic(&mut self) -> Traffic {
         Traffic::default()
+    }
+
+    async fn look_for_unsolicited(&mut self) {}
+
+    fn take_overhead(&mut self) -> ClientOverhead {
+        ClientOverhead::default()
     }
 
     fn was_last(&self) -> bool {

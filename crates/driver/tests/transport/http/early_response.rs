@@ -86,7 +86,7 @@ fn trailing_data_or_a_missing_response_is_an_error() {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}and more").unwrap();
         drain(&stream);
     });
-    assert!(matches!(received, Err(ExchangeError::Malformed(_))));
+    assert!(matches!(received, Err(ExchangeError::TrailingData { .. })));
     let received = send_large(|stream| stream.shutdown(Shutdown::Write).unwrap());
     assert!(matches!(received, Err(ExchangeError::Closed | ExchangeError::Io(_))), "{received:?}");
     let received = send_large(drop);

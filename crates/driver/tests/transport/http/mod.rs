@@ -116,7 +116,7 @@ fn a_body_without_framing_ends_with_the_connection() {
 #[test]
 fn trailing_data_and_incomplete_responses_are_errors() {
     let response = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\n\r\n";
-    assert!(matches!(exchange("GET", response, 4096), Err(ExchangeError::Malformed(_))));
+    assert!(matches!(exchange("GET", response, 4096), Err(ExchangeError::TrailingData { .. })));
     assert!(matches!(
         exchange("GET", b"SMTP ready\r\nand nothing else\r\n\r\n", 4096),
         Err(ExchangeError::Malformed(_))
