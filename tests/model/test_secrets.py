@@ -221,6 +221,8 @@ ODD = "hunter\"quo\\te/ü&<x>=%+\t'AB  12"
         quote_plus(ODD),
         re.sub("%..", lambda code: code[0].lower(), quote(ODD, safe="")),
         re.sub("%..", lambda code: code[0].lower(), quote_plus(ODD)),
+        quote(quote(ODD, safe=""), safe=""),
+        quote(quote(ODD)),
         html.escape(ODD),
         html.escape(ODD, quote=False),
         " ".join(ODD.split()),

@@ -468,7 +468,9 @@ def _encoded_forms(secret: str) -> Iterator[str]:
     yield html.escape(secret)
     yield html.escape(secret, quote=False)
     yield from _lines(secret)
-    for form in (*(quote(secret, safe=safe) for safe in _SAFE_SETS), quote_plus(secret)):
+    # A URL may be encoded within a URL, as in the log of a proxy.
+    twice = (quote(quote(secret, safe=safe), safe=safe) for safe in ("", "/"))
+    for form in (*(quote(secret, safe=safe) for safe in _SAFE_SETS), quote_plus(secret), *twice):
         yield form
         yield _PERCENT_CODE.sub(lambda code: code[0].lower(), form)
     for form in _base64_forms(secret.encode("utf-8", "surrogatepass")):
