@@ -1,5 +1,8 @@
 """`pacenote info`: the properties of a track that it shows."""
 
+import os
+import threading
+
 
 def test_info_shows_data_challenges_and_tasks(run, books):
     code, out, err = run("info", f"--track-path={books}")
@@ -56,3 +59,14 @@ def test_tracks_cannot_control_the_terminal(run, books):
     code, _, err = run("info", f"--track-path={books}", "--challenge=\x1b[2J\nslow")
     assert code == 64
     assert err.startswith('error: track "books" has no challenge " [2J slow"')
+
+
+def test_parameters_are_read_once_from_a_pipe(run, books):
+    pipe = books / "params.json"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=('{"about": "A pipe."}',), daemon=True)
+    writer.start()
+    code, out, _ = run("info", f"--track-path={books}", f"--track-params={pipe}")
+    writer.join()
+    assert code == 0
+    assert "  A pipe." in out

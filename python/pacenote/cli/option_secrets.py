@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
 from pacenote.cli.console import Console
-from pacenote.errors import UsageError
 
 _PARAMS = ("track_params", "car_params", "user_tags")
 
@@ -21,14 +19,8 @@ def hide_option_secrets(options: argparse.Namespace, console: Console) -> None:
         return
     # Other commands need none of this.
     from pacenote.race.race_secrets import given_secrets
-    from pacenote.track.params import parse_dict
 
-    params = []
-    for name in _PARAMS:
-        value = given.get(name) or {}
-        # The command reports the error.
-        with suppress(UsageError):
-            params.append(value if isinstance(value, Mapping) else parse_dict(value, name))
+    params = (given.get(name) or {} for name in _PARAMS)
     urls = (url for name in _URLS for url in _texts(given.get(name)))
     clients = given["client_options"].clusters.values() if given.get("client_options") else ()
     console.hide(given_secrets(params, urls, clients))

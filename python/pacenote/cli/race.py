@@ -37,7 +37,7 @@ from pacenote.model.race_request import Pipeline, RaceRequest
 from pacenote.model.track import BUILT_IN_SCHEDULES
 from pacenote.race.stop_signals import exit_at_third, interrupting
 from pacenote.store.home import default_home
-from pacenote.track.params import parse_dict, parse_list
+from pacenote.track.params import parse_list
 
 UNAVAILABLE_OPTIONS = {
     "--team-path": "",
@@ -248,7 +248,7 @@ def _engine_fields(options: argparse.Namespace) -> dict[str, Any]:
     given = {
         **selected_engine(options.distribution, options.distribution_version),
         "car": tuple(str(name) for name in parse_list(options.car or "", "--car")),
-        "car_params": parse_dict(options.car_params, "--car-params"),
+        "car_params": options.car_params,
         "runtime_jdk": options.runtime_jdk,
     }
     return {name: value for name, value in given.items() if value}
@@ -290,7 +290,12 @@ def _add_cluster_options(parser: Parser) -> None:
         help="version of the engine to install, such as 7.17.28 (default: depends on --distribution)",
     )
     parser.add_argument("--car", help="configuration of the engine: a,b (default: defaults)")
-    parser.add_argument("--car-params", default="", help="parameters of the car: k:v,k2:v2 or JSON")
+    parser.add_argument(
+        "--car-params",
+        type=values.car_params,
+        default="",
+        help="parameters of the car: k:v,k2:v2 or JSON",
+    )
     parser.add_argument(
         "--runtime-jdk", type=jdk, help="major version of the JDK to run the engine on, or 'bundled'"
     )

@@ -12,7 +12,7 @@ from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
 from pacenote.model.track_request import TrackRequest
 from pacenote.store.home import default_home
-from pacenote.track.params import parse_dict, parse_list
+from pacenote.track.params import parse_list
 
 BUILD_FLAVORS = ("default", "serverless")
 
@@ -37,7 +37,10 @@ def add_source_options(parser: Parser) -> None:
 def add_param_options(parser: Parser) -> None:
     """Adds the options for the parameters of the track's templates."""
     parser.add_argument(
-        "--track-params", default="", help="parameters of the track: k:v,k2:v2, inline JSON or a .json file"
+        "--track-params",
+        type=values.track_params,
+        default="",
+        help="parameters of the track: k:v,k2:v2, inline JSON or a .json file",
     )
     parser.add_flag("--ignore-unused-track-params", help="accept parameters that the track does not use")
 
@@ -76,8 +79,6 @@ def track_fields(options: argparse.Namespace) -> dict[str, Any]:
     given = vars(options)
     _check(given)
     fields = {name: given[name] for name in _COPIED_FIELDS if name in given}
-    if "track_params" in given:
-        fields["track_params"] = parse_dict(options.track_params, "--track-params")
     for name in ("include_tasks", "exclude_tasks"):
         if name in given:
             option = f"--{name.replace('_', '-')}"
@@ -96,6 +97,7 @@ _COPIED_FIELDS = (
     "track_path",
     "track_repository",
     "track_revision",
+    "track_params",
     "offline",
     "allow_outside_paths",
     "ignore_unused_track_params",

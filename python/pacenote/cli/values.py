@@ -7,6 +7,7 @@ import json
 import os
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.track.params import parse_dict, parse_list
@@ -67,6 +68,16 @@ def tags(text: str) -> dict[str, str]:
     """Parses `--user-tags`: strings by name. Raises UsageError."""
     given = parse_dict(text, "--user-tags")
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+
+
+def track_params(text: str) -> dict[str, Any]:
+    """Parses `--track-params`. Raises UsageError."""
+    return parse_dict(text, "--track-params")
+
+
+def car_params(text: str) -> dict[str, Any]:
+    """Parses `--car-params`. Raises UsageError."""
+    return parse_dict(text, "--car-params")
 
 
 def share(text: str) -> float:
