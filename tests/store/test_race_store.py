@@ -125,6 +125,16 @@ def test_a_race_that_cannot_be_stored_leaves_no_folder(store, monkeypatch):
     store.create(unfinished())
 
 
+def test_a_race_whose_creation_is_interrupted_leaves_no_folder(store, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic_files.os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.create(unfinished())
+    assert list(store.races.iterdir()) == []
+
+
 def test_a_home_that_cannot_be_created_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot create"):

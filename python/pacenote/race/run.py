@@ -62,7 +62,7 @@ from pacenote.race.record import (
     with_failure,
     with_verdict,
 )
-from pacenote.race.stop_signals import interrupting
+from pacenote.race.stop_signals import interrupting, postponed
 from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.targets import check_clusters, host_counts, parse_clusters, with_targets
 from pacenote.race.wildcard_setting import restored_wildcard_setting
@@ -253,8 +253,10 @@ class _Preparation:
         plan = plan_challenge(request, track, challenge, context)
         record = initial_record(request, self.prepared, corpora)
         secrets = race_secrets(request) | plan.secrets()
-        folder = RaceStore(request.home).create(record, expected_results(plan), secrets)
+        folder = None
         try:
+            with postponed():
+                folder = RaceStore(request.home).create(record, expected_results(plan), secrets)
             with _redacted_logs(folder, self.listener.warning), self._cluster(engine) as cluster:
                 record = _record_start(folder, plan, cluster, request)
                 corpora.verify()
@@ -275,7 +277,8 @@ class _Preparation:
                 )
         except BaseException as error:
             redact_error(error, secrets)
-            _record_failure(folder, error)
+            if folder is not None:
+                _record_failure(folder, error)
             raise
 
     def _cluster(self, engine: EngineRequest) -> Cluster:

@@ -8,10 +8,11 @@ PACENOTE_HOME (default ~/.pacenote)
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 from pacenote.errors import StoreError
@@ -85,22 +86,18 @@ class RaceStore:
         try:
             self.races.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             folder.path.mkdir(mode=PRIVATE_FOLDER)
-            folder.artifacts.mkdir(mode=PRIVATE_FOLDER)
-            for parent in (self.races, self.home):
-                sync_folder(parent)
+            with _removed_on_failure(folder.path):
+                folder.artifacts.mkdir(mode=PRIVATE_FOLDER)
+                for parent in (self.races, self.home):
+                    sync_folder(parent)
+                folder.reserve(results)
+                folder.write(record)
         except FileExistsError:
             raise StoreError(
                 f"race '{record.race_id}' already exists in {self.races}", hint="choose another --race-id"
             ) from None
         except OSError as error:
             raise store_error("create", folder.path, error) from error
-        try:
-            folder.reserve(results)
-            folder.write(record)
-        except StoreError:
-            # A folder without a record would reserve the id.
-            shutil.rmtree(folder.path, ignore_errors=True)
-            raise
         return folder
 
     def folder(self, reference: str) -> RaceFolder:
@@ -153,6 +150,16 @@ class RaceStore:
             f"no race in {self.races} can be read: race.json is missing or is not a file in {names}",
             hint="tasks.jsonl and .race.json.reserved, if they are there, contain what was measured",
         )
+
+
+@contextlib.contextmanager
+def _removed_on_failure(folder: Path) -> Generator[None, None, None]:
+    """Removes a new folder if the block fails or is interrupted. Without a record it would reserve the id."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _left(folder: Path) -> Iterator[Path]:
