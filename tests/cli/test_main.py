@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import pacenote.__main__
 from pacenote.cli import main as main_module
 from pacenote.cli.console import Console
 from pacenote.errors import EngineError, TrackError
@@ -165,6 +167,14 @@ def test_a_bug_is_reported_in_one_line_with_its_file_and_line(run, fake_race):
             OSError(errno.EMFILE, "Too many open files"),
             "error: Too many open files\nhint: Pacenote needs this in pacenote/cli/race.py:",
         ),
+        (
+            RuntimeError("can't start new thread"),
+            "error: this user cannot start another thread or process\nhint: end processes, or raise",
+        ),
+        (
+            ImportError("/x/y.so: failed to map segment from shared object"),
+            "error: the memory is not sufficient\nhint: free memory, or raise the limit",
+        ),
     ],
 )
 def test_limits_and_permissions_of_the_host_are_no_bugs(run, fake_race, error, expected):
@@ -217,15 +227,62 @@ def test_ctrl_c_exits_with_130(run, fake_race):
     assert (code, err) == (130, "error: interrupted\n")
 
 
-def test_ctrl_c_reports_that_results_are_kept(run, fake_race, home):
+@pytest.mark.parametrize(
+    ("left", "hint"),
+    [
+        ("race.json", "hint: results so far are kept: see `pacenote list races`\n"),
+        (".race.json.reserved", ""),
+    ],
+)
+def test_ctrl_c_reports_that_results_are_kept_if_there_is_a_record(run, fake_race, home, left, hint):
     def interrupt(request, listener):
-        (home / "races" / request.race_id).mkdir(parents=True)
+        folder = home / "races" / request.race_id
+        folder.mkdir(parents=True)
+        (folder / left).touch()
         raise KeyboardInterrupt
 
     fake_race(interrupt)
     code, _, err = run("race", "--track=x")
-    assert code == 130
-    assert err == "error: interrupted\nhint: results so far are kept: see `pacenote list races`\n"
+    assert (code, err) == (130, f"error: interrupted\n{hint}")
+
+
+def test_ctrl_c_while_the_program_is_loaded_exits_with_130(monkeypatch):
+    class Interrupting(ModuleType):
+        @property
+        def main(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "pacenote.cli.main", Interrupting("pacenote.cli.main"))
+    assert pacenote.__main__.main() == 130
+
+
+def test_an_error_before_the_command_is_no_stack_trace(monkeypatch):
+    def fail():
+        raise MemoryError
+
+    monkeypatch.setattr(main_module, "Console", fail)
+    assert main_module.main(["--version"]) == 64
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("fails", ["pass", "raise MemoryError", "raise KeyboardInterrupt"])
+def test_the_exit_code_of_a_command_that_has_ended_is_final(fails):
+    program = f"""
+import atexit, os, signal, sys
+import pacenote.cli.main as program
+
+def leave(code, console, leave=program._leave_threads):
+    {fails}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(os.getpid(), number)
+    leave(code, console)
+
+program._leave_threads = leave
+sys.exit(program.main())
+"""
+    ended = python("-c", program, "unknown")
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.process

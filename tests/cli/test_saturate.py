@@ -83,7 +83,9 @@ def test_a_defect_in_the_tasks_before_the_search_could_not_run_as_in_a_race(run,
 
 def test_ctrl_c_before_the_search_is_reported_as_that_of_a_race(run, home, monkeypatch):
     def interrupt(request, listener):
-        (home / "races" / request.race.race_id).mkdir(parents=True)
+        folder = home / "races" / request.race.race_id
+        folder.mkdir(parents=True)
+        (folder / "race.json").touch()
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pacenote.lab.saturate.saturate", interrupt)

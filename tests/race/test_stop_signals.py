@@ -312,3 +312,17 @@ def test_closing_the_terminal_does_not_stop_a_race_under_nohup(python: str, tmp_
     assert process.returncode == 0, err
     record = RaceStore(tmp_path / "home").load("r")
     assert (record.interrupted, record.complete) == (False, True)
+
+
+@pytest.mark.process
+def test_blocked_signals_do_not_change_the_exit_code():
+    program = """
+import os, signal
+from pacenote.race.stop_signals import block_signals, interrupting
+with interrupting():
+    block_signals()
+    os.kill(os.getpid(), signal.SIGINT)
+os.kill(os.getpid(), signal.SIGTERM)
+raise SystemExit(7)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 7

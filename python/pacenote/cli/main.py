@@ -58,6 +58,12 @@ _ENVIRONMENT_ERRORS = frozenset({
 })
 """Errors of the operating system that are not bugs: permissions, limits and disks."""
 
+_NO_THREAD = "can't start new thread"
+"""What Python says if the system does not start a thread."""
+
+_NO_ROOM_FOR_LIBRARY = "failed to map segment from shared object"
+"""What the dynamic linker says if the memory is not sufficient for a library."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code; never raises.
@@ -65,9 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without `arguments`, it runs those of the process, which then belongs to the command: it may fork.
     """
     owns_process = arguments is None
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    console = Console()
+    console: Console | None = None
     try:
+        console = Console()
+        arguments = list(sys.argv[1:] if arguments is None else arguments)
         code = _run_guarded(arguments, console, owns_process=owns_process)
         code = code if console.close() else code or _DEFECT_EXIT_CODE
     except KeyboardInterrupt:  # While the last output was written.
@@ -75,17 +82,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException:
         code = _DEFECT_EXIT_CODE
     if owns_process:
-        _leave_threads(code, console)
+        try:
+            _ignore_signals()
+            _leave_threads(code, console)
+        except BaseException:  # A signal, or there is no memory left.
+            os._exit(code)
     return code
 
 
-def _leave_threads(code: int, console: Console) -> None:
+def _ignore_signals() -> None:
+    """Ignores the signals that would stop a command: its exit code is known."""
+    # Imported here because it would delay all commands.
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _leave_threads(code: int, console: Console | None) -> None:
     """Ends the process if a track's Python code left threads or coroutines running, for which the interpreter
     would wait.
     """
     left = [thread for thread in threading.enumerate() if not thread.daemon]
     left.remove(threading.current_thread())
-    if left:
+    if left and console is not None:
         names = ", ".join(f"'{thread.name}'" for thread in left)
         console.warning(f"the track's Python code left threads running, which end now: {names}")
     # The module is only loaded if there was a race.
@@ -192,10 +212,15 @@ def _report_error(error: BaseException, console: Console, *, debug: bool) -> int
         console.trace(error)
     if isinstance(error, KeyboardInterrupt):
         error = Interrupted("interrupted")
-    elif isinstance(error, MemoryError):
+    elif isinstance(error, MemoryError) or _NO_ROOM_FOR_LIBRARY in str(error):
         error = PacenoteError(
             "the memory is not sufficient",
             hint="free memory, or raise the limit of the process (`ulimit -v`)",
+        )
+    elif isinstance(error, RuntimeError) and _NO_THREAD in str(error):
+        error = PacenoteError(
+            "this user cannot start another thread or process",
+            hint="end processes, or raise the limits of processes and memory (`ulimit -u`, `ulimit -v`)",
         )
     elif isinstance(error, OSError) and error.errno in _ENVIRONMENT_ERRORS:
         error = _environment_error(error)

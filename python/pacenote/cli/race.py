@@ -35,7 +35,7 @@ from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceRequest
 from pacenote.model.track import BUILT_IN_SCHEDULES
-from pacenote.race.stop_signals import exit_at_third, interrupting
+from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 from pacenote.store.home import default_home
 from pacenote.track.params import parse_list
 
@@ -99,6 +99,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         record = race(request, listener)
     with interrupting():
         show_report(record, options, console)
+        if options.owns_process:
+            block_signals()
     if record.interrupted:
         return Interrupted.exit_code
     return VoidRace.exit_code if record.verdict.state == "void" else 0
@@ -116,7 +118,7 @@ def reported_interruption(request: RaceRequest) -> Generator[None, None, None]:
 def _interrupted(request: RaceRequest) -> Interrupted:
     from pacenote.store.race_store import RaceStore
 
-    stored = (RaceStore(request.home).races / request.race_id).exists()
+    stored = (RaceStore(request.home).races / request.race_id / "race.json").exists()
     hint = "results so far are kept: see `pacenote list races`" if stored else ""
     return Interrupted("interrupted", hint=hint)
 

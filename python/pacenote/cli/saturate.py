@@ -13,7 +13,7 @@ from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import check_report_file
 from pacenote.cli.saturation_output import check_saturation_format, show_saturation
 from pacenote.errors import Interrupted, UsageError, VoidRace
-from pacenote.race.stop_signals import exit_at_third, interrupting
+from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 
 if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
@@ -106,6 +106,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     record, result = saturation.record, saturation.result
     with interrupting():
         show_saturation(result, record, options, console)
+        if options.owns_process:
+            block_signals()
     if saturation.error is not None:
         raise saturation.error
     if record.interrupted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -103,9 +104,9 @@ def is_track_code_left() -> bool:
     """Returns whether Python code of a track did not end after its race. The process must then end without
     freeing its objects.
     """
-    from pacenote.plugins.process_guard import is_code_abandoned
-
-    return is_code_abandoned()
+    # The module is only loaded if the track has such code.
+    guard = sys.modules.get("pacenote.plugins.process_guard")
+    return guard is not None and guard.is_code_abandoned()
 
 
 def _without_lost_samples(task: TaskResult, lost: Sequence[Mapping[str, Any]]) -> TaskResult:

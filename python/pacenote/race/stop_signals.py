@@ -3,6 +3,7 @@
     first    while the driver runs: no new requests; those in flight have two seconds (`StopRequests`)
              before and after: KeyboardInterrupt, so the race cleans up and keeps its results (`interrupting`)
              while the report is printed: KeyboardInterrupt; the results are stored
+             after that: no effect (`block_signals`)
     second   while the driver runs: requests in flight are dropped
              before and after: KeyboardInterrupt again, which ends a wait of the cleanup
     third    the process exits at once, whatever it waits for; what is not written is lost (`exit_at_third`)
@@ -84,6 +85,12 @@ def postponed() -> Generator[None, None, None]:
     finally:
         if received:
             raise KeyboardInterrupt
+
+
+def block_signals() -> None:
+    """Lets no signal interrupt this thread from now on: the race is reported, and its exit code is known."""
+    # Python handles those that have arrived before.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
 
 
 class StopRequests:
