@@ -229,7 +229,7 @@ pub enum Check {
     },
     /// An ES|QL response that is not partial.
     Esql {},
-    /// The object or list at a path is empty or absent.
+    /// The object or list at a path is empty or absent, and the response has no `node_failures` or `task_failures`.
     Empty {
         /// Keys joined by dots.
         path: String,

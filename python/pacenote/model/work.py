@@ -78,7 +78,7 @@ class CheckCondition:
 
 @dataclass(frozen=True, slots=True)
 class CheckEmpty:
-    """A response succeeds if the object or list at a path of its body is empty or absent."""
+    """A response succeeds if what a path of its body lists is empty or absent, and every node answered."""
 
     kind: ClassVar[str] = "empty"
     path: str

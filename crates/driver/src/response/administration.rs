@@ -5,7 +5,7 @@ use pacenote_record::ErrorClass;
 
 use crate::response::body::{CheckResult, REQUEST_FAILED, check_no_error, reported_error, to_text};
 use crate::response::json_scan::{
-    Fields, InvalidJson, field_in_slices, parse_scalar, scalar, value_at_path_in_slices,
+    Elements, Fields, InvalidJson, field_in_slices, parse_scalar, scalar, value_at_path_in_slices,
 };
 use crate::response::outcome::WorkOutcome;
 use crate::response::search::shard_failure;
@@ -132,4 +132,79 @@ pub async fn check_health(
     let after = if timed_out { " after the engine's timeout" } else { "" };
     let reason = format!("health is {}, and {relocating} shards are relocating{after}", to_text(&status));
     Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)))
+}
+
+/// Fields of the reply to a request that lists tasks or nodes: what it does not list because a node did not answer.
+const UNLISTED: [&str; 2] = ["node_failures", "task_failures"];
+
+/// Checks that the object or list at a path is empty or absent, and that the response does not lack what some nodes
+/// would have listed there.
+pub async fn check_empty(body: &[u8], path: &str) -> CheckResult {
+    let mut slices = Slices::default();
+    match value_at_path_in_slices(body, path.split('.'), &mut slices).await? {
+        Some(value) if !is_empty(value)? => {
+            let reason = format!("{path} is not empty yet");
+            return Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)));
+        }
+        Some(_) => {}
+        None => {
+            if let Err(failure) = check_no_error(body).await? {
+                return Ok(Err(failure));
+            }
+        }
+    }
+    for name in UNLISTED {
+        let Some(failures) = field_in_slices(body, name, &mut slices).await? else { continue };
+        if !is_empty(failures)? {
+            let reason = format!("{path} is not known of every node: the response has {name}");
+            return Ok(Err(WorkOutcome::failure(ErrorClass::Condition, reason)));
+        }
+    }
+    Ok(Ok(None))
+}
+
+/// Returns whether a value is an object or array without members, or null.
+fn is_empty(value: &[u8]) -> Result<bool, InvalidJson> {
+    match value.first() {
+        Some(b'{') => has_no_member(Fields::new(value), Fields::is_closed),
+        Some(b'[') => has_no_member(Elements::new(value), Elements::is_closed),
+        _ => Ok(scalar(value)?.is_null()),
+    }
+}
+
+fn has_no_member<I: Iterator>(mut members: I, is_closed: impl Fn(&I) -> bool) -> Result<bool, InvalidJson> {
+    match members.next() {
+        Some(_) => Ok(false),
+        None if is_closed(&members) => Ok(true),
+        None => Err(InvalidJson),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::response::poll_once;
+
+    #[test]
+    fn a_list_without_the_answers_of_all_nodes_is_not_known_to_be_empty() {
+        let reason = |body: &str| {
+            let checked = poll_once(check_empty(body.as_bytes(), "nodes")).ok().unwrap();
+            checked.err().map(|failure| (failure.error_class, failure.failures[0].reason.clone()))
+        };
+        let failure = r#"[{"type":"failed_node_exception","reason":"Failed node [x]"}]"#;
+        for name in UNLISTED {
+            for rest in [r#""nodes":{}"#, r#""took":1"#] {
+                for body in
+                    [format!(r#"{{"{name}":{failure},{rest}}}"#), format!(r#"{{{rest},"{name}":{failure}}}"#)]
+                {
+                    let (class, reason) = reason(&body).unwrap();
+                    assert_eq!(class, ErrorClass::Condition, "{body}");
+                    assert!(reason.ends_with(name), "{reason}");
+                }
+            }
+            assert_eq!(reason(&format!(r#"{{"{name}":[],"nodes":{{}}}}"#)), None);
+        }
+        let running = format!(r#"{{"node_failures":{failure},"nodes":{{"n":{{}}}}}}"#);
+        assert_eq!(reason(&running).unwrap().1, "nodes is not empty yet");
+    }
 }

@@ -7,14 +7,14 @@ use pacenote_plan::{Assertion, Check, Comparison, Request};
 use pacenote_record::ErrorClass;
 use serde_json::Value;
 
-use crate::response::administration::{check_acknowledged, check_health, check_shards, check_task};
+use crate::response::administration::{
+    check_acknowledged, check_empty, check_health, check_shards, check_task,
+};
 use crate::response::async_search::{
     check_ended_search, check_submitted_search, check_unavailable_search, has_ended,
 };
 use crate::response::body::{CheckResult, check_no_error, http_error, invalid_json, is_2xx, to_text};
-use crate::response::json_scan::{
-    Elements, Fields, InvalidJson, parse_first, scalar, value_at_path_in_slices,
-};
+use crate::response::json_scan::{InvalidJson, parse_first, value_at_path_in_slices};
 use crate::response::outcome::WorkOutcome;
 use crate::response::search::{check_esql, check_search, fast_path_search};
 use crate::response::selection::filters_fields;
@@ -133,29 +133,6 @@ async fn check_condition(body: &[u8], path: &str, expected: &str) -> CheckResult
         return Ok(Err(failure));
     }
     Ok(Err(WorkOutcome::failure(ErrorClass::Condition, format!("{path} is {actual}, not {expected}"))))
-}
-
-async fn check_empty(body: &[u8], path: &str) -> CheckResult {
-    let found = value_at_path_in_slices(body, path.split('.'), &mut Slices::default()).await?;
-    let is_empty = match found {
-        Some(text) if text.starts_with(b"{") => is_empty(Fields::new(text), Fields::is_closed)?,
-        Some(text) if text.starts_with(b"[") => is_empty(Elements::new(text), Elements::is_closed)?,
-        Some(text) => scalar(text)?.is_null(),
-        None => return check_no_error(body).await,
-    };
-    if is_empty {
-        return Ok(Ok(None));
-    }
-    Ok(Err(WorkOutcome::failure(ErrorClass::Condition, format!("{path} is not empty yet"))))
-}
-
-/// Returns whether an object or array has no members.
-fn is_empty<I: Iterator>(mut members: I, is_closed: impl Fn(&I) -> bool) -> Result<bool, InvalidJson> {
-    match members.next() {
-        Some(_) => Ok(false),
-        None if is_closed(&members) => Ok(true),
-        None => Err(InvalidJson),
-    }
 }
 
 #[cfg(test)]
