@@ -45,7 +45,10 @@ fn a_host_that_is_killed_under_load_ends_the_race_and_its_results_are_kept() {
     assert_eq!(race.task("first").operation_totals.succeeded, 40);
     let second = race.task("second");
     assert_eq!(second.ended_by, EndedBy::Aborted);
-    assert!(second.operation_totals.succeeded >= 60, "{:?}", second.operation_totals);
+    // A client sends its next request when it has the reply to the one before, so each may lack one reply.
+    let received = server.requests().len() as u64;
+    let answered = 40 + second.operation_totals.succeeded;
+    assert!(received >= 100 && (answered..=answered + 2).contains(&received), "{received} {second:?}");
     assert_eq!(
         race.samples.len() as u64,
         40 + second.operation_totals.succeeded + second.operation_totals.failed
