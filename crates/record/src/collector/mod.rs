@@ -46,6 +46,8 @@ pub struct Collector {
     writing_disabled: bool,
     /// Number of samples of finished tasks that were sent to be written.
     samples_kept: u64,
+    /// Number of samples of finished tasks that were lost before they were sent to be written.
+    samples_lost: u64,
     contradictions: Vec<String>,
 }
 
@@ -103,6 +105,7 @@ impl Collector {
             writer,
             writing_disabled: false,
             samples_kept: 0,
+            samples_lost: 0,
             contradictions: Vec::new(),
         })
     }
@@ -248,7 +251,7 @@ impl Collector {
     /// Closes the files after all tasks have finished.
     #[must_use]
     pub fn close(self) -> ClosedFiles {
-        self.writer.close()
+        self.writer.close(self.samples_lost)
     }
 
     fn count_kept(&mut self, samples: &[Sample]) {
@@ -309,6 +312,7 @@ impl Collector {
         };
         result.sub_operations = running.sub_operations.iter().filter_map(of).collect();
         self.samples_kept += result.samples.kept;
+        self.samples_lost += result.samples.lost;
         Some(FinishedTask { task_index, result })
     }
 }

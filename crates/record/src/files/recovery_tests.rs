@@ -171,7 +171,7 @@ fn no_sample_is_lost_when_the_race_is_interrupted_while_it_writes_the_footer() {
         for interruptions in 0.. {
             let folder = new_folder();
             let samples = written_samples(folder.path(), &catalog);
-            let (_, interrupted) = interrupt(fault, interruptions, || samples.close(&catalog));
+            let (_, interrupted) = interrupt(fault, interruptions, || samples.close(&catalog, 0));
             check(folder.path(), &format!("{fault:?} {interruptions}"));
             if !interrupted {
                 assert!(interruptions > 2, "{fault:?}: only {interruptions} operations");
@@ -182,8 +182,8 @@ fn no_sample_is_lost_when_the_race_is_interrupted_while_it_writes_the_footer() {
     let (killed, complete) = (new_folder(), new_folder());
     let samples = written_samples(killed.path(), &catalog);
     // The first operation writes to the index, and the second is interrupted in the middle.
-    assert!(interrupt(Fault::Kill, 2, || samples.close(&catalog)).1);
-    assert!(written_samples(complete.path(), &catalog).close(&catalog).error.is_none());
+    assert!(interrupt(Fault::Kill, 2, || samples.close(&catalog, 0)).1);
+    assert!(written_samples(complete.path(), &catalog).close(&catalog, 0).error.is_none());
     let (killed, complete) = (files(killed.path()), files(complete.path())["samples.parquet"].clone());
     let footer = killed["samples.parquet"].len()..complete.len();
     assert!(footer.len() > 1000);

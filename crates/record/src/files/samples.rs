@@ -159,8 +159,9 @@ impl SamplesFile {
         written.map_err(|source| RecordError::file(&self.folder.join(ROW_GROUP_INDEX), source))
     }
 
-    /// Writes the remaining samples and completes the file, even if an earlier write failed.
-    pub fn close(mut self, catalog: &Catalog) -> ClosedSamples {
+    /// Writes the remaining samples and completes the file, even if an earlier write failed. `lost_before` samples of the
+    /// race are neither in the file nor in its count of lost ones.
+    pub fn close(mut self, catalog: &Catalog, lost_before: u64) -> ClosedSamples {
         let flushed = if self.intact { self.flush(catalog) } else { Ok(()) };
         let (rows, mut lost) = (self.rows_written, std::mem::take(&mut self.lost));
         let path = self.folder.join(PARQUET);
@@ -174,8 +175,8 @@ impl SamplesFile {
             let error = flushed.err().unwrap_or_else(|| RecordError::file(&path, source));
             return ClosedSamples { rows: 0, lost, error: Some(error) };
         }
-        let lost_count = lost.values().map(|samples| samples.lost).sum();
-        let (rows, error) = match self.complete(lost_count) {
+        let lost_count: u64 = lost.values().map(|samples| samples.lost).sum();
+        let (rows, error) = match self.complete(lost_before + lost_count) {
             Ok(completed) => (completed.unwrap_or(rows), flushed.err()),
             // The row groups are in the file, and can be completed later.
             Err(error) => (rows, flushed.err().or(Some(error))),
@@ -183,7 +184,7 @@ impl SamplesFile {
         ClosedSamples { rows, lost, error }
     }
 
-    /// Completes the file, without `lost` samples. Returns the number of its rows if it was completed from the row
+    /// Completes the file of a race that has lost `lost` samples. Returns the number of its rows if it was completed from the row
     /// group index.
     fn complete(mut self, lost: u64) -> Result<Option<u64>, RecordError> {
         // A part of the footer must not be mistaken for a damaged row group.
@@ -367,7 +368,7 @@ mod tests {
                 if is_replaced {
                     std::fs::write(&path, b"other").unwrap();
                 }
-                let closed = file.close(&catalog);
+                let closed = file.close(&catalog, 0);
                 let is_lost = name == PARQUET;
                 assert_eq!(closed.rows, if is_lost { 0 } else { 10 });
                 assert_eq!(closed.lost.get(&0).map(|lost| lost.lost), is_lost.then_some(10));
@@ -388,10 +389,10 @@ mod tests {
         file.intact = false;
         file.lose(&[sample(); 5]);
         file.lose(&[Sample { task_index: 1, ..sample() }; 7]);
-        let closed = file.close(&catalog);
+        let closed = file.close(&catalog, 30);
         assert_eq!((closed.rows, closed.lost[&0].lost, closed.lost[&1].lost), (10, 5, 7));
         let losses = std::fs::read_to_string(folder.path().join("recovery.json")).unwrap();
-        assert!(losses.contains("[\"12 samples are lost, because"), "{losses}");
+        assert!(losses.contains("[\"42 samples are lost, because"), "{losses}");
     }
 
     /// The samples of another recorder follow, although their operations ended earlier.
@@ -404,7 +405,7 @@ mod tests {
         file.append(&[ended(50), ended(60), ended(20), ended(30)], &catalog).unwrap();
         file.flush(&catalog).unwrap();
         std::fs::remove_file(folder.path().join(PARQUET)).unwrap();
-        let lost = file.close(&catalog).lost[&0];
+        let lost = file.close(&catalog, 0).lost[&0];
         assert_eq!((lost.lost, lost.from_ns), (4, Some(20)));
     }
 
@@ -422,7 +423,7 @@ mod tests {
             let mut content = std::fs::read(&path).unwrap();
             change(&mut content);
             std::fs::write(&path, &content).unwrap();
-            let closed = file.close(&catalog);
+            let closed = file.close(&catalog, 0);
             assert_eq!((closed.rows, closed.lost[&0].lost), (0, 10));
             let error = closed.error.unwrap().to_string();
             assert!(error.contains("samples.parquet: another program has changed it"), "{error}");
@@ -441,7 +442,7 @@ mod tests {
         // Every write to this device fails as if the disk were full.
         file.row_group_index = OutputFile::create(Path::new("/dev/full")).unwrap();
         file.append(&[sample(); 5], &catalog).unwrap();
-        let closed = file.close(&catalog);
+        let closed = file.close(&catalog, 0);
         assert!(closed.error.is_some(), "five samples are not in the file");
         assert_eq!((closed.rows, closed.lost[&0].lost), (10, 5));
         let reader = SerializedFileReader::try_from(folder.path().join(PARQUET).as_path()).unwrap();

@@ -27,7 +27,8 @@ pub enum FooterPlacement {
     Beside,
     /// At the end of the file, which needs only a few kB: by the race itself.
     AtItsEnd {
-        /// Number of samples that the race could not write, with those of the row group that was cut off.
+        /// Number of samples that the race has lost for any reason, with those of the row group that was cut off: the
+        /// sum over its tasks.
         lost: u64,
     },
 }

@@ -156,14 +156,15 @@ impl Writer {
         }
     }
 
-    /// Waits until everything is written, and completes the files even if a write has failed.
+    /// Waits until everything is written, and completes the files even if a write has failed. `lost_before` samples
+    /// were lost before they were sent.
     #[must_use]
-    pub fn close(mut self) -> ClosedFiles {
+    pub fn close(mut self, lost_before: u64) -> ClosedFiles {
         self.jobs = None;
         let Some(files) = self.thread.take().and_then(|thread| thread.join().ok()) else {
             return ClosedFiles { error: Some(RecordError::Died), ..ClosedFiles::default() };
         };
-        let ClosedSamples { rows, lost, error } = files.samples.close(&files.catalog);
+        let ClosedSamples { rows, lost, error } = files.samples.close(&files.catalog, lost_before);
         let series = files.series.close();
         let error = self.take_error().err().or(series.err()).or(error);
         ClosedFiles { sample_count: rows, lost, error }
