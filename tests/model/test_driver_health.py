@@ -31,6 +31,7 @@ CLOCK = {
     "suspended_s": 0.0,
 }
 WAIT = {"step": "index", "file": "d.json", "waits": 7, "waited_s": 1.2, "longest_ms": 400.0, "share": 0.01}
+CORE_WAIT = {"step": "index", "waits": 40, "waited_s": 0.6, "share": 0.01}
 DRIVER: dict[str, Any] = {
     "threads": [
         {
@@ -42,6 +43,7 @@ DRIVER: dict[str, Any] = {
             "delayed": {"step": "s", "task": "term", "wait_ms": 0.2, "service_ms": 2.0, "share": 0.1},
             "faulting": {"step": "s", "major_faults": 110, "operations": 1100, "share": 0.1},
             "data_waits": [WAIT],
+            "core_waits": [CORE_WAIT],
         },
         {
             "name": "collect",
@@ -103,6 +105,11 @@ def test_values_at_their_limits_are_accepted() -> None:
             "task 'term': driver thread drive-0 waited 0.21 ms for a core per reply, "
             "more than 10 % of the mean service time 2 ms, so it read replies late: leave a core to the "
             "driver",
+        ),
+        (
+            thread(core_waits=[CORE_WAIT | {"share": 0.0104}]),
+            "step 'index': driver thread drive-0 waited 0.6 s for a core in waits of 5 ms or more, 1 % of "
+            "its time (limit 1 %), so the slowest replies were read late: leave a core to the driver",
         ),
         (
             driver(threads=[{"name": "collect", "run_queue_s": 6.5, "wall_s": 60.0}]),
@@ -216,6 +223,7 @@ def test_wall_clock_steps_are_reported_but_do_not_change_the_verdict() -> None:
         },
         {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none", "throttling": 3},
         {"threads": [{"data_waits": [1, {}], "faulting": 7}, {"data_waits": {}}], "throttling": {}},
+        {"threads": [{"core_waits": [1, {}]}, {"core_waits": {}}]},
     ],
 )
 def test_missing_or_invalid_values_do_not_change_the_verdict(facts: dict[str, Any]) -> None:
@@ -280,6 +288,15 @@ def test_the_waits_for_the_disk_are_judged_for_each_thread() -> None:
     assert first.startswith("step 'index': driver thread drive-7 waited")
     assert "9 % of its time" in first
     assert second.startswith("step 'more': driver thread drive-6 waited")
+
+
+def test_long_waits_for_a_core_are_not_reported_where_the_mean_reply_waits_too_long() -> None:
+    late = {"step": "index", "task": "t", "wait_ms": 1.0, "service_ms": 5.0}
+    waits = [CORE_WAIT | {"share": 0.3}, CORE_WAIT | {"step": "search", "share": 0.02}]
+    threads = [{"name": "drive-0", "delayed": late}, {"name": "drive-1", "core_waits": waits}]
+    mean, tail = suspect_reasons({"threads": threads})
+    assert mean.startswith("task 't': driver thread drive-0 waited 1 ms for a core per reply")
+    assert tail.startswith("step 'search': driver thread drive-1 waited")
 
 
 def test_few_page_faults_are_not_judged() -> None:

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use pacenote_record::{TaskProgress, TaskResult};
 use tokio::sync::Notify;
 
+use crate::health::core_waits::CoreWaitMonitor;
 use crate::summary::RaceSummary;
 use crate::units::nanos_since;
 
@@ -67,6 +68,8 @@ pub struct RaceState {
     progress: Mutex<StepsProgress>,
     /// When the first step started; all times of the race are relative to this.
     started: Mutex<Option<Instant>>,
+    /// Waits of the threads that send requests for a core.
+    pub core_waits: CoreWaitMonitor,
 }
 
 impl RaceState {
@@ -82,6 +85,7 @@ impl RaceState {
             event_published: Condvar::new(),
             progress: Mutex::new(StepsProgress { total_steps: step_count, ..StepsProgress::default() }),
             started: Mutex::default(),
+            core_waits: CoreWaitMonitor::default(),
         }
     }
 

@@ -6,6 +6,7 @@ use pacenote_record::{LostSamples, MissingSamples};
 use serde::Serialize;
 
 use crate::health::clocks::ClockHealth;
+use crate::health::core_waits::CoreWaits;
 use crate::health::cpu::{BusiestStep, DelayedTask, FaultingStep, PeakLoad, major_faults, thread_cpu_ns};
 use crate::health::cpu_quota::Throttling;
 use crate::health::data_waits::DataWaits;
@@ -139,6 +140,8 @@ pub struct ThreadSummary {
     pub faulting: Option<FaultingStep>,
     /// Waits for the disk while data files were read, for each step of at least a second in which the thread waited.
     pub data_waits: Vec<DataWaits>,
+    /// Long waits for a core, for each step of at least a second in which the thread waited.
+    pub core_waits: Vec<CoreWaits>,
 }
 
 impl ThreadSummary {
@@ -156,6 +159,7 @@ impl ThreadSummary {
             delayed: peak_load.delayed,
             faulting: peak_load.faulting,
             data_waits: peak_load.data_waits,
+            core_waits: peak_load.core_waits,
         }
     }
 }

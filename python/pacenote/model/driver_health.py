@@ -21,6 +21,11 @@ RUN_QUEUE_SHARE = 0.10
 times include its own waiting.
 """
 
+CORE_WAIT_SHARE = 0.01
+"""Highest acceptable share of a step for which a driver thread waits for a core in long waits: about as many
+of its replies are read late, which changes their 99th percentile.
+"""
+
 STARVED_SHARE = 0.10
 """Highest acceptable share of a race for which threads that measure nothing themselves wait for a core."""
 
@@ -135,6 +140,7 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     """Yields the reasons why the driver or its host may have distorted measurements."""
     yield from _busy(driver)
     yield from _delayed(driver)
+    yield from _core_waits(driver)
     for name, thread in _threads(driver):
         yield from _starved(thread)
         yield from _faulting(name, thread)
@@ -328,7 +334,7 @@ def _delayed(driver: Mapping[str, object]) -> Iterator[str]:
     for name, thread in _threads(driver):
         delayed = _part(thread, "delayed")
         wait_ms, service_ms = _number(delayed, "wait_ms"), _number(delayed, "service_ms")
-        if wait_ms > RUN_QUEUE_SHARE * service_ms:
+        if _is_delayed(delayed):
             delay = (wait_ms / max(service_ms, 1e-9), wait_ms, service_ms, name)
             found.setdefault(delayed.get("task"), []).append(delay)
     for task, delays in found.items():
@@ -343,6 +349,27 @@ def _delayed(driver: Mapping[str, object]) -> Iterator[str]:
             f"{RUN_QUEUE_SHARE * 100:.0f} % of the mean service time {service_ms:.3g} ms, so {they} read "
             "replies late: leave a core to the driver"
         )
+
+
+def _is_delayed(delayed: Mapping[str, object]) -> bool:
+    """Returns whether the wait of a mean reply is too long for its service time."""
+    return _number(delayed, "wait_ms") > RUN_QUEUE_SHARE * _number(delayed, "service_ms")
+
+
+def _core_waits(driver: Mapping[str, object]) -> Iterator[str]:
+    """Reports each step in which a thread seldom waits for a core, but then for long, with the thread that
+    waited longest. A step whose mean reply waits too long is reported for that.
+    """
+    delayed = [_part(thread, "delayed") for _, thread in _threads(driver)]
+    reported = {str(task.get("step")) for task in delayed if _is_delayed(task)}
+    for step, (name, wait) in _longest_waits(driver, "core_waits", CORE_WAIT_SHARE).items():
+        if step not in reported:
+            yield (
+                f"step '{step}': driver thread {name} waited {_number(wait, 'waited_s'):.3g} s for a core in "
+                f"waits of 5 ms or more, {_number(wait, 'share') * 100:.2g} % of its time (limit "
+                f"{CORE_WAIT_SHARE * 100:.0f} %), so the slowest replies were read late: leave a core to the "
+                "driver"
+            )
 
 
 def _starved(thread: Mapping[str, object]) -> Iterator[str]:
@@ -371,21 +398,30 @@ def _faulting(name: str, thread: Mapping[str, object]) -> Iterator[str]:
 
 def _data_waits(driver: Mapping[str, object]) -> Iterator[str]:
     """Reports each step in which a thread waited for data files, with the thread that waited longest."""
-    worst: dict[str, tuple[str, Mapping[str, object]]] = {}
+    for step, (name, wait) in _longest_waits(driver, "data_waits", DATA_WAIT_SHARE).items():
+        yield (
+            f"step '{step}': driver thread {name} waited {_number(wait, 'waited_s'):.3g} s for "
+            f"the disk while it read {wait.get('file')}, {_number(wait, 'share') * 100:.2g} % of its time "
+            f"(limit {DATA_WAIT_SHARE * 100:.0f} %): put the data on a faster disk"
+        )
+
+
+def _longest_waits(
+    driver: Mapping[str, object], kind: str, limit: float
+) -> Mapping[str, tuple[str, Mapping[str, object]]]:
+    """Returns, for each step in which a thread waited for more than a share of its time, the name of the
+    thread that waited longest, with its waits.
+    """
+    longest: dict[str, tuple[str, Mapping[str, object]]] = {}
     for name, thread in _threads(driver):
-        waits = thread.get("data_waits")
+        waits = thread.get(kind)
         for wait in waits if isinstance(waits, list | tuple) else ():
             if not isinstance(wait, Mapping):
                 continue
             step, share = str(wait.get("step")), _number(wait, "share")
-            if share > max(DATA_WAIT_SHARE, _number(worst[step][1], "share") if step in worst else 0.0):
-                worst[step] = (name, wait)
-    for name, wait in worst.values():
-        yield (
-            f"step '{wait.get('step')}': driver thread {name} waited {_number(wait, 'waited_s'):.3g} s for "
-            f"the disk while it read {wait.get('file')}, {_number(wait, 'share') * 100:.2g} % of its time "
-            f"(limit {DATA_WAIT_SHARE * 100:.0f} %): put the data on a faster disk"
-        )
+            if share > max(limit, _number(longest[step][1], "share") if step in longest else 0.0):
+                longest[step] = (name, wait)
+    return longest
 
 
 def _outside_requests(driver: Mapping[str, object]) -> Iterator[str]:

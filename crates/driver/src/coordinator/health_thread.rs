@@ -1,4 +1,4 @@
-//! The thread that reads the clocks fifty times per second, the host's counters once a second, and the CPU quotas
+//! The thread that reads the clocks and the waits of the sending threads fifty times per second, the host's counters once a second, and the CPU quotas
 //! before the race and after the workers have ended.
 //!
 //! It does nothing else: a thread that also merges recordings or waits for a disk would read the clocks late, which
@@ -54,6 +54,7 @@ impl HealthThread {
                 || clocks.record(ClockReading::read().with_waits(), race_state.race_time_ns(Instant::now()));
             while stopped.recv_timeout(READING_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 record_clocks();
+                race_state.core_waits.read();
                 host.read_when_due(started.elapsed());
             }
             record_clocks();

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pacenote_corpus::{DiskWaits, take_disk_waits};
@@ -16,6 +17,7 @@ use pacenote_record::ServiceTimeTotals;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use crate::health::core_waits::{CoreWaitMonitor, CoreWaits, LongWaits, WatchedThread};
 use crate::health::data_waits::DataWaits;
 use crate::health::reply_waits::ReplyWaits;
 use crate::health::run_queue::RunQueueStats;
@@ -88,6 +90,8 @@ pub struct PeakLoad {
     pub faulting: Option<FaultingStep>,
     /// Waits for data files, in each step of at least a second in which the thread waited.
     pub data_waits: Vec<DataWaits>,
+    /// Long waits for a core, in each step of at least a second in which the thread waited.
+    pub core_waits: Vec<CoreWaits>,
     /// Whether the wait for a core could not be read for a step of at least a second.
     pub queue_is_unknown: bool,
     /// Whether the number of major page faults could not be read for a step of at least a second.
@@ -103,6 +107,8 @@ pub struct CpuMeter {
     replies: ReplyWaits,
     major_faults: Option<u64>,
     load: LoadWindow,
+    /// `None` if the operating system does not count waits for a core.
+    watched: Option<Arc<WatchedThread>>,
 }
 
 /// CPU time and waits of a thread in an interval.
@@ -120,6 +126,8 @@ pub struct CpuUsage {
     pub major_faults: Option<u64>,
     /// Waits for data files.
     pub data_waits: DiskWaits,
+    /// Long waits for a core.
+    pub core_waits: LongWaits,
 }
 
 /// The load of a thread in a part of an interval.
@@ -180,8 +188,8 @@ impl LoadWindow {
 }
 
 impl CpuMeter {
-    /// Starts measuring.
-    pub fn start() -> Self {
+    /// Starts measuring. `core_waits` is read by a different thread meanwhile.
+    pub fn start(core_waits: &CoreWaitMonitor) -> Self {
         // Those of the preparation of the step.
         take_disk_waits();
         Self {
@@ -191,6 +199,7 @@ impl CpuMeter {
             started: Instant::now(),
             cpu_ns: thread_cpu_ns(),
             load: LoadWindow::new(),
+            watched: core_waits.watch_current_thread(),
         }
     }
 
@@ -216,6 +225,7 @@ impl CpuMeter {
             replies: ReplyWaits::read().since(self.replies),
             major_faults: major_faults().zip(self.major_faults).and_then(|(now, then)| now.checked_sub(then)),
             data_waits: take_disk_waits(),
+            core_waits: self.watched.as_ref().map(|thread| thread.long_waits()).unwrap_or_default(),
         }
     }
 
@@ -244,6 +254,7 @@ impl PeakLoad {
         self.busiest =
             known.into_iter().chain([busiest]).max_by(|one, other| one.share.total_cmp(&other.share));
         self.data_waits.extend(DataWaits::of_step(step, usage.wall, &usage.data_waits));
+        self.core_waits.extend(CoreWaits::of_step(step, usage.wall, usage.core_waits));
         self.add_faults(step, usage);
         self.add_waits(step, usage, tasks, task_name);
     }
@@ -326,6 +337,7 @@ mod tests {
             replies: ReplyWaits { replies: runs, ..ReplyWaits::default() },
             major_faults: Some(0),
             data_waits: DiskWaits::default(),
+            core_waits: LongWaits::default(),
         }
     }
 
@@ -342,7 +354,7 @@ mod tests {
 
     #[test]
     fn the_meter_measures_cpu_time_of_its_thread() {
-        let mut meter = CpuMeter::start();
+        let mut meter = CpuMeter::start(&CoreWaitMonitor::default());
         while thread_cpu_ns() - meter.cpu_ns < 2 * MS {}
         let used = meter.end(0);
         let cpu_ns = used.busiest.share * used.wall.as_nanos() as f64;
@@ -448,5 +460,19 @@ mod tests {
         assert_eq!((waits.step.as_str(), waits.file.as_str(), waits.waits), ("index", "docs.json", 3));
         assert!((waits.waited_s - 0.8).abs() < 1e-9 && (waits.longest_ms - 500.0).abs() < 1e-9);
         assert!((waits.share - 0.08).abs() < 1e-9, "{waits:?}");
+    }
+
+    #[test]
+    fn long_waits_for_a_core_are_kept_for_each_step_that_is_long_enough() {
+        let mut peak = PeakLoad::default();
+        let core_waits = LongWaits { count: 20, total_ns: 300 * MS };
+        let short = Duration::from_millis(999);
+        for (step, wall) in [("index", Duration::from_secs(10)), ("short", short)] {
+            peak.add(step, &CpuUsage { wall, core_waits, ..usage(1, 0, 0) }, &[], |_| String::new());
+        }
+        peak.add("none", &usage(10, 0, 0), &[], |_| String::new());
+        let [waits] = &peak.core_waits[..] else { panic!("{:?}", peak.core_waits) };
+        assert_eq!((waits.step.as_str(), waits.waits), ("index", 20));
+        assert!((waits.waited_s - 0.3).abs() < 1e-9 && (waits.share - 0.03).abs() < 1e-9, "{waits:?}");
     }
 }

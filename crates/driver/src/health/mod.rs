@@ -6,6 +6,7 @@
 //! driver may use this one.
 
 pub mod clocks;
+pub mod core_waits;
 pub mod cpu;
 pub mod cpu_quota;
 pub mod data_waits;

@@ -18,7 +18,6 @@
 
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 use crate::health::run_queue::RunQueueStats;
 
@@ -224,9 +223,7 @@ impl ThreadCounters {
     /// Returns the kernel's counter, from a file that stays open.
     fn read_wait_ns(&self) -> Option<u64> {
         let file = self.schedstat.get_or_init(|| File::open("/proc/thread-self/schedstat").ok()).as_ref()?;
-        let mut text = [0; 96];
-        let length = file.read_at(&mut text, 0).ok()?;
-        RunQueueStats::parse(std::str::from_utf8(&text[..length]).ok()?).map(|stats| stats.wait_ns)
+        RunQueueStats::read_from(file).map(|stats| stats.wait_ns)
     }
 
     fn totals(&self) -> ReplyWaits {

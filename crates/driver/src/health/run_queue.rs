@@ -1,6 +1,7 @@
 //! The kernel's counters of the waits of a thread for a core.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 /// The kernel's counters of a thread's wait for a core, since the thread started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +16,14 @@ impl RunQueueStats {
     /// Returns the counters of the calling thread, or `None` if the operating system does not provide them.
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+    }
+
+    /// Returns the counters in the file of a thread, or `None` if the operating system does not provide them or the
+    /// thread has ended.
+    pub fn read_from(schedstat: &File) -> Option<Self> {
+        let mut text = [0; 96];
+        let length = schedstat.read_at(&mut text, 0).ok()?;
+        Self::parse(std::str::from_utf8(&text[..length]).ok()?)
     }
 
     /// Parses `CPU-TIME WAIT RUNS`. On a kernel without these counters, the file is empty or contains zeros.

@@ -12,6 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinHandle, JoinSet, spawn_local};
 
 use crate::cancel::Cancellation;
+use crate::health::core_waits::CoreWaitMonitor;
 use crate::health::cpu::{CpuMeter, CpuUsage, PeakLoad};
 use crate::health::reply_waits::{count_reply, count_request};
 use crate::operation::outcome::OperationOutcome;
@@ -140,7 +141,7 @@ impl RequestThread {
                 }
                 RequestCommand::StartStep => {
                     sender.service_times.take();
-                    metering = Some(Metering::start());
+                    metering = Some(Metering::start(&sender.race_state.core_waits));
                 }
                 RequestCommand::CloseStep => {
                     if let Some(metering) = metering.take() {
@@ -161,8 +162,8 @@ struct Metering {
 }
 
 impl Metering {
-    fn start() -> Self {
-        let meter = Rc::new(RefCell::new(CpuMeter::start()));
+    fn start(core_waits: &CoreWaitMonitor) -> Self {
+        let meter = Rc::new(RefCell::new(CpuMeter::start(core_waits)));
         let ticking = spawn_local(CpuMeter::tick_every_second(Rc::clone(&meter), || 0));
         Self { meter, ticking }
     }

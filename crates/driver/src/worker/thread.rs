@@ -145,7 +145,7 @@ impl Worker {
             if failed || !matches!(self.commands.recv().await, Some(WorkerCommand::Start)) {
                 break;
             }
-            let meter = Rc::new(RefCell::new(CpuMeter::start()));
+            let meter = Rc::new(RefCell::new(CpuMeter::start(&self.context.race_state.core_waits)));
             let spinning = Rc::clone(&spin_wait);
             let idle_spin_ns = move || spinning.idle_spin_ns();
             let ticking = spawn_local(CpuMeter::tick_every_second(Rc::clone(&meter), idle_spin_ns));

@@ -1,0 +1,196 @@
+//! Long waits of a sending thread for a core.
+//!
+//! A thread that seldom waits, but then for long, delays few replies: too few for the mean (see [`super::reply_waits`]),
+//! but enough for a high percentile. The thread that reads the clocks therefore also reads how long each sending thread
+//! has waited, at the same interval, and the long waits of a step are added up.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::health::run_queue::RunQueueStats;
+use crate::units::nanos;
+
+/// Smallest wait between two readings that counts, in nanoseconds.
+const MIN_WAIT_NS: u64 = 5_000_000;
+
+/// The long waits of a thread for a core in one step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CoreWaits {
+    /// Name of the step.
+    pub step: String,
+    /// Number of intervals between two readings, of about 20 ms, in which the thread waited for 5 ms or more.
+    pub waits: u64,
+    /// Time for which it waited in these intervals, in seconds.
+    pub waited_s: f64,
+    /// `waited_s` / time for which the thread ran clients in the step.
+    pub share: f64,
+}
+
+/// The threads whose waits are read.
+#[derive(Debug, Default)]
+pub struct CoreWaitMonitor {
+    threads: Mutex<Vec<Weak<WatchedThread>>>,
+}
+
+/// The waits of one thread, as long as this exists.
+#[derive(Debug)]
+pub struct WatchedThread {
+    /// The kernel's counters of the thread.
+    schedstat: File,
+    /// Time for which the thread had waited at the last reading, in nanoseconds.
+    last_ns: AtomicU64,
+    waits: AtomicU64,
+    waited_ns: AtomicU64,
+}
+
+/// Number and total length of long waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LongWaits {
+    /// Number of intervals with a long wait.
+    pub count: u64,
+    /// Time for which the thread waited in them, in nanoseconds.
+    pub total_ns: u64,
+}
+
+impl CoreWaits {
+    /// Returns the waits of a thread whose clients ran for `length` in a step, or `None` if there were none.
+    pub fn of_step(step: &str, length: Duration, waits: LongWaits) -> Option<Self> {
+        (waits.count > 0).then(|| Self {
+            step: step.to_owned(),
+            waits: waits.count,
+            waited_s: waits.total_ns as f64 / 1e9,
+            share: waits.total_ns as f64 / nanos(length).max(1) as f64,
+        })
+    }
+}
+
+impl CoreWaitMonitor {
+    /// Watches the calling thread until the returned value is dropped. Returns `None` if the operating system does not
+    /// count its waits.
+    pub fn watch_current_thread(&self) -> Option<Arc<WatchedThread>> {
+        // Unlike the path, the open file belongs to this thread whichever thread reads it.
+        let schedstat = File::open("/proc/thread-self/schedstat").ok()?;
+        let waited_ns = RunQueueStats::read_from(&schedstat)?.wait_ns;
+        let thread = Arc::new(WatchedThread {
+            schedstat,
+            last_ns: AtomicU64::new(waited_ns),
+            waits: AtomicU64::new(0),
+            waited_ns: AtomicU64::new(0),
+        });
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&thread));
+        Some(thread)
+    }
+
+    /// Reads the waits of all watched threads.
+    pub fn read(&self) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|thread| thread.upgrade().map(|thread| thread.read()).is_some());
+    }
+}
+
+impl WatchedThread {
+    /// Returns the long waits since the thread is watched.
+    pub fn long_waits(&self) -> LongWaits {
+        self.read();
+        LongWaits {
+            count: self.waits.load(Ordering::Relaxed),
+            total_ns: self.waited_ns.load(Ordering::Relaxed),
+        }
+    }
+
+    fn read(&self) {
+        if let Some(stats) = RunQueueStats::read_from(&self.schedstat) {
+            self.add(stats.wait_ns);
+        }
+    }
+
+    /// Adds a reading of the time for which the thread has waited.
+    fn add(&self, now_ns: u64) {
+        let waited_ns = now_ns.saturating_sub(self.last_ns.fetch_max(now_ns, Ordering::Relaxed));
+        if waited_ns >= MIN_WAIT_NS {
+            self.waits.fetch_add(1, Ordering::Relaxed);
+            self.waited_ns.fetch_add(waited_ns, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    use super::*;
+
+    #[test]
+    fn only_long_waits_are_added_up() {
+        let thread = CoreWaitMonitor::default().watch_current_thread().unwrap();
+        let began_ns = thread.last_ns.load(Ordering::Relaxed);
+        for after_us in [1_000, 5_999, 10_998, 10_998, 15_998, 40_000, 39_000] {
+            thread.add(began_ns + after_us * 1_000);
+        }
+        let waits = LongWaits { count: 2, total_ns: 5_000_000 + 24_002_000 };
+        assert_eq!(
+            (thread.waits.load(Ordering::Relaxed), thread.waited_ns.load(Ordering::Relaxed)),
+            (waits.count, waits.total_ns)
+        );
+        let of_step = CoreWaits::of_step("s", Duration::from_secs(2), waits).unwrap();
+        assert!((of_step.share - 0.014_501).abs() < 1e-9, "{of_step:?}");
+        assert_eq!(CoreWaits::of_step("s", Duration::from_secs(2), LongWaits::default()), None);
+    }
+
+    #[test]
+    fn the_waits_of_a_thread_are_read_by_a_different_one() {
+        let monitor = CoreWaitMonitor::default();
+        let all = sched_getaffinity(None).unwrap();
+        let mut one = CpuSet::new();
+        one.set((0..CpuSet::MAX_CPU).find(|core| all.is_set(*core)).unwrap());
+        let is_over = AtomicBool::new(false);
+        // Both threads always want the same core.
+        let work = || {
+            sched_setaffinity(None, &one).unwrap();
+            let watched = monitor.watch_current_thread().unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+            watched.long_waits()
+        };
+        let waits = std::thread::scope(|scope| {
+            let threads = [(); 2].map(|()| scope.spawn(work));
+            while monitor.total_count() == 0 {
+                std::thread::sleep(Duration::from_millis(20));
+                monitor.read();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert!(waits.iter().any(|waits| waits.total_ns >= MIN_WAIT_NS), "{waits:?}");
+    }
+
+    impl CoreWaitMonitor {
+        fn total_count(&self) -> u64 {
+            let threads = self.threads.lock().unwrap();
+            let of = |thread: Arc<WatchedThread>| thread.waits.load(Ordering::Relaxed);
+            threads.iter().filter_map(Weak::upgrade).map(of).sum()
+        }
+    }
+
+    #[test]
+    fn threads_that_have_ended_are_not_read_any_more() {
+        let monitor = CoreWaitMonitor::default();
+        let watched = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| monitor.watch_current_thread().unwrap()).join().unwrap();
+            monitor.read();
+            thread
+        });
+        monitor.read();
+        assert_eq!(monitor.threads.lock().unwrap().len(), 1);
+        drop(watched);
+        monitor.read();
+        assert!(monitor.threads.lock().unwrap().is_empty());
+    }
+}
