@@ -52,7 +52,7 @@ def test_an_index_is_counted_only_if_all_its_shards_answer(
     assert counted.counts == ({"a": 7} if problem is None else {})
 
 
-@pytest.mark.parametrize("count", [None, "7", {}])
+@pytest.mark.parametrize("count", [None, "7", {}, True, -5, 7.0])
 def test_a_reply_without_a_number_is_a_problem(count: object):
     counted = count_documents(lambda _: {"count": count}, ["a"])
     assert counted.problems == {

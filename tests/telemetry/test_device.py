@@ -79,7 +79,7 @@ def test_an_error_of_a_device_is_not_blamed_on_the_engine():
             raise AssertionError("stop() must not be called on a device that was not started")
 
         def close(self) -> None:
-            with expected_form():
+            with expected_form('an object "nodes"'):
                 self._cluster.get("/")["nodes"]
 
     devices = TelemetryDevices([Defective(ObservedCluster(lambda _path: {}, None))])
@@ -90,7 +90,8 @@ def test_an_error_of_a_device_is_not_blamed_on_the_engine():
         f"{Path(__file__).name}:{line}: KeyError: 'nodes'",
     )
     assert devices.close() == (
-        "defective: could not be closed: the engine's response has an unexpected form (KeyError: 'nodes')",
+        "defective: could not be closed: the engine's response has an unexpected form: expected an object "
+        '"nodes"',
     )
 
 

@@ -58,6 +58,6 @@ def _count(get: GetJson, name: str) -> int:
         if failed := max(int(shards.get("failed", 0)), unanswered):
             raise PacenoteError(f"{format_count(failed, 'shard')} failed")
         count = reply["count"]
-        if not isinstance(count, int):
-            raise TypeError(count)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise ValueError(count)
         return count

@@ -57,15 +57,16 @@ class DeviceReading:
 
 
 @contextmanager
-def expected_form() -> Generator[None, None, None]:
-    """Raises EngineError if the block finds a response in a different form than it expects.
+def expected_form(expected: str) -> Generator[None, None, None]:
+    """Raises EngineError if the block finds a response in a different form than it expects, which the text
+    states.
 
     The block must only read the response: its errors are those of the engine.
     """
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise EngineError(f"the engine's response has an unexpected form ({_text(error)})") from error
+        raise EngineError(f"the engine's response has an unexpected form: expected {expected}") from error
 
 
 class TelemetryDevice(ABC):

@@ -38,7 +38,7 @@ class _Counter:
 
     def read(self, shard: Mapping[str, Any]) -> int | None:
         """Returns the value of a shard, or None if the engine does not report it."""
-        with expected_form():
+        with expected_form(f'an object "{self.group}" for each shard'):
             value = shard.get(self.group, {}).get(self.field)
         return value if isinstance(value, int) else None
 
@@ -153,13 +153,13 @@ class IndexStats(TelemetryDevice):
 
 
 def _indices(reply: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    with expected_form():
+    with expected_form('an object "indices"'):
         return {name: index for name, index in reply["indices"].items() if is_measured(name)}
 
 
 def _primaries(reply: Mapping[str, Any]) -> _Shards:
     indices = _indices(reply)
-    with expected_form():
+    with expected_form('"shards" with their "routing" for each index'):
         return {
             _ShardId(name, index.get("uuid", ""), number): copy
             for name, index in indices.items()
@@ -172,7 +172,7 @@ def _primaries(reply: Mapping[str, Any]) -> _Shards:
 def _copies(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns every shard copy, primaries and replicas."""
     indices = _indices(reply).values()
-    with expected_form():
+    with expected_form('"shards" for each index'):
         return [copy for index in indices for copies in index["shards"].values() for copy in copies]
 
 
@@ -200,6 +200,6 @@ def _total(shards: Sequence[Mapping[str, Any]], counter: _Counter) -> int | None
 
 def _failed_shards(reply: Mapping[str, Any]) -> int:
     """Returns the number of shards whose statistics the reply lacks."""
-    with expected_form():
+    with expected_form('an object "_shards"'):
         failed = reply.get("_shards", {}).get("failed", 0)
     return failed if isinstance(failed, int) else 0

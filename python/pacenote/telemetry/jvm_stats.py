@@ -87,7 +87,7 @@ def _named(prefix: str, collections: _Collections) -> dict[str, int]:
 
 def _nodes(reply: Mapping[str, Any]) -> dict[str, _NodeStats]:
     """Returns what the nodes report. Raises EngineError if the reply has an unexpected form."""
-    with expected_form():
+    with expected_form('"jvm" with its uptime and garbage collectors for each node'):
         return {
             node_id: _NodeStats(
                 name=str(node.get("name", node_id)),
