@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -44,6 +45,17 @@ def test_results_and_the_record_are_stored_on_a_full_disk(tmp_path):
         assert sorted(path.name for path in disk.iterdir()) == ["filler", "race.json"]
         # What was reserved and not needed is free again.
         assert os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize > RECORD_BYTES
+
+
+def test_room_that_a_file_must_not_have_is_not_reserved(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_240, limits[1]))
+    try:
+        with pytest.raises(StoreError, match=r"may have at most 10\.0 KiB") as caught:
+            RaceFolder(tmp_path).reserve(results(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.hint == "raise the limit (`ulimit -f`)"
 
 
 def test_the_result_of_a_saturation_is_stored_on_a_full_disk(tmp_path):

@@ -11,6 +11,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import resource
 from collections.abc import Generator
 from pathlib import Path
 
@@ -43,9 +44,18 @@ class ReservedFile:
             raise
 
     def reserve(self, size: int) -> None:
-        """Reserves `size` bytes in all. Raises StoreError if the disk does not have them."""
+        """Reserves `size` bytes in all. Raises StoreError if the disk does not have them, or if the process
+        may not write a file of this size.
+        """
         if self._descriptor is None:
             return
+        allowed, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if allowed != resource.RLIM_INFINITY and size > allowed:
+            raise StoreError(
+                f"cannot reserve {format_bytes(size)} for {self.path}: a file of this process may have at "
+                f"most {format_bytes(allowed)}",
+                hint="raise the limit (`ulimit -f`)",
+            )
         try:
             _allocate(self._descriptor, size)
         except OSError as error:
