@@ -26,6 +26,8 @@ def test_clients_that_spend_their_time_opening_connections_make_a_race_suspect()
     assert reason.endswith(
         "3 connections had to be opened again; find out what closes them, or makes opening them slow"
     )
+    (reason,) = reasons(connecting_s=21.0, accounting=replace(closing, reconnects=3, failed=2))
+    assert reason.endswith("a connection is opened again after a failure; find out why operations fail")
 
 
 def test_clients_that_spend_their_time_cleaning_up_make_a_race_suspect():

@@ -73,6 +73,8 @@ def _cause(task: TaskResult) -> str:
     reconnects = task.accounting.reconnects
     if task.cleanup.duration_s > task.connecting_s:
         return f"{format_count(task.cleanup.requests, 'request')} cleaned up; see the log of the engine"
+    if 2 * task.accounting.failed >= reconnects > 0:
+        return "a connection is opened again after a failure; find out why operations fail"
     if 2 * reconnects >= task.accounting.requests:
         return "the server closes them after each reply; keep connections alive in the engine or the proxy"
     reopened = format_count(reconnects, "connection")

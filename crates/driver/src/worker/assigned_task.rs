@@ -6,6 +6,7 @@ use pacenote_record::{ClientEnd, EndedBy, Recorder};
 
 use crate::cancel::Cancellation;
 use crate::python::ClientHandle;
+use crate::race_state::StopLevel;
 use crate::schedule::client_schedule::{Schedule, ScheduleEnd};
 use crate::schedule::clock::Clock;
 use crate::step_state::TaskStart;
@@ -38,7 +39,7 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
     cancellation: Cancellation<'_>,
     current_task: &Cell<u32>,
 ) {
-    let mut stop_reason = None;
+    let (mut stop_reason, last_position) = (None, tasks.len().saturating_sub(1));
     for (position, assigned_task) in tasks.iter_mut().enumerate() {
         let AssignedTask { id, start_ns, schedule, operations, handle } = assigned_task;
         current_task.set(id.task_index);
@@ -67,7 +68,11 @@ pub async fn run_tasks<C: Clock, O: ClientOperations>(
         let origin = task_state.origin_or_begin(clock.now());
         let stopped_ns = cancellation.stopped_at().map(|stopped| nanos_since(origin, stopped));
         let is_last = cancellation.step.client_ended(task_state, clock.now());
+        if position == last_position && cancellation.race_state.stop_level() == StopLevel::Run {
+            operations.look_for_unsolicited().await;
+        }
         let mut recorder = recorder.borrow_mut();
+        recorder.record_overhead(id.task_index, operations.take_overhead());
         if is_last {
             recorder.leave_unsent(id.task_index, task_state.take_unsent_of_failed(stopped_ns));
         }

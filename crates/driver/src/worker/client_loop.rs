@@ -80,7 +80,6 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         let RunningSchedule { client_loop, schedule, admitted, end } = &mut running;
         let end = end.insert(client_loop.run_operations(schedule, entry, admitted).await);
         client_loop.ask_scheduler_for_unsent(schedule, end).await;
-        client_loop.operations.look_for_unsolicited().await;
         end.ended_by
     }
 

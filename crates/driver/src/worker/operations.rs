@@ -10,6 +10,10 @@ use crate::operation::outcome::OperationOutcome;
 use crate::transport::pool::ConnectionPool;
 use crate::worker::source::OperationSource;
 
+/// How long a client waits for data that no request asked for, once it has ended its last task of a step: a server that
+/// has sent a response twice still owes the last one.
+const UNSOLICITED_WAIT: Duration = Duration::from_millis(10);
+
 /// The operations of one client in one task.
 pub trait ClientOperations {
     /// Prepares the next operation before it is timed. Returns `false` if there is none.
@@ -52,7 +56,7 @@ pub trait ClientOperations {
     /// the end of the race or the step has ended, this is its traffic.
     fn take_traffic(&mut self) -> Traffic;
 
-    /// Looks once for data that no request asked for, on every connection that is kept.
+    /// Waits for a moment, then looks once for data that no request asked for, on every connection that is kept.
     fn look_for_unsolicited(&mut self) -> impl Future<Output = ()>;
 
     /// Takes what the client has done besides its operations since the last call.
@@ -137,8 +141,11 @@ impl ClientOperations for ConnectedSource {
     }
 
     async fn look_for_unsolicited(&mut self) {
-        // The runtime learns of data that has arrived when the thread has nothing else to do.
-        tokio::task::yield_now().await;
+        // The requests of a runner are sent on other connections than those of the pool.
+        if matches!(self.source, OperationSource::Runner(_) | OperationSource::Sleep(_)) {
+            return;
+        }
+        tokio::time::sleep(UNSOLICITED_WAIT).await;
         self.pool.look_for_unsolicited();
     }
 
