@@ -165,7 +165,7 @@ def test_a_bug_is_reported_in_one_line_with_its_file_and_line(run, fake_race):
         ),
         (
             OSError(errno.EMFILE, "Too many open files"),
-            "error: Too many open files\nhint: Pacenote needs this in pacenote/cli/race.py:",
+            "error: Too many open files\nhint: raise the limit of open files (`ulimit -n`)",
         ),
         (
             RuntimeError("can't start new thread"),

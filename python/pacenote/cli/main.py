@@ -238,6 +238,8 @@ def _report_error(error: BaseException, console: Console, *, debug: bool) -> int
 
 def _environment_error(error: OSError) -> PacenoteError:
     where = f"{error.filename}: " if error.filename else ""
+    if error.errno == errno.EMFILE:
+        return PacenoteError(f"{where}{error.strerror}", hint="raise the limit of open files (`ulimit -n`)")
     return PacenoteError(
         f"{where}{error.strerror}",
         hint=f"Pacenote needs this in {_location(error)}; check permissions, limits and disks of this host",
