@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -12,7 +13,8 @@ def main() -> int:
 
         return run()
     except KeyboardInterrupt:
-        return 130
+        # If it interrupted `exec`, as in the definition of a dataclass, `sys.exit` would end with a signal.
+        os._exit(130)
 
 
 if __name__ == "__main__":

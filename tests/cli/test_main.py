@@ -6,11 +6,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-import pacenote.__main__
 from pacenote.cli import main as main_module
 from pacenote.cli.console import Console
 from pacenote.errors import EngineError, TrackError
@@ -246,14 +244,38 @@ def test_ctrl_c_reports_that_results_are_kept_if_there_is_a_record(run, fake_rac
     assert (code, err) == (130, f"error: interrupted\n{hint}")
 
 
-def test_ctrl_c_while_the_program_is_loaded_exits_with_130(monkeypatch):
-    class Interrupting(ModuleType):
-        @property
-        def main(self):
-            raise KeyboardInterrupt
+@pytest.mark.process
+def test_ctrl_c_while_the_program_is_loaded_exits_with_130():
+    program = """
+import sys, types
+import pacenote.__main__
 
-    monkeypatch.setitem(sys.modules, "pacenote.cli.main", Interrupting("pacenote.cli.main"))
-    assert pacenote.__main__.main() == 130
+class Interrupting(types.ModuleType):
+    @property
+    def main(self):
+        exec("raise KeyboardInterrupt")
+
+sys.modules["pacenote.cli.main"] = Interrupting("pacenote.cli.main")
+sys.exit(pacenote.__main__.main())
+"""
+    ended = python("-c", program)
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
+@pytest.mark.process
+def test_ctrl_c_in_a_command_that_is_loaded_exits_with_130():
+    program = """
+import sys
+import pacenote.cli.main as program
+
+def interrupt():
+    exec("raise KeyboardInterrupt")
+
+program._check_current_folder = interrupt
+sys.exit(program.main())
+"""
+    ended = python("-c", program, "list", "races")
+    assert (ended.returncode, ended.stderr) == (130, "error: interrupted\n")
 
 
 def test_an_error_before_the_command_is_no_stack_trace(monkeypatch):

@@ -194,3 +194,27 @@ def wait_for(file: Path, text: str) -> None:
     while not (file.exists() and file.read_text().startswith(text)):
         assert time.monotonic() < deadline, f"{file} does not begin with {text!r}"
         time.sleep(0.01)
+
+
+INTERRUPTED = """
+import os
+import signal
+import time
+from pathlib import Path
+
+from pacenote.race.supervisor import supervised
+
+signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+with supervised("tour", Path("track.py"), print):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_copy_that_a_signal_ends_at_once_is_interrupted():
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert (process.communicate(timeout=60), process.returncode) == (("", ""), 130)

@@ -101,7 +101,7 @@ def _ignore_signals() -> None:
 
 def _leave_threads(code: int, console: Console | None) -> None:
     """Ends the process if a track's Python code left threads or coroutines running, for which the interpreter
-    would wait.
+    would wait, or after Ctrl-C: if it interrupted `exec`, the interpreter would end with a signal instead.
     """
     left = [thread for thread in threading.enumerate() if not thread.daemon]
     left.remove(threading.current_thread())
@@ -110,7 +110,7 @@ def _leave_threads(code: int, console: Console | None) -> None:
         console.warning(f"the track's Python code left threads running, which end now: {names}")
     # The module is only loaded if there was a race.
     drive = sys.modules.get("pacenote.race.drive")
-    if left or (drive is not None and drive.is_track_code_left()):
+    if left or code == Interrupted.exit_code or (drive is not None and drive.is_track_code_left()):
         os._exit(code)
 
 

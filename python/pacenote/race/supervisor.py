@@ -166,7 +166,8 @@ class _Supervisor:
         self._received(_ALL_CODE_HAS_ENDED)
         end_descendants(self.before)
         code = os.waitstatus_to_exitcode(status)
-        if self.code_has_ended:
+        # A signal can interrupt the copy before it reports that the code has ended.
+        if self.code_has_ended or (count and code == Interrupted.exit_code):
             os._exit(code if code >= 0 else 128 - code)
         self._resume()
         if -code in self.forwarded:
