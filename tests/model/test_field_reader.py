@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.messages import did_you_mean, quoted_list
 from pacenote.model.problems import Problems, format_path, preview
 
 
@@ -86,10 +85,3 @@ def test_paths_and_values_are_formatted_for_messages() -> None:
     assert format_path(("a", 0, "b-c", 1)) == "a[0].b-c[1]"
     assert preview({"a": "é"}) == '{"a": "é"}'
     assert len(preview("x" * 200)) == 60
-
-
-def test_similar_names_are_suggested() -> None:
-    assert did_you_mean("serach", ["search", "bulk"]) == ' (did you mean "search"?)'
-    assert did_you_mean("zebra", ["search"]) == ""
-    assert quoted_list(["a", "b"]) == '"a", "b"'
-    assert quoted_list([]) == "none"

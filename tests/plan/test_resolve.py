@@ -78,7 +78,7 @@ def test_unregistered_names_are_reported() -> None:
     ) == (
         'a.param-source is "wordz", which no plug-in of the track registers (did you mean "words"?)',
         'b of task "b": "put-elsr" is neither an operation of the track nor an operation type'
-        ' (did you mean "put-elser" or "put-pipeline"?)',
+        ' (did you mean "put-elser"?)',
         'c.schedule is "dayly", but must be deterministic, poisson, uniform or a scheduler of a plug-in'
         ' (did you mean "daily"?)',
     )

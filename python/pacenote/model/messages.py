@@ -10,12 +10,25 @@ DEFECT = "a defect of Pacenote"
 blame.
 """
 
+_SIMILAR = 0.65
+"""The smallest similarity, from 0 to 1, of a name that is suggested."""
+
+_AS_SIMILAR = 0.1
+"""How much less similar than the first suggestion the others may be."""
+
+
+def similar_names(name: str, known: Iterable[str]) -> list[str]:
+    """Returns at most three known names that an unknown name may be a misspelling of, the best one first."""
+    matches = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=_SIMILAR)
+    ratios = [difflib.SequenceMatcher(None, match, name).ratio() for match in matches]
+    return [match for match, ratio in zip(matches, ratios, strict=True) if ratio >= ratios[0] - _AS_SIMILAR]
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Returns the end of a message about an unknown name, ` (did you mean "a" or "b"?)`; empty if no
     name is similar.
     """
-    matches = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
+    matches = similar_names(name, known)
     if not matches:
         return ""
     return f" (did you mean {' or '.join(quoted(match) for match in matches)}?)"
