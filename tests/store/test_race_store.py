@@ -153,3 +153,48 @@ def test_unfinished_races_are_listed(store):
     store.folder("race-1").finish(replace(record(), race_id="race-1"))
     (found,) = store.list(RaceFilter())
     assert (found.state, found.verdict) == ("complete", "valid")
+
+
+def test_a_race_is_deleted_with_all_its_files(store):
+    folder = store.create(unfinished())
+    folder.finish(record())
+    store.delete(folder)
+    assert not folder.path.exists()
+    assert store.list(RaceFilter()) == []
+
+
+def test_nothing_is_deleted_if_one_of_the_races_is_running(store):
+    ended = store.create(unfinished(race_id="ended"))
+    ended.finish(record("ended"))
+    folder = store.create(unfinished())
+    with pytest.raises(StoreError, match="race 'race-1' is running"):
+        store.delete(ended, folder)
+    assert ended.read().race_id == "ended"
+    assert folder.read().race_id == "race-1"
+    folder.finish(record())
+
+
+def test_of_a_race_that_is_a_link_only_the_link_is_deleted(store, tmp_path):
+    folder = store.create(unfinished())
+    folder.finish(record())
+    folder.path.rename(tmp_path / "elsewhere")
+    folder.path.symlink_to(tmp_path / "elsewhere")
+    store.delete(folder)
+    assert not folder.path.is_symlink()
+    assert (tmp_path / "elsewhere" / "race.json").exists()
+
+
+def test_a_race_that_cannot_be_deleted_completely_is_not_listed(store, monkeypatch):
+    folder = store.create(unfinished())
+    folder.finish(record())
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pacenote.store.race_store.shutil.rmtree", fail)
+        with pytest.raises(StoreError, match=r"cannot delete .*: permission denied"):
+            store.delete(folder)
+    assert store.list(RaceFilter()) == []
+    store.delete(store.folder("race-1"))
+    assert not folder.path.exists()

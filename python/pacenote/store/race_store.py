@@ -111,6 +111,14 @@ class RaceStore:
         """Returns the record of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
         return self.folder(reference).read()
 
+    def delete(self, *folders: RaceFolder) -> None:
+        """Deletes races with all their files. Raises StoreError, and deletes none if one is running."""
+        for folder in folders:
+            if folder.is_in_use():
+                raise StoreError(f"race '{folder.path.name}' is running", hint="delete it when it has ended")
+        for folder in folders:
+            _delete(folder)
+
     def list(self, criteria: RaceFilter) -> list[RaceSummary]:
         """Returns the races that match, newest first, including those that are running or were killed."""
         return self._index().find(criteria)
@@ -160,6 +168,20 @@ def _removed_on_failure(folder: Path) -> Generator[None, None, None]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _delete(folder: RaceFolder) -> None:
+    """Deletes a race, or the link to it. Raises StoreError."""
+    try:
+        if folder.path.is_symlink():
+            folder.path.unlink()
+            return
+        # If deleting is interrupted, what is left is not listed as a race.
+        with contextlib.suppress(IsADirectoryError):
+            folder.race_json.unlink(missing_ok=True)
+        shutil.rmtree(folder.path)
+    except OSError as error:
+        raise store_error("delete", folder.path, error) from error
 
 
 def _left(folder: Path) -> Iterator[Path]:

@@ -1,0 +1,115 @@
+"""Annotations: notes about the results of a day, which are shown beside them.
+
+PACENOTE_HOME/annotations/<id>.json, with the keys of Rally's documents.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.errors import StoreError
+from pacenote.model.printable import encodable
+from pacenote.store.atomic_files import PRIVATE_FOLDER, read_regular_file, store_error, write_atomically
+
+_KEYS = {
+    "environment": "environment",
+    "race-timestamp": "race_timestamp",
+    "track": "track",
+    "chart-type": "chart_type",
+    "chart-name": "chart_name",
+    "message": "message",
+}
+"""The keys of a document, and the fields that they contain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """A note about the results of a day."""
+
+    annotation_id: str
+    """The id, which is the name of the file."""
+
+    race_timestamp: str
+    """The day, as the timestamp of its midnight in UTC: `20260301T000000Z`."""
+
+    message: str
+    """The text."""
+
+    environment: str = "local"
+    """The name of the environment that it is about."""
+
+    track: str | None = None
+    """The name of the track that it is about, or None for all tracks."""
+
+    chart_type: str | None = None
+    """The type of the charts that it is about, or None for all types."""
+
+    chart_name: str | None = None
+    """The name of the chart that it is about, or None for all charts."""
+
+
+class AnnotationStore:
+    """The annotations below a home folder."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "annotations"
+
+    def add(self, annotation: Annotation) -> None:
+        """Stores a new annotation. Raises StoreError."""
+        file = self._file(annotation.annotation_id)
+        try:
+            self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        except OSError as error:
+            raise store_error("create", self._folder, error) from error
+        document = {key: getattr(annotation, name) for key, name in _KEYS.items()}
+        text = json.dumps(document, ensure_ascii=False, indent=1)
+        write_atomically(file, encodable(text).encode())
+
+    def list(self) -> list[Annotation]:
+        """Returns all annotations, newest first. Raises StoreError."""
+        found = [_read(file) for file in self._files()]
+        return sorted(found, key=lambda one: (one.race_timestamp, one.annotation_id), reverse=True)
+
+    def check(self, ids: Sequence[str]) -> None:
+        """Raises StoreError if one of these annotations does not exist."""
+        known = {file.stem for file in self._files()}
+        if missing := [one for one in ids if one not in known]:
+            raise StoreError(
+                f"there is no annotation '{missing[0]}' in {self._folder}",
+                hint="`pacenote list annotations` shows the ids",
+            )
+
+    def delete(self, annotation_id: str) -> None:
+        """Deletes an annotation. Raises StoreError."""
+        self.check((annotation_id,))
+        file = self._file(annotation_id)
+        try:
+            file.unlink()
+        except OSError as error:
+            raise store_error("delete", file, error) from error
+
+    def _file(self, annotation_id: str) -> Path:
+        return self._folder / f"{annotation_id}.json"
+
+    def _files(self) -> Sequence[Path]:
+        try:
+            return [file for file in self._folder.iterdir() if file.suffix == ".json" and file.stem]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise store_error("read", self._folder, error) from error
+
+
+def _read(file: Path) -> Annotation:
+    try:
+        document = json.loads(read_regular_file(file))
+        fields = {name: document.get(key) for key, name in _KEYS.items()}
+        texts = {name: str(value) for name, value in fields.items() if value is not None}
+        return Annotation(annotation_id=file.stem, **texts)
+    except OSError as error:
+        raise store_error("read", file, error) from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{file} is not an annotation", hint="delete the file, or repair it") from error

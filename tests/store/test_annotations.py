@@ -1,0 +1,72 @@
+"""Annotations are files that are added, listed and deleted."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import StoreError
+from pacenote.store.annotations import Annotation, AnnotationStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> AnnotationStore:
+    return AnnotationStore(tmp_path / "home")
+
+
+def annotation(name: str, day: str = "20260301", **fields: str) -> Annotation:
+    return Annotation(annotation_id=name, race_timestamp=f"{day}T000000Z", message=f"é {name}", **fields)
+
+
+def test_annotations_are_listed_newest_first(store: AnnotationStore) -> None:
+    older, newer = annotation("a", track="geonames", chart_type="io"), annotation("b", "20260302")
+    for each in (older, newer):
+        store.add(each)
+    assert store.list() == [newer, older]
+
+
+def test_a_file_has_rallys_keys_and_is_private(store: AnnotationStore, tmp_path: Path) -> None:
+    store.add(annotation("a", track="geonames"))
+    (file,) = (tmp_path / "home" / "annotations").iterdir()
+    assert json.loads(file.read_text()) == {
+        "environment": "local",
+        "race-timestamp": "20260301T000000Z",
+        "track": "geonames",
+        "chart-type": None,
+        "chart-name": None,
+        "message": "é a",
+    }
+    assert (file.name, stat.S_IMODE(file.stat().st_mode)) == ("a.json", 0o600)
+
+
+def test_an_annotation_is_deleted(store: AnnotationStore) -> None:
+    store.add(annotation("a"))
+    store.add(annotation("b"))
+    store.delete("a")
+    assert [each.annotation_id for each in store.list()] == ["b"]
+    for name in ("a", "../home", ""):
+        with pytest.raises(StoreError, match=f"there is no annotation '{name}' in "):
+            store.delete(name)
+
+
+def test_a_home_without_annotations_has_an_empty_list(store: AnnotationStore, tmp_path: Path) -> None:
+    assert store.list() == []
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"message": "x"}'])
+def test_a_damaged_file_is_an_error_that_names_it(store: AnnotationStore, tmp_path: Path, text: str) -> None:
+    store.add(annotation("a"))
+    file = tmp_path / "home" / "annotations" / "a.json"
+    file.write_text(text)
+    with pytest.raises(StoreError, match=f"{file} is not an annotation"):
+        store.list()
+
+
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot create"):
+        AnnotationStore(tmp_path / "file").add(annotation("a"))
