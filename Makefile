@@ -11,7 +11,7 @@ CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 ## Assemble a real OpenSearch, index a million documents, query them, report.
 race: $(VENV)/.built
-	$(BIN)/pacenote race --track=http_logs $(RACE)
+	$(BIN)/pacenote race --track=http_logs --track-repository=bundled $(RACE)
 
 ## All tests that CI runs: Rust, Python, and races against a real engine.
 test: unit engine

@@ -92,6 +92,7 @@ def _pacenote(setting: Setting) -> ToolRun:
         "--pipeline=benchmark-only",
         f"--target-hosts={setting.cluster.hosts[0].address}",
         "--track=http_logs",
+        "--track-repository=bundled",
         f"--challenge={bulk_bodies.CHALLENGE}",
         f"--track-params=docs:{setting.documents}",
         f"--race-id={race_id}",

@@ -87,6 +87,7 @@ def embedded(name: str, *more: str, docs: int = 20_000) -> tuple[str, ...]:
         "race",
         "--track=http_logs",
         f"--race-id={race_id(name)}",
+        "--track-repository=bundled",
         f"--track-params=docs:{docs},{SMALL}",
         "--car-params=heap_size:512m",
         *more,
@@ -168,6 +169,7 @@ def test_the_real_corpus_on_an_existing_cluster(pacenote: Pacenote, cluster: Emb
         "race",
         "--track=http_logs",
         f"--race-id={race_id('real')}",
+        "--track-repository=bundled",
         f"--target-hosts={cluster.hosts[0].address}",
         f"--track-params=corpus_file:{REAL_CORPUS},{SMALL}",
     )

@@ -151,7 +151,7 @@ def test_a_real_engine_sustains_a_low_rate(tmp_path: Path, home: Path) -> None:
     ran = saturate(
         home,
         *(
-            "--track=http_logs",
+            *("--track=http_logs", "--track-repository=bundled"),
             "--task=term",
             f"--track-params=docs:20000,{SMALL}",
             "--car-params=heap_size:512m",

@@ -215,15 +215,31 @@ def test_invalid_race_requests_are_rejected_before_anything_is_created(tmp_path:
             request(tmp_path, track="http_logs", distribution="opensearch", distribution_version="0.1"),
             Listener(),
         )
-    with pytest.raises(TrackError, match=r'"http_logz" comes with Pacenote \(did you mean "http_logs"'):
+    with pytest.raises(TrackError, match=r'no track "http_logz" .did you mean "http_logs"'):
         race(request(tmp_path, track="http_logz", offline=True), Listener())
     assert not (tmp_path / "home" / "races").exists()
     assert not (tmp_path / "home" / "corpora").exists()
 
 
+def test_a_misspelled_track_is_reported_before_the_cluster_is_contacted(tmp_path: Path) -> None:
+    race_request = request(
+        tmp_path, track="http_logz", pipeline="benchmark-only", target_hosts=("127.0.0.1:1",)
+    )
+    with pytest.raises(TrackError, match=r'no track "http_logz"'):
+        race(race_request, Listener())
+
+
 def test_searching_a_new_engine_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a new engine does not have"):
+    with pytest.raises(UsageError, match="a new engine does not have") as caught:
         race(request(tmp_path, track="http_logs", challenge="query-only"), Listener())
+    assert "such as --challenge=append-no-conflicts; or use a cluster" in caught.value.hint
+
+
+def test_the_tasks_that_would_create_the_indices_are_named(tmp_path: Path) -> None:
+    race_request = request(tmp_path, track="http_logs", include_tasks=("term",))
+    with pytest.raises(UsageError) as caught:
+        race(race_request, Listener())
+    assert '--include-tasks="create-index,index-append,term"' in caught.value.hint
 
 
 def test_nothing_is_downloaded_when_offline(tmp_path: Path) -> None:

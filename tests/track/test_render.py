@@ -151,6 +151,17 @@ def test_unused_parameters_are_rejected_with_similar_names(tmp_path: Path) -> No
     load_track(source, {"bulksize": 1}, RenderOptions(now=0.0, ignore_unused=True))
 
 
+def test_parameters_have_the_constant_defaults_of_all_files(tmp_path: Path) -> None:
+    text = (
+        "{{ a | default(5) }}{{ b | d('x') }}{{ c | default(a) }}{{ e | default([]) }}{{ h }}"
+        "{% set f = 1 %}{{ f | default(2) }}{% include 'more.json' %}"
+    )
+    source = folder(tmp_path, {"track.json": text, "more.json": "{{ a }}{{ g | default(true) }}"})
+    renderer = Renderer(source, {"a": 7}, NOW)
+    renderer.track(assemble(source, source.file))
+    assert renderer.parameters() == {"a": 5, "b": "x", "c": None, "e": [], "g": True, "h": None}
+
+
 def test_parameters_cannot_have_the_names_of_template_variables(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": json.dumps(document())})
     with pytest.raises(TrackError) as caught:

@@ -15,20 +15,10 @@ import pytest
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.track_request import TrackRequest
 from pacenote.track.git import git
-from pacenote.track.prepare import locate_track, prepare_track
+from pacenote.track.prepare import prepare_track
 from pacenote.track.repository import Checkout, GitRepository, open_repository
 from track.builders import document
-
-AUTHOR = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
-
-
-def commit(root: Path, name: str = "books", **changes: object) -> str:
-    """Writes a track into a repository and commits it; returns the revision."""
-    (root / name).mkdir(parents=True, exist_ok=True)
-    (root / name / "track.json").write_text(json.dumps(document(**changes)))
-    git("add", "--all", at=root)
-    git(*AUTHOR, "commit", "--quiet", "--message=change", at=root)
-    return git("rev-parse", "HEAD", at=root)
+from track.repositories import AUTHOR, commit
 
 
 @pytest.fixture(scope="module")
@@ -310,27 +300,92 @@ def test_a_track_is_prepared_from_a_repository(upstream: Path, tmp_path: Path) -
         prepare_track(TrackRequest(**{**_fields(request), "track": "bok"}))
 
 
-def test_a_bundled_track_takes_precedence_over_the_default_repository(upstream: Path, tmp_path: Path) -> None:
-    urls = {"default": str(upstream)}
-    bundled = locate_track(TrackRequest(home=tmp_path, track="http_logs", repository_urls=urls))
-    assert bundled.revision is None
-    assert "comes with Pacenote" in bundled.notes[0]
-    assert not (tmp_path / "tracks").exists()
-    other = locate_track(TrackRequest(home=tmp_path, track="books", repository_urls=urls))
-    assert other.revision == git("rev-parse", "master", at=upstream)
+@pytest.fixture
+def rally(template: Path, tmp_path: Path) -> Path:
+    """Rally's folder of repositories, with a clone of `template`."""
+    (tmp_path / "rally").mkdir()
+    git("clone", "--quiet", template.as_uri(), str(tmp_path / "rally" / "mine"))
+    return tmp_path / "rally"
 
 
-def test_with_a_revision_the_track_comes_from_the_repository(upstream: Path, tmp_path: Path) -> None:
-    git("clone", "--quiet", str(upstream), str(tmp_path / "work"))
-    commit(tmp_path / "work", "http_logs")
-    urls = {"default": str(tmp_path / "work")}
-    request = TrackRequest(
-        home=tmp_path / "home", track="./http_logs/", track_revision="master", repository_urls=urls
+def test_a_clone_of_rally_is_copied_and_needs_no_network(template: Path, rally: Path, tmp_path: Path) -> None:
+    progress_lines: list[str] = []
+    repository = dataclasses.replace(
+        open_repository("mine", {"mine": template.as_uri()}, tmp_path / "home", offline=True),
+        rally_tracks=rally,
+        progress=progress_lines.append,
     )
-    found = locate_track(request)
-    assert found.source.name == "http_logs"
-    assert found.source.root.is_relative_to(tmp_path / "home")
-    assert found.notes[0].startswith('track "http_logs" from repository "default"')
+    assert repository.is_cloned
+    # Rally has only checked out the newest branch.
+    assert described(repository.checkout("8.12.3")) == "for 8.11"
+    assert progress_lines[0] == f'copying track repository "mine" from {rally / "mine"}'
+    assert git("config", "remote.origin.url", at=repository.clone) == template.as_uri()
+    assert git("worktree", "list", "--porcelain", at=rally / "mine").count("worktree ") == 1
+    shutil.rmtree(rally)
+    assert described(repository.checkout()) == "for the newest"
+
+
+def test_a_clone_of_rally_is_updated_from_its_url(upstream: Path, tmp_path: Path) -> None:
+    git("clone", "--quiet", upstream.as_uri(), str(tmp_path / "rally" / "mine"))
+    change_upstream(upstream, tmp_path, "even newer")
+    repository = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home")
+    checkout = dataclasses.replace(repository, rally_tracks=tmp_path / "rally").checkout()
+    assert described(checkout) == "even newer"
+
+
+def test_a_damaged_clone_of_rally_is_not_used_and_the_reason_is_shown(
+    template: Path, rally: Path, tmp_path: Path
+) -> None:
+    for file in (rally / "mine" / ".git" / "objects").rglob("*"):
+        if file.is_file():
+            file.unlink()
+    progress_lines: list[str] = []
+    repository = open_repository("mine", {"mine": template.as_uri()}, tmp_path / "home")
+    repository = dataclasses.replace(repository, rally_tracks=rally, progress=progress_lines.append)
+    with pytest.raises(TrackError, match="is not cloned yet, and --offline forbids downloads"):
+        dataclasses.replace(repository, offline=True).checkout()
+    assert any("mine cannot be copied: fatal: " in line for line in progress_lines)
+    assert described(repository.checkout()) == "for the newest"
+
+
+def test_a_clone_of_rally_from_another_url_is_not_used(upstream: Path, rally: Path, tmp_path: Path) -> None:
+    repository = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home", offline=True)
+    with pytest.raises(TrackError, match="is not cloned yet, and --offline forbids downloads"):
+        dataclasses.replace(repository, rally_tracks=rally).checkout()
+
+
+def test_a_local_repository_of_rally_is_used_with_its_later_commits(tmp_path: Path) -> None:
+    own = tmp_path / "rally" / "own"
+    own.mkdir(parents=True)
+    git("init", "--quiet", "--initial-branch=main", at=own)
+    commit(own, description="first")
+    repository = dataclasses.replace(
+        open_repository("own", {}, tmp_path / "home", offline=True), rally_tracks=own.parent
+    )
+    assert described(repository.checkout()) == "first"
+    commit(own, description="second")
+    (own / "books" / "track.json").write_text("{}")
+    checkout = repository.checkout()
+    assert described(checkout) == "second"
+    assert checkout.notes == (f"{own} has changes that are not committed; they are not used",)
+
+
+def test_a_local_repository_of_rally_does_not_replace_one_of_the_same_name(
+    template: Path, rally: Path, tmp_path: Path
+) -> None:
+    clone = tmp_path / "home" / "tracks" / "mine"
+    clone.parent.mkdir(parents=True)
+    git("clone", "--quiet", str(template), str(clone))
+    repository = open_repository("mine", {}, tmp_path / "home")
+    assert described(dataclasses.replace(repository, rally_tracks=rally).checkout()) == "for the newest"
+    assert git("config", "remote.origin.url", at=clone) == str(template)
+
+
+def test_a_local_repository_of_rally_that_cannot_be_copied_is_reported(rally: Path, tmp_path: Path) -> None:
+    shutil.rmtree(rally / "mine" / ".git" / "objects")
+    repository = dataclasses.replace(open_repository("mine", {}, tmp_path / "home"), rally_tracks=rally)
+    with pytest.raises(TrackError, match=f'"mine" cannot be copied from {rally / "mine"}: fatal: '):
+        repository.checkout()
 
 
 def _fields(request: TrackRequest) -> dict[str, object]:

@@ -26,6 +26,9 @@ SERVERLESS: Final = "serverless"
 DEFAULT_DISTRIBUTION: Final = OPENSEARCH
 """The engine that a race starts if neither a name nor a version is given."""
 
+DEFAULT_CLUSTER_NAME: Final = "rally-benchmark"
+"""The name of a cluster that a race starts."""
+
 _LAST_OPENSEARCH_MAJOR = 3
 
 

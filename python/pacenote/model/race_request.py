@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from pacenote.model.client_options import AdditionalCluster, ClientOptions
-from pacenote.model.engine import DEFAULT_DISTRIBUTION
+from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.track_request import BuildFlavor, TrackRequest
 
@@ -36,13 +36,16 @@ class RaceRequest:
     """The path of the track, or None with `track`."""
 
     track_repository: str | None = None
-    """The repository of the track; None means the bundled tracks first, then the repository `default`."""
+    """The repository of the track, or `bundled`; None means the one that `locate_track` selects."""
 
     track_revision: str | None = None
     """The revision of the repository; None selects the branch for the engine."""
 
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
     """URLs of repositories by name; they may contain credentials."""
+
+    rally_tracks: Path | None = None
+    """The folder of Rally's clones of repositories, or None if there is none."""
 
     track_params: Mapping[str, object] = field(default_factory=dict)
     """Parameters of the track; they may contain secrets."""
@@ -86,6 +89,9 @@ class RaceRequest:
     distribution_version: str = ""
     """The version of the distribution to start; empty for its default version."""
 
+    cluster_name: str = DEFAULT_CLUSTER_NAME
+    """The name of the cluster to start."""
+
     car: tuple[str, ...] = ("defaults",)
     """Names of cars."""
 
@@ -109,6 +115,9 @@ class RaceRequest:
 
     user_tags: Mapping[str, str] = field(default_factory=dict)
     """Tags of the race."""
+
+    environment_name: str = "local"
+    """The name of the environment of the race (Rally's `env.name`)."""
 
     max_error_rate: float = 0.01
     """The error rate above which the race is void, as a fraction from 0 to 1."""

@@ -415,6 +415,9 @@ class Track:
     describe: DescribeProblems = field(default=_describe_plainly, repr=False, compare=False)
     """Formats problems that are found after loading, with file and line and without secrets."""
 
+    parameters: Callable[[], Mapping[str, object]] = field(default=dict, repr=False, compare=False)
+    """Returns the parameters that its templates read, with their default values, or None without one."""
+
     @property
     def default_challenge(self) -> Challenge:
         """Returns the challenge that is selected by default; a single challenge is always the default."""

@@ -26,13 +26,16 @@ class TrackRequest:
     """The path of the track, or None with `track`."""
 
     track_repository: str | None = None
-    """The repository of the track; None means the bundled tracks first, then the repository `default`."""
+    """The repository of the track, or `bundled`; None means the one that `locate_track` selects."""
 
     track_revision: str | None = None
     """The revision of the repository; None selects the branch for the engine."""
 
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
     """URLs of repositories by name; they may contain credentials."""
+
+    rally_tracks: Path | None = None
+    """The folder of Rally's clones of repositories, or None if there is none."""
 
     engine_version: str = ""
     """Selects the branch of a repository; empty if unknown or if the engine is not Elasticsearch."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.model.engine import DEFAULT_DISTRIBUTION
+from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision import node_registry, resources
 from pacenote.provision.cars import Car, compose_car
@@ -55,7 +55,7 @@ class EngineRequest:
     """The URL of a Maven repository, which may contain credentials, or None for the default one."""
     node_name: str = "rally-node-0"
     """`node.name`."""
-    cluster_name: str = "rally-benchmark"
+    cluster_name: str = DEFAULT_CLUSTER_NAME
     """`cluster.name`."""
     start_timeout_s: float = 120.0
     """Seconds within which the node must become healthy."""

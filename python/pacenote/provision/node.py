@@ -22,6 +22,7 @@ from typing import Any
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
+from pacenote.model.engine import DEFAULT_CLUSTER_NAME
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import HttpHost
 from pacenote.net.reply import expected_form
@@ -59,7 +60,7 @@ class NodeSpec:
     """The version of the engine, for messages."""
     name: str = "rally-node-0"
     """`node.name`."""
-    cluster_name: str = "rally-benchmark"
+    cluster_name: str = DEFAULT_CLUSTER_NAME
     """`cluster.name`."""
     heap: str = "1g"
     """Heap size such as `1g`."""

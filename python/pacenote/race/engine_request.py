@@ -21,6 +21,7 @@ def engine_request(request: RaceRequest, artifacts: Path) -> EngineRequest:
         distribution=request.distribution,
         version=request.distribution_version,
         car=compose_car(request.car, request.car_params if provisioned else {}),
+        cluster_name=request.cluster_name,
         runtime_jdk=None if request.runtime_jdk is None else str(request.runtime_jdk),
         maven_mirror=request.maven_mirror,
         preserve=request.preserve_install,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pacenote.cluster.cluster import Cluster
 from pacenote.errors import UsageError
 from pacenote.model.engine import EngineInfo
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.track import Challenge, Track
+from pacenote.model.track import Challenge, Task, Track
+from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, SampleRetention
 from pacenote.provision.distributions.registry import default_version
+from pacenote.track.prepare import PreparedTrack
 
 
 def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
@@ -48,18 +52,43 @@ def running_engine(cluster: Cluster) -> EngineInfo:
     return cluster.info().engine
 
 
-def check_searched_indices(request: RaceRequest, challenge: Challenge, plugins: PluginNames) -> None:
+def check_searched_indices(request: RaceRequest, prepared: PreparedTrack, plugins: PluginNames) -> None:
     """Raises UsageError for a challenge that only searches on a new engine, which has no indices.
 
     A search with an index pattern that matches no index succeeds without hits, so the results would be
     misleading.
     """
-    names = {task.operation.type for task in challenge.tasks()}
-    types = [found for found in map(find_type, names) if found is not None]
-    creates = not names.isdisjoint(plugins.runners) or any(one.may_create_indices for one in types)
-    if request.pipeline == "benchmark-only" or creates or not any(one.searches for one in types):
+    challenge = prepared.challenge
+    searches = any(found.searches for found in map(_type_of, challenge.tasks()) if found is not None)
+    if request.pipeline == "benchmark-only" or not searches or _creators(challenge.tasks(), plugins):
         return
     raise UsageError(
         f"challenge '{challenge.name}' searches indices that a new engine does not have",
-        hint="use a cluster that has them, with --target-hosts",
+        hint=f"{_creation_hint(request, prepared, plugins)}use a cluster that has them, with --target-hosts",
     )
+
+
+def _creation_hint(request: RaceRequest, prepared: PreparedTrack, plugins: PluginNames) -> str:
+    """Returns how the race can create the indices: with tasks that are filtered out, or another challenge."""
+    if names := _creators(prepared.excluded, plugins):
+        if not request.include_tasks:
+            return f"do not exclude {', '.join(names)}, which create them; or "
+        included = ",".join((*names, *request.include_tasks))
+        return f'include the tasks that create them, --include-tasks="{included}"; or '
+    challenges = sorted(prepared.track.challenges, key=lambda challenge: not challenge.default)
+    others = [challenge.name for challenge in challenges if _creators(challenge.tasks(), plugins)]
+    return f"choose a challenge that creates them, such as --challenge={others[0]}; or " if others else ""
+
+
+def _creators(tasks: Iterable[Task], plugins: PluginNames) -> list[str]:
+    """Returns the names of the tasks that may create indices."""
+    return [
+        task.name
+        for task in tasks
+        if task.operation.type in plugins.runners
+        or ((found := _type_of(task)) is not None and found.may_create_indices)
+    ]
+
+
+def _type_of(task: Task) -> OperationType | None:
+    return find_type(task.operation.type)

@@ -52,7 +52,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         car_params=request.car_params if provisioned else {},
         user_tags=request.user_tags,
         options=recorded_options(request),
-        environment=read_environment(),
+        environment=dataclasses.replace(read_environment(), name=request.environment_name),
         seed=request.seed,
         pacing=request.pacing,
         max_error_rate=request.max_error_rate,

@@ -70,6 +70,7 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from pacenote.telemetry.device import ObservedCluster, TelemetryDevices, TelemetryResult
 from pacenote.telemetry.devices import DEVICES
+from pacenote.track.locate import check_track
 from pacenote.track.prepare import PreparedTrack, prepare_track
 
 if TYPE_CHECKING:
@@ -208,6 +209,7 @@ def run_stages(
     both functions and of `race`.
     """
     with interrupting():
+        check_track(request.track_request())
         existing = check_clusters(request, listener.warning)
         prepared = _load_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
@@ -244,7 +246,7 @@ class _Preparation:
         plan = plan_challenge(request, track, challenge, declared)
         check(challenge, plan)
         check_capacity(plan, host_counts(request))
-        check_searched_indices(request, challenge, declared.plugins)
+        check_searched_indices(request, self.prepared, declared.plugins)
         engine = self._check_engine()
         corpora = self._prepare_data()
         context = dataclasses.replace(

@@ -79,7 +79,12 @@ def _load(
     plugin = source.root / PLUGIN_FILE
     if plugin.is_file():
         source.check(plugin)
-    return dataclasses.replace(track, describe=describe, plugin=plugin if plugin.is_file() else None)
+    return dataclasses.replace(
+        track,
+        describe=describe,
+        parameters=renderer.parameters,
+        plugin=plugin if plugin.is_file() else None,
+    )
 
 
 def _osb_plugin_problem(source: TrackSource) -> list[str]:

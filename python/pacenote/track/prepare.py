@@ -1,4 +1,4 @@
-"""Locates, loads, filters and adapts the track that a request describes."""
+"""Loads, filters and adapts the track that a request describes."""
 
 from __future__ import annotations
 
@@ -6,37 +6,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pacenote.errors import TrackError, UsageError
+from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS
-from pacenote.model.messages import did_you_mean, quoted
-from pacenote.model.track import Challenge, Track
+from pacenote.model.messages import quoted
+from pacenote.model.track import Challenge, Task, Track
 from pacenote.model.track_request import TrackRequest
 from pacenote.track.filters import filter_tasks
 from pacenote.track.load import load_track
+from pacenote.track.locate import LocatedTrack, locate_track
 from pacenote.track.pacing_overrides import apply_pacing_options
 from pacenote.track.render import RenderOptions
-from pacenote.track.repository import DEFAULT_REPOSITORY, Checkout, open_repository
 from pacenote.track.serverless import describe_left_out, for_serverless
-from pacenote.track.source import BUNDLED_TRACKS, TrackSource, find_track, open_track
 from pacenote.track.test_mode import for_test_mode
 from pacenote.track.typos import misspelled_keys
-
-
-@dataclass(frozen=True, slots=True)
-class LocatedTrack:
-    """The location of a track."""
-
-    source: TrackSource
-    """Its folder and entry file."""
-
-    revision: str | None = None
-    """The revision of its repository, or None if it is not from a repository."""
-
-    notes: tuple[str, ...] = ()
-    """Notes for the user about its origin."""
-
-    warnings: tuple[str, ...] = ()
-    """Warnings, for example that the repository cannot be updated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +30,9 @@ class SelectedTrack:
 
     located: LocatedTrack
     """The location of the track."""
+
+    excluded: tuple[Task, ...] = ()
+    """Tasks of the requested challenge that the filters leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,48 +51,8 @@ class PreparedTrack:
     notes: tuple[str, ...] = ()
     """Notes for the user about the track."""
 
-
-def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> LocatedTrack:
-    """Returns the location of the requested track. May clone or update a repository.
-
-    Raises `TrackError` if there is no such track, and `UsageError` for a malformed repository.
-    """
-    located = _locate_track(request, progress)
-    if request.allow_outside_paths:
-        return replace(located, source=replace(located.source, boundary=None))
-    return located
-
-
-def _locate_track(request: TrackRequest, progress: Callable[[str], None]) -> LocatedTrack:
-    if request.track_path is not None:
-        return LocatedTrack(open_track(request.track_path))
-    name = request.track or ""
-    any_repository = request.track_repository is None and request.track_revision is None
-    if any_repository and BUNDLED_TRACKS.folder(name):
-        note = f"track {quoted(name)} is the one that comes with Pacenote; --track-repository selects another"
-        return LocatedTrack(find_track(name), notes=(note,))
-    try:
-        checkout = checkout_repository(request, progress)
-    except TrackError as cause:
-        if not any_repository:
-            raise
-        known = did_you_mean(name, BUNDLED_TRACKS.names())
-        raise TrackError(
-            f"no track {quoted(name)} comes with Pacenote{known}, and {cause.message}", hint=cause.hint
-        ) from cause
-    source = find_track(name, (BUNDLED_TRACKS, checkout) if any_repository else (checkout,))
-    origin = f"track {quoted(source.name)} from {checkout.describe()}"
-    note = f"{origin}; its templates and code run with your permissions"
-    return LocatedTrack(source, checkout.revision, (note,), checkout.notes)
-
-
-def checkout_repository(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Checkout:
-    """Returns the requested repository at the matching revision. Raises the same errors as `locate_track`."""
-    name = DEFAULT_REPOSITORY if request.track_repository is None else request.track_repository
-    repository = open_repository(
-        name, request.repository_urls, request.home, offline=request.offline, progress=progress
-    )
-    return repository.checkout(request.engine_version, request.track_revision)
+    excluded: tuple[Task, ...] = ()
+    """Tasks of the challenge that the filters leave out."""
 
 
 def load_selected_track(
@@ -118,13 +63,16 @@ def load_selected_track(
     Raises `TrackError` for problems in the track, and `UsageError` for problems in the request.
     """
     located = locate_track(request, progress)
-    track = load_track(located.source, request.track_params, render_options(request))
-    track.challenge(request.challenge)
-    track = filter_tasks(track, request.include_tasks, request.exclude_tasks)
+    declared = load_track(located.source, request.track_params, render_options(request))
+    challenge = declared.challenge(request.challenge)
+    track = filter_tasks(declared, request.include_tasks, request.exclude_tasks)
+    kept = {task.name for task in track.challenge(challenge.name).tasks()}
+    excluded = tuple(task for task in challenge.tasks() if task.name not in kept)
     if request.test_mode:
         track = for_test_mode(track)
     track = apply_pacing_options(track, request.pacing)
-    return SelectedTrack(track, replace(located, warnings=(*located.warnings, *misspelled_keys(track))))
+    located = replace(located, warnings=(*located.warnings, *misspelled_keys(track)))
+    return SelectedTrack(track, located, excluded)
 
 
 def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> PreparedTrack:
@@ -144,7 +92,7 @@ def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambd
             f"challenge {quoted(challenge.name)} has no tasks to run",
             hint="`pacenote info` lists its tasks; filters and the build flavor exclude some of them",
         )
-    return PreparedTrack(track, challenge, selected.located, notes)
+    return PreparedTrack(track, challenge, selected.located, notes, selected.excluded)
 
 
 def for_build_flavor(track: Track, request: TrackRequest) -> Track:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import jinja2
 import jinja2.defaults
 import jinja2.meta
+import jinja2.nodes
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted
@@ -66,6 +67,7 @@ class _References(NamedTuple):
 
     variables: set[str]
     included: list[str]
+    defaults: dict[str, Any]
 
 
 class Renderer:
@@ -100,11 +102,20 @@ class Renderer:
 
     def known_params(self) -> set[str]:
         """Returns all parameters that a text rendered so far can have read."""
-        known: set[str] = set()
+        return set(self.parameters())
+
+    def parameters(self) -> dict[str, Any]:
+        """Returns all parameters that a text rendered so far can have read, with their constant defaults.
+
+        The default is None if there is none, or if it is not constant.
+        """
+        known: dict[str, Any] = {}
         texts, seen = list(self._texts), set(self._texts)
         while texts:
             references = self._analyze(texts.pop())
-            known |= references.variables
+            for name in references.variables:
+                if known.get(name) is None:
+                    known[name] = references.defaults.get(name)
             found = [loaded[0] for name in references.included if (loaded := self._include(name)) is not None]
             texts += [text for text in found if text not in seen]
             seen.update(found)
@@ -120,12 +131,14 @@ class Renderer:
         if text not in self._analyzed:
             variables: set[str] = set()
             included: list[str] = []
+            defaults: dict[str, Any] = {}
             # Rendering reports a malformed template if it reaches it; other malformed templates are ignored.
             with contextlib.suppress(jinja2.TemplateError):
                 tree = _ANALYSIS.parse(text)
                 variables = jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
                 included = [name for name in jinja2.meta.find_referenced_templates(tree) if name]
-            self._analyzed[text] = _References(variables, included)
+                defaults = _constant_defaults(tree)
+            self._analyzed[text] = _References(variables, included, defaults)
         return self._analyzed[text]
 
     def _globals(self) -> dict[str, Any]:
@@ -168,6 +181,18 @@ class Renderer:
             f"{self._source.display_path(origin.file)}, line {origin.line}: {kind}: {reason}",
             hint="parameters are given with --track-params" if "undefined" in reason else "",
         )
+
+
+def _constant_defaults(tree: jinja2.nodes.Template) -> dict[str, Any]:
+    """Returns the constant values of the filter `default`, by the variable that it is applied to."""
+    return {
+        found.node.name: found.args[0].value
+        for found in tree.find_all(jinja2.nodes.Filter)
+        if found.name in ("default", "d")
+        and isinstance(found.node, jinja2.nodes.Name)
+        and found.args
+        and isinstance(found.args[0], jinja2.nodes.Const)
+    }
 
 
 def unused_params_message(unused: tuple[str, ...], known: set[str]) -> str:

@@ -6,6 +6,9 @@
 
 A user's changes to the clone or to a checkout are kept: a checkout is created once and never changed
 afterwards. It is removed after two weeks without use, unless one of its files was changed.
+
+A repository that Rally has cloned already is copied from Rally's folder, which is only read. Without a URL,
+later commits are fetched from there too.
 """
 
 from __future__ import annotations
@@ -32,6 +35,17 @@ DEFAULT_REPOSITORY = "default"
 """The name of the default repository."""
 
 DEFAULT_URL = "https://github.com/elastic/rally-tracks"
+
+PUBLIC_TRACKS = (
+    *("big5", "cohere_vector", "dense_vector", "elastic/apm", "elastic/endpoint", "elastic/logs"),
+    *("elastic/security", "elser-ingest-speedtest", "eql", "esql", "geonames", "geopoint", "geopointshape"),
+    *("geoshape", "github_archive", "has_privileges", "has_privileges_bystander", "http_logs", "joins"),
+    *("k8s_metrics", "metricbeat", "msmarco-jina-10m-vector", "msmarco-passage-ranking"),
+    *("msmarco-v2-vector", "nested", "noaa", "nyc_taxis", "openai_vector", "percolator", "pmc"),
+    *("random_vector", "search/mteb/dbpedia", "so", "so_vector", "sql", "tsdb", "tsdb_k8s_queries"),
+    *("wiki_en_cohere_vector_int8", "wikipedia"),
+)
+"""Known tracks at that URL, with which a name is compared before it is cloned. It may have more."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SSH_URL = re.compile(r"\w[\w.-]*@\w[\w.-]*:.+")
@@ -93,10 +107,24 @@ class GitRepository:
     progress: Callable[[str], None] = field(default=lambda _: None, compare=False)
     """Called with one line before a step that may take a long time."""
 
+    rally_tracks: Path | None = field(default=None, compare=False)
+    """The folder of Rally's clones, or None if there is none."""
+
     @property
     def clone(self) -> Path:
         """The folder of the clone."""
         return self.home / "tracks" / self.name
+
+    @property
+    def is_cloned(self) -> bool:
+        """Whether it can be used without its URL: Pacenote or Rally has cloned it."""
+        return (self.clone / ".git").exists() or self._rally_clone is not None
+
+    @property
+    def _rally_clone(self) -> Path | None:
+        """The repository in Rally's folder, or None if there is none."""
+        folder = self.rally_tracks / self.name if self.rally_tracks is not None else None
+        return folder if folder is not None and (folder / ".git").exists() else None
 
     def checkout(self, version: str = "", revision: str | None = None) -> Checkout:
         """Checks out a commit, branch or tag, or the branch for an engine version (empty: the newest).
@@ -143,21 +171,67 @@ class GitRepository:
         )
 
     def _update(self) -> list[str]:
-        """Clones or fetches the repository, and returns a warning if it could not be updated."""
-        if not (self.clone / ".git").exists():
+        """Clones or fetches the repository, and returns warnings, such as that it could not be updated."""
+        if not (self.clone / ".git").exists() and not self._copy_rally_clone():
             self._clone()
             return []
-        if self.offline or not self.url:
+        source = self.url or self._copied_from()
+        if not source or (self.offline and self.url):
             return []
         try:
-            if git("config", "--get", "remote.origin.url", at=self.clone) != self.url:
-                git("remote", "set-url", "origin", self.url, at=self.clone)
+            if _origin(self.clone) != source:
+                git("remote", "set-url", "origin", source, at=self.clone)
             git("fetch", "--quiet", "--prune", "--tags", "--force", "origin", at=self.clone)
         except GitError as cause:
             return [
                 f"track repository {quoted(self.name)} cannot be updated; using the existing clone: {cause}"
             ]
+        # Rally's folder is only read, so its index is not refreshed.
+        if not self.url and git("--no-optional-locks", "status", "--porcelain", at=Path(source)):
+            return [f"{source} has changes that are not committed; they are not used"]
         return []
+
+    def _copied_from(self) -> str:
+        """Returns the path of Rally's clone if this one is a copy of it, otherwise empty text."""
+        origin = _origin(self.clone)
+        return origin if self._rally_clone is not None and origin == str(self._rally_clone) else ""
+
+    def _copy_rally_clone(self) -> bool:
+        """Copies Rally's clone, and returns False if there is none, or if it is from another URL.
+
+        The branches of a repository with a URL are those that Rally has fetched from there, otherwise those
+        of the clone itself.
+        """
+        rally = self._rally_clone
+        if rally is None or self.clone.exists():
+            return False
+        fresh = self._fresh_clone()
+        try:
+            if self.url and _origin(rally) != self.url:
+                return False
+            self.progress(f"copying track repository {quoted(self.name)} from {rally}")
+            git("clone", "--quiet", "--no-checkout", "--", str(rally), str(fresh))
+            if self.url:
+                git("remote", "set-url", "origin", self.url, at=fresh)
+                branches = (f"+{_REMOTE}*:{_REMOTE}*", f"^{_REMOTE}HEAD")
+                git("fetch", "--quiet", str(rally), *branches, at=fresh)
+        except GitError as cause:
+            shutil.rmtree(fresh, ignore_errors=True)
+            if self.url:
+                self.progress(f"{rally} cannot be copied: {cause}")
+                return False
+            raise TrackError(
+                f"track repository {quoted(self.name)} cannot be copied from {rally}: {cause}",
+                hint="check that folder, or give a URL for the repository",
+            ) from cause
+        fresh.rename(self.clone)
+        return True
+
+    def _fresh_clone(self) -> Path:
+        """Returns the folder of an unfinished clone, without what an earlier process has left in it."""
+        fresh = self.clone.with_name(f".{self.name}.clone")
+        shutil.rmtree(fresh, ignore_errors=True)
+        return fresh
 
     def _clone(self) -> None:
         if self.clone.exists():
@@ -174,8 +248,7 @@ class GitRepository:
             )
         url = strip_credentials(self.url)
         self.progress(f"cloning track repository {quoted(self.name)} from {url}")
-        fresh = self.clone.with_name(f".{self.name}.clone")
-        shutil.rmtree(fresh, ignore_errors=True)
+        fresh = self._fresh_clone()
         try:
             git("clone", "--quiet", "--no-checkout", "--", self.url, str(fresh))
         except GitError as cause:
@@ -258,6 +331,13 @@ class GitRepository:
                 self.progress(f"waiting for another process that uses track repository {quoted(self.name)}")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _origin(clone: Path) -> str:
+    """Returns the URL that a clone is fetched from, or empty text if it has none."""
+    with contextlib.suppress(GitError):
+        return git("config", "--get", "remote.origin.url", at=clone)
+    return ""
 
 
 def _changes(root: Path) -> str:

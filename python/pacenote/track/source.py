@@ -111,6 +111,9 @@ _MAX_LISTED = 12
 BUNDLED_TRACKS = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")
 """The tracks that come with Pacenote."""
 
+BUNDLED_REPOSITORY = "bundled"
+"""The name that selects them in place of a repository (`--track-repository`)."""
+
 
 def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED_TRACKS,)) -> TrackSource:
     """Returns the track with this name from the first repository that has it; `./a//b/` is called `a/b`.
