@@ -117,3 +117,12 @@ def test_progress_shows_rate_and_remaining_time():
     now[0] += 10
     assert estimator.describe("reading a", 50_000, 0) == "50,000, 5,000 docs/s"
     assert estimator.describe("downloading a", 3 << 30, 3 << 30) == "done, 102.4 MiB/s"
+
+
+def test_a_track_with_a_generator_needs_no_download(run, home):
+    code, out, err = run("download", "--track=http_logs", "--track-params=docs:700", "--quiet")
+    assert code == 0, err
+    files = [Path(name) for name in json.loads(out)["corpora"]["http_logs"]]
+    assert len(files) == 7
+    assert sum(file.read_bytes().count(b"\n") for file in files) == 700
+    assert all(file.is_relative_to(home) for file in files)

@@ -14,6 +14,8 @@ def test_info_shows_data_challenges_and_tasks(run, books):
         "Documents: 10 documents\n"
         "  library: 1 file, 10 documents\n"
         "Indices: books\n"
+        "Parameters (--track-params), with their defaults:\n"
+        '  about="Books."\n'
         "\n"
         "Challenge fast (run by default)\n"
         "===============================\n"
@@ -40,6 +42,28 @@ def test_info_shows_no_secret_parameter(run, books):
     )
     assert (code, err) == (0, "")
     assert "  <hidden> of https://<hidden>@h\n" in out
+
+
+def test_info_shows_parameters_and_the_documents_that_are_indexed(run):
+    code, out, err = run("info", "--track=http_logs", "--track-params=docs:5000,ingest_percentage:20")
+    assert (code, err) == (
+        0,
+        'track "http_logs" is the one that comes with Pacenote; --track-repository=default selects the '
+        "public one\n",
+    )
+    lines = out.splitlines()
+    assert "  http_logs: 7 files, 247,249,096 documents" in lines
+    assert "    without these files, a race generates 5,000 documents" in lines
+    first, *_ = lines[lines.index("Parameters (--track-params), with their defaults:") + 1 :]
+    assert first.startswith("  bulk_indexing_clients=4, bulk_size=5000, bulk_warmup=0, corpus_file, docs=")
+    assert "  Indexes 5,000 documents of http_logs, if they are generated" in lines
+    assert any("index-append (bulk, 4 clients, 20 % of the documents)" in line for line in lines)
+
+
+def test_info_does_not_guess_the_number_of_documents_of_a_users_own_file(run):
+    _, out, _ = run("info", "--track=http_logs", "--track-params=corpus_file:./mine.json.gz")
+    assert "  http_logs: 1 file, an unknown number of documents\n" in out
+    assert "  Indexes an unknown number of documents of http_logs\n" in out
 
 
 def test_info_of_selected_tasks(run, books):

@@ -29,7 +29,7 @@ def test_races_are_listed(run, races):
 
 
 def test_races_are_listed_as_json(run, races):
-    _, out, _ = run("list", "races", "--format=json", "--limit=1", "--user-tags=intention:baseline")
+    _, out, _ = run("list", "races", "--format=json", "--limit=1", "--user-tag=intention:baseline")
     (found,) = json.loads(out)
     assert (found["race_id"], found["verdict"], found["user_tags"]) == (
         "abc-2",

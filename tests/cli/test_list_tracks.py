@@ -12,8 +12,11 @@ def test_tracks_of_a_folder_are_listed(run, books):
     code, out, err = run(*arguments)
     assert (code, err) == (0, "")
     header, _, line = out.splitlines()
-    assert header.split("  ")[0] == "Name"
-    assert line.split() == ["books", "10", "fast", "Books."]
+    assert [" ".join(name.split()) for name in header.split("  ") if name] == [
+        *("Name", "Description", "Documents", "Compressed Size", "Uncompressed Size", "Default Challenge"),
+        "All Challenges",
+    ]
+    assert line.split() == ["books", "Books.", "10", "fast", "fast,slow"]
     (found,) = json.loads(run(*arguments, "--format=json")[1])
     assert (found["name"], found["documents"], found["challenges"]) == ("books", 10, ["fast", "slow"])
 
@@ -38,20 +41,39 @@ def test_an_unreadable_track_is_listed_with_its_error(run, books):
     assert "cannot be read: track.json, line 1: cannot be rendered: ZeroDivisionError" in out
 
 
-def test_bundled_tracks_are_listed_with_a_hint_to_more(run):
-    code, out, err = run("list", "tracks")
-    assert code == 0
-    assert out.splitlines()[2].startswith("http_logs  247,249,096")
-    assert err == "more tracks: --track-repository=default, or the name or URL of another\n"
-    assert run("list", "tracks", "--quiet")[2] == ""
-
-
-def test_tracks_of_a_repository_are_listed_and_shown(run, books):
+def repository_of(books):
+    """Returns a repository with the track `books`."""
     root = books.parent
     git("init", "--quiet", "--initial-branch=master", at=root)
     git("add", "--all", at=root)
     who = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
     git(*who, "commit", "--quiet", "--message=first", at=root)
+    return root
+
+
+def test_the_default_repository_is_cloned_and_listed_before_the_bundled_tracks(run, books, home):
+    home.mkdir()
+    url = repository_of(books).as_uri()
+    (home / "pacenote.toml").write_text(f'[tracks]\ndefault.url = "{url}"\n')
+    code, out, err = run("list", "tracks")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["books", "http_logs"]
+    assert f'cloning track repository "default" from {url}\n' in err
+    assert run("list", "tracks", "--offline", "--quiet")[1:] == (out, "")
+
+
+def test_without_the_default_repository_the_bundled_tracks_are_listed_with_the_reason(run):
+    code, out, err = run("list", "tracks", "--offline")
+    assert code == 0
+    assert out.splitlines()[2].startswith("http_logs  HTTP server logs: append-only")
+    assert err.startswith(
+        'warning: only the tracks that come with Pacenote are listed: track repository "default" is not '
+    )
+    assert run("list", "tracks", "--track-repository=bundled") == (0, out, "")
+
+
+def test_tracks_of_a_repository_are_listed_and_shown(run, books):
+    root = repository_of(books)
     code, out, err = run("list", "tracks", f"--track-repository={root.as_uri()}")
     assert (code, out.splitlines()[2].split()[0]) == (0, "books")
     assert ", branch master, revision " in err

@@ -53,6 +53,11 @@ def test_every_command_has_help(run, name):
     assert f"usage: pacenote {name}" in out
 
 
+def test_help_is_a_command(run):
+    assert run("help") == run("--help")
+    assert run("help", "report") == run("report", "--help")
+
+
 def test_the_version_is_printed(run):
     code, out, _ = run("--version")
     assert code == 0
@@ -72,7 +77,7 @@ def test_no_command_is_a_usage_error(run):
         (["xyz"], "error: unknown command 'xyz'\nhint: see `pacenote --help`\n"),
         (
             ["compare"],
-            "error: `pacenote compare` is not available yet\nhint: commands: race, list, info, ",
+            "error: `pacenote compare` is not available yet\nhint: comparing comes later; `pacenote report ",
         ),
         (
             ["--quiet", "race"],
@@ -86,7 +91,7 @@ def test_no_command_is_a_usage_error(run):
         (
             ["race", "--revision", "x"],
             "error: --revision is not available in Pacenote yet\n"
-            "hint: Pacenote does not build engines from source; use --distribution-version\n",
+            "hint: Pacenote does not build engines; --distribution-version selects one, --target-hosts uses ",
         ),
         (["race", "--telemetry"], "error: --telemetry is not available in Pacenote yet\n"),
         (
@@ -99,11 +104,8 @@ def test_no_command_is_a_usage_error(run):
         (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),
         (["race", "me:pw@h:1"], "error: unrecognized arguments: <hidden>@h:1\n"),
         (["report"], "error: the following arguments are required: RACE\n"),
-        (
-            ["list", "annotations"],
-            "error: list annotations is not available in Pacenote yet\nhint: available: races, tracks",
-        ),
-        (["list", "race"], "error: list cannot be 'race'\nhint: did you mean races or tracks?\n"),
+        (["list", "race"], "error: list cannot be 'race'\nhint: did you mean races?\n"),
+        (["help", "rase"], "error: unknown command 'rase'\nhint: did you mean race?\n"),
     ],
 )
 def test_usage_errors(run, arguments, error):

@@ -9,6 +9,7 @@ import pytest
 
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.result import RaceProgress, TaskProgress
+from pacenote.race.engine_request import engine_request
 from pacenote.store.race_store import RaceStore
 from support.records import bulk, record, task
 
@@ -114,6 +115,14 @@ def test_all_track_options_are_passed_to_the_request(run, fake_race, tmp_path):
     assert request_of(run, fake_race, "--exclude-tasks=a, tag:b").exclude_tasks == ("a", "tag:b")
 
 
+def test_the_cluster_and_the_environment_can_be_named(run, fake_race):
+    request = request_of(run, fake_race, "--cluster-name=mine", "--environment-name=nightly")
+    assert (request.cluster_name, request.environment_name) == ("mine", "nightly")
+    assert engine_request(request, Path("artifacts")).cluster_name == "mine"
+    request = request_of(run, fake_race)
+    assert (request.cluster_name, request.environment_name) == ("rally-benchmark", "local")
+
+
 def test_a_configured_flag_can_be_turned_off(run, fake_race):
     assert not request_of(run, fake_race, "--test-mode", "--no-test-mode").test_mode
 
@@ -134,10 +143,13 @@ def test_hosts_from_a_file(run, fake_race, tmp_path):
     )
 
 
-def test_options_without_effect_are_reported(run, fake_race):
+@pytest.mark.parametrize(("option", "value"), [("--car", "4gheap"), ("--cluster-name", "mine")])
+def test_options_without_effect_are_reported(run, fake_race, option, value):
     fake_race(lambda request, listener: record(request.race_id))
-    code, _, err = run("race", "--track=x", "--pipeline=benchmark-only", "--car=4gheap")
-    assert (code, err) == (0, "warning: --car has no effect with --pipeline=benchmark-only\n")
+    code, _, err = run("race", "--track=x", "--pipeline=benchmark-only", f"{option}={value}")
+    assert (code, err) == (0, f"warning: {option} has no effect with --pipeline=benchmark-only\n")
+    defaults = ("--target-hosts=h", "--cluster-name=rally-benchmark", "--car=defaults")
+    assert run("race", "--track=x", *defaults)[2] == ""
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,7 @@ OPTION = "--client-options"
 
 VARIABLE = "PACENOTE_CLIENT_OPTIONS"
 
-HELP = (
-    "k:v,k2:v2, JSON or a .json file: timeout in seconds (60), use_ssl, verify_certs, ca_certs, client_cert, "
-    "client_key, basic_auth_user, basic_auth_password, api_key, bearer_auth, http_compress, headers …; "
-    f"secrets also as @FILE; ${VARIABLE} sets the same options"
-)
+HELP = f"how to connect, as k:v,k2:v2, JSON or a .json file, for example timeout:60 (default: ${VARIABLE})"
 
 _ALIASES = {
     "request_timeout": "timeout",

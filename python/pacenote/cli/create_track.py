@@ -12,10 +12,11 @@ from pacenote.cli.client_options import HELP, client_options
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError
 from pacenote.track.params import parse_list
 
-UNAVAILABLE_OPTIONS: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 
 def add_options(parser: Parser) -> None:

@@ -20,20 +20,15 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_fields,
 )
+from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
 from pacenote.errors import Interrupted, UsageError
 from pacenote.model.race_request import RaceRequest
 from pacenote.store.home import default_home
 
-UNAVAILABLE_OPTIONS = {
-    "--team-path": "",
-    "--team-repository": "",
-    "--team-revision": "",
-    "--distribution-repository": "",
-    "--car": "all cars use the same engine",
-    "--car-params": "all cars use the same engine",
-    "--target-os": "the download is always for this machine",
-    "--target-arch": "the download is always for this machine",
-}
+UNAVAILABLE_OPTIONS = unavailable_options((
+    *TEAM_OPTIONS,
+    *("--distribution-repository", "--car", "--car-params", "--target-os", "--target-arch"),
+))
 
 
 def add_options(parser: Parser) -> None:
@@ -75,7 +70,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         race_id="download",
         home=default_home(),
         runtime_jdk=options.runtime_jdk,
-        corpus=options.corpus or "declared",
+        corpus=options.corpus,
         corpus_documents=options.corpus_documents,
         corpus_mirrors=options.corpus_mirror,
         dataset_cache=options.dataset_cache,

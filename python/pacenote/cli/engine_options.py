@@ -12,6 +12,12 @@ PIPELINES = {
 }
 """Pipelines and their descriptions."""
 
+UNAVAILABLE_PIPELINES = {
+    "from-sources": "Pacenote does not build engines; from-distribution starts a released one",
+    "docker": "start the container yourself, and use benchmark-only with --target-hosts",
+}
+"""Pipelines of Rally that Pacenote does not have, with what to do instead."""
+
 
 def selected_engine(distribution: str | None, version: str | None) -> dict[str, Any]:
     """Returns the engine by field of the request.

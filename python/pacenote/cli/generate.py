@@ -10,9 +10,10 @@ from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.plain_progress import PlainListener
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.units import format_count
 
-UNAVAILABLE_OPTIONS: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 
 def add_options(parser: Parser) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import json
+import textwrap
+from collections.abc import Iterable, Iterator
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
@@ -14,12 +16,13 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_request,
 )
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.model.printable import printable
 from pacenote.model.secrets import redact_urls
 from pacenote.model.track import Challenge, Documents, Parallel, Task, Track
 from pacenote.units import format_bytes, format_count, format_seconds
 
-UNAVAILABLE_OPTIONS: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 
 def add_options(parser: Parser) -> None:
@@ -42,9 +45,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.progress(text)
     track = wanted.track
     challenges = [track.challenge(options.challenge)] if options.challenge else track.challenges
-    lines = [*_head(track)]
+    lines = [*_head(track), *_parameters(track)]
     for challenge in challenges:
-        lines += _challenge(challenge)
+        lines += _challenge(challenge, track)
     console.result_without_secrets("".join(f"{printable(line)}\n" for line in lines))
     return 0
 
@@ -59,6 +62,9 @@ def _head(track: Track) -> Iterator[str]:
         yield f"Documents: {_counted(files)}"
     for corpus in track.corpora:
         yield f"  {corpus.name}: {format_count(len(corpus.documents), 'file')}, {_counted(corpus.documents)}"
+        if corpus.generator is not None:
+            generated = format_count(corpus.generator.documents, "document")
+            yield f"    without these files, a race generates {generated}"
     if targets := track.targets():
         kind = "Data streams" if track.data_streams else "Indices"
         yield f"{kind}: {', '.join(targets)}"
@@ -72,7 +78,7 @@ def _head(track: Track) -> Iterator[str]:
 
 
 def _counted(files: list[Documents] | tuple[Documents, ...]) -> str:
-    parts = [format_count(sum(file.document_count or 0 for file in files), "document")]
+    parts = [_documents(file.document_count for file in files)]
     for what in ("compressed", "uncompressed"):
         sizes = [getattr(file, f"{what}_bytes") for file in files]
         if all(size is not None for size in sizes):
@@ -80,7 +86,51 @@ def _counted(files: list[Documents] | tuple[Documents, ...]) -> str:
     return ", ".join(parts)
 
 
-def _challenge(challenge: Challenge) -> Iterator[str]:
+def _documents(counts: Iterable[int | None]) -> str:
+    """Returns the number of documents of files; those of a user's own files are counted before a race."""
+    known = list(counts)
+    if None in known:
+        return "an unknown number of documents"
+    return format_count(sum(count or 0 for count in known), "document")
+
+
+def _parameters(track: Track) -> Iterator[str]:
+    parameters = track.parameters()
+    if parameters:
+        shown = (
+            name if default is None else f"{name}={json.dumps(default, ensure_ascii=False)}"
+            for name, default in sorted(parameters.items())
+        )
+        yield "Parameters (--track-params), with their defaults:"
+        yield from textwrap.wrap(
+            ", ".join(shown),
+            width=100,
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+def _indexed(challenge: Challenge, track: Track) -> Iterator[str]:
+    """Yields a line about the documents that the tasks of a challenge index."""
+    from pacenote.plan.corpora import required_files
+
+    files = required_files(track, challenge)
+    corpora = {file.corpus.name: file.corpus for file in files}
+    counts = {
+        (corpus.name, documents.source_file): count
+        for corpus in corpora.values()
+        for documents, count in zip(corpus.documents, corpus.declared_counts(), strict=True)
+    }
+    if files:
+        total = _documents(counts[file.corpus.name, file.documents.source_file] for file in files)
+        generated = any(corpus.generator is not None for corpus in corpora.values())
+        note = ", if they are generated" if generated else ""
+        yield f"  Indexes {total} of {', '.join(corpora)}{note}"
+
+
+def _challenge(challenge: Challenge, track: Track) -> Iterator[str]:
     yield ""
     if not challenge.auto_generated:
         title = f"Challenge {challenge.name}{' (run by default)' if challenge.default else ''}"
@@ -89,6 +139,7 @@ def _challenge(challenge: Challenge) -> Iterator[str]:
         yield f"  {challenge.description}"
     if challenge.user_info:
         yield f"  Note: {challenge.user_info}"
+    yield from _indexed(challenge, track)
     for number, element in enumerate(challenge.schedule, start=1):
         if isinstance(element, Parallel):
             ending = f", completed by {element.completed_by}" if element.completed_by else ""
@@ -107,6 +158,9 @@ def _task(task: Task) -> str:
         parts.append(str(task.target_throughput))
     if task.target_interval is not None:
         parts.append(f"one every {format_seconds(task.target_interval)}")
+    share = task.operation.params.get("ingest-percentage")
+    if share is not None and str(share) != "100":
+        parts.append(f"{share} % of the documents")
     if task.tags:
         parts.append(f"tags {' '.join(task.tags)}")
     return f"{task.name} ({', '.join(parts)})" if parts else task.name

@@ -1,50 +1,60 @@
-"""`pacenote list`: races, tracks, telemetry devices, pipelines, cars and engine plugins."""
+"""`pacenote list`: races, annotations, tracks, telemetry devices, pipelines, cars and engine plugins."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 
 from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
+from pacenote.cli.rally_ini import warn_about_metrics_store
 from pacenote.cli.tables import json_text, table
+from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
 from pacenote.model.codec import encode
+from pacenote.store.annotations import AnnotationStore
+from pacenote.store.home import default_home
 from pacenote.store.race_index import RaceFilter, RaceSummary
 from pacenote.store.race_store import RaceStore, check_home
 
-UNAVAILABLE_OPTIONS = {
-    "--team-path": "",
-    "--team-repository": "",
-    "--team-revision": "",
-}
+UNAVAILABLE_OPTIONS = unavailable_options(TEAM_OPTIONS)
 
 _RACE_COLUMNS = (
     *("Race ID", "Race Timestamp", "Track", "Challenge", "Car", "Engine", "Revision", "Track Revision"),
     *("User Tags", "Verdict", "State"),
 )
 
+_ANNOTATION_COLUMNS = ("Annotation Id", "Timestamp", "Track", "Chart Type", "Chart Name", "Message")
+
 
 def add_options(parser: Parser) -> None:
     """Adds Rally's options of `list`."""
     parser.add_argument("what", metavar="WHAT", help=f"what to list: {', '.join(_LISTS)}")
     parser.add_argument(
-        "--limit", type=values.count, default=10, help="maximum number of races (default: 10)"
+        "--limit", type=values.count, default=10, help="maximum number of races or annotations (default: 10)"
     )
-    parser.add_argument("--track", help="list only races of this track")
+    parser.add_argument("--track", help="list only races or annotations of this track")
     parser.add_argument("--challenge", help="list only races of this challenge")
     parser.add_argument(
         "--benchmark-name", help="list only races with this user tag 'name' or 'benchmark-name'"
     )
-    parser.add_argument("--from-date", type=values.day, help="list only races since this day (yyyyMMdd)")
-    parser.add_argument("--to-date", type=values.day, help="list only races up to this day (yyyyMMdd)")
+    parser.add_argument("--from-date", type=values.day, help="list nothing from before this day (yyyyMMdd)")
+    parser.add_argument("--to-date", type=values.day, help="list nothing from after this day (yyyyMMdd)")
     parser.add_argument(
-        "--user-tags", type=values.tags, default={}, help="list only races with these tags (k:v,k2:v2)"
+        *("--user-tags", "--user-tag"),
+        dest="user_tags",
+        type=values.tags,
+        default={},
+        help="list only races with these tags (k:v,k2:v2)",
     )
     parser.add_argument(
         "--track-path", type=values.path, help="list the tracks in this folder in place of the bundled ones"
     )
-    parser.add_argument("--track-repository", metavar="NAME", help="list the tracks of this git repository")
+    parser.add_argument(
+        "--track-repository",
+        help="list the tracks of this git repository, or `bundled` (default: default, then bundled)",
+    )
     parser.add_argument("--track-revision", help="list tracks at this revision: a commit, branch or tag")
     parser.add_argument("--distribution-version", help="list tracks for this version of Elasticsearch")
     parser.add_argument(
@@ -56,7 +66,9 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the list. Raises UsageError, StoreError and TrackError."""
-    what = validate_choice(options.what, "list", tuple(_LISTS), ("annotations",))
+    what = validate_choice(options.what, "list", tuple(_LISTS))
+    if what in ("races", "annotations"):
+        warn_about_metrics_store(options, console)
     console.result(_LISTS[what](options, console))
     return 0
 
@@ -86,6 +98,25 @@ def _race_cells(race: RaceSummary) -> list[str]:
         *(f"{race.distribution} {race.version}".strip(), race.revision, race.track_revision),
         *(tags, race.verdict, race.state),
     ]
+
+
+def _annotations(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
+    first, last = (day and day.strftime("%Y%m%d") for day in (options.from_date, options.to_date))
+    found = [
+        one
+        for one in AnnotationStore(default_home()).list()
+        if (options.track is None or one.track == options.track)
+        and (not first or one.race_timestamp[:8] >= first)
+        and (not last or one.race_timestamp[:8] <= last)
+    ][: options.limit]
+    if options.format == "json":
+        return json_text([asdict(one) for one in found])
+    rows = [
+        (one.annotation_id, one.race_timestamp, one.track, one.chart_type, one.chart_name, one.message)
+        for one in found
+    ]
+    cells = [[cell or "" for cell in row] for row in rows]
+    return table(_ANNOTATION_COLUMNS, cells) if cells else "No annotations found.\n"
 
 
 def _tracks(options: argparse.Namespace, console: Console) -> str:
@@ -125,6 +156,7 @@ def _named(options: argparse.Namespace, what: str, rows: list[tuple[str, str]]) 
 
 _LISTS: Mapping[str, Callable[[argparse.Namespace, Console], str]] = {
     "races": _races,
+    "annotations": _annotations,
     "tracks": _tracks,
     "telemetry": _telemetry,
     "pipelines": _pipelines,

@@ -1,25 +1,28 @@
-"""`pacenote list tracks`: bundled tracks, those of a repository, or those in a folder."""
+"""`pacenote list tracks`: tracks of the default repository and bundled ones, of a repository or a folder."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.tables import json_text, table
 from pacenote.cli.track_options import check_source
-from pacenote.errors import UsageError
+from pacenote.errors import TrackError, UsageError
 from pacenote.store.home import default_home
 from pacenote.track.repository import DEFAULT_REPOSITORY, Checkout, open_repository
-from pacenote.track.source import BUNDLED_TRACKS, FolderRepository
+from pacenote.track.source import BUNDLED_REPOSITORY, BUNDLED_TRACKS, FolderRepository
 from pacenote.track.summary import TrackSummary, summarize_tracks
 from pacenote.units import format_bytes
 
-_COLUMNS = ("Name", "Documents", "Compressed", "Uncompressed", "Default Challenge", "Description")
+_COLUMNS = (
+    *("Name", "Description", "Documents", "Compressed Size", "Uncompressed Size"),
+    *("Default Challenge", "All Challenges"),
+)
 
 
 def list_tracks(options: argparse.Namespace, console: Console) -> str:
-    """Returns the list as text or JSON. Only a repository that the options specify is updated.
+    """Returns the list as text or JSON. Clones or updates the default repository, or the one of the options.
 
     Raises UsageError and TrackError.
     """
@@ -39,10 +42,11 @@ def _cells(track: TrackSummary) -> list[str]:
     sizes = (track.compressed_bytes, track.uncompressed_bytes)
     return [
         track.name,
+        f"cannot be read: {track.problem}" if track.problem else track.description,
         f"{track.documents:,}" if track.documents else "",
         *("" if size is None else format_bytes(size) for size in sizes),
         track.default_challenge,
-        f"cannot be read: {track.problem}" if track.problem else track.description,
+        ",".join(track.challenges),
     ]
 
 
@@ -55,22 +59,26 @@ def _repositories(options: argparse.Namespace, console: Console) -> list[FolderR
                 f"--track-path {options.track_path} {what}", hint="give the folder that contains the tracks"
             )
         return [FolderRepository(options.track_path.absolute())]
+    if options.track_repository == BUNDLED_REPOSITORY:
+        return [BUNDLED_TRACKS]
     if options.track_repository is not None or options.track_revision is not None:
-        named = DEFAULT_REPOSITORY if options.track_repository is None else options.track_repository
-        return [_checkout(options, console, named, offline=options.offline)]
-    if (open_repository(DEFAULT_REPOSITORY, options.repository_urls, default_home()).clone / ".git").exists():
-        return [BUNDLED_TRACKS, _checkout(options, console, DEFAULT_REPOSITORY, offline=True)]
-    if options.format == "text":
-        console.progress(
-            f"more tracks: --track-repository={DEFAULT_REPOSITORY}, or the name or URL of another"
-        )
-    return [BUNDLED_TRACKS]
+        return [_checkout(options, console)]
+    try:
+        return [_checkout(options, console), BUNDLED_TRACKS]
+    except TrackError as error:
+        console.warning(f"only the tracks that come with Pacenote are listed: {error.message}")
+        return [BUNDLED_TRACKS]
 
 
-def _checkout(options: argparse.Namespace, console: Console, name: str, *, offline: bool) -> Checkout:
+def _checkout(options: argparse.Namespace, console: Console) -> Checkout:
     repository = open_repository(
-        name, options.repository_urls, default_home(), offline=offline, progress=console.progress
+        options.track_repository or DEFAULT_REPOSITORY,
+        options.repository_urls,
+        default_home(),
+        offline=options.offline,
+        progress=console.progress,
     )
+    repository = replace(repository, rally_tracks=options.rally_tracks)
     checkout = repository.checkout(options.distribution_version or "", options.track_revision)
     for text in checkout.notes:
         console.warning(text)

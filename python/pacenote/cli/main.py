@@ -18,11 +18,12 @@ from pathlib import Path
 from pacenote.cli.console import Console
 from pacenote.cli.option_secrets import hide_option_secrets
 from pacenote.cli.parser import Parser, similar
+from pacenote.cli.unavailable import UNAVAILABLE_COMMANDS
 from pacenote.errors import Interrupted, PacenoteError, UsageError
 
 COMMANDS = {
     "race": "run a race: start an engine or use a cluster, put load on it, report",
-    "list": "list races, tracks, cars and more",
+    "list": "list races, annotations, tracks, cars and more",
     "info": "show a track: its data, challenges and tasks",
     "validate-track": "check a track without running it",
     "render-track": "print the JSON that the templates of a track render to",
@@ -30,25 +31,13 @@ COMMANDS = {
     "create-track": "create a track from indices or data streams of a cluster",
     "saturate": "find the highest rate at which a task meets an objective",
     "report": "print the report of a stored race",
+    "delete": "delete stored races or annotations",
+    "add": "add an annotation to the results of a day",
     "generate": "generate the documents of a track's corpus",
 }
 """Commands with their purpose. The module of a command has its name, and defines `UNAVAILABLE_OPTIONS`,
 `add_options` and `run`.
 """
-
-_UNAVAILABLE_COMMANDS = (
-    *(
-        "add",
-        "build",
-        "compare",
-        "delete",
-        "diagnose",
-        "experiment",
-        "export",
-        "gc",
-    ),
-    *("host", "install", "jfr", "serve", "start", "stop", "trend"),
-)
 
 _DEFECT_EXIT_CODE = 64
 
@@ -128,6 +117,8 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
         console.result(_help())
         return 0 if arguments else UsageError.exit_code
     name, *rest = arguments
+    if name == "help":
+        return _run([*rest, "--help"], console, owns_process=owns_process)
     if name == "--version":
         from pacenote.version import pacenote_version
 
@@ -137,11 +128,8 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     command = importlib.import_module(f"pacenote.cli.{_known_command(name).replace('-', '_')}")
     parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
     command.add_options(parser)
-    parser.add_argument("--debug", action="store_true", help="show stack traces of errors")
-    for flag in ("--quiet", "--offline"):  # Rally has them for every command.
-        if not parser.has_option(flag):
-            parser.add_flag(flag, help=argparse.SUPPRESS)
-    parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini instead of rally.ini")
+    _add_general_options(parser)
+    rest = parser.expanded(rest)
     _configure(parser, name, rest, console)
     options = parser.parse(rest)
     options.owns_process = owns_process
@@ -149,6 +137,16 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     hide_option_secrets(options, console)
     code: int = command.run(options, console)
     return code
+
+
+def _add_general_options(parser: Parser) -> None:
+    """Adds the options that every command has."""
+    with parser.group("advanced"):
+        parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini instead of rally.ini")
+        parser.add_argument("--debug", action="store_true", help="show stack traces of errors")
+        for flag in ("--quiet", "--offline"):  # Rally has them for every command.
+            if not parser.has_option(flag):
+                parser.add_flag(flag, help=argparse.SUPPRESS)
 
 
 def _check_current_folder() -> None:
@@ -169,7 +167,7 @@ def _configure(parser: Parser, command: str, arguments: Sequence[str], console: 
     rally_name = _value_of("--configuration-name", arguments)
     configuration = read_configuration(command, COMMANDS, default_home(), rally_name)
     apply_configuration(configuration, parser, arguments)
-    for text in configuration.ignored if "--debug" in arguments else ():
+    for text in configuration.rally.ignored if "--debug" in arguments else ():
         console.warning(text)
 
 
@@ -187,8 +185,8 @@ def _known_command(name: str) -> str:
         return name
     if name.startswith("-"):
         raise UsageError(f"expected a command, not '{name}'", hint="pacenote COMMAND [options]")
-    if name in _UNAVAILABLE_COMMANDS:
-        raise UsageError(f"`pacenote {name}` is not available yet", hint=f"commands: {', '.join(COMMANDS)}")
+    if name in UNAVAILABLE_COMMANDS:
+        raise UsageError(f"`pacenote {name}` is not available yet", hint=UNAVAILABLE_COMMANDS[name])
     raise UsageError(f"unknown command '{name}'", hint=similar(name, COMMANDS) or "see `pacenote --help`")
 
 
@@ -202,7 +200,7 @@ def _help() -> str:
         "",
         *lines,
         "",
-        "`pacenote COMMAND --help` shows the options of a command, `pacenote --version` the version.",
+        "`pacenote help COMMAND` shows the options of a command, `pacenote --version` the version.",
         "",
     ])
 

@@ -3,56 +3,110 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from typing import Any, Literal, NoReturn, get_args
 
 from pacenote.cli.console import Console
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
+
+Group = Literal["search", "track", "cluster", "load", "report", "advanced"]
+"""The groups of options, in the order of the help."""
+
+_HELP_COLUMN = 34
+"""The column at which the descriptions of options begin."""
 
 
 class Parser(argparse.ArgumentParser):
     """The parser of one command.
 
-    `unavailable` are options that Rally has and Pacenote does not, each with what to do instead (or "").
-    Their error message differs from that for a misspelled option.
+    `unavailable` are options that Rally has and Pacenote does not. Their error message differs from that for
+    a misspelled option, and a value that asks for what happens anyway is accepted.
     """
 
     def __init__(
-        self, command: str, description: str, console: Console, unavailable: Mapping[str, str]
+        self, command: str, description: str, console: Console, unavailable: Mapping[str, UnavailableOption]
     ) -> None:
         super().__init__(
-            prog=f"pacenote {command}", description=description, allow_abbrev=False, formatter_class=_Help
+            prog=f"pacenote {command}",
+            description=description,
+            add_help=False,
+            allow_abbrev=False,
+            formatter_class=_Help,
         )
         self._console = console
-        self._unavailable = unavailable
+        self._groups: dict[str, argparse._ArgumentGroup] = {}
+        self._open_group: argparse._ArgumentGroup | None = None
+        for name, option in unavailable.items():
+            self.add_argument(name, action=_Unavailable, option=option)
+        with self.group("advanced"):
+            self.add_argument(
+                *("-h", "--help"), action="help", default=argparse.SUPPRESS, help="show this help"
+            )
+
+    @contextlib.contextmanager
+    def group(self, title: Group) -> Generator[None, None, None]:
+        """Shows the options that are added in the block in this group of the help."""
+        outer = self._open_group
+        if title not in self._groups:
+            self._groups[title] = self.add_argument_group(title)
+        self._open_group = self._groups[title]
+        try:
+            yield
+        finally:
+            self._open_group = outer
+
+    def add_argument(self, *names: str, **settings: Any) -> argparse.Action:
+        """Adds an option to the open group, if there is one."""
+        if self._open_group is None:
+            return super().add_argument(*names, **settings)
+        return self._open_group.add_argument(*names, **settings)
 
     def add_flag(self, name: str, help: str) -> None:  # noqa: A002  # argparse's name
         """Adds `--name`, which is false by default, and `--no-name`, which overrides the configuration."""
         self.add_argument(name, action=_Flag, help=help)
 
+    def expanded(self, arguments: Sequence[str]) -> list[str]:
+        """Returns the arguments after the command with the full names of abbreviated options.
+
+        Raises UsageError for unknown options and ambiguous abbreviations.
+        """
+        full: list[str] = []
+        for position, argument in enumerate(arguments):
+            if argument == "--":
+                return [*full, *arguments[position:]]
+            name, equals, value = argument.partition("=")
+            full.append(f"{self._full_name(name)}{equals}{value}" if name.startswith("--") else argument)
+        return full
+
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parses the arguments after the command. Raises UsageError, and SystemExit(0) after `--help`."""
-        self._refuse_unknown(arguments)
-        return self.parse_args(arguments)
+        return self.parse_args(self.expanded(arguments))
 
     def has_option(self, name: str) -> bool:
-        """Returns whether the command has the option."""
+        """Returns whether the command has the option, or refuses it."""
         return name in self._option_string_actions
 
     def option_names(self) -> list[str]:
-        """Returns the names of all options, without their dashes."""
-        return [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
+        """Returns the names of all options that are not refused, without their dashes."""
+        return [name.removeprefix("--") for name in self._available() if name.startswith("--")]
 
-    def configure(self, name: str, value: object, origin: str) -> None:
-        """Makes a configured value the option's default. Raises UsageError with its origin."""
+    def configure(self, name: str, value: object, origin: str) -> bool:
+        """Makes a configured value the option's default, and returns whether that changes it.
+
+        Raises UsageError with its origin.
+        """
         action = self._option_string_actions[name]
         if action.nargs == 0:
             if not isinstance(value, bool):
                 raise UsageError(f"{origin} must be true or false")
-            self.set_defaults(**{action.dest: value})
-            return
+            return self._set_default(action, value)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(action, _Unavailable):
+            action.check(text, f"{origin}: {name}")
+            return False
         if action.choices is not None and text not in action.choices:
             raise UsageError(f"{origin} must be one of {', '.join(action.choices)}, not '{text}'")
         try:
@@ -61,7 +115,12 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(f"{origin}: {error.message}", hint=error.hint) from error
         except ValueError as error:
             raise UsageError(f"{origin} cannot be '{text}'", hint=f"see `{self.prog} --help`") from error
-        self.set_defaults(**{action.dest: typed})
+        return self._set_default(action, typed)
+
+    def _set_default(self, action: argparse.Action, value: object) -> bool:
+        changes: bool = self.get_default(action.dest) != value
+        self.set_defaults(**{action.dest: value})
+        return changes
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError instead of printing the usage, without passwords in arguments."""
@@ -72,33 +131,60 @@ class Parser(argparse.ArgumentParser):
             redact_before_at(message.removeprefix("argument ")), hint=f"see `{self.prog} --help`"
         )
 
+    def format_help(self) -> str:
+        """Returns the help, with the options in groups."""
+        self.usage = " ".join((self.prog, *self._required(), "[options]"))
+        titles = get_args(Group)
+        self._action_groups.sort(key=lambda group: titles.index(group.title) if group.title in titles else -1)
+        return super().format_help()
+
     def print_help(self, file: object = None) -> None:  # noqa: ARG002  # argparse passes it
         """Prints the help as a result."""
         self._console.result(self.format_help())
 
-    def _refuse_unknown(self, arguments: Sequence[str]) -> None:
+    def _required(self) -> list[str]:
+        """Returns the arguments that must be given, as the usage shows them."""
+        required = (action for action in self._actions if action.required)
+        return [
+            _invocation(action) if action.option_strings else str(action.metavar or action.dest)
+            for action in required
+        ]
+
+    def _available(self) -> dict[str, argparse.Action]:
+        """Returns the options that are not refused, by name."""
+        actions = self._option_string_actions
+        return {name: action for name, action in actions.items() if not isinstance(action, _Unavailable)}
+
+    def _full_name(self, name: str) -> str:
         known = self._option_string_actions
-        for argument in arguments:
-            if argument == "--":
-                return
-            name = argument.partition("=")[0]
-            if not name.startswith("--") or name in known:
-                continue
-            if name in self._unavailable:
-                raise UsageError(f"{name} is not available in Pacenote yet", hint=self._unavailable[name])
-            raise UsageError(
-                f"`{self.prog}` has no option {name}",
-                hint=similar(name, known) or f"see `{self.prog} --help`",
-            )
+        if name in known:
+            return name
+        matches = [option for option in known if option.startswith(name)]
+        if len({id(known[option]) for option in matches}) == 1:
+            return matches[0]
+        if matches:
+            raise UsageError(f"{name} is ambiguous: it may be {' or '.join(matches)}")
+        raise UsageError(
+            f"`{self.prog}` has no option {name}",
+            hint=similar(name, self._available()) or f"see `{self.prog} --help`",
+        )
 
 
 class _Help(argparse.HelpFormatter):
-    """argparse's help, which shows only `--name` of a flag, not `--no-name`."""
+    """argparse's help, which shows an option under one name, and of a flag only `--name`."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=_HELP_COLUMN)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        if isinstance(action, _Flag):
-            return action.option_strings[0]
-        return super()._format_action_invocation(action)
+        return _invocation(action) if action.option_strings else super()._format_action_invocation(action)
+
+
+def _invocation(action: argparse.Action) -> str:
+    """Returns how an option is given: `--name`, or `--name VALUE`."""
+    name = next((name for name in action.option_strings if name.startswith("--")), action.option_strings[0])
+    value = action.metavar or action.dest.rpartition("_")[2].upper()
+    return name if action.nargs == 0 else f"{name} {value}"
 
 
 class _Flag(argparse.Action):
@@ -118,27 +204,48 @@ class _Flag(argparse.Action):
         setattr(namespace, self.dest, not (option_string or "").startswith("--no-"))
 
 
+class _Unavailable(argparse.Action):
+    """The action of an option that Pacenote does not have: an error, unless the value has no effect."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, option: UnavailableOption) -> None:
+        super().__init__(option_strings, dest, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        self._option = option
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse passes all four
+        namespace: argparse.Namespace,  # noqa: ARG002
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        self.check(values, option_string or "")
+
+    def check(self, value: object, name: str) -> None:
+        """Raises UsageError unless the value has no effect; None means that no value was given."""
+        if value not in self._option.accepted:
+            raise UsageError(f"{name} is not available in Pacenote yet", hint=self._option.hint)
+
+
 def similar(name: str, known: Iterable[str]) -> str:
     """Returns `did you mean …?` with the most similar names, or an empty string if none is similar."""
-    import difflib
+    from pacenote.model.messages import similar_names
 
-    matches = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    matches = similar_names(name, known)
     return f"did you mean {' or '.join(matches)}?" if matches else ""
 
 
 def validate_choice(
-    value: str, option: str, known: Collection[str], unavailable: Collection[str] = ()
+    value: str, option: str, known: Collection[str], unavailable: Mapping[str, str] | None = None
 ) -> str:
     """Returns the value if it is known.
 
-    Raises UsageError, with a different message for values that only Rally has.
+    Raises UsageError, with a different message for values that only Rally has: `unavailable` contains what to
+    do instead.
     """
     if value in known:
         return value
-    if value in unavailable:
-        raise UsageError(
-            f"{option} {value} is not available in Pacenote yet", hint=f"available: {', '.join(known)}"
-        )
+    if unavailable and value in unavailable:
+        raise UsageError(f"{option} {value} is not available in Pacenote yet", hint=unavailable[value])
     raise UsageError(
         f"{option} cannot be '{value}'", hint=similar(value, known) or f"one of {', '.join(known)}"
     )

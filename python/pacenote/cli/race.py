@@ -14,9 +14,10 @@ from pacenote.cli import values
 from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
 from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
-from pacenote.cli.engine_options import PIPELINES, jdk, selected_engine
+from pacenote.cli.engine_options import PIPELINES, UNAVAILABLE_PIPELINES, jdk, selected_engine
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
+from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
 from pacenote.cli.track_options import (
     add_challenge_option,
@@ -27,9 +28,10 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_fields,
 )
+from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.client_options import AdditionalCluster, TlsOptions
-from pacenote.model.engine import DEFAULT_DISTRIBUTION
+from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION
 from pacenote.model.pacing_options import DEFAULT_SPIN_US, PacingOptions
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -39,22 +41,21 @@ from pacenote.race.stop_signals import block_signals, exit_at_third, interruptin
 from pacenote.store.home import default_home
 from pacenote.track.params import parse_list
 
-UNAVAILABLE_OPTIONS = {
-    "--team-path": "",
-    "--team-repository": "",
-    "--team-revision": "",
-    "--revision": "Pacenote does not build engines from source; use --distribution-version",
-    "--distribution-repository": "",
-    "--elasticsearch-plugins": "",
-    "--plugin-params": "",
-    "--source-build-method": "Pacenote does not build engines from source",
-    "--cluster-name": "",
-    "--load-driver-hosts": "the load is always generated on this host",
-    "--telemetry": "all devices of `pacenote list telemetry` are always on",
-    "--telemetry-params": "",
-    "--enable-driver-profiling": "",
-    "--multi-cluster": "",
-}
+UNAVAILABLE_OPTIONS = unavailable_options((
+    *TEAM_OPTIONS,
+    "--revision",
+    "--source-build-method",
+    "--distribution-repository",
+    "--elasticsearch-plugins",
+    "--plugin-params",
+    "--load-driver-hosts",
+    "--telemetry",
+    "--telemetry-params",
+    "--enable-driver-profiling",
+    "--multi-cluster",
+))
+
+_DEFAULT_CAR = "defaults"
 
 _PROVISIONING = (
     "distribution",
@@ -62,6 +63,7 @@ _PROVISIONING = (
     "car",
     "car_params",
     "runtime_jdk",
+    "cluster_name",
     "preserve_install",
 )
 """Options that have no effect on an existing cluster; Rally ignores them silently."""
@@ -73,13 +75,15 @@ def add_options(parser: Parser) -> None:
     _add_cluster_options(parser)
     _add_race_options(parser)
     _add_pacing_options(parser)
-    add_report_options(parser)
+    with parser.group("report"):
+        add_report_options(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Runs the race, prints its report, and returns the exit code. Raises PacenoteError."""
     request = build_request(options)
     check_report_file(options)
+    show_rally_settings(options, console)
     for text in options_without_effect(options, request):
         console.warning(text)
     if options.owns_process:
@@ -149,6 +153,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         pipeline=pipeline,
         on_error=options.on_error,
         user_tags=options.user_tags,
+        environment_name=options.environment_name,
         max_error_rate=options.max_error_rate,
         seed=options.seed,
         driver_threads=options.driver_threads,
@@ -197,7 +202,7 @@ def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str
 def options_without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
     """Yields a warning for each option that was given and has no effect."""
     for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
-        if getattr(options, name):
+        if getattr(options, name) not in (None, "", False, _DEFAULT_CAR, DEFAULT_CLUSTER_NAME):
             yield f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only"
     if options.kill_running_processes:
         yield "--kill-running-processes has no effect: a race does not touch processes of other races"
@@ -216,11 +221,12 @@ def _pipeline(options: argparse.Namespace) -> Pipeline:
 
     Rally guesses it from the version. Raises UsageError.
     """
-    installs = options.distribution or options.distribution_version or options.car or options.runtime_jdk
+    selects_car = options.car not in (None, "", _DEFAULT_CAR)
+    installs = options.distribution or options.distribution_version or selects_car or options.runtime_jdk
     guess = "benchmark-only" if options.target_hosts and not installs else "from-distribution"
     pipeline = cast(
         Pipeline,
-        validate_choice(options.pipeline or guess, "--pipeline", PIPELINES, ("from-sources", "docker")),
+        validate_choice(options.pipeline or guess, "--pipeline", PIPELINES, UNAVAILABLE_PIPELINES),
     )
     if pipeline == "from-distribution" and options.target_hosts:
         raise UsageError(
@@ -251,6 +257,7 @@ def _engine_fields(options: argparse.Namespace) -> dict[str, Any]:
         **selected_engine(options.distribution, options.distribution_version),
         "car": tuple(str(name) for name in parse_list(options.car or "", "--car")),
         "car_params": options.car_params,
+        "cluster_name": options.cluster_name,
         "runtime_jdk": options.runtime_jdk,
     }
     return {name: value for name, value in given.items() if value}
@@ -258,135 +265,167 @@ def _engine_fields(options: argparse.Namespace) -> dict[str, Any]:
 
 def _add_track_options(parser: Parser) -> None:
     add_source_options(parser)
-    add_param_options(parser)
     add_challenge_option(parser)
+    add_param_options(parser)
     add_filter_options(parser)
-    add_flavor_options(parser)
-    parser.add_flag("--test-mode", help="run all tasks briefly and with little data, to check that they work")
-    parser.add_flag("--enable-assertions", help="check the assertions of operations")
+    with parser.group("track"):
+        parser.add_flag(
+            "--test-mode", help="run all tasks briefly and with little data, to check that they work"
+        )
+        parser.add_flag("--enable-assertions", help="check the assertions of operations")
+        parser.add_flag("--dry-run", help="print the steps of the race without sending a request")
     add_corpus_options(parser)
-    parser.add_argument(
-        "--maven-mirror",
-        metavar="URL",
-        help="download artifacts from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
-    )
+    add_flavor_options(parser)
 
 
 def _add_cluster_options(parser: Parser) -> None:
     # Imported here because other commands import this module, and this import takes 0.1 s.
     from pacenote.provision.distributions.registry import DISTRIBUTIONS
 
-    parser.add_argument(
-        "--pipeline",
-        help="from-distribution or benchmark-only (default: benchmark-only if --target-hosts is given "
-        "without --distribution, --distribution-version, --car and --runtime-jdk, otherwise "
-        "from-distribution)",
-    )
-    parser.add_argument(
-        "--distribution",
-        help=f"engine to install: {' or '.join(DISTRIBUTIONS)} (default: implied by the version, otherwise "
-        f"{DEFAULT_DISTRIBUTION})",
-    )
-    parser.add_argument(
-        "--distribution-version",
-        help="version of the engine to install, such as 7.17.28 (default: depends on --distribution)",
-    )
-    parser.add_argument("--car", help="configuration of the engine: a,b (default: defaults)")
-    parser.add_argument(
-        "--car-params",
-        type=values.car_params,
-        default="",
-        help="parameters of the car: k:v,k2:v2 or JSON",
-    )
-    parser.add_argument(
-        "--runtime-jdk", type=jdk, help="major version of the JDK to run the engine on, or 'bundled'"
-    )
-    parser.add_flag(
-        "--preserve-install",
-        help="keep the folder of the engine and its data; the engine is still stopped",
-    )
-    parser.add_argument(
-        "--target-hosts",
-        type=values.hosts,
-        default={},
-        help="cluster to race against: host:port,host2:port, URLs, or JSON for several clusters",
-    )
-    parser.add_argument(
-        "--client-options",
-        type=client_options,
-        default="",
-        help=CLIENT_OPTIONS_HELP,
-    )
-    parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS)
+    with parser.group("cluster"):
+        parser.add_argument(
+            "--target-hosts",
+            type=values.hosts,
+            default={},
+            help="existing cluster: host:port,host2:port, URLs, or JSON for several clusters (default: none; "
+            "an engine is started)",
+        )
+        parser.add_argument(
+            "--client-options",
+            type=client_options,
+            default="",
+            help=CLIENT_OPTIONS_HELP,
+        )
+        parser.add_argument(
+            "--pipeline",
+            help="from-distribution or benchmark-only (default: benchmark-only if there are --target-hosts, "
+            "but no options of an engine)",
+        )
+        parser.add_argument(
+            "--distribution",
+            metavar="NAME",
+            help=f"engine to start: {' or '.join(DISTRIBUTIONS)} (default: implied by the version, otherwise "
+            f"{DEFAULT_DISTRIBUTION})",
+        )
+        parser.add_argument(
+            "--distribution-version",
+            help="version of the engine, such as 7.17.28 (default: depends on --distribution)",
+        )
+        parser.add_argument("--car", metavar="NAME,…", help="configuration of the engine (default: defaults)")
+        parser.add_argument(
+            "--car-params",
+            type=values.car_params,
+            default="",
+            help="parameters of the car: k:v,k2:v2 or JSON (default: none)",
+        )
+        parser.add_argument(
+            "--runtime-jdk",
+            type=jdk,
+            help="major version of the JDK that runs the engine, or bundled (default: chosen for the engine)",
+        )
+        parser.add_argument(
+            "--cluster-name",
+            metavar="NAME",
+            default=DEFAULT_CLUSTER_NAME,
+            help=f"name of the cluster to start (default: {DEFAULT_CLUSTER_NAME})",
+        )
+        parser.add_flag(
+            "--preserve-install",
+            help="keep the folder of the engine and its data; the engine is still stopped",
+        )
+    with parser.group("advanced"):
+        parser.add_argument(
+            "--maven-mirror",
+            metavar="URL",
+            help="download engines from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
+        )
+        parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS)
 
 
 def _add_race_options(parser: Parser) -> None:
-    parser.add_argument("--race-id", help="id of the race (default: a new uuid)")
-    parser.add_argument(
-        "--on-error",
-        choices=("continue", "continue-on-network", "abort"),
-        default="continue",
-        help="what happens after a failed request (default: continue)",
-    )
-    parser.add_argument(
-        "--user-tags",
-        "--user-tag",
-        dest="user_tags",
-        type=values.tags,
-        default={},
-        help="tags stored with the race: k:v,k2:v2",
-    )
-    parser.add_argument(
-        "--max-error-rate",
-        type=values.share,
-        default=0.01,
-        help="error rate in percent above which the race is void (default: 1)",
-    )
-    parser.add_argument(
-        "--seed", type=values.seed, default=42, help="seed of data and schedule (default: 42)"
-    )
-    parser.add_argument(
-        "--driver-threads",
-        type=values.count,
-        default=0,
-        help="threads that send requests (default: one per core)",
-    )
-    parser.add_argument(
-        "--samples",
-        choices=("all", "none", "auto"),
-        default="auto",
-        help="samples to store in samples.parquet: auto stores the first 20 million of each task "
-        "(default: auto)",
-    )
-    parser.add_argument("--effective-start-date", type=values.moment, help=argparse.SUPPRESS)
-    parser.add_flag(
-        "--kill-running-processes", help="no effect: a race does not touch processes of other races"
-    )
-    parser.add_flag("--dry-run", help="print the steps of the race without sending a request")
-    parser.add_flag("--quiet", help="show no progress; the report is still printed")
+    with parser.group("load"):
+        parser.add_argument(
+            "--on-error",
+            choices=("continue", "continue-on-network", "abort"),
+            metavar="ACTION",
+            default="continue",
+            help="after a failed request: continue, continue-on-network or abort (default: continue)",
+        )
+        parser.add_argument(
+            "--max-error-rate",
+            type=values.share,
+            metavar="PERCENT",
+            default=0.01,
+            help="error rate above which the race is void (default: 1)",
+        )
+        parser.add_argument(
+            "--seed",
+            type=values.seed,
+            metavar="N",
+            default=42,
+            help="seed of data and schedule (default: 42)",
+        )
+        parser.add_argument(
+            "--driver-threads",
+            type=values.count,
+            metavar="N",
+            default=0,
+            help="threads that send requests (default: one per core)",
+        )
+    with parser.group("report"):
+        parser.add_argument("--race-id", help="id of the race (default: a new uuid)")
+        parser.add_argument(
+            *("--user-tags", "--user-tag"),
+            dest="user_tags",
+            type=values.tags,
+            default={},
+            help="tags stored with the race: k:v,k2:v2 (default: none)",
+        )
+    with parser.group("advanced"):
+        parser.add_argument(
+            "--environment-name",
+            metavar="NAME",
+            default="local",
+            help="environment stored with the race (default: local, or env.name of rally.ini)",
+        )
+        parser.add_argument(
+            "--samples",
+            choices=("all", "none", "auto"),
+            metavar="WHICH",
+            default="auto",
+            help="stored samples: all, none, or auto, the first 20 million of each task (default: auto)",
+        )
+        parser.add_argument("--effective-start-date", type=values.moment, help=argparse.SUPPRESS)
+        parser.add_flag(
+            "--kill-running-processes", help="no effect: a race does not touch processes of other races"
+        )
+        parser.add_flag("--quiet", help="show no progress; the report is still printed")
 
 
 def _add_pacing_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--arrivals",
-        choices=BUILT_IN_SCHEDULES,
-        help="arrivals of operations of tasks with a target rate, instead of the track's schedule",
-    )
-    parser.add_flag(
-        "--open-loop",
-        help="clients of a task with a target rate share its schedule, so slow replies do not delay it",
-    )
-    parser.add_argument(
-        "--max-connections",
-        type=values.positive,
-        metavar="N",
-        help="maximum number of connections of each open-loop task (default: its number of clients)",
-    )
-    parser.add_argument(
-        "--spin",
-        type=values.microseconds,
-        default=DEFAULT_SPIN_US,
-        metavar="MICROSECONDS",
-        help="spin for this time before an operation is due, to reduce lateness; long times use much CPU of "
-        f"the driver (default: {DEFAULT_SPIN_US})",
-    )
+    with parser.group("load"):
+        parser.add_argument(
+            "--arrivals",
+            choices=BUILT_IN_SCHEDULES,
+            metavar="SCHEDULE",
+            help=f"arrivals of tasks with a target rate: {', '.join(BUILT_IN_SCHEDULES)} (default: as in the "
+            "track)",
+        )
+        parser.add_flag(
+            "--open-loop",
+            help="clients of a task with a target rate share its schedule, so slow replies do not delay it",
+        )
+        parser.add_argument(
+            "--max-connections",
+            type=values.positive,
+            metavar="N",
+            help="connections of each open-loop task (default: its number of clients)",
+        )
+        parser.add_argument(
+            "--spin",
+            type=values.microseconds,
+            default=DEFAULT_SPIN_US,
+            metavar="US",
+            help="spin this many microseconds before an operation is due: less lateness, more CPU time "
+            f"(default: {DEFAULT_SPIN_US})",
+        )

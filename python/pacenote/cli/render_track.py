@@ -16,9 +16,10 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_request,
 )
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import TrackError, UsageError
 
-UNAVAILABLE_OPTIONS: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 
 def add_options(parser: Parser) -> None:
@@ -38,7 +39,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     Raises TrackError and UsageError.
     """
     from pacenote.track.load import render_track
-    from pacenote.track.prepare import locate_track, render_options
+    from pacenote.track.locate import locate_track
+    from pacenote.track.prepare import render_options
 
     request = track_request(options)
     found = locate_track(request, console.progress)

@@ -8,10 +8,11 @@ from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.report_output import add_report_options, show_report
 from pacenote.cli.saturation_output import show_saturation
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.race.recover import recover
 from pacenote.store.race_store import RaceStore
 
-UNAVAILABLE_OPTIONS: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 
 def add_options(parser: Parser) -> None:

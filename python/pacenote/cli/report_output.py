@@ -22,20 +22,24 @@ def add_report_options(parser: Parser) -> None:
     parser.add_argument(
         "--report-format",
         choices=FORMATS,
-        help="format of the report (default: a table on a terminal, otherwise markdown)",
+        help=f"format of the report: {', '.join(FORMATS)} (default: a table on a terminal, otherwise "
+        "markdown)",
     )
     parser.add_argument(
         "--report-numbers-align",
         choices=("right", "center", "left", "decimal"),
         default="decimal",
-        help="how values are aligned (default: decimal)",
+        help="how values are aligned: right, center, left or decimal (default: decimal)",
     )
-    parser.add_argument("--report-file", type=values.path, help="also append the report to this file")
+    parser.add_argument(
+        "--report-file", type=values.path, help="also append the report to this file (default: none)"
+    )
     parser.add_argument(
         "--show-in-report",
         choices=("available", "all-percentiles", "all"),
         default="available",
-        help="which rows without a value are shown (default: available, which shows none)",
+        metavar="ROWS",
+        help="rows without a value: available (none of them), all-percentiles or all (default: available)",
     )
 
 

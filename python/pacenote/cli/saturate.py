@@ -10,8 +10,10 @@ from pacenote.cli import race, values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
+from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_output import check_report_file
 from pacenote.cli.saturation_output import check_saturation_format, show_saturation
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 
@@ -20,12 +22,22 @@ if TYPE_CHECKING:
 
 UNAVAILABLE_OPTIONS = {
     **race.UNAVAILABLE_OPTIONS,
-    "--telemetry": "saturate does not read telemetry devices; `race` reads all of them",
+    "--telemetry": UnavailableOption(
+        "saturate does not read telemetry devices; `race` reads all of them", ("",)
+    ),
 }
 
 
 def add_options(parser: Parser) -> None:
     """Adds the options of the search, and those of `race`."""
+    with parser.group("search"):
+        _add_search_options(parser)
+    race.add_options(parser)
+    # Probes always run open loop.
+    parser.set_defaults(open_loop=True, max_connections=64)
+
+
+def _add_search_options(parser: Parser) -> None:
     parser.add_argument("--task", help="name of the task (default: the last task of the challenge)")
     parser.add_argument(
         "--objective",
@@ -81,9 +93,6 @@ def add_options(parser: Parser) -> None:
         metavar="S",
         help="measured seconds of each level (5)",
     )
-    race.add_options(parser)
-    # Probes always run open loop.
-    parser.set_defaults(open_loop=True, max_connections=64)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -93,6 +102,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_saturation_format(options)
     request = build_request(options)
     check_report_file(options)
+    show_rally_settings(options, console)
     for text in race.options_without_effect(options, request.race):
         console.warning(text)
     if options.owns_process:

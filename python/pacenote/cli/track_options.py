@@ -19,56 +19,69 @@ BUILD_FLAVORS = ("default", "serverless")
 
 def add_source_options(parser: Parser) -> None:
     """Adds the options that select the track: by name, from a repository, or by path."""
-    parser.add_argument("--track", help="name of the track")
-    parser.add_argument("--track-path", type=values.path, help="folder or file of a local track")
-    parser.add_argument(
-        "--track-repository",
-        metavar="NAME",
-        help="git repository of the track: a configured name, or a URL (default: the bundled tracks, then "
-        "the repository 'default')",
-    )
-    parser.add_argument("--track-revision", help="revision of the repository: a commit, branch or tag")
-    parser.add_flag(
-        "--allow-outside-paths", help="accept paths and links of the track that lead out of its folder"
-    )
-    parser.add_flag("--offline", help="download nothing")
+    with parser.group("track"):
+        parser.add_argument("--track", metavar="NAME", help="name of the track")
+        parser.add_argument("--track-path", type=values.path, help="folder or file of a local track")
+        parser.add_argument(
+            "--track-repository",
+            metavar="NAME",
+            help="name or URL of its git repository, or `bundled` (default: default if it is configured or "
+            "cloned, then bundled)",
+        )
+        parser.add_argument(
+            "--track-revision",
+            help="commit, branch or tag of the repository (default: the branch for the engine)",
+        )
+    with parser.group("advanced"):
+        parser.add_flag(
+            "--allow-outside-paths", help="accept paths and links of the track that lead out of its folder"
+        )
+        parser.add_flag("--offline", help="download nothing")
 
 
 def add_param_options(parser: Parser) -> None:
     """Adds the options for the parameters of the track's templates."""
-    parser.add_argument(
-        "--track-params",
-        type=values.track_params,
-        default="",
-        help="parameters of the track: k:v,k2:v2, inline JSON or a .json file",
-    )
-    parser.add_flag("--ignore-unused-track-params", help="accept parameters that the track does not use")
+    with parser.group("track"):
+        parser.add_argument(
+            "--track-params",
+            type=values.track_params,
+            default="",
+            help="parameters of the track: k:v,k2:v2, inline JSON or a .json file (default: none)",
+        )
+        parser.add_flag("--ignore-unused-track-params", help="accept parameters that the track does not use")
 
 
 def add_challenge_option(parser: Parser) -> None:
     """Adds the option that selects the challenge."""
-    parser.add_argument("--challenge", help="challenge of the track (default: the track's default)")
+    with parser.group("track"):
+        parser.add_argument(
+            "--challenge", metavar="NAME", help="challenge of the track (default: the track's default)"
+        )
 
 
 def add_filter_options(parser: Parser) -> None:
     """Adds the options that select the tasks."""
-    parser.add_argument(
-        "--include-tasks", metavar="TASKS", help="run only these tasks: name, type:OPERATION-TYPE, tag:TAG, …"
-    )
-    parser.add_argument("--exclude-tasks", metavar="TASKS", help="run all tasks except these")
+    with parser.group("track"):
+        parser.add_argument(
+            "--include-tasks",
+            help="run only these tasks: names, type:OPERATION-TYPE, tag:TAG, … (default: all)",
+        )
+        parser.add_argument("--exclude-tasks", help="run all tasks except these (default: none)")
 
 
 def add_flavor_options(parser: Parser) -> None:
     """Adds the options for the kind of cluster that the track is rendered for."""
-    parser.add_argument(
-        "--build-flavor",
-        choices=BUILD_FLAVORS,
-        default="default",
-        help="flavor of the cluster (default: default)",
-    )
-    parser.add_flag(
-        "--serverless-operator", help="on serverless, also run operations that are reserved for its operator"
-    )
+    with parser.group("advanced"):
+        parser.add_argument(
+            "--build-flavor",
+            choices=BUILD_FLAVORS,
+            default="default",
+            help=f"flavor of the cluster: {' or '.join(BUILD_FLAVORS)} (default: default)",
+        )
+        parser.add_flag(
+            "--serverless-operator",
+            help="on serverless, also run operations that are reserved for its operator",
+        )
 
 
 def track_fields(options: argparse.Namespace) -> dict[str, Any]:
@@ -93,6 +106,7 @@ def track_request(options: argparse.Namespace) -> TrackRequest:
 
 _COPIED_FIELDS = (
     "repository_urls",
+    "rally_tracks",
     "track",
     "track_path",
     "track_repository",
@@ -127,24 +141,31 @@ def _check(given: Mapping[str, Any]) -> None:
 
 def add_corpus_options(parser: Parser) -> None:
     """Adds the options for the source and the folder of the data."""
-    parser.add_argument(
-        "--corpus",
-        choices=("declared", "as-is", "generated"),
-        help="source of the data: the files that the track declares, existing files as they are, or the "
-        "seeded generator",
-    )
-    parser.add_argument(
-        "--corpus-documents",
-        type=values.positive,
-        metavar="N",
-        help="maximum number of documents generated for a corpus (default: 1000000)",
-    )
-    parser.add_argument(
-        "--corpus-mirror",
-        type=values.mirrors,
-        default=os.environ.get("PACENOTE_CORPUS_MIRROR", ""),
-        metavar="URL,…",
-        help="mirror to download corpora from first: URL replaces scheme and host, PREFIX=URL replaces that "
-        "prefix of their URLs (default: $PACENOTE_CORPUS_MIRROR)",
-    )
-    parser.add_argument("--dataset-cache", type=values.path, metavar="FOLDER", help="folder of data files")
+    with parser.group("track"):
+        parser.add_argument(
+            "--corpus",
+            choices=("declared", "as-is", "generated"),
+            metavar="SOURCE",
+            help="data: declared, as-is (existing files, unchecked) or generated (default: declared, or the "
+            "track's generator)",
+        )
+        parser.add_argument(
+            "--corpus-documents",
+            type=values.positive,
+            metavar="N",
+            help="maximum number of documents generated for a corpus (default: 1000000)",
+        )
+    with parser.group("advanced"):
+        parser.add_argument(
+            "--corpus-mirror",
+            type=values.mirrors,
+            default=os.environ.get("PACENOTE_CORPUS_MIRROR", ""),
+            metavar="URL,…",
+            help="try URL, or PREFIX=URL, before the URLs of the corpora (default: $PACENOTE_CORPUS_MIRROR)",
+        )
+        parser.add_argument(
+            "--dataset-cache",
+            type=values.path,
+            metavar="FOLDER",
+            help="folder of data files (default: `corpora` in Pacenote's home)",
+        )

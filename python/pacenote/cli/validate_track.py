@@ -14,13 +14,14 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_request,
 )
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.track import Track
 from pacenote.units import format_count
 
-UNAVAILABLE_OPTIONS: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 
 def add_options(parser: Parser) -> None:

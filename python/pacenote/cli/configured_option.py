@@ -1,0 +1,33 @@
+"""Values from configuration files, and reading these files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.errors import UsageError
+from pacenote.store.atomic_files import read_regular_file
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredOption:
+    """A configured value of an option."""
+
+    value: object
+    """Value in TOML or `rally.ini`."""
+
+    origin: str
+    """File and key, for messages."""
+
+    strict: bool = False
+    """Whether it is an error if the command does not have the option."""
+
+
+def read_configuration_file(file: Path) -> bytes | None:
+    """Returns the content of a file, or None if it does not exist. Raises UsageError if it cannot be read."""
+    try:
+        return read_regular_file(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error

@@ -1,0 +1,71 @@
+"""`pacenote delete`: deletes stored races or annotations."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser, validate_choice
+from pacenote.cli.rally_ini import warn_about_metrics_store
+from pacenote.cli.unavailable import UnavailableOption
+from pacenote.errors import UsageError
+from pacenote.store.annotations import AnnotationStore
+from pacenote.store.home import default_home
+from pacenote.store.race_store import RaceStore
+from pacenote.track.params import parse_list
+
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
+
+
+def add_options(parser: Parser) -> None:
+    """Adds Rally's options of `delete`."""
+    parser.add_argument("what", metavar="WHAT", help=f"what to delete: {' or '.join(_KINDS)}")
+    parser.add_argument(
+        "--id",
+        required=True,
+        metavar="ID,…",
+        help="ids of what to delete, separated by commas; for a race, a unique prefix of its id is enough",
+    )
+    parser.add_flag("--dry-run", help="show what would be deleted, and delete nothing")
+    for name in ("--track-repository", "--track-path", "--track-revision"):  # Rally accepts and ignores them.
+        parser.add_argument(name, help=argparse.SUPPRESS)
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Deletes what has the ids; deletes nothing if one of them does not exist. Raises StoreError."""
+    what = validate_choice(options.what, "delete", tuple(_KINDS))
+    ids = [str(one) for one in parse_list(options.id, "--id")]
+    if not ids:
+        raise UsageError("--id is empty", hint="`pacenote list races` and `list annotations` show the ids")
+    warn_about_metrics_store(options, console)
+    _KINDS[what](ids, options, console)
+    return 0
+
+
+def _delete_races(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
+    store = RaceStore()
+    folders = {folder.path: folder for folder in map(store.folder, ids)}
+    if not options.dry_run:
+        store.delete(*folders.values())
+    for folder in folders.values():
+        console.result(f"{_verb(options)} race {folder.path.name}\n")
+
+
+def _delete_annotations(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
+    store = AnnotationStore(default_home())
+    store.check(ids)
+    for annotation_id in dict.fromkeys(ids):
+        if not options.dry_run:
+            store.delete(annotation_id)
+        console.result(f"{_verb(options)} annotation {annotation_id}\n")
+
+
+def _verb(options: argparse.Namespace) -> str:
+    return "would delete" if options.dry_run else "deleted"
+
+
+_KINDS: Mapping[str, Callable[[Sequence[str], argparse.Namespace, Console], None]] = {
+    "race": _delete_races,
+    "annotation": _delete_annotations,
+}

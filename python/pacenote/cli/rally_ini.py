@@ -1,0 +1,158 @@
+"""What Pacenote uses of Rally's own folder: settings of `rally.ini`, and clones of track repositories."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pacenote.cli.configured_option import ConfiguredOption, read_configuration_file
+from pacenote.cli.console import Console
+from pacenote.cli.values import path
+from pacenote.errors import UsageError
+from pacenote.model.engine import SERVERLESS
+from pacenote.store.home import default_home, user_home
+
+_TRACKS = "tracks"
+
+_OPTIONS = {
+    ("benchmarks", "local.dataset.cache"): "dataset-cache",
+    ("defaults", "preserve_benchmark_candidate"): "preserve-install",
+    ("driver", "serverless.mode"): "build-flavor",
+    ("driver", "serverless.operator"): "serverless-operator",
+    ("system", "env.name"): "environment-name",
+}
+"""Section and key of `rally.ini`, and Pacenote's option for it."""
+
+_TEXTS = frozenset({"dataset-cache", "environment-name"})
+"""Options whose value is text; that of the others is true or false."""
+
+_ROOT = ("node", "root.dir")
+_STORE = ("reporting", "datastore.type")
+_IN_MEMORY = "in-memory"
+_READ_ELSEWHERE = frozenset({("meta", "config.version"), _ROOT})
+
+
+@dataclass(frozen=True, slots=True)
+class RallySettings:
+    """What Pacenote uses of Rally's own folder."""
+
+    file: Path = Path("rally.ini")
+    """The configuration file, which may not exist."""
+
+    options: Mapping[str, ConfiguredOption] = field(default_factory=dict)
+    """Options by name without dashes."""
+
+    repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """URLs of track repositories by name; a URL may contain credentials."""
+
+    tracks: Path | None = None
+    """The folder with Rally's clones of track repositories, or None if there is none."""
+
+    metrics_store: str = ""
+    """The type of the metrics store that Rally writes to, or empty if it keeps results in memory."""
+
+    ignored: tuple[str, ...] = ()
+    """A warning for each key that Pacenote does not use."""
+
+
+def rally_folder() -> Path | None:
+    """Returns Rally's folder: `.rally` in `RALLY_HOME` or in the user's home, if it is known."""
+    folder = os.environ.get("RALLY_HOME") or user_home()
+    return Path(folder) / ".rally" if folder else None
+
+
+def read_rally_settings(name: str | None) -> RallySettings:
+    """Reads `rally.ini`, or `rally-NAME.ini` for a name. Raises UsageError for a file that cannot be read."""
+    folder = rally_folder() or Path("~/.rally")
+    file = folder / (f"rally-{name}.ini" if name else "rally.ini")
+    text = read_configuration_file(file)
+    if text is None:
+        if name:
+            raise UsageError(f"--configuration-name={name}: {file} does not exist")
+        return RallySettings(file, tracks=_track_folder(folder / "benchmarks"))
+    return _settings(file, _parse(file, text))
+
+
+def show_rally_settings(options: argparse.Namespace, console: Console) -> None:
+    """Shows in one line what of Rally's configuration changes the race."""
+    rally: RallySettings = options.rally
+    used = list(options.rally_options)
+    repository = options.track_repository or "default"
+    url = rally.repository_urls.get(repository)
+    if options.track_path is None and url and options.repository_urls[repository] == url:
+        used.append(f"track repository '{repository}'")
+    if used:
+        console.progress(f"settings of {rally.file}: {', '.join(used)}")
+    warn_about_metrics_store(options, console)
+
+
+def warn_about_metrics_store(options: argparse.Namespace, console: Console) -> None:
+    """Warns that Pacenote does not use the metrics store that `rally.ini` configures."""
+    rally: RallySettings = options.rally
+    if rally.metrics_store:
+        console.warning(
+            f"{rally.file}: [reporting] datastore.type={rally.metrics_store} has no effect yet: races are "
+            f"stored in {default_home() / 'races'} only"
+        )
+
+
+def _parse(file: Path, text: bytes) -> dict[tuple[str, str], str]:
+    """Returns the values by section and key."""
+    import configparser
+
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(text.decode("utf-8").replace("${CONFIG_DIR}", str(file.parent)), str(file))
+    except configparser.ParsingError as error:
+        # The message of the error repeats the line, which may be a password.
+        errors = getattr(error, "errors", ())
+        line = errors[0][0] if errors else getattr(error, "lineno", 1)
+        raise UsageError(f"{file}:{line}: this line is neither a section nor a key with a value") from error
+    except (UnicodeDecodeError, configparser.Error) as error:
+        raise UsageError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
+    sections = parser.sections()
+    return {(name, key): value for name in sections for key, value in parser.items(name) if value}
+
+
+def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySettings:
+    options: dict[str, ConfiguredOption] = {}
+    urls: dict[str, str] = {}
+    ignored = []
+    for (section, key), value in values.items():
+        if section == _TRACKS and key.endswith(".url"):
+            urls[key.removesuffix(".url")] = value
+        elif (section, key) in _OPTIONS:
+            option = _OPTIONS[section, key]
+            options[option] = ConfiguredOption(_option_value(option, value), f"{file}: [{section}] {key}")
+        elif (section, key) not in _READ_ELSEWHERE:
+            ignored.append(f"{file}: [{section}] {key} has no counterpart in Pacenote and is not used")
+    store = values.get(_STORE, _IN_MEMORY)
+    return RallySettings(
+        file,
+        options,
+        urls,
+        _track_folder(path(values[_ROOT]) if _ROOT in values else file.parent / "benchmarks"),
+        "" if store == _IN_MEMORY else store,
+        tuple(ignored),
+    )
+
+
+def _track_folder(root: Path) -> Path | None:
+    """Returns the folder in which Rally keeps its clones, or None if it does not exist."""
+    folder = root / _TRACKS
+    with contextlib.suppress(OSError):
+        return folder if folder.is_dir() else None
+    return None
+
+
+def _option_value(option: str, value: str) -> object:
+    if option in _TEXTS:
+        return value
+    true = value.strip().lower() in ("true", "yes", "on", "1", "t", "y")
+    if option == "build-flavor":
+        return SERVERLESS if true else "default"
+    return true

@@ -1,0 +1,108 @@
+"""What `rally.ini` and Rally's folder change, and how a race names it."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.records import record
+
+STOCK = """
+[system]
+env.name = local
+[node]
+root.dir = ${CONFIG_DIR}/benchmarks
+[reporting]
+datastore.type = in-memory
+[defaults]
+preserve_benchmark_candidate = false
+"""
+
+
+@pytest.fixture
+def rally_ini(tmp_path):
+    """Returns a function that writes `rally.ini` and returns its path."""
+
+    def write(text):
+        folder = tmp_path / "rally" / ".rally"
+        folder.mkdir(parents=True)
+        (folder / "rally.ini").write_text(text)
+        return folder / "rally.ini"
+
+    return write
+
+
+@pytest.fixture
+def race(run, fake_race):
+    requests = fake_race(lambda request, listener: record(request.race_id))
+
+    def race(*arguments):
+        code, _, err = run("race", *arguments)
+        assert code == 0, err
+        return requests[-1], err
+
+    return race
+
+
+def test_a_race_names_in_one_line_what_rally_configures(rally_ini, race):
+    file = rally_ini(
+        f"{STOCK}[benchmarks]\nlocal.dataset.cache = /data\n"
+        "[tracks]\ndefault.url = https://rally/default\nmine.url = https://rally/mine\n"
+        "[driver]\nserverless.mode = true\n"
+    )
+    used = "--dataset-cache=/data, --build-flavor=serverless, track repository 'default'"
+    line = f"settings of {file}: {used}\n"
+    assert race("--track=x")[1] == line
+    assert race("--track=x", "--quiet")[1] == ""
+    options = ("--track-repository=mine", "--dataset-cache=/d", "--build-flavor=default")
+    assert race("--track=x", *options)[1] == (f"settings of {file}: track repository 'mine'\n")
+    assert "repository" not in race("--track-path=elsewhere")[1]
+    assert "repository" not in race("--track=http_logs", "--track-repository=bundled")[1]
+
+
+def test_a_race_does_not_name_a_rally_ini_that_changes_nothing(rally_ini, race):
+    rally_ini(STOCK)
+    assert race("--track=x")[1] == ""
+
+
+def test_settings_that_pacenotes_own_configuration_overrides_are_not_named(rally_ini, race, home):
+    rally_ini("[benchmarks]\nlocal.dataset.cache = /data\n[tracks]\ndefault.url = https://rally/default\n")
+    home.mkdir()
+    (home / "pacenote.toml").write_text('dataset-cache = "/own"\n[tracks]\ndefault.url = "https://own"\n')
+    assert race("--track=x")[1] == ""
+
+
+@pytest.mark.parametrize("command", [("race", "--track=x"), ("list", "races"), ("list", "annotations")])
+def test_a_metrics_store_is_not_dropped_silently(rally_ini, run, fake_race, home, command):
+    fake_race(lambda request, listener: record(request.race_id))
+    file = rally_ini("[reporting]\ndatastore.type = elasticsearch\ndatastore.host = h\n")
+    code, _, err = run(*command)
+    assert (code, err) == (
+        0,
+        f"warning: {file}: [reporting] datastore.type=elasticsearch has no effect yet: races are stored in "
+        f"{home / 'races'} only\n",
+    )
+
+
+def test_the_name_of_the_environment_is_taken_over(rally_ini, race):
+    assert race("--track=x")[0].environment_name == "local"
+    rally_ini("[system]\nenv.name = nightly\n")
+    request, err = race("--track=x")
+    assert request.environment_name == "nightly"
+    assert err.endswith("rally.ini: --environment-name=nightly\n")
+    assert race("--track=x", "--environment-name=mine")[0].environment_name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "root"),
+    [
+        (None, "rally/.rally/benchmarks"),
+        (STOCK, "rally/.rally/benchmarks"),
+        ("[node]\nroot.dir = ROOT\n", "own"),
+    ],
+)
+def test_the_folder_of_rallys_clones_is_found(rally_ini, race, tmp_path, text, root):
+    assert race("--track=x")[0].rally_tracks is None
+    if text is not None:
+        rally_ini(text.replace("ROOT", str(tmp_path / "own")))
+    (tmp_path / root / "tracks").mkdir(parents=True)
+    assert race("--track=x")[0].rally_tracks == tmp_path / root / "tracks"
