@@ -6,6 +6,7 @@ Seconds, bytes and counts are plain numbers in the model; this module converts t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 OPS = "ops"
@@ -74,9 +75,21 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.5g}"
 
 
+def format_rate(value: float) -> str:
+    """Formats a rate with three significant digits, or without decimals: 0.25, 49.9, 6,242."""
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
+
+
 def format_count(count: int, one: str, many: str = "") -> str:
     """Formats a count with its noun: 1 document, 1,000,000 documents. `many` defaults to `one` with an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def format_range(values: Iterable[float], one: Callable[[float], str]) -> str:
+    """Formats the smallest and the largest value, or only one if both look the same: 3 ms to 3.1 ms."""
+    ordered = sorted(values)
+    low, high = one(ordered[0]), one(ordered[-1])
+    return low if low == high else f"{low} to {high}"
 
 
 def split_by_weight(total: int, weights: tuple[int, ...]) -> tuple[int, ...]:

@@ -127,6 +127,10 @@ def test_options_of_other_commands_are_ignored(configured, run, tmp_path):
         ),
         ("seed = -1", "pacenote.toml: seed: --seed must be a whole number"),
         ("[race]\ndriver-threads = 'x'", "pacenote.toml: race.driver-threads cannot be 'x'"),
+        (
+            "[race]\nmax-shortfall = 200",
+            "pacenote.toml: race.max-shortfall must be a percentage from 0 to 100, not '200'",
+        ),
         ("test-mode = 1", "pacenote.toml: test-mode must be true or false"),
         ("on-error = 'explode'", "pacenote.toml: on-error must be one of continue, "),
         ("race = 1", "pacenote.toml: race is a command; put its options below [race]"),

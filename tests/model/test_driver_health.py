@@ -12,13 +12,13 @@ from pacenote.model.driver_health import (
     host_uses,
     is_shorter_than_ticks,
     paused_s,
-    suspect_reasons,
+    suspect_findings,
     unmeasured,
-    void_reasons,
+    void_findings,
 )
 from pacenote.model.race_record import Verdict
 from pacenote.model.verdict import determine_verdict
-from support.records import record
+from support.records import judged, record
 
 CLOCK = {
     "sources": ["tsc"],
@@ -85,7 +85,7 @@ def test_numbers_that_cannot_have_been_measured_are_not_used(number: float) -> N
     hosts = [{"host": "a:1", "requests": number}, {"host": "b:1", "connection_failures": number}]
     driver = {"hosts": hosts, "clock": CLOCK | {"paused_s": number}}
     assert [(use.requests, use.connection_failures) for use in host_uses(driver)] == [(0, 0), (0, 0)]
-    assert not [reason for reason in suspect_reasons(driver) if "did not run" in reason]
+    assert not [finding for finding in suspect_findings(driver) if "did not run" in finding.text]
 
 
 def test_values_at_their_limits_are_accepted() -> None:
@@ -97,90 +97,91 @@ def test_values_at_their_limits_are_accepted() -> None:
     [
         (
             thread(busiest={"step": "index", "share": 0.81}),
-            "step 'index': driver thread drive-0 was busy 81 % of its busiest ten seconds (limit 80 %), so "
-            "the driver may have been the bottleneck: give it more threads and cores",
+            "index: the driver was busy 81 % of ten seconds (limit 80 %): it may have been the bottleneck: "
+            "give it more threads and cores",
         ),
         (
-            thread(delayed={"step": "s", "task": "term", "wait_ms": 0.21, "service_ms": 2.0}),
-            "task 'term': driver thread drive-0 waited 0.21 ms for a core per reply, "
-            "more than 10 % of the mean service time 2 ms, so it read replies late: leave a core to the "
-            "driver",
+            thread(delayed={"step": "s", "task": "term", "wait_ms": 0.22, "service_ms": 2.0}),
+            "term: the driver waited for a core and read replies late, by 11 % of service time (limit 10 %): "
+            "leave a core to the driver, or run the engine on another host",
         ),
         (
             thread(core_waits=[CORE_WAIT | {"share": 0.0104}]),
-            "step 'index': driver thread drive-0 waited 0.6 s for a core in waits of 5 ms or more, 1 % of "
-            "its time (limit 1 %), so the slowest replies were read late: leave a core to the driver",
+            "index: the driver waited for a core in waits of 5 ms or more, 1.04 % of its time (limit 1 %), "
+            "so the slowest replies were read late: leave a core to the driver, or run the engine on another "
+            "host",
         ),
         (
             driver(threads=[{"name": "collect", "run_queue_s": 6.5, "wall_s": 60.0}]),
-            "driver thread collect waited for a core for 11 % of the race (limit 10 %): leave a core to the "
-            "driver",
+            "the driver waited for a core for 11 % of the race (limit 10 %): leave a core to the driver, or "
+            "run the engine on another host",
         ),
         (
             thread(data_waits=[WAIT | {"share": 0.034}]),
-            "step 'index': driver thread drive-0 waited 1.2 s for the disk while it read d.json, 3.4 % of "
-            "its time (limit 1 %): put the data on a faster disk",
+            "index: the driver waited for the disk for 3.4 % of its time while it read d.json (limit 1 %): "
+            "put the data on a faster disk",
         ),
         (
-            thread(faulting={"step": "s", "major_faults": 111, "operations": 1100, "share": 0.101}),
-            "step 's': driver thread drive-0 waited for the disk in 111 page faults during 1,100 operations "
-            "(limit 10 %): this machine has too little free memory",
+            thread(faulting={"step": "s", "major_faults": 111, "operations": 1000, "share": 0.111}),
+            "s: the driver read its memory or its program from the disk during 11.1 % of operations (limit "
+            "10 %): free memory of this machine",
         ),
         (
             driver(throttling={"throttled_s": 3.36, "periods": 90, "share": 0.056}),
-            "the CPU quota of the driver's control group stopped its threads for 3.36 s in total, 6 % of the "
-            "race (limit 5 %): raise the quota",
+            "a CPU quota stopped the driver for 3.36 s, 6 % of the race (limit 5 %): raise the quota of its "
+            "container or control group",
         ),
         (
-            driver(machine={"busy_share": 0.5, "stolen_share": 0.07}),
-            "the hypervisor gave 7 % of this machine's CPU time to other guests (limit 5 %): use a machine "
-            "with cores of its own",
+            driver(machine={"busy_share": 0.5, "stolen_share": 0.12}),
+            "12 % of CPU time was stolen by other virtual machines (limit 5 %): repeat on a quiet host, or "
+            "on one with cores of its own",
         ),
         (
             driver(machine={"stolen_share": 0.003, "most_stolen": {"share": 0.21, "from_s": 1800.2}}),
-            "the hypervisor gave 21 % of this machine's CPU time to other guests during ten seconds, 1800 s "
-            "after the start of the driver (limit 20 %): use a machine with cores of its own",
+            "21 % of CPU time was stolen by other virtual machines during ten seconds, 1800 s after the "
+            "start of the driver (limit 20 %): repeat on a quiet host, or on one with cores of its own",
         ),
         (
             clock(gaps=[{"at_s": 12.44, "length_s": 3.104}], gaps_s=3.104),
-            "the driver was paused for 3.1 s, 12.4 s after its start, and measured times include this: its "
-            "process was stopped, its virtual machine was paused, or it had no core; repeat the race",
+            "the driver did not run for 3.1 s, 12.4 s after its start, and measured times include this: its "
+            "process was stopped, its virtual machine was paused, or it had no core: repeat the race on an "
+            "idle machine",
         ),
         (
             clock(gaps=[{"at_s": 1.0, "length_s": 0.6}, {"at_s": 2.0, "length_s": 0.9}], gaps_s=1.5),
-            "the driver was paused 2 times, 1.5 s in total, the first time for 0.6 s, 1.0 s after its start, "
-            "and measured times include this: its process was stopped, its virtual machine was paused, or it "
-            "had no core; repeat the race",
+            "the driver did not run 2 times, 1.5 s in total, the first time for 0.6 s, 1.0 s after its "
+            "start, and measured times include this: its process was stopped, its virtual machine was "
+            "paused, or it had no core: repeat the race on an idle machine",
         ),
         (
             clock(pauses=9, paused_s=1.81) | {"wall_s": 180.0},
             "the driver did not run in 9 pauses, 1.81 s in total (limit 1 % of the race): its process was "
-            "stopped, or its virtual machine was paused; repeat the race",
+            "stopped, or its virtual machine was paused: repeat the race on an idle machine",
         ),
         (
             clock(sources=["hpet"]),
-            "the system clock hpet is slow or coarse: a reading takes 24 ns, its smallest step is 1 ns; "
+            "the system clock hpet is slow or coarse (a reading takes 24 ns, its smallest step is 1 ns): "
             "select a faster clock source, such as tsc",
         ),
         (
             clock(read_ns=1100.0),
-            "the system clock tsc is slow or coarse: a reading takes 1100 ns, its smallest step is 1 ns; "
+            "the system clock tsc is slow or coarse (a reading takes 1100 ns, its smallest step is 1 ns): "
             "select a faster clock source, such as tsc",
         ),
         (
             clock(sources=[], resolution_ns=4_000_000),
-            "the system clock of unknown kind is slow or coarse: a reading takes 24 ns, "
-            "its smallest step is 4000000 ns; select a faster clock source, such as tsc",
+            "the system clock of unknown kind is slow or coarse (a reading takes 24 ns, its smallest step is "
+            "4000000 ns): select a faster clock source, such as tsc",
         ),
         (
             clock(sources=["tsc", "kvm-clock"]),
-            "the system switched its clock from tsc to kvm-clock during the race: the kernel's log states "
-            "why; repeat the race",
+            "the system switched its clock from tsc to kvm-clock during the race: see the kernel's log for "
+            "the reason, and repeat the race",
         ),
     ],
 )
 def test_a_value_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], reason: str) -> None:
-    assert determine_verdict(record(driver=facts)) == Verdict("suspect", (reason,))
+    assert judged(record(driver=facts)) == ("suspect", (reason,))
 
 
 @pytest.mark.parametrize(
@@ -188,8 +189,8 @@ def test_a_value_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], re
     [
         (
             driver(contradictions=["task 't': 10 sent are not 9 succeeded + 0 failed + 0 unanswered"]),
-            "the driver's counts do not add up, which is a bug in Pacenote: "
-            "task 't': 10 sent are not 9 succeeded + 0 failed + 0 unanswered",
+            "the driver's counts do not add up: task 't': 10 sent are not 9 succeeded + 0 failed + 0 "
+            "unanswered: report this bug, with the folder of the race",
         ),
         (
             clock(suspended_s=63.25),
@@ -203,7 +204,7 @@ def test_a_value_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], re
     ],
 )
 def test_unusable_results_void_the_race(facts: dict[str, Any], reason: str) -> None:
-    assert determine_verdict(record(driver=facts)) == Verdict("void", (reason,))
+    assert judged(record(driver=facts)) == ("void", (reason,))
 
 
 def test_wall_clock_steps_are_reported_but_do_not_change_the_verdict() -> None:
@@ -227,7 +228,7 @@ def test_wall_clock_steps_are_reported_but_do_not_change_the_verdict() -> None:
     ],
 )
 def test_missing_or_invalid_values_do_not_change_the_verdict(facts: dict[str, Any]) -> None:
-    assert (*void_reasons(facts), *suspect_reasons(facts), *clock_steps(facts)) == ()
+    assert (*void_findings(facts), *suspect_findings(facts), *clock_steps(facts)) == ()
 
 
 def host(name: str, cluster: str = "default", **counts: int) -> dict[str, object]:
@@ -237,11 +238,11 @@ def host(name: str, cluster: str = "default", **counts: int) -> dict[str, object
 
 def test_a_host_that_was_set_aside_makes_the_race_suspect() -> None:
     facts = driver(hosts=[host("a:9200"), host("b:9200", connection_failures=3, set_aside=1)])
-    assert determine_verdict(record(driver=facts)) == Verdict(
+    assert judged(record(driver=facts)) == (
         "suspect",
         (
-            "host b:9200 failed: it was set aside 1 time, 3 connections to it could not be opened, and the "
-            "other hosts received its requests; check this host",
+            "host b:9200 failed and was set aside 1 time (3 connections could not be opened): the other "
+            "hosts received its requests: check this host",
         ),
     )
 
@@ -284,25 +285,24 @@ def test_the_waits_for_the_disk_are_judged_for_each_thread() -> None:
     calm = [{"name": f"drive-{number}", "data_waits": []} for number in range(6)]
     slow = {"name": "drive-6", "data_waits": [WAIT | {"share": 0.08}, WAIT | {"step": "more", "share": 0.02}]}
     slower = {"name": "drive-7", "data_waits": [WAIT | {"share": 0.09}]}
-    first, second = suspect_reasons({"threads": [*calm, slow, slower]})
-    assert first.startswith("step 'index': driver thread drive-7 waited")
-    assert "9 % of its time" in first
-    assert second.startswith("step 'more': driver thread drive-6 waited")
+    (finding,) = suspect_findings({"threads": [*calm, slow, slower]})
+    assert finding.tasks == ("index", "more")
+    assert finding.text.startswith("the driver waited for the disk for up to 9 % of its time")
 
 
 def test_long_waits_for_a_core_are_not_reported_where_the_mean_reply_waits_too_long() -> None:
     late = {"step": "index", "task": "t", "wait_ms": 1.0, "service_ms": 5.0}
     waits = [CORE_WAIT | {"share": 0.3}, CORE_WAIT | {"step": "search", "share": 0.02}]
     threads = [{"name": "drive-0", "delayed": late}, {"name": "drive-1", "core_waits": waits}]
-    mean, tail = suspect_reasons({"threads": threads})
-    assert mean.startswith("task 't': driver thread drive-0 waited 1 ms for a core per reply")
-    assert tail.startswith("step 'search': driver thread drive-1 waited")
+    mean, tail = suspect_findings({"threads": threads})
+    assert (mean.tasks, tail.tasks) == (("t",), ("search",))
+    assert tail.text.startswith("the driver waited for a core in waits of 5 ms or more, 2 % of its time")
 
 
 def test_few_page_faults_are_not_judged() -> None:
     for faults, operations in [(99, 100), (30, 90), (150, 99), (100, 1000)]:
         faulting = {"step": "s", "major_faults": faults, "operations": operations}
-        assert not list(suspect_reasons({"threads": [{"faulting": faulting}]}))
+        assert not list(suspect_findings({"threads": [{"faulting": faulting}]}))
 
 
 def test_threads_with_the_same_problem_are_one_reason() -> None:
@@ -314,13 +314,11 @@ def test_threads_with_the_same_problem_are_one_reason() -> None:
         }
         for number in range(3)
     ]
-    busy, delayed = suspect_reasons({"threads": threads})
-    assert busy.startswith("step 'index': 3 driver threads were busy up to 87 % of their busiest ten seconds")
-    assert delayed.startswith(
-        "task 'index': 3 driver threads waited up to 3 ms for a core per reply, more than"
-    )
     other = {"name": "drive-3", "busiest": {"step": "search", "share": 0.9}}
-    assert len(list(suspect_reasons({"threads": [*threads, other]}))) == 3
+    busy, delayed = suspect_findings({"threads": [*threads, other]})
+    assert (busy.tasks, delayed.tasks) == (("index", "search"), ("index",))
+    assert busy.text.startswith("the driver was busy up to 90 % of ten seconds")
+    assert "late, by up to 60 % of service time" in delayed.text
 
 
 def test_pauses_belong_to_the_part_of_the_race_in_which_they_were() -> None:
@@ -340,9 +338,9 @@ def test_pauses_with_their_times_are_not_reported_for_the_race_too() -> None:
     second = {"from_s": 1.0, "to_s": 2.0, "paused_s": 0.9}
     for total_s, count in ((0.9, 0), (1.3, 0), (1.5, 1)):
         race = {"wall_s": 10.0, "clock": {"pauses": 20, "paused_s": total_s, "paused": [second]}}
-        assert len(list(suspect_reasons(race))) == count, total_s
+        assert len(list(suspect_findings(race))) == count, total_s
 
 
 def test_short_pauses_of_a_short_race_are_not_judged() -> None:
-    assert not list(suspect_reasons({"wall_s": 2.0, "clock": {"pauses": 4, "paused_s": 0.5}}))
-    assert list(suspect_reasons({"wall_s": 2.0, "clock": {"pauses": 5, "paused_s": 0.51}}))
+    assert not list(suspect_findings({"wall_s": 2.0, "clock": {"pauses": 4, "paused_s": 0.5}}))
+    assert list(suspect_findings({"wall_s": 2.0, "clock": {"pauses": 5, "paused_s": 0.51}}))

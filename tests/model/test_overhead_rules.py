@@ -18,23 +18,23 @@ def test_clients_that_spend_their_time_opening_connections_make_a_race_suspect()
     assert reasons(connecting_s=20.0) == ()
     closing = replace(task().accounting, reconnects=task().accounting.requests - 2)
     assert reasons(connecting_s=190.0, accounting=closing) == (
-        "task 'search': its clients spent 95 % of their time opening connections, which no service time "
-        "contains (limit 10 %): the server closes them after each reply; keep connections alive in the "
-        "engine or the proxy",
+        "search: clients spent 95 % of their time opening connections, which no service time contains "
+        "(limit 10 %): the server closes them after each reply: keep connections alive in the engine or the "
+        "proxy",
     )
     (reason,) = reasons(connecting_s=21.0, accounting=replace(closing, reconnects=3))
     assert reason.endswith(
-        "3 connections had to be opened again; find out what closes them, or makes opening them slow"
+        "3 connections had to be opened again: find out what closes them, or makes opening them slow"
     )
     (reason,) = reasons(connecting_s=21.0, accounting=replace(closing, reconnects=3, failed=2))
-    assert reason.endswith("a connection is opened again after a failure; find out why operations fail")
+    assert reason.endswith("a connection is opened again after a failure: find out why operations fail")
 
 
 def test_clients_that_spend_their_time_cleaning_up_make_a_race_suspect():
     assert reasons(cleanup=CleanUps(30, {}, 20.0)) == ()
     assert reasons(cleanup=CleanUps(30, {}, 200.0), connecting_s=0.1) == (
-        "task 'search': its clients spent 100 % of their time in requests that clean up, which no service "
-        "time contains (limit 10 %): 30 requests cleaned up; see the log of the engine",
+        "search: clients spent 100 % of their time in requests that clean up, which no service time contains "
+        "(limit 10 %): 30 requests cleaned up: see the log of the engine",
     )
     (reason,) = reasons(cleanup=CleanUps(30, {}, 19.0), connecting_s=4.0)
     assert "spent 2 % of their time opening connections and 10 % of their time in requests" in reason
@@ -49,14 +49,15 @@ def test_a_schedule_shows_the_time_that_clients_lose():
 def test_requests_that_clean_up_and_fail_make_a_race_suspect(failed: int, is_suspect: bool):
     found = reasons(cleanup=CleanUps(1_000, {"http-status": failed - 1, "timeout": 1}))
     text = (
-        f"task 'search': {failed} of 1,000 requests that clean up failed ({failed - 1} × http-status, "
-        "1 × timeout): scrolls, cursors or other state of operations stay in the engine; see its log"
+        f"search: {failed} of 1,000 requests that clean up failed ({failed - 1} × http-status, "
+        "1 × timeout): scrolls, cursors or other state of operations stay in the engine: see the log "
+        "of the engine"
     )
     assert found == ((text,) if is_suspect else ())
 
 
 def test_data_that_no_request_asked_for_makes_a_race_suspect():
     assert reasons(unsolicited=UnsolicitedData(2, 1_234)) == (
-        "task 'search': the server sent 1,234 bytes that no request asked for, on 2 connections: find out "
+        "search: the server sent 1,234 bytes that no request asked for, on 2 connections: find out "
         "what answers twice or too long, the engine or a proxy",
     )

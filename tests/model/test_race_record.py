@@ -8,10 +8,20 @@ from typing import get_type_hints
 import pytest
 
 from pacenote.errors import PacenoteError
+from pacenote.model.finding import Finding
 from pacenote.model.pacing_options import PacingOptions
-from pacenote.model.race_record import PlanFile, RaceRecord, RecordedClient, RecordedTrack, UncheckedDocuments
+from pacenote.model.race_record import (
+    Environment,
+    PlanFile,
+    RaceRecord,
+    RecordedClient,
+    RecordedTrack,
+    UncheckedDocuments,
+    Verdict,
+)
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
+from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record
 
 
@@ -31,6 +41,8 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         pacing=PacingOptions(open_loop=True),
         unchecked_documents=(UncheckedDocuments("index", 3, "a runner sends them"),),
         max_error_rate=0.5,
+        targets={"term": TargetRate(50.0, operations=50.0)},
+        max_shortfall=0.1,
         aborted="the engine ended",
         interrupted=True,
     )
@@ -65,6 +77,8 @@ def test_a_record_has_rallys_fields():
         "challenge": "append-no-conflicts",
         "car": ["defaults"],
         "rally-version": "pacenote 0.1.0",
+        "environment": "local",
+        "@timestamp": 1_772_368_215_000,
     }
     assert {key: document[key] for key in expected} == expected
     assert document["cluster"]["distribution-version"] == "3.3.0"
@@ -113,7 +127,7 @@ def test_a_record_never_contains_secrets():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "race has format 2, but this version of Pacenote reads format 1"),
+        ({"format": 3}, "race has format 3, but this version of Pacenote reads formats up to 2"),
         (
             {"race-timestamp": "yesterday"},
             "race.race-timestamp must have the form 20250131T235959Z, not 'yesterday'",
@@ -146,3 +160,41 @@ def test_rallys_keys_are_present_without_values() -> None:
     assert {"ml_processing_time", "total_transform_throughput", "disk_usage_total"} <= lists
     for key in ("memory_segments", "ingest_pipeline_cluster_count", "index_size", "bytes_written"):
         assert results[key] is None
+
+
+def test_the_environment_is_rallys_name_and_the_host_is_below_system() -> None:
+    environment = Environment(name="nightly", cpu_model="A CPU")
+    document = stored(record(environment=environment))
+    assert (document["environment"], document["system"]["cpu_model"]) == ("nightly", "A CPU")
+    assert "name" not in document["system"]
+    assert RaceRecord.from_document(document).environment == environment
+
+
+def test_the_first_format_is_read() -> None:
+    document = stored(record()) | {
+        "format": 1,
+        "environment": {"name": "local", "cpu_model": "A CPU"},
+        "verdict": {"state": "void", "reasons": ["interrupted"]},
+    }
+    for key in ("system", "target-rates", "max-shortfall"):
+        del document[key]
+    found = RaceRecord.from_document(document)
+    assert (found.environment.cpu_model, found.targets) == ("A CPU", {})
+    assert found.verdict == Verdict("void", (Finding("interrupted"),))
+
+
+def test_a_verdict_is_stored_with_its_sentences_and_their_parts() -> None:
+    late = Finding("the driver sent late", "driver", "leave a core to it", ("term", "range"))
+    document = stored(record(verdict=Verdict("suspect", (late,))))["verdict"]
+    assert document == {
+        "state": "suspect",
+        "reasons": ["term, range: the driver sent late: leave a core to it"],
+        "findings": [
+            {
+                "text": "the driver sent late",
+                "cause": "driver",
+                "advice": "leave a core to it",
+                "tasks": ["term", "range"],
+            }
+        ],
+    }

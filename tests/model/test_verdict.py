@@ -1,12 +1,22 @@
 """The conditions that make a race valid, suspect or void."""
 
 from dataclasses import replace
+from typing import Any
 
-from pacenote.model.race_record import DocumentCheck, RaceRecord, Verdict
+from pacenote.model.finding import Finding
+from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.result import DriverTime, FailureGroup, OperationTotals, PythonDelay, SampleCounts
+from pacenote.model.result import (
+    DriverTime,
+    FailureGroup,
+    OperationTotals,
+    PythonDelay,
+    SampleCounts,
+    TaskResult,
+)
+from pacenote.model.target_rate import TargetRate
 from pacenote.model.verdict import determine_verdict
-from support.records import bulk, paced, record, task, times
+from support.records import bulk, judged, paced, record, task, times
 
 
 def test_a_race_without_problems_is_valid():
@@ -15,8 +25,12 @@ def test_a_race_without_problems_is_valid():
 
 def test_errors_above_the_limit_void_a_race():
     race = record(tasks=(bulk(error_rate=0.02),))
-    assert determine_verdict(race) == Verdict(
-        "void", ("task 'index-append': error rate 2 % is above the limit of 1 %",)
+    assert judged(race) == (
+        "void",
+        (
+            "index-append: 2 % of the operations failed (limit 1 %), mostly HTTP 429: correct the cause, "
+            "which the errors of the report show, or accept them with --max-error-rate",
+        ),
     )
     assert determine_verdict(replace(race, max_error_rate=0.02)).state == "valid"
 
@@ -30,29 +44,26 @@ def counts(warmup: int, measured: int, failed: int) -> OperationTotals:
 def test_failures_during_warm_up_are_judged_beside_the_measured_ones():
     failing = task(accounting=counts(warmup=50, measured=50, failed=3))
     (reason,) = determine_verdict(record(tasks=(failing,))).reasons
-    assert reason == (
-        "task 'search': error rate of all operations, warm-up included, 3 % is above the limit of 1 %"
-    )
+    assert reason.startswith("search: 3 % of all operations failed, warm-up included (limit 1 %): correct")
     assert determine_verdict(record(tasks=(failing,), max_error_rate=0.03)).state == "valid"
     both = replace(failing, error_rate=0.06)
-    assert determine_verdict(record(tasks=(both,))).reasons == (
-        "task 'search': error rate 6 % is above the limit of 1 %",
-    )
+    (reason,) = determine_verdict(record(tasks=(both,))).reasons
+    assert reason.startswith("search: 6 % of the operations failed (limit 1 %): correct")
 
 
 def test_a_reported_task_without_a_measured_operation_voids_a_race():
     warming = task(accounting=counts(warmup=500, measured=0, failed=0), error_rate=None, ended_by="source")
     race = record(tasks=(warming,))
-    assert determine_verdict(race) == Verdict(
+    assert judged(race) == (
         "void",
         (
-            "task 'search': nothing was measured, because it ended in its warm-up, after 500 operations: "
-            "shorten the warm-up, or give the task more to do",
+            "search: nothing was measured: the warm-up took all 500 operations: shorten the warm-up, or give "
+            "the task more to do",
         ),
     )
     idle = replace(warming, accounting=counts(warmup=0, measured=0, failed=0))
     assert determine_verdict(record(tasks=(idle,))).reasons == (
-        "task 'search': nothing was measured: no operation ended",
+        "search: nothing was measured: no operation ended",
     )
     assert determine_verdict(record(tasks=(replace(warming, ended_by="completed-by"),))).state == "valid"
     assert determine_verdict(replace(race, unreported=("search",))).state == "valid"
@@ -60,13 +71,11 @@ def test_a_reported_task_without_a_measured_operation_voids_a_race():
 
 
 def test_interrupted_aborted_and_unfinished_races_are_void():
-    assert determine_verdict(record(interrupted=True, complete=False)) == Verdict("void", ("interrupted",))
+    assert judged(record(interrupted=True, complete=False)) == ("void", ("interrupted",))
     assert determine_verdict(record(aborted="the engine died", complete=False)).reasons == (
         "aborted: the engine died",
     )
-    assert determine_verdict(record(tasks=(task(ended_by="aborted"),))).reasons == (
-        "aborted in task 'search'",
-    )
+    assert determine_verdict(record(tasks=(task(ended_by="aborted"),))).reasons == ("search: aborted",)
     assert determine_verdict(record(complete=False)).reasons == ("the race has not finished",)
 
 
@@ -74,11 +83,11 @@ def test_long_work_of_the_driver_makes_a_race_suspect():
     at_limit = DriverTime(operations=100, mean_ms=0.2, service_ms=2.0, share=0.1)
     assert determine_verdict(record(tasks=(task(driver_time=at_limit),))) == Verdict("valid")
     above = replace(at_limit, mean_ms=0.31, share=0.155)
-    assert determine_verdict(record(tasks=(task(driver_time=above),))) == Verdict(
+    assert judged(record(tasks=(task(driver_time=above),))) == (
         "suspect",
         (
-            "task 'search': the driver's own work took 0.31 ms per operation, more than 10 % of the mean "
-            "service time 2 ms, so the driver may have been the bottleneck: give it more threads and cores",
+            "search: the driver's own work took 310 µs per operation, over 10 % of service time: it may have "
+            "been the bottleneck: give the driver more threads and cores",
         ),
     )
     few = replace(above, operations=99)
@@ -86,27 +95,40 @@ def test_long_work_of_the_driver_makes_a_race_suspect():
 
 
 def test_late_sends_make_a_race_suspect():
-    (reason,) = determine_verdict(record(tasks=(paced(late_p99=0.81),))).reasons
-    assert reason.startswith(
-        "task 'term': p99 lateness 0.81 ms is more than 10 % of the p99 service time 8 ms"
+    assert judged(record(tasks=(paced(late_p99=0.81),))) == (
+        "suspect",
+        (
+            "term: the driver sent late (p99 810 µs, over 10 % of service time): p99 is doubtful, p50 is "
+            "not: leave a core to the driver, or run the engine on another host",
+        ),
     )
     (reason,) = determine_verdict(record(tasks=(paced(lateness=times(p50=0.21, p99=0.3)),))).reasons
     assert reason.startswith(
-        "task 'term': p50 lateness 0.21 ms is more than 10 % of the p50 service time 2 ms"
+        "term: the driver sent late (p50 210 µs, over 10 % of service time): p50 is doubtful:"
     )
+    (reason,) = determine_verdict(record(tasks=(paced(lateness=times(p50=0.21, p99=0.9)),))).reasons
+    assert "(p99 900 µs, over 10 % of service time): p50 and p99 are doubtful:" in reason
     assert determine_verdict(record(tasks=(paced(late_p99=0.79),))).state == "valid"
+
+
+def test_tasks_with_the_same_problem_share_a_reason_that_states_its_cause():
+    late = [paced(name, late_p99=ms) for name, ms in (("term", 3.0), ("range", 3.1), ("default", 0.1))]
+    (finding,) = determine_verdict(record(tasks=tuple(late))).findings
+    assert (finding.tasks, finding.cause) == (("term", "range"), "driver")
+    assert finding.text.startswith("the driver sent late (p99 3 ms to 3.1 ms, over 10 % of service time)")
+    many = Finding("late", tasks=tuple(f"t{number}" for number in range(10)))
+    assert str(many) == "t0, t1, t2, t3, t4, t5, t6, t7 and 2 more: late"
 
 
 def test_late_sends_are_blamed_on_python_code_if_operations_waited_for_it():
     late = paced(lateness=times(p50=0.4, p99=0.8))
-    for mean_ms, cause in (
-        (0.2, "driver sent requests too late: leave a core to it"),
-        (0.3, "requests were sent too late, because operations waited for the track's Python code"),
-    ):
+    for mean_ms, cause in ((0.2, "driver"), (0.3, "track")):
         # The mean lateness is 0.5 ms.
         delay = PythonDelay(operations=100, mean_ms=mean_ms, service_ms=2.5, share=mean_ms / 2.5)
-        (reason,) = determine_verdict(record(tasks=(replace(late, python_delay=delay),))).reasons
-        assert cause in reason
+        (finding,) = determine_verdict(record(tasks=(replace(late, python_delay=delay),))).findings
+        assert finding.cause == cause
+        waited = "operations waited for the track's Python code and were sent late (p50 400 µs, over 10 %"
+        assert finding.text.startswith(waited) == (cause == "track")
 
 
 def test_late_sends_are_blamed_on_the_scheduler_if_operations_waited_for_it():
@@ -114,11 +136,14 @@ def test_late_sends_are_blamed_on_the_scheduler_if_operations_waited_for_it():
     # The mean lateness is 0.5 ms.
     half_s = late.accounting.operations * 0.25 / 1000
     for delay_s, cause in (
-        (half_s * 0.99, "driver sent requests too late: leave a core to it"),
-        (half_s, "requests were sent too late, because operations waited for the scheduler"),
+        (half_s * 0.99, "term: the driver sent late (p50 400 µs, "),
+        (
+            half_s,
+            "term: operations waited for the scheduler or its parameter source in Python and were sent late",
+        ),
     ):
         (reason,) = determine_verdict(record(tasks=(replace(late, scheduler_delay_s=delay_s),))).reasons
-        assert cause in reason
+        assert reason.startswith(cause)
 
 
 def test_unsent_operations_are_blamed_on_the_scheduler_if_waiting_for_it_explains_them():
@@ -127,8 +152,8 @@ def test_unsent_operations_are_blamed_on_the_scheduler_if_waiting_for_it_explain
     unsent = replace(late, accounting=replace(late.accounting, unsent=late.accounting.operations))
     needed_s = unsent.accounting.unsent * late.service_time.mean_ms / 1000
     for delay_s, cause in (
-        (needed_s * 0.99, "because the engine is slower than the schedule"),
-        (needed_s * 1.01, f"because they waited {needed_s * 1.01:.3g} s for the scheduler"),
+        (needed_s * 0.99, "saturated, latency is queueing"),
+        (needed_s * 1.01, "the track's Python code was too slow: make schedulers, "),
     ):
         (reason,) = determine_verdict(record(tasks=(replace(unsent, scheduler_delay_s=delay_s),))).reasons
         assert cause in reason
@@ -147,7 +172,7 @@ def test_late_sends_are_not_blamed_on_the_driver_alone_if_connections_were_opene
         changed = replace(late, lateness=lateness, accounting=reopened)
         (reason,) = determine_verdict(record(tasks=(changed,))).reasons
         named = f"{reconnects:,} connections had to be opened again" in reason
-        assert (named, "the driver sent requests too late" in reason) == (is_named, not is_named)
+        assert (named, "the driver sent late" in reason) == (is_named, not is_named)
 
 
 def test_pauses_of_the_driver_in_a_task_make_a_race_suspect():
@@ -159,20 +184,20 @@ def test_pauses_of_the_driver_in_a_task_make_a_race_suspect():
 
     assert reasons(0.05) == ()
     assert reasons(0.28) == (
-        "task 'term': the driver did not run for 0.28 s of its 4 s (limit 1 %): its process was stopped, or "
-        "its virtual machine was paused; repeat the race",
+        "term: the driver did not run for 0.28 s of 4 s (limit 1 %): its process was stopped, or its virtual "
+        "machine was paused: repeat the race on an idle machine",
     )
     (only,) = reasons(0.6, gaps=[{"at_s": 1.1, "length_s": 0.62}], gaps_s=0.62)
-    assert only.startswith("the driver was paused for 0.62 s, 1.1 s after its start")
+    assert only.startswith("the driver did not run for 0.62 s, 1.1 s after its start")
 
 
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():
     lossy = task(samples=SampleCounts(kept=900, lost=100, from_s=3.0))
-    assert determine_verdict(record(tasks=(lossy,))) == Verdict(
+    assert judged(record(tasks=(lossy,))) == (
         "suspect",
         (
-            "task 'search': 100 of 1,000 samples were lost, because the disk was too slow for them or full "
-            "(keep fewer with --samples), or because another program changed their file",
+            "search: 100 of 1,000 samples were lost: the disk was too slow or full, or another program "
+            "changed the file: use a faster disk, or keep fewer samples with --samples",
         ),
     )
     assert (
@@ -199,7 +224,7 @@ def test_late_sends_of_a_task_without_responses_do_not_change_the_verdict():
 def test_unsent_operations_make_a_race_suspect():
     slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
     (reason,) = determine_verdict(record(tasks=(slow,))).reasons
-    assert reason.startswith("task 'slow': 100 of 1,000 planned operations were not sent before its end")
+    assert reason.startswith("slow: 100 of 1,000 planned operations were not sent: saturated")
     last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
     assert determine_verdict(record(tasks=(last,))).state == "valid"
 
@@ -212,11 +237,12 @@ def failing(failed: int, unsent: int = 0) -> RaceRecord:
 
 
 def test_failures_of_plug_ins_make_a_race_suspect_or_void():
-    text = "task 'own': 1 of 1,000 planned operations failed in a plug-in of the track"
-    assert determine_verdict(failing(1)) == Verdict("suspect", (text,))
-    assert determine_verdict(failing(1, 9)) == Verdict("suspect", (f"{text}, and 9 were not sent",))
+    text = "own: 1 of 1,000 planned operations failed in a plug-in of the track"
+    advice = ": correct the plug-in: the errors of the report state file and line"
+    assert judged(failing(1)) == ("suspect", (f"{text}{advice}",))
+    assert judged(failing(1, 9)) == ("suspect", (f"{text}, and 9 were not sent{advice}",))
     # The schedule was not kept because of the plug-in, not because of the engine.
-    assert determine_verdict(failing(1, 10)) == Verdict("void", (f"{text}, and 10 were not sent",))
+    assert judged(failing(1, 10)) == ("void", (f"{text}, and 10 were not sent{advice}",))
     assert determine_verdict(failing(10)).state == "suspect"
     assert determine_verdict(failing(11)).state == "void"
 
@@ -226,48 +252,69 @@ def test_a_defect_of_a_built_in_operation_is_not_blamed_on_the_track():
     (own,) = race.tasks
     (group,) = own.errors
     defect = replace(group, reason="a defect of Pacenote in run-until: TypeError at run_until.py:7: odd")
-    text = "task 'own': 1 of 1,000 planned operations failed because of a defect of Pacenote in an operation"
     only = replace(race, tasks=(replace(own, errors=(defect,)),))
-    assert determine_verdict(only) == Verdict("suspect", (f"{text}, which its error describes",))
-    both = replace(race, tasks=(replace(own, errors=(group, defect)),))
-    (reason,) = determine_verdict(both).reasons
-    assert reason.endswith("which its error describes (1), or in a plug-in of the track (1)")
+    (finding,) = determine_verdict(only).findings
+    assert (finding.cause, finding.tasks) == ("pacenote", ("own",))
+    text = "1 of 1,000 planned operations failed because of a defect of Pacenote in an operation"
+    assert finding.text == text
+    both = determine_verdict(replace(race, tasks=(replace(own, errors=(group, defect)),)))
+    assert [finding.cause for finding in both.findings] == ["track", "pacenote"]
+    assert both.findings[1].text == text
 
 
 def test_a_slow_parameter_source_makes_a_race_suspect():
     fed = task("fed", clients=4, duration_s=10.0, underruns=7, underrun_s=0.4)
     assert determine_verdict(record(tasks=(fed,))).state == "valid"
     (reason,) = determine_verdict(record(tasks=(replace(fed, underrun_s=0.41),))).reasons
-    assert reason.startswith("task 'fed': its clients waited 0.41 s for a parameter source written in Python")
+    assert reason.startswith("fed: clients waited 0.41 s for a parameter source in Python, over 1 %")
 
 
 def test_missing_documents_void_a_race_and_additional_ones_make_it_suspect_unless_expected():
     lost = DocumentCheck("logs", 10, 9)
-    assert determine_verdict(record(documents=(lost,))) == Verdict(
-        "void", ("index 'logs': the engine acknowledged 10 documents but counts 9",)
+    state, (reason,) = judged(record(documents=(lost,)))
+    assert (state, reason.partition(": look")[0]) == (
+        "void",
+        "acknowledged documents are missing: 'logs' has 9 of 10",
     )
-    assert determine_verdict(record(documents=(replace(lost, counted=11),))) == Verdict(
-        "suspect", ("index 'logs': the engine acknowledged 10 documents but counts 11",)
-    )
+    state, (reason,) = judged(record(documents=(replace(lost, counted=11),)))
+    assert state == "suspect"
+    assert reason.startswith("there are more documents than were acknowledged: 'logs' has 11 of 10: delete")
+    several = tuple(replace(lost, index=name) for name in "abcde")
+    (reason,) = determine_verdict(record(documents=several)).reasons
+    assert "'a' has 9 of 10, 'b' has 9 of 10, 'c' has 9 of 10, 2 more indices" in reason
     assert (
         determine_verdict(record(documents=(replace(lost, difference_expected="updates"),))).state == "valid"
     )
     unknown = replace(lost, counted=None, count_problem="logs: it is closed")
-    assert determine_verdict(record(documents=(unknown,))) == Verdict(
-        "suspect", ("index 'logs': documents could not be counted: logs: it is closed",)
+    assert judged(record(documents=(unknown,))) == (
+        "suspect",
+        ("documents of index 'logs' could not be counted: logs: it is closed",),
     )
 
 
-def test_test_mode_makes_a_race_suspect():
-    race = record(options=RecordedOptions(test_mode=True))
-    assert determine_verdict(race) == Verdict("suspect", ("test mode: not a measurement",))
+def test_test_mode_makes_a_race_suspect_and_states_its_documents():
+    corpora = (
+        RecordedCorpus("geonames", "excerpt", 1_000, 9_000),
+        RecordedCorpus("http_logs", "generated", 7_000, 9_000, seed=42),
+        RecordedCorpus("own", "as-is", 1, 9),
+    )
+    race = record(options=RecordedOptions(test_mode=True), corpora=corpora)
+    assert judged(race) == (
+        "suspect",
+        (
+            "test mode: not a measurement, with the first 1,000 documents of 'geonames', 7,000 generated "
+            "documents of 'http_logs', 1 document of 'own': omit --test-mode to measure",
+        ),
+    )
+    (reason,) = determine_verdict(replace(race, corpora=())).reasons
+    assert reason == "test mode: not a measurement: omit --test-mode to measure"
 
 
 def test_a_void_race_also_lists_suspect_reasons():
     race = record(tasks=(paced(late_p99=1.0),), interrupted=True)
     assert [reason.split(":")[0] for reason in determine_verdict(race).reasons] == [
         "interrupted",
-        "task 'term'",
+        "term",
     ]
 
 
@@ -275,18 +322,19 @@ def test_unsent_operations_of_a_task_with_a_slow_source_are_not_blamed_on_the_en
     counts = replace(task().accounting, operations=900, unsent=100)
     fed = task("fed", clients=4, duration_s=10.0, underrun_s=5.0, accounting=counts)
     unsent, _ = determine_verdict(record(tasks=(fed,))).reasons
-    assert unsent.endswith(
-        "because the parameter source or the engine is slower than the schedule: make the source faster"
+    assert unsent == (
+        "fed: 100 of 1,000 planned operations were not sent: the track's Python code was too slow: make "
+        "parameter sources and runners faster"
     )
     busy = task(accounting=counts, python_delay=PythonDelay(100, 1.0, 2.0, 0.5))
     unsent, _ = determine_verdict(record(tasks=(busy,))).reasons
-    assert unsent.endswith("because the track's Python code or the engine is slower than the schedule")
+    assert "the track's Python code was too slow" in unsent
 
 
 def test_operations_that_wait_for_python_code_make_a_race_suspect():
     delay = PythonDelay(operations=100, mean_ms=0.6, service_ms=5.0, share=0.12)
     (reason,) = determine_verdict(record(tasks=(task(python_delay=delay),))).reasons
-    assert reason.startswith("task 'search': its operations waited 0.6 ms on average for the track's Python")
+    assert reason.startswith("search: operations waited 600 µs on average for the track's Python code")
     for tolerable in (
         replace(delay, operations=99),
         replace(delay, share=0.1),
@@ -297,12 +345,68 @@ def test_operations_that_wait_for_python_code_make_a_race_suspect():
 
 def test_requests_outside_operations_make_a_race_suspect():
     outside = [{"step": "b", "requests": 1200, "failed": 7}, {"step": "c", "requests": 1, "failed": 0}]
-    assert determine_verdict(record(driver={"outside_requests": outside})) == Verdict(
+    advice = "await every request in the operation that sends it"
+    assert judged(record(driver={"outside_requests": outside})) == (
         "suspect",
         (
-            "step 'b': the track's Python code sent 1,200 requests outside its operations (7 failed), so "
-            "that no sample contains them: await every request in the operation that sends it",
-            "step 'c': the track's Python code sent 1 request outside its operations, so that no sample "
-            "contains it: await every request in the operation that sends it",
+            "b, c: the track's Python code sent 1,201 requests outside its operations (7 failed), so that no "
+            f"sample contains them: {advice}",
         ),
     )
+    assert judged(record(driver={"outside_requests": outside[1:]})) == (
+        "suspect",
+        (
+            "c: the track's Python code sent 1 request outside its operations, so that no sample contains "
+            f"it: {advice}",
+        ),
+    )
+
+
+def saturated(name: str = "term", ended: int = 1_400, **changes: Any) -> TaskResult:
+    """A task with a target rate whose operations were sent, but later than asked."""
+    counts = replace(
+        task().accounting, operations=ended, succeeded=ended, warmup=0, normal=ended, waited=ended
+    )
+    own = {"accounting": counts, "window_operations": ended, "window_s": 12.0, "ended_by": "iterations"}
+    return paced(name, **own | changes)
+
+
+def test_a_missed_target_rate_is_the_first_reason():
+    targets = {"term": TargetRate(5_000.0, operations=5_000.0)}
+    race = record(tasks=(saturated(late_p99=0.7),), targets=targets, options=RecordedOptions(test_mode=True))
+    state, reasons = judged(race)
+    assert (state, reasons[0]) == (
+        "suspect",
+        "term: 117 of 5,000 ops/s: saturated, latency is queueing: use a lower rate or more clients; "
+        "`pacenote saturate` finds the highest rate that it sustains",
+    )
+    both = replace(
+        race, tasks=(saturated(), saturated("range", 6_000)), targets=targets | {"range": targets["term"]}
+    )
+    finding, *_ = determine_verdict(both).findings
+    assert (finding.tasks, finding.cause) == (("term", "range"), "engine")
+    assert finding.text.startswith("2 % to 10 % of their target rates: saturated")
+
+
+def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
+    targets = {"term": TargetRate(5_000.0, operations=5_000.0)}
+    causes = {
+        "driver": saturated(lateness=times(p50=1.0, p99=2.0)),
+        "track": saturated(underrun_s=100.0),
+    }
+    for cause, slowed in causes.items():
+        assert determine_verdict(record(tasks=(slowed,), targets=targets)).findings[0].cause == cause
+
+
+def test_the_tolerated_shortfall_is_an_option():
+    race = record(tasks=(saturated(ended=1_128),), targets={"term": TargetRate(100.0, operations=100.0)})
+    assert determine_verdict(race).state == "suspect"
+    assert determine_verdict(replace(race, max_shortfall=0.07)).state == "valid"
+
+
+def test_operations_that_were_not_sent_are_not_a_second_reason_for_a_missed_target():
+    counts = replace(task().accounting, operations=1_400, unsent=58_600, normal=1_400)
+    race = record(
+        tasks=(saturated(accounting=counts),), targets={"term": TargetRate(5_000.0, operations=5_000.0)}
+    )
+    assert len(determine_verdict(race).findings) == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli.main import main
+from pacenote.model.target_rate import TargetRate
 from pacenote.store.race_store import RaceStore
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
@@ -54,7 +55,25 @@ def test_a_backlog_makes_a_race_suspect_when_another_task_completes_the_step(
     assert accounting.operations <= planned / 2 + 1
     assert record.verdict is not None
     assert record.verdict.state == "suspect"
-    text = (
-        f"task 'slow': {accounting.unsent:,} of {planned:,} planned operations were not sent before its end"
-    )
-    assert [reason for reason in record.verdict.reasons if reason.startswith(text)]
+    (finding,) = [each for each in record.verdict.findings if each.tasks == ("slow",)]
+    assert finding.text.endswith("saturated, latency is queueing")
+
+
+@pytest.mark.parametrize("options", [[], ["--open-loop"], ["--max-shortfall=99.9"]])
+def test_iterations_that_take_longer_than_their_target_rate_allows_make_a_race_suspect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    """All operations are sent, but later than asked: only the achieved rate shows it."""
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    asked = {"target-throughput": 5_000, "iterations": 10}
+    slow = {"name": "slow", "operation": {"operation-type": "raw-request", "path": "/slow"}, **asked}
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [slow]}))
+    command = ["race", f"--track-path={tmp_path}", "--pipeline=benchmark-only", "--race-id=r", "--quiet"]
+    with http_server(respond) as server:
+        assert main([*command, f"--target-hosts={server.address}", *options]) == 0
+    record = RaceStore(tmp_path / "home").load("r")
+    (result,) = record.tasks
+    assert (result.accounting.operations, result.accounting.unsent) == (10, 0)
+    assert record.targets == {"slow": TargetRate(5_000.0, "ops", 5_000.0)}
+    missed = [reason for reason in record.verdict.reasons if " of 5,000 ops/s: saturated" in reason]
+    assert len(missed) == (0 if "--max-shortfall=99.9" in options else 1)

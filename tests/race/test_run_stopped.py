@@ -140,7 +140,7 @@ def register(registry):
 
 @pytest.mark.parametrize(
     ("stopped_s", "reason"),
-    [(1.0, "the driver was paused for "), (0.2, "task 't': the driver did not run for ")],
+    [(1.0, "the driver did not run for "), (0.2, "t: the driver did not run for ")],
 )
 def test_a_driver_that_was_stopped_makes_a_closed_loop_suspect(
     tmp_path: Path, stopped_s: float, reason: str
@@ -209,7 +209,7 @@ def test_a_driver_that_a_cpu_quota_stops_makes_a_race_suspect(tmp_path: Path) ->
     assert isinstance(throttling, dict)
     assert throttling["periods"] > 5
     assert record.verdict is not None
-    assert any(reason.startswith("the CPU quota of the driver's") for reason in record.verdict.reasons)
+    assert any(reason.startswith("a CPU quota stopped the driver") for reason in record.verdict.reasons)
 
 
 def is_blocked(process: subprocess.Popen[str]) -> bool:

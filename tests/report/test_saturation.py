@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from pacenote.model.finding import Finding
 from pacenote.model.race_record import Verdict
 from pacenote.model.result import CensoredPercentile, Percentile
 from pacenote.model.saturation import (
@@ -150,9 +151,11 @@ def test_a_rate_at_which_no_probe_failed_is_not_an_upper_end():
 
 def test_the_reason_why_a_search_ended_early_and_the_verdict_are_shown():
     early = replace(FOUND, complete=False, ended_early="connection | refused")
-    text = render_saturation(early, Verdict("void", ("aborted: x", "task 'index': error rate")))
+    text = render_saturation(
+        early, Verdict("void", (Finding("aborted: x"), Finding("error rate", tasks=("index",))))
+    )
     assert "- the search ended early (connection | refused): the interval is the result so far" in text
-    assert "the tasks before the search: void\n  - aborted: x\n  - task 'index': error rate\n" in text
+    assert "the tasks before the search: void\n  - aborted: x\n  - index: error rate\n" in text
     assert "verdict" not in render_saturation(FOUND, Verdict("valid"))
 
 

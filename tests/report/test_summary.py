@@ -9,7 +9,6 @@ from pacenote.model.race_record import (
     RecordedClient,
     RecordedCorpus,
     UncheckedDocuments,
-    Verdict,
 )
 from pacenote.model.result import (
     CleanUps,
@@ -22,6 +21,7 @@ from pacenote.model.result import (
     ValueSummary,
 )
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
+from pacenote.model.target_rate import TargetRate
 from pacenote.report.rows import Note
 from pacenote.report.summary import build_report
 from support.records import bulk, paced, part, record, task, times
@@ -416,7 +416,7 @@ def test_mistakes_of_runners_are_reported():
 
 def test_verdict_and_missing_telemetry_are_reported():
     report = build_report(record(interrupted=True))
-    assert report.verdict == Verdict("void", ("interrupted",))
+    assert (report.verdict.state, report.verdict.reasons) == ("void", ("interrupted",))
     assert (
         Note("Telemetry missing", "index-stats: flush_time is missing: the counters went down")
         in report.notes
@@ -453,3 +453,32 @@ def test_documents_that_were_not_checked_are_mentioned():
     assert notes(build_report(race), "Documents") == [
         ("", "3 documents of task 'index' not compared with those in the engine: a runner sends them")
     ]
+
+
+def test_the_target_rate_is_shown_beside_the_achieved_one():
+    slow = paced(window_operations=1_400, window_s=12.0)
+    report = build_report(record(tasks=(slow,), targets={"term": TargetRate(5_000.0, operations=5_000.0)}))
+    assert value(report, "target rate", "term") == 5_000.0
+    assert value(report, "achieved rate", "term") == 116.67
+    assert report.verdict.state == "suspect"
+
+
+def test_processing_time_is_shown_after_service_time_on_request():
+    found = metrics(build_report(record(), show_processing_time=True), "search")
+    assert found.index("100th percentile service time") + 1 == found.index("50th percentile processing time")
+    assert found.index("100th percentile processing time") + 1 == found.index("error rate")
+
+
+def test_rows_that_rally_does_not_have_are_distinguished():
+    own = {row.metric for row in build_report(record()).rows if not row.is_rallys}
+    assert own == {
+        *("documents indexed", "documents failed", "50th percentile lateness", "99th percentile lateness"),
+        *("work done", "documents acknowledged", "documents counted"),
+    }
+
+
+def test_one_run_does_not_show_how_much_its_results_vary():
+    assert notes(build_report(record()), "Spread") == [
+        ("", "one run: spread unknown, do not compare on this alone")
+    ]
+    assert notes(build_report(record(interrupted=True, complete=False)), "Spread") == []

@@ -129,6 +129,12 @@ def paced(name: str = "term", late_p99: float = 0.15, **changes: Any) -> TaskRes
     return replace(found, latency_with_failures=with_failures(found.latency, found.accounting.failed))
 
 
+def judged(race: RaceRecord) -> tuple[str, tuple[str, ...]]:
+    """Returns the state of the verdict on a race, and its reasons as sentences."""
+    verdict = determine_verdict(race)
+    return verdict.state, verdict.reasons
+
+
 def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
     """A complete race with a verdict."""
     built = RaceRecord(

@@ -113,6 +113,8 @@ class Parser(argparse.ArgumentParser):
             typed = action.type(text) if callable(action.type) else text
         except UsageError as error:
             raise UsageError(f"{origin}: {error.message}", hint=error.hint) from error
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"{origin} {error}", hint=f"see `{self.prog} --help`") from error
         except ValueError as error:
             raise UsageError(f"{origin} cannot be '{text}'", hint=f"see `{self.prog} --help`") from error
         return self._set_default(action, typed)

@@ -36,6 +36,7 @@ from pacenote.model.pacing_options import DEFAULT_SPIN_US, PacingOptions
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceRequest
+from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track import BUILT_IN_SCHEDULES
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 from pacenote.store.home import default_home
@@ -155,6 +156,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         user_tags=options.user_tags,
         environment_name=options.environment_name,
         max_error_rate=options.max_error_rate,
+        max_shortfall=options.max_shortfall,
         seed=options.seed,
         driver_threads=options.driver_threads,
         samples=options.samples,
@@ -357,6 +359,13 @@ def _add_race_options(parser: Parser) -> None:
             metavar="PERCENT",
             default=0.01,
             help="error rate above which the race is void (default: 1)",
+        )
+        parser.add_argument(
+            "--max-shortfall",
+            type=values.share,
+            metavar="PERCENT",
+            default=MAX_SHORTFALL,
+            help="missing its target rate by more makes a task suspect (default: 5)",
         )
         parser.add_argument(
             "--seed",

@@ -81,13 +81,16 @@ def car_params(text: str) -> dict[str, Any]:
 
 
 def share(text: str) -> float:
-    """Converts a percentage, with or without `%`, to a fraction. Raises UsageError."""
+    """Converts a percentage, with or without `%`, to a fraction.
+
+    Raises ArgumentTypeError, so that the message names the option.
+    """
     try:
         percent = float(text.strip().removesuffix("%"))
     except ValueError:
         percent = -1.0
     if not 0.0 <= percent <= 100.0:
-        raise UsageError(f"--max-error-rate must be a percentage from 0 to 100, not '{text}'")
+        raise argparse.ArgumentTypeError(f"must be a percentage from 0 to 100, not '{text}'")
     return percent / 100.0
 
 

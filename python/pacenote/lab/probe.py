@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pacenote.model.driver_health import clock_reasons
+from pacenote.model.driver_health import clock_findings
 from pacenote.model.result import TaskResult, find_percentile
 from pacenote.model.saturation import Objective, Probe, ProbeOutcome
 from pacenote.model.verdict import disturbances
@@ -68,10 +68,10 @@ def evaluate_probe(
     """
     failures = tuple(_failures(result, objective))
     undecided = tuple(_undecided(result, objective))
-    disturbed = tuple(disturbances((result,), driver))
+    disturbed = tuple(map(str, disturbances((result,), driver)))
     outcome: ProbeOutcome = "failed" if failures else "undecided" if undecided else "passed"
     excused = disturbed and outcome != "passed" and not _fails_by_reports(result, objective)
-    if excused or any(clock_reasons(driver)):
+    if excused or any(clock_findings(driver)):
         outcome = "void"
     times = result.latency or result.service_time
     return Probe(
@@ -95,7 +95,7 @@ def level_left_out(result: TaskResult, objective: Objective, driver: Mapping[str
     rate = result.error_rate or 0.0
     if rate > objective.error_rate:
         errors.append(f"error rate {rate * 100:.3g} %")
-    return (*errors, *disturbances((result,), driver))
+    return (*errors, *map(str, disturbances((result,), driver)))
 
 
 def _due(result: TaskResult) -> int:

@@ -25,7 +25,7 @@ from pacenote.lab.probe import (
     work_per_operation,
 )
 from pacenote.lab.rate_search import MAX_IDLE_TRIALS, RateRange, RateSearch, RateTrial, has_slowed_down
-from pacenote.model.driver_health import clock_reasons, void_reasons
+from pacenote.model.driver_health import clock_findings, void_findings
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -412,10 +412,10 @@ class _Search:
         if not driven.completed:
             raise _StoppedSearch(driven.aborted)
         # With a wrong clock or wrong counts of the driver, later probes would be void as well.
-        if reasons := tuple(void_reasons(driven.summary)):
+        if reasons := tuple(map(str, void_findings(driven.summary))):
             raise _StoppedSearch("; ".join(reasons))
         # A clock that changes affects one run, but a slow one affects all.
-        clock = tuple(clock_reasons(driven.summary))
+        clock = tuple(map(str, clock_findings(driven.summary)))
         self._wrong_clocks = self._wrong_clocks + 1 if clock else 0
         if self._wrong_clocks == MAX_VOID_TRIALS:
             raise _StoppedSearch("; ".join(clock))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.model.codec import MAX_INTEGER
+from pacenote.model.finding import Finding
 from pacenote.units import format_count
 
 THREAD_CPU_SHARE = 0.80
@@ -33,6 +34,14 @@ MIN_STARVED_S = 10.0
 """Length of a race in seconds from which such waits are judged: short ones mostly consist of their start."""
 
 _UNTIMED_THREADS = ("collect", "control", "health")
+
+_FREE_CORE = "leave a core to the driver, or run the engine on another host"
+
+NOT_RUNNING = "its process was stopped, or its virtual machine was paused"
+"""Why the driver does not run for less than a gap."""
+
+REPEAT_IDLE = "repeat the race on an idle machine"
+"""What to do after the driver did not run."""
 
 DATA_WAIT_SHARE = 0.01
 """If a driver thread waits for the disk for more than this share of a step while it reads documents, it sends
@@ -115,72 +124,91 @@ class HostUse:
     """How often a client stopped using the host because it had failed, until it could be reached again."""
 
 
-def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
+def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields the reasons why no measurement may be used."""
-    wrong = driver.get("contradictions")
-    for text in wrong if isinstance(wrong, list | tuple) else ():
-        yield f"the driver's counts do not add up, which is a bug in Pacenote: {text}"
-    changed = driver.get("changed_files")
-    for text in changed if isinstance(changed, list | tuple) else ():
-        yield f"data file {text} while the race used it: which documents were sent is not known"
+    for text in _list(driver, "contradictions"):
+        yield Finding(
+            f"the driver's counts do not add up: {text}",
+            "pacenote",
+            "report this bug, with the folder of the race",
+        )
+    for text in _list(driver, "changed_files"):
+        yield Finding(
+            f"data file {text} while the race used it: which documents were sent is not known",
+            "machine",
+            "let no other program change it",
+        )
     clock = _part(driver, "clock")
     if slept := _number(clock, "suspended_s"):
-        yield (
-            f"the machine was suspended for {slept:.3g} s, which measured times do not include: disable its "
-            "suspension, and repeat the race"
+        yield Finding(
+            f"the machine was suspended for {slept:.3g} s, which measured times do not include",
+            "machine",
+            "disable its suspension, and repeat the race",
         )
     if backward := _number(clock, "backward"):
-        yield (
-            f"the monotonic clock went back {backward:.0f} times in a thousand readings: select another "
-            "clock source"
+        yield Finding(
+            f"the monotonic clock went back {backward:.0f} times in a thousand readings",
+            "machine",
+            "select another clock source",
         )
 
 
-def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
+def suspect_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields the reasons why the driver or its host may have distorted measurements."""
     yield from _busy(driver)
     yield from _delayed(driver)
     yield from _core_waits(driver)
-    for name, thread in _threads(driver):
-        yield from _starved(thread)
-        yield from _faulting(name, thread)
+    yield from _starved(driver)
+    yield from _faulting(driver)
     yield from _data_waits(driver)
     yield from _outside_requests(driver)
     yield from _gaps(_part(driver, "clock"))
     yield from _pauses(driver)
-    yield from clock_reasons(driver)
+    yield from clock_findings(driver)
     yield from _stolen(driver)
     yield from _throttled(driver)
 
 
-def host_reasons(driver: Mapping[str, object]) -> Iterator[str]:
+def host_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields the hosts of a cluster that were not used all the time, which the engine may have caused."""
-    yield from map(_set_aside, (use for use in host_uses(driver) if use.set_aside))
+    for use in host_uses(driver):
+        if use.set_aside:
+            times, refused = (
+                format_count(use.set_aside, "time"),
+                format_count(use.connection_failures, "connection"),
+            )
+            yield Finding(
+                f"host {use.host} failed and was set aside {times} ({refused} could not be opened): the "
+                "other hosts received its requests",
+                "engine",
+                "check this host",
+            )
 
 
-def clock_reasons(driver: Mapping[str, object]) -> Iterator[str]:
-    """Yields the reasons why measured times may be wrong in either direction; `suspect_reasons` includes
+def clock_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Yields the reasons why measured times may be wrong in either direction; `suspect_findings` includes
     them.
     """
     clock = _part(driver, "clock")
-    sources = clock.get("sources")
-    names = [str(name) for name in (sources if isinstance(sources, list | tuple) else ())]
-    if len(names) > 1:
-        yield (
-            f"the system switched its clock from {' to '.join(names)} during the race: the kernel's log "
-            "states why; repeat the race"
+    sources = [str(name) for name in _list(clock, "sources")]
+    if len(sources) > 1:
+        yield Finding(
+            f"the system switched its clock from {' to '.join(sources)} during the race",
+            "machine",
+            "see the kernel's log for the reason, and repeat the race",
         )
     read_ns, resolution_ns = _number(clock, "read_ns"), _number(clock, "resolution_ns")
-    slow = [name for name in names if name in SLOW_CLOCKS]
+    slow = [name for name in sources if name in SLOW_CLOCKS]
     if slow or read_ns > CLOCK_READ_NS or resolution_ns > CLOCK_RESOLUTION_NS:
-        yield (
-            f"the system clock {'/'.join(slow or names) or 'of unknown kind'} is slow or coarse: a reading "
-            f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns; select a faster clock "
-            "source, such as tsc"
+        yield Finding(
+            f"the system clock {'/'.join(slow or sources) or 'of unknown kind'} is slow or coarse (a reading "
+            f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns)",
+            "machine",
+            "select a faster clock source, such as tsc",
         )
 
 
-def _pauses(driver: Mapping[str, object]) -> Iterator[str]:
+def _pauses(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Reports pauses that are shorter than a gap but so many that they matter, unless they are recorded with
     their times: those are judged by task.
     """
@@ -189,10 +217,11 @@ def _pauses(driver: Mapping[str, object]) -> Iterator[str]:
     without_time_s = total_s - paused_s(driver, 0, math.inf)
     limit_s = max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s"))
     if not has_gaps(driver) and without_time_s > limit_s:
-        yield (
+        yield Finding(
             f"the driver did not run in {format_count(int(_number(clock, 'pauses')), 'pause')}, "
-            f"{total_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): its process was "
-            "stopped, or its virtual machine was paused; repeat the race"
+            f"{total_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): {NOT_RUNNING}",
+            "machine",
+            REPEAT_IDLE,
         )
 
 
@@ -217,12 +246,9 @@ def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
     return total
 
 
-def _gaps(clock: Mapping[str, object]) -> Iterator[str]:
+def _gaps(clock: Mapping[str, object]) -> Iterator[Finding]:
     """Reports times for which the driver did not run: all measured times that include one are too long."""
-    recorded = clock.get("gaps")
-    gaps = [
-        gap for gap in (recorded if isinstance(recorded, list | tuple) else ()) if isinstance(gap, Mapping)
-    ]
+    gaps = [gap for gap in _list(clock, "gaps") if isinstance(gap, Mapping)]
     if not gaps:
         return
     first = f"{_number(gaps[0], 'length_s'):.3g} s, {_number(gaps[0], 'at_s'):.1f} s after its start"
@@ -231,9 +257,11 @@ def _gaps(clock: Mapping[str, object]) -> Iterator[str]:
     else:
         total = f"{_number(clock, 'gaps_s'):.3g} s in total"
         times = f"{len(gaps)} times, {total}, the first time for {first}"
-    yield (
-        f"the driver was paused {times}, and measured times include this: its process was stopped, its "
-        "virtual machine was paused, or it had no core; repeat the race"
+    yield Finding(
+        f"the driver did not run {times}, and measured times include this: its process was stopped, its "
+        "virtual machine was paused, or it had no core",
+        "machine",
+        REPEAT_IDLE,
     )
 
 
@@ -297,57 +325,39 @@ def host_uses(driver: Mapping[str, object]) -> tuple[HostUse, ...]:
     return tuple(use for use in uses if hosts_of[use.cluster] > 1)
 
 
-def _set_aside(use: HostUse) -> str:
-    """Reports a host that had failed: the others had to do its work."""
-    times, failures = format_count(use.set_aside, "time"), format_count(use.connection_failures, "connection")
-    return (
-        f"host {use.host} failed: it was set aside {times}, {failures} to it could not be opened, and the "
-        "other hosts received its requests; check this host"
-    )
-
-
-def _busy(driver: Mapping[str, object]) -> Iterator[str]:
+def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks the busiest ten seconds of each thread, because an average would hide them."""
-    found: dict[object, list[tuple[float, str]]] = {}
-    for name, thread in _threads(driver):
+    found: list[tuple[float, str]] = []
+    for _, thread in _threads(driver):
         busiest = _part(thread, "busiest")
         share = _number(busiest, "share")
         if share > THREAD_CPU_SHARE:
-            found.setdefault(busiest.get("step"), []).append((share, name))
-    for step, busy in found.items():
-        share, name = max(busy)
-        who, was, whose = (
-            (f"driver thread {name}", "was busy", "its")
-            if len(busy) == 1
-            else (f"{len(busy)} driver threads", "were busy up to", "their")
-        )
-        yield (
-            f"step '{step}': {who} {was} {share * 100:.0f} % of {whose} busiest ten seconds (limit "
-            f"{THREAD_CPU_SHARE * 100:.0f} %), so the driver may have been the bottleneck: give it more "
-            "threads and cores"
+            found.append((share, str(busiest.get("step"))))
+    if found:
+        yield Finding(
+            f"the driver was busy {_worst(found)} of ten seconds (limit {THREAD_CPU_SHARE * 100:.0f} %): it "
+            "may have been the bottleneck",
+            "driver",
+            "give it more threads and cores",
+            _steps(found),
         )
 
 
-def _delayed(driver: Mapping[str, object]) -> Iterator[str]:
-    """Checks the waits for a core of each thread, and reports the task with the longest ones."""
-    found: dict[object, list[tuple[float, float, float, str]]] = {}
-    for name, thread in _threads(driver):
+def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Checks the waits for a core of each thread, which delay replies."""
+    found: list[tuple[float, str]] = []
+    for _, thread in _threads(driver):
         delayed = _part(thread, "delayed")
         wait_ms, service_ms = _number(delayed, "wait_ms"), _number(delayed, "service_ms")
         if _is_delayed(delayed):
-            delay = (wait_ms / max(service_ms, 1e-9), wait_ms, service_ms, name)
-            found.setdefault(delayed.get("task"), []).append(delay)
-    for task, delays in found.items():
-        _, wait_ms, service_ms, name = max(delays)
-        who, waited, they = (
-            (f"driver thread {name}", "waited", "it")
-            if len(delays) == 1
-            else (f"{len(delays)} driver threads", "waited up to", "they")
-        )
-        yield (
-            f"task '{task}': {who} {waited} {wait_ms:.3g} ms for a core per reply, more than "
-            f"{RUN_QUEUE_SHARE * 100:.0f} % of the mean service time {service_ms:.3g} ms, so {they} read "
-            "replies late: leave a core to the driver"
+            found.append((wait_ms / max(service_ms, 1e-9), str(delayed.get("task"))))
+    if found:
+        yield Finding(
+            f"the driver waited for a core and read replies late, by {_worst(found)} of service time (limit "
+            f"{RUN_QUEUE_SHARE * 100:.0f} %)",
+            "machine",
+            _FREE_CORE,
+            _steps(found),
         )
 
 
@@ -356,115 +366,143 @@ def _is_delayed(delayed: Mapping[str, object]) -> bool:
     return _number(delayed, "wait_ms") > RUN_QUEUE_SHARE * _number(delayed, "service_ms")
 
 
-def _core_waits(driver: Mapping[str, object]) -> Iterator[str]:
-    """Reports each step in which a thread seldom waits for a core, but then for long, with the thread that
-    waited longest. A step whose mean reply waits too long is reported for that.
+def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Reports the steps in which a thread seldom waits for a core, but then for long. A step whose mean reply
+    waits too long is reported for that.
     """
     delayed = [_part(thread, "delayed") for _, thread in _threads(driver)]
     reported = {str(task.get("step")) for task in delayed if _is_delayed(task)}
-    for step, (name, wait) in _longest_waits(driver, "core_waits", CORE_WAIT_SHARE).items():
-        if step not in reported:
-            yield (
-                f"step '{step}': driver thread {name} waited {_number(wait, 'waited_s'):.3g} s for a core in "
-                f"waits of 5 ms or more, {_number(wait, 'share') * 100:.2g} % of its time (limit "
-                f"{CORE_WAIT_SHARE * 100:.0f} %), so the slowest replies were read late: leave a core to the "
-                "driver"
-            )
+    waits = [wait for _, thread in _threads(driver) for wait in _list(thread, "core_waits")]
+    found = [
+        (share, str(wait.get("step")))
+        for wait in waits
+        if isinstance(wait, Mapping)
+        and (share := _number(wait, "share")) > CORE_WAIT_SHARE
+        and str(wait.get("step")) not in reported
+    ]
+    if found:
+        yield Finding(
+            f"the driver waited for a core in waits of 5 ms or more, {_worst(found)} of its time (limit "
+            f"{CORE_WAIT_SHARE * 100:.0f} %), so the slowest replies were read late",
+            "machine",
+            _FREE_CORE,
+            _steps(found),
+        )
 
 
-def _starved(thread: Mapping[str, object]) -> Iterator[str]:
+def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks threads that measure nothing themselves: if they hardly get a core, others do not either."""
-    waited_s, wall_s = _number(thread, "run_queue_s"), _number(thread, "wall_s")
-    if thread.get("name") not in _UNTIMED_THREADS or wall_s < MIN_STARVED_S:
-        return
-    if waited_s > STARVED_SHARE * wall_s:
-        yield (
-            f"driver thread {thread.get('name')} waited for a core for {waited_s / wall_s * 100:.0f} % of "
-            f"the race (limit {STARVED_SHARE * 100:.0f} %): leave a core to the driver"
+    shares = [
+        _number(thread, "run_queue_s") / wall_s
+        for _, thread in _threads(driver)
+        if thread.get("name") in _UNTIMED_THREADS and (wall_s := _number(thread, "wall_s")) >= MIN_STARVED_S
+    ]
+    if shares and max(shares) > STARVED_SHARE:
+        yield Finding(
+            f"the driver waited for a core for {max(shares) * 100:.0f} % of the race (limit "
+            f"{STARVED_SHARE * 100:.0f} %)",
+            "machine",
+            _FREE_CORE,
         )
 
 
-def _faulting(name: str, thread: Mapping[str, object]) -> Iterator[str]:
-    """Checks a thread whose memory or program was read from the disk while it served its clients."""
-    faulting = _part(thread, "faulting")
-    faults, operations = _number(faulting, "major_faults"), _number(faulting, "operations")
-    if min(faults, operations) >= MIN_FAULTS and faults > FAULT_SHARE * operations:
-        yield (
-            f"step '{faulting.get('step')}': driver thread {name} waited for the disk "
-            f"in {faults:,.0f} page faults during {operations:,.0f} operations (limit "
-            f"{FAULT_SHARE * 100:.0f} %): this machine has too little free memory"
+def _faulting(driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Checks threads whose memory or program was read from the disk while they served their clients."""
+    found: list[tuple[float, str]] = []
+    for _, thread in _threads(driver):
+        faulting = _part(thread, "faulting")
+        faults, operations = _number(faulting, "major_faults"), _number(faulting, "operations")
+        if min(faults, operations) >= MIN_FAULTS and faults > FAULT_SHARE * operations:
+            found.append((faults / operations, str(faulting.get("step"))))
+    if found:
+        yield Finding(
+            f"the driver read its memory or its program from the disk during {_worst(found)} of operations "
+            f"(limit {FAULT_SHARE * 100:.0f} %)",
+            "machine",
+            "free memory of this machine",
+            _steps(found),
         )
 
 
-def _data_waits(driver: Mapping[str, object]) -> Iterator[str]:
-    """Reports each step in which a thread waited for data files, with the thread that waited longest."""
-    for step, (name, wait) in _longest_waits(driver, "data_waits", DATA_WAIT_SHARE).items():
-        yield (
-            f"step '{step}': driver thread {name} waited {_number(wait, 'waited_s'):.3g} s for "
-            f"the disk while it read {wait.get('file')}, {_number(wait, 'share') * 100:.2g} % of its time "
-            f"(limit {DATA_WAIT_SHARE * 100:.0f} %): put the data on a faster disk"
+def _data_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Reports the steps in which a thread waited for data files."""
+    found: list[tuple[float, str]] = []
+    files: dict[str, None] = {}
+    for _, thread in _threads(driver):
+        for wait in _list(thread, "data_waits"):
+            if isinstance(wait, Mapping) and _number(wait, "share") > DATA_WAIT_SHARE:
+                found.append((_number(wait, "share"), str(wait.get("step"))))
+                files[str(wait.get("file"))] = None
+    if found:
+        yield Finding(
+            f"the driver waited for the disk for {_worst(found)} of its time while it read "
+            f"{', '.join(files)} (limit {DATA_WAIT_SHARE * 100:.0f} %)",
+            "machine",
+            "put the data on a faster disk",
+            _steps(found),
         )
 
 
-def _longest_waits(
-    driver: Mapping[str, object], kind: str, limit: float
-) -> Mapping[str, tuple[str, Mapping[str, object]]]:
-    """Returns, for each step in which a thread waited for more than a share of its time, the name of the
-    thread that waited longest, with its waits.
-    """
-    longest: dict[str, tuple[str, Mapping[str, object]]] = {}
-    for name, thread in _threads(driver):
-        waits = thread.get(kind)
-        for wait in waits if isinstance(waits, list | tuple) else ():
-            if not isinstance(wait, Mapping):
-                continue
-            step, share = str(wait.get("step")), _number(wait, "share")
-            if share > max(limit, _number(longest[step][1], "share") if step in longest else 0.0):
-                longest[step] = (name, wait)
-    return longest
-
-
-def _outside_requests(driver: Mapping[str, object]) -> Iterator[str]:
+def _outside_requests(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Reports requests that the engine executed, but that no operation contains."""
-    steps = driver.get("outside_requests")
-    for step in steps if isinstance(steps, list | tuple) else ():
-        if isinstance(step, Mapping) and (requests := int(_number(step, "requests"))):
-            failed = int(_number(step, "failed"))
-            failures = f" ({failed:,} failed)" if failed else ""
-            yield (
-                f"step '{step.get('step')}': the track's Python code sent "
-                f"{format_count(requests, 'request')} outside its operations{failures}, so that no sample "
-                f"contains {'it' if requests == 1 else 'them'}: await every request in the operation that "
-                "sends it"
-            )
+    steps = [step for step in _list(driver, "outside_requests") if isinstance(step, Mapping)]
+    requests = sum(int(_number(step, "requests")) for step in steps)
+    failed = sum(int(_number(step, "failed")) for step in steps)
+    if requests:
+        failures = f" ({failed:,} failed)" if failed else ""
+        yield Finding(
+            f"the track's Python code sent {format_count(requests, 'request')} outside its "
+            f"operations{failures}, so that no sample contains {'it' if requests == 1 else 'them'}",
+            "track",
+            "await every request in the operation that sends it",
+            tuple(str(step.get("step")) for step in steps if _number(step, "requests")),
+        )
 
 
-def _stolen(driver: Mapping[str, object]) -> Iterator[str]:
+def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
     machine = _part(driver, "machine")
     stolen, window = _number(machine, "stolen_share"), _part(machine, "most_stolen")
     worst = _number(window, "share")
     if stolen > STOLEN_SHARE:
-        time, limit = "", STOLEN_SHARE
+        when, limit = "", STOLEN_SHARE
     elif worst > STOLEN_SHARE_OF_WINDOW:
-        time = f" during ten seconds, {_number(window, 'from_s'):.0f} s after the start of the driver"
+        when = f" during ten seconds, {_number(window, 'from_s'):.0f} s after the start of the driver"
         stolen, limit = worst, STOLEN_SHARE_OF_WINDOW
     else:
         return
-    yield (
-        f"the hypervisor gave {stolen * 100:.0f} % of this machine's CPU time to other guests{time} (limit "
-        f"{limit * 100:.0f} %): use a machine with cores of its own"
+    yield Finding(
+        f"{stolen * 100:.0f} % of CPU time was stolen by other virtual machines{when} (limit "
+        f"{limit * 100:.0f} %)",
+        "machine",
+        "repeat on a quiet host, or on one with cores of its own",
     )
 
 
-def _throttled(driver: Mapping[str, object]) -> Iterator[str]:
+def _throttled(driver: Mapping[str, object]) -> Iterator[Finding]:
     throttling = _part(driver, "throttling")
     share = _number(throttling, "share")
     if share > THROTTLED_SHARE:
-        yield (
-            "the CPU quota of the driver's control group stopped its threads for "
-            f"{_number(throttling, 'throttled_s'):.3g} s in total, {share * 100:.0f} % of the race (limit "
-            f"{THROTTLED_SHARE * 100:.0f} %): raise the quota"
+        yield Finding(
+            f"a CPU quota stopped the driver for {_number(throttling, 'throttled_s'):.3g} s, "
+            f"{share * 100:.0f} % of the race (limit {THROTTLED_SHARE * 100:.0f} %)",
+            "machine",
+            "raise the quota of its container or control group",
         )
+
+
+def _worst(found: Sequence[tuple[float, str]]) -> str:
+    """Returns the highest of shares as a percentage; `found` has each with the step in which it was seen."""
+    text = f"{max(found)[0] * 100:.3g} %"
+    return text if len(found) == 1 else f"up to {text}"
+
+
+def _steps(found: Sequence[tuple[float, str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(step for _, step in found))
+
+
+def _list(values: Mapping[str, object], key: str) -> Sequence[object]:
+    found = values.get(key)
+    return found if isinstance(found, list | tuple) else ()
 
 
 def _threads(driver: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:

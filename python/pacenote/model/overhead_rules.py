@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pacenote.model.finding import Finding
 from pacenote.model.result import CleanUps, TaskResult
-from pacenote.units import format_count
+from pacenote.model.task_rules import names
+from pacenote.units import format_count, format_range
 
 OVERHEAD_SHARE = 0.10
 """Highest acceptable share of time that the clients of a closed loop spend opening connections and cleaning
@@ -19,15 +22,19 @@ CLEANUP_FAILURE_SHARE = 0.01
 """Highest acceptable share of requests that clean up and fail: what they were to free stays in the engine."""
 
 
-def overhead_reasons(task: TaskResult) -> Iterator[str]:
-    """Yields the reasons why the overhead of a task makes a race suspect, without the name of the task."""
-    yield from _hidden_time(task)
-    yield from _failed_cleanup(task.cleanup)
-    if task.unsolicited.bytes:
-        yield (
-            f"the server sent {task.unsolicited.bytes:,} bytes that no request asked for, on "
-            f"{format_count(task.unsolicited.arrivals, 'connection')}: find out what answers twice or too "
-            "long, the engine or a proxy"
+def overhead_findings(tasks: Sequence[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about the overhead of tasks that makes a race suspect."""
+    yield from _hidden_time(tasks)
+    yield from _failed_cleanup(tasks)
+    if asking := [task for task in tasks if task.unsolicited.bytes]:
+        received = sum(task.unsolicited.bytes for task in asking)
+        arrivals = sum(task.unsolicited.arrivals for task in asking)
+        yield Finding(
+            f"the server sent {received:,} bytes that no request asked for, on "
+            f"{format_count(arrivals, 'connection')}",
+            "engine",
+            "find out what answers twice or too long, the engine or a proxy",
+            names(asking),
         )
 
 
@@ -40,42 +47,83 @@ def failed_cleanup_text(cleanup: CleanUps) -> str:
     return f"{cleanup.all_failed:,} of {requests} that clean up failed ({by_class})"
 
 
-def _failed_cleanup(cleanup: CleanUps) -> Iterator[str]:
-    if cleanup.all_failed > CLEANUP_FAILURE_SHARE * cleanup.requests:
-        yield (
-            f"{failed_cleanup_text(cleanup)}: scrolls, cursors or other state of operations stay in the "
-            "engine; see its log"
+def _failed_cleanup(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    failing = [
+        task for task in tasks if task.cleanup.all_failed > CLEANUP_FAILURE_SHARE * task.cleanup.requests
+    ]
+    if failing:
+        failed: Counter[str] = Counter()
+        for task in failing:
+            failed.update(task.cleanup.failed)
+        everything = CleanUps(sum(task.cleanup.requests for task in failing), failed)
+        yield Finding(
+            f"{failed_cleanup_text(everything)}: scrolls, cursors or other state of operations stay in the "
+            "engine",
+            "engine",
+            "see the log of the engine",
+            names(failing),
         )
 
 
-def _hidden_time(task: TaskResult) -> Iterator[str]:
-    """Reports clients of a closed loop that do something else than their operations."""
-    available_s = task.clients * task.duration_s
-    connecting_s, cleanup_s = task.connecting_s, task.cleanup.duration_s
-    if task.paced or not available_s or connecting_s + cleanup_s <= OVERHEAD_SHARE * available_s:
-        return
-    shares = (
-        (f"{time_s / available_s * 100:.0f} %", what)
-        for what, time_s in (
-            ("opening connections", connecting_s),
-            ("in requests that clean up", cleanup_s),
+def _hidden_time(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Reports clients of closed loops that do something else than their operations."""
+    groups: dict[str, list[TaskResult]] = {}
+    for task in tasks:
+        hidden_s = task.connecting_s + task.cleanup.duration_s
+        if not task.paced and hidden_s > OVERHEAD_SHARE * _available_s(task) > 0:
+            groups.setdefault(_cause(task), []).append(task)
+    for cause, group in groups.items():
+        shares = (
+            ("opening connections", [task.connecting_s / _available_s(task) for task in group]),
+            ("in requests that clean up", [task.cleanup.duration_s / _available_s(task) for task in group]),
         )
-        if time_s >= _SHOWN_SHARE * available_s
-    )
-    spent = " and ".join(f"{share} of their time {what}" for share, what in shares)
-    yield (
-        f"its clients spent {spent}, which no service time contains (limit {OVERHEAD_SHARE * 100:.0f} %): "
-        f"{_cause(task)}"
-    )
+        spent = " and ".join(
+            f"{format_range((share * 100 for share in each), _percent)} of their time {what}"
+            for what, each in shares
+            if max(each) >= _SHOWN_SHARE
+        )
+        reopened = format_count(sum(task.accounting.reconnects for task in group), "connection")
+        cleaned_up = format_count(sum(task.cleanup.requests for task in group), "request")
+        why, advice = _ADVICE[cause]
+        yield Finding(
+            f"clients spent {spent}, which no service time contains (limit {OVERHEAD_SHARE * 100:.0f} %): "
+            f"{why.format(reopened=reopened, cleaned_up=cleaned_up)}",
+            "engine",
+            advice,
+            names(group),
+        )
+
+
+_ADVICE: Mapping[str, tuple[str, str]] = {
+    "cleanup": ("{cleaned_up} cleaned up", "see the log of the engine"),
+    "failures": (
+        "a connection is opened again after a failure",
+        "find out why operations fail",
+    ),
+    "closing": (
+        "the server closes them after each reply",
+        "keep connections alive in the engine or the proxy",
+    ),
+    "reopening": (
+        "{reopened} had to be opened again",
+        "find out what closes them, or makes opening them slow",
+    ),
+}
+"""Why clients do something else than their operations, by cause, and what to do."""
 
 
 def _cause(task: TaskResult) -> str:
     reconnects = task.accounting.reconnects
     if task.cleanup.duration_s > task.connecting_s:
-        return f"{format_count(task.cleanup.requests, 'request')} cleaned up; see the log of the engine"
+        return "cleanup"
     if 2 * task.accounting.failed >= reconnects > 0:
-        return "a connection is opened again after a failure; find out why operations fail"
-    if 2 * reconnects >= task.accounting.requests:
-        return "the server closes them after each reply; keep connections alive in the engine or the proxy"
-    reopened = format_count(reconnects, "connection")
-    return f"{reopened} had to be opened again; find out what closes them, or makes opening them slow"
+        return "failures"
+    return "closing" if 2 * reconnects >= task.accounting.requests else "reopening"
+
+
+def _available_s(task: TaskResult) -> float:
+    return task.clients * task.duration_s
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f} %"

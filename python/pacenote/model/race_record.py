@@ -14,15 +14,17 @@ from typing import Any, Literal, get_type_hints
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode, encode
+from pacenote.model.finding import Finding
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import TaskResult
 from pacenote.model.secrets import redact_params
 from pacenote.model.system_metrics import SystemMetrics
+from pacenote.model.target_rate import MAX_SHORTFALL, TargetRate
 
-FORMAT_VERSION = 1
-"""Version of `race.json`; a higher version was written by a newer Pacenote."""
+FORMAT_VERSION = 2
+"""Version of `race.json`. All lower versions can be read; a higher one was written by a newer Pacenote."""
 
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%SZ"
 """Rally's form of a race's timestamp, always UTC."""
@@ -235,8 +237,31 @@ class Verdict:
     state: VerdictState
     """`valid`, `suspect` or `void`."""
 
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with the race; empty if it is valid."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The reasons why the verdict is not `valid`: one sentence each, with the tasks and the values."""
+        return tuple(map(str, self.findings))
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns the JSON-ready document, which has the findings also as sentences (`reasons`)."""
+        return {"state": self.state, "reasons": list(self.reasons), "findings": encode(self.findings)}
+
+    @classmethod
+    def from_document(cls, document: object) -> Verdict:
+        """Reads `to_document`; documents of format 1 have only sentences. Raises PacenoteError."""
+        stored = decode(_StoredVerdict, document, "race.verdict")
+        findings = stored.findings or tuple(map(Finding, stored.reasons))
+        return cls(stored.state, findings)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredVerdict:
+    state: VerdictState
     reasons: tuple[str, ...] = ()
-    """The reasons why the verdict is not `valid`: one sentence each, with the task and the value."""
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +330,12 @@ class RaceRecord:
     max_error_rate: float = 0.01
     """The error rate above which the race is void, as a fraction from 0 to 1."""
 
+    targets: Mapping[str, TargetRate] = field(default_factory=dict)
+    """The target rates of tasks, by name of the task."""
+
+    max_shortfall: float = MAX_SHORTFALL
+    """By how much a task may miss its target rate before the race is suspect, as a fraction from 0 to 1."""
+
     corpora: tuple[RecordedCorpus, ...] = ()
     """The data of the race."""
 
@@ -335,7 +366,7 @@ class RaceRecord:
     telemetry_errors: tuple[str, ...] = ()
     """Errors of telemetry devices, one sentence each."""
 
-    verdict: Verdict = field(default_factory=lambda: Verdict("void", ("the race has not finished",)))
+    verdict: Verdict = field(default_factory=lambda: Verdict("void", (Finding("the race has not finished"),)))
     """Whether the results may be used."""
 
     aborted: str = ""
@@ -357,12 +388,16 @@ class RaceRecord:
         version = self.environment.pacenote
         document: dict[str, Any] = {
             "format": FORMAT_VERSION,
+            "@timestamp": round(self.timestamp.timestamp() * 1000),
             **{key: encode(getattr(self, name)) for key, name in _STORED_FIELDS},
         }
         document |= {
             "rally-version": f"pacenote {version}" if version else None,
             "rally-revision": None,
             "multi-cluster": False,
+            "environment": self.environment.name,
+            "system": _without_name(self.environment),
+            "verdict": self.verdict.to_document(),
             "race-timestamp": self.timestamp.astimezone(UTC).strftime(TIMESTAMP_FORMAT),
             "track": self.track.name,
             "track-revision": self.track.revision,
@@ -389,10 +424,10 @@ class RaceRecord:
         """Restores a record from `race.json`. Raises PacenoteError with the invalid field."""
         if not isinstance(document, Mapping):
             raise PacenoteError("a race must be a JSON object")
-        if document.get("format") != FORMAT_VERSION:
+        if document.get("format") not in range(1, FORMAT_VERSION + 1):
             raise PacenoteError(
                 f"race has format {document.get('format')!r}, "
-                f"but this version of Pacenote reads format {FORMAT_VERSION}",
+                f"but this version of Pacenote reads formats up to {FORMAT_VERSION}",
                 hint="use the version of Pacenote that wrote it, or a newer one",
             )
         types, values = get_type_hints(RaceRecord), dict[str, Any]()
@@ -403,6 +438,9 @@ class RaceRecord:
         values["track"] = _read_track(document)
         values["cluster"] = _read_cluster(document)
         values["system"] = _read_system(document)
+        values["environment"] = _read_environment(document)
+        if "verdict" in document:
+            values["verdict"] = Verdict.from_document(document["verdict"])
         if "race_id" not in values:
             raise PacenoteError("race lacks the field 'race-id'")
         return cls(**values)
@@ -415,13 +453,14 @@ _STORED_FIELDS = (
     ("challenge", "challenge"),
     ("car", "car"),
     ("car-params", "car_params"),
-    ("environment", "environment"),
     ("client", "client"),
     ("other-clients", "other_clients"),
     ("options", "options"),
     ("seed", "seed"),
     ("pacing", "pacing"),
     ("max-error-rate", "max_error_rate"),
+    ("target-rates", "targets"),
+    ("max-shortfall", "max_shortfall"),
     ("corpora", "corpora"),
     ("plan", "plan"),
     ("tasks", "tasks"),
@@ -431,7 +470,6 @@ _STORED_FIELDS = (
     ("driver", "driver"),
     ("telemetry", "telemetry"),
     ("telemetry-errors", "telemetry_errors"),
-    ("verdict", "verdict"),
     ("aborted", "aborted"),
     ("interrupted", "interrupted"),
     ("complete", "complete"),
@@ -464,6 +502,19 @@ def _read_cluster(document: Mapping[str, object]) -> RecordedCluster:
         renamed.get(key, key): value for key, value in stored.items() if key != "team-revision"
     }  # Pacenote has no teams; the key is written for readers of Rally's documents.
     return decode(RecordedCluster, known, "race.cluster")
+
+
+def _read_environment(document: Mapping[str, object]) -> Environment:
+    """Reads the driver's host; in format 1, it is below `environment`."""
+    name = document.get("environment", {})
+    if isinstance(name, Mapping):
+        return decode(Environment, name, "race.environment")
+    stored = decode(dict[str, object], document.get("system", {}), "race.system")
+    return decode(Environment, {**stored, "name": name}, "race.system")
+
+
+def _without_name(environment: Environment) -> dict[str, Any]:
+    return {key: value for key, value in encode(environment).items() if key != "name"}
 
 
 def _read_system(document: Mapping[str, object]) -> SystemMetrics:

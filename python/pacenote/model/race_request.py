@@ -11,6 +11,7 @@ from typing import Literal
 from pacenote.model.client_options import AdditionalCluster, ClientOptions
 from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION
 from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track_request import BuildFlavor, TrackRequest
 
 Pipeline = Literal["from-distribution", "benchmark-only"]
@@ -121,6 +122,9 @@ class RaceRequest:
 
     max_error_rate: float = 0.01
     """The error rate above which the race is void, as a fraction from 0 to 1."""
+
+    max_shortfall: float = MAX_SHORTFALL
+    """By how much a task may miss its target rate before the race is suspect, as a fraction from 0 to 1."""
 
     seed: int = 42
     """Seed of data and schedules."""

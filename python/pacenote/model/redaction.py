@@ -53,7 +53,7 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
         return redact_value(value, secrets)
 
     nodes = tuple(clean(node) for node in record.cluster.nodes)
-    reasons = tuple(clean(reason) for reason in record.verdict.reasons)
+    findings = tuple(replace(each, text=clean(each.text)) for each in record.verdict.findings)
     return replace(
         record,
         track=replace(record.track, params=clean(record.track.params)),
@@ -66,7 +66,7 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
         documents=tuple(
             replace(check, count_problem=clean(check.count_problem)) for check in record.documents
         ),
-        verdict=Verdict(record.verdict.state, reasons),
+        verdict=Verdict(record.verdict.state, findings),
         aborted=clean(record.aborted),
     )
 

@@ -166,6 +166,12 @@ class FailureGroup:
         documents = self.unit == "documents" or (not self.unit and self.error_class == "bulk-item")
         return "document" if documents else "operation"
 
+    @property
+    def label(self) -> str:
+        """A short name of the failures: their HTTP status or their class."""
+        refused = self.error_class in ("http-status", "bulk-item")
+        return f"HTTP {self.status}" if refused and self.status else self.error_class
+
 
 @dataclass(frozen=True, slots=True)
 class SubOperationResult:

@@ -56,6 +56,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         seed=request.seed,
         pacing=request.pacing,
         max_error_rate=request.max_error_rate,
+        max_shortfall=request.max_shortfall,
         corpora=corpora.recorded,
         unreported=tuple(unreported),
     )

@@ -64,6 +64,7 @@ from pacenote.race.record import (
 )
 from pacenote.race.stop_signals import interrupting, postponed
 from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
+from pacenote.race.target_rates import target_rates
 from pacenote.race.targets import check_clusters, host_counts, parse_clusters, with_targets
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
@@ -254,6 +255,7 @@ class _Preparation:
         )
         plan = plan_challenge(request, track, challenge, context)
         record = initial_record(request, self.prepared, corpora)
+        record = dataclasses.replace(record, targets=target_rates(challenge, plan))
         secrets = race_secrets(request) | plan.secrets()
         folder = None
         try:

@@ -7,6 +7,7 @@ Some texts come from engines and tracks, so control characters are removed here,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pacenote.model.driver_health import (
     MACHINE_USE,
@@ -17,6 +18,7 @@ from pacenote.model.driver_health import (
     is_shorter_than_ticks,
     unmeasured,
 )
+from pacenote.model.finding import Finding
 from pacenote.model.overhead_rules import failed_cleanup_text
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import (
@@ -35,6 +37,9 @@ _TOP_ERRORS = 3
 
 _WAITED_SHARE = 0.01
 """Fraction of late operations above which they are reported in a closed loop."""
+
+ONE_RUN = "one run: spread unknown, do not compare on this alone"
+"""Says that the results of a valid race may not come again."""
 
 
 def header(record: RaceRecord) -> tuple[Note, ...]:
@@ -59,6 +64,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
     telemetry.
     """
     lines = [
+        *_spread_note(record),
         *(note for task in record.tasks for note in _task_notes(task, record)),
         *(Note("Client", text) for text in _client_texts(record.client)),
         *(Note("Host", _host_text(use)) for use in host_uses(record.driver)),
@@ -106,6 +112,16 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
             "Neither includes failed requests."
         )
     return tuple(texts)
+
+
+def printable_finding(finding: Finding) -> Finding:
+    """Returns a finding without control characters, which may be in names and in messages of an engine."""
+    return replace(finding, text=single_line(finding.text), tasks=tuple(map(single_line, finding.tasks)))
+
+
+def _spread_note(record: RaceRecord) -> Iterator[Note]:
+    if record.complete:
+        yield Note("Spread", ONE_RUN)
 
 
 def _client_texts(client: RecordedClient) -> Iterator[str]:

@@ -13,7 +13,7 @@ ShownRows = Literal["available", "all-percentiles", "all"]
 Alignment = Literal["right", "center", "left", "decimal"]
 """The alignment of a table's values (Rally's `--report-numbers-align`)."""
 
-PercentileKind = Literal["latency", "service-time", "lateness"]
+PercentileKind = Literal["latency", "service-time", "processing-time", "lateness"]
 """Kind of a row with a percentile: the time that it is a percentile of."""
 
 RowKind = PercentileKind | Literal["shards", "other"]
@@ -57,6 +57,9 @@ class Row:
 
     high: float | None = None
     """Upper end of the 95 % interval of a marked value, or None if the samples do not give one."""
+
+    is_rallys: bool = True
+    """Whether Rally has the row, too."""
 
 
 @dataclass(frozen=True, slots=True)

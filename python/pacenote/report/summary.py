@@ -1,7 +1,7 @@
 """The summary report of one race: Rally's rows in Rally's order, then rows that Rally does not have.
 
 A new row is a `Row` in the function for its kind: the engine (`_system_rows`), a task (`_task_rows`,
-`_additional_task_rows`) or an index (`_document_rows`). A value that does not exist is None, not 0.
+`_additional_task_rows`) or the race (`_additional_race_rows`). A value that does not exist is None, not 0.
 
 Intentional differences from Rally: latency is shown only for tasks with a target rate (for others it equals
 the service time), a value of 0 is shown, and values of primary shards cover only the race. Two groups of rows
@@ -18,7 +18,9 @@ from pacenote.model.printable import single_line, whole_line
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import DurationSummary, Percentile, TaskResult, percentiles_for
 from pacenote.model.system_metrics import SystemMetrics
-from pacenote.report.notes import footnotes, header, notes
+from pacenote.model.target_rate import achieved_rate
+from pacenote.model.task_kinds import reported_tasks
+from pacenote.report.notes import footnotes, header, notes, printable_finding
 from pacenote.report.rows import (
     PERCENTILE_KINDS,
     SHORT_WINDOW_MARK,
@@ -50,21 +52,26 @@ _SIZES = (("Dataset size", "dataset_size"), ("Store size", "store_size"), ("Tran
 _HEAP = ("segments", "doc values", "terms", "norms", "points", "stored fields")
 
 
-def build_report(record: RaceRecord, show: ShownRows = "available") -> Report:
-    """Returns the report of a race, which may have been interrupted or may still be running."""
-    reported = [task for task in record.tasks if task.task not in record.unreported or _has_failed(task)]
+def build_report(
+    record: RaceRecord, show: ShownRows = "available", *, show_processing_time: bool = False
+) -> Report:
+    """Returns the report of a race, which may have been interrupted or may still be running.
+
+    `show_processing_time` adds the percentiles of processing time (Rally's `output.processingtime`).
+    """
+    reported = reported_tasks(record)
     rows = [
         *_system_rows(record.system),
-        *(row for task in reported for row in _task_rows(task)),
-        *(row for task in reported for row in _additional_task_rows(task)),
-        *_document_rows(record),
+        *(row for task in reported for row in _task_rows(task, with_processing=show_processing_time)),
+        *(replace(row, is_rallys=False) for task in reported for row in _additional_task_rows(task)),
+        *(replace(row, is_rallys=False) for row in _additional_race_rows(record)),
     ]
     shown = tuple(
         replace(row, metric=whole_line(row.metric), task=whole_line(row.task), unit=whole_line(row.unit))
         for row in rows
         if row.value is not None or _is_forced(row, show)
     )
-    verdict = Verdict(record.verdict.state, tuple(single_line(reason) for reason in record.verdict.reasons))
+    verdict = Verdict(record.verdict.state, tuple(map(printable_finding, record.verdict.findings)))
     return Report(header(record), shown, verdict, notes(record), footnotes(shown))
 
 
@@ -104,11 +111,7 @@ def _minutes(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else milliseconds / _MINUTE_MS
 
 
-def _has_failed(task: TaskResult) -> bool:
-    return bool(task.error_rate or task.accounting.failed)
-
-
-def _task_rows(task: TaskResult) -> Iterator[Row]:
+def _task_rows(task: TaskResult, *, with_processing: bool) -> Iterator[Row]:
     for which in ("min", "mean", "median", "max"):
         value = round(getattr(task.throughput, which), 2) if task.throughput else None
         seconds = task.window_s if task.reported_s is None else task.reported_s
@@ -117,6 +120,8 @@ def _task_rows(task: TaskResult) -> Iterator[Row]:
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)
     yield from _percentile_rows(task.task, "service-time", task.service_time)
+    if with_processing:
+        yield from _percentile_rows(task.task, "processing-time", task.processing_time)
     # Without measured operations, the error rate is None, because 0 would mean that all succeeded.
     # Older records have 0 instead of None.
     rate = _percent(task.error_rate) if task.accounting.normal else None
@@ -172,7 +177,12 @@ def _additional_task_rows(task: TaskResult) -> Iterator[Row]:
         yield Row(name if value.count == 1 else f"mean {name}", task.task, value.mean, "")
 
 
-def _document_rows(record: RaceRecord) -> Iterator[Row]:
+def _additional_race_rows(record: RaceRecord) -> Iterator[Row]:
+    for task in record.tasks:
+        if target := record.targets.get(task.task):
+            unit = f"{target.unit}/s"
+            yield Row("target rate", task.task, target.value, unit)
+            yield Row("achieved rate", task.task, round(achieved_rate(task, target), 2), unit)
     for check in record.documents:
         yield Row("documents acknowledged", check.index, check.acknowledged, "docs")
         yield Row("documents counted", check.index, check.counted, "docs")

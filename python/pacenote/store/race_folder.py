@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.finding import Finding
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, stored_secrets
@@ -324,7 +325,7 @@ class RaceFolder:
         record = dataclasses.replace(record, tasks=record.tasks + added)
         verdict = determine_verdict(record)
         if damage:
-            verdict = dataclasses.replace(verdict, reasons=(*verdict.reasons, damage))
+            verdict = dataclasses.replace(verdict, findings=(*verdict.findings, Finding(damage, "machine")))
         return dataclasses.replace(record, verdict=verdict)
 
     def _read_journal(self) -> tuple[list[TaskResult], str]:

@@ -10,7 +10,7 @@ from pacenote.report.rows import Report
 
 def render_json(report: Report) -> str:
     """Returns the report as one JSON object: header, rows, verdict, notes, footnotes."""
-    document = encode(report)
+    document = encode(report) | {"verdict": report.verdict.to_document()}
     for row in document["rows"]:
-        del row["kind"]  # It is used only to select rows and footnotes.
+        del row["kind"], row["is_rallys"]  # They are used only to select rows and footnotes.
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"

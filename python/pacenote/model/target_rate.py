@@ -1,0 +1,72 @@
+"""The target rate of a task, and whether the task achieved it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pacenote.model.pacing_options import Arrivals
+from pacenote.model.result import TaskResult
+from pacenote.units import OPS
+
+MAX_SHORTFALL = 0.05
+"""Default of `--max-shortfall`: by how much a task may miss its target rate, as a fraction of the rate."""
+
+_DEVIATIONS = 3.0
+"""By how many standard deviations random arrivals may be fewer than expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRate:
+    """The rate that the track asks of a task, over all its clients."""
+
+    value: float
+    """Work per second, in `unit`."""
+
+    unit: str = OPS
+    """What the rate counts: operations, or the unit of the task, such as documents."""
+
+    operations: float | None = None
+    """Operations per second, or None if the work of an operation is only known while the race runs."""
+
+    arrivals: Arrivals = "deterministic"
+    """When operations are due."""
+
+
+def achieved_rate(task: TaskResult, target: TargetRate) -> float:
+    """Returns the rate that a task achieved, in the unit of its target.
+
+    Failed operations count as operations, but not as other work.
+    """
+    if target.unit == OPS:
+        return task.window_operations / task.window_s if task.window_s else 0.0
+    return task.throughput.mean if task.throughput else 0.0
+
+
+def misses_target(task: TaskResult, target: TargetRate, max_shortfall: float) -> bool:
+    """Returns whether significantly fewer operations ended in the measured window than its target rate asks
+    for; `max_shortfall` is the tolerated share, from 0 to 1.
+
+    An operation that was sent in time may end after the window, so those of one mean service time are not
+    expected. One operation may overlap the end of the window, and the number of random arrivals varies.
+    """
+    if not task.window_operations:
+        return False  # Another rule reports a task of which nothing was measured.
+    expected = _operations_per_s(task, target) * max(0.0, task.window_s - _mean_service_s(task))
+    tolerated = max_shortfall * expected + 1.0
+    if target.arrivals != "deterministic":
+        tolerated += _DEVIATIONS * math.sqrt(expected)
+    return expected - task.window_operations > tolerated
+
+
+def _operations_per_s(task: TaskResult, target: TargetRate) -> float:
+    if target.operations is not None:
+        return target.operations
+    ended = task.accounting.succeeded + task.accounting.failed
+    work = task.work.done + task.work.failed
+    return target.value * ended / work if work else 0.0
+
+
+def _mean_service_s(task: TaskResult) -> float:
+    times = task.service_time or task.failed_service_time
+    return times.mean_ms / 1000.0 if times else 0.0

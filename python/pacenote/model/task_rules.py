@@ -1,0 +1,426 @@
+"""Rules for the results of tasks. Each yields findings, one for all tasks with the same problem."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from pacenote.model import driver_health
+from pacenote.model.finding import Cause, Finding
+from pacenote.model.messages import DEFECT
+from pacenote.model.result import Percentile, TaskResult
+from pacenote.model.target_rate import TargetRate, achieved_rate
+from pacenote.units import format_count, format_range, format_rate, format_seconds
+
+LATENESS_SHARE = 0.10
+"""Highest acceptable lateness of a paced task as a fraction of its service time, compared at each percentile
+of `_COMPARED`. Above this limit, the measurements include the driver's own delays.
+"""
+
+_COMPARED = (50.0, 99.0)
+"""Percentiles at which lateness and service time are compared."""
+
+UNSENT_SHARE = 0.01
+"""Highest acceptable share of planned operations that were not sent: above it, a task did not run at its
+target rate.
+"""
+
+PLUGIN_SHARE = 0.01
+"""Highest acceptable share of planned operations that a plug-in did not execute because it failed."""
+
+DRIVER_TIME_SHARE = 0.10
+"""Highest acceptable duration of the driver's own work on an operation as a fraction of its service time."""
+
+MIN_DRIVER_OPERATIONS = 100
+"""Number of operations from which the driver's own work is judged."""
+
+PYTHON_DELAY_SHARE = 0.10
+"""Highest acceptable mean wait of an operation for the Python code of other operations, as a fraction of its
+mean service time.
+"""
+
+MIN_PYTHON_DELAY_MS = 0.5
+"""Mean wait in milliseconds from which it is judged: Pacenote itself and the client of the engine cause
+shorter ones.
+"""
+
+UNDERRUN_SHARE = 0.01
+"""Highest acceptable share of time that clients wait for a parameter source in Python."""
+
+_LESS_PYTHON = "let plug-ins compute less and wait only with await, or use fewer clients"
+
+_SLOWER: Mapping[Cause, tuple[str, str]] = {
+    "engine": (
+        "saturated, latency is queueing",
+        "use a lower rate or more clients; `pacenote saturate` finds the highest rate that it sustains",
+    ),
+    "driver": ("the driver could not send more", "leave cores to the driver, or give it more"),
+    "track": (
+        "the track's Python code was too slow",
+        "make schedulers, parameter sources and runners faster",
+    ),
+}
+"""Why a task did not keep to its schedule, by cause, and what to do."""
+
+_Delay = Literal["driver", "python", "scheduler", "reconnects"]
+"""What requests that were sent late had waited for: the driver, Python code of other operations, the
+scheduler or its parameter source in Python, or connections that were opened again.
+"""
+
+_DELAYS: Mapping[_Delay, tuple[str, Cause, str]] = {
+    "driver": (
+        "the driver sent late",
+        "driver",
+        "leave a core to the driver, or run the engine on another host",
+    ),
+    "python": (
+        "operations waited for the track's Python code and were sent late",
+        "track",
+        _LESS_PYTHON,
+    ),
+    "scheduler": (
+        "operations waited for the scheduler or its parameter source in Python and were sent late",
+        "track",
+        "make it faster",
+    ),
+    "reconnects": (
+        "{reopened} had to be opened again, and operations that waited for this were sent late",
+        "engine",
+        "find out what closes the connections, and leave a core to the driver",
+    ),
+}
+"""How a delay is told, what caused it, and what to do."""
+
+
+def missed_targets(tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate]) -> Iterator[Finding]:
+    """Yields findings about tasks that missed their target rates; `targets` has the rate of each."""
+    for cause, group in _by_cause(tasks).items():
+        rates = [(achieved_rate(task, targets[task.task]), targets[task.task]) for task in group]
+        if len(rates) == 1:
+            ((achieved, target),) = rates
+            what = f"{format_rate(achieved)} of {format_rate(target.value)} {target.unit}/s"
+        else:
+            kept = (achieved / target.value * 100.0 for achieved, target in rates)
+            what = f"{format_range(kept, _whole_percent)} of their target rates"
+        why, advice = _SLOWER[cause]
+        yield Finding(f"{what}: {why}", cause, advice, names(group))
+
+
+def unsent(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about tasks that did not send all operations of their schedules."""
+    # After a failure in a plug-in, the engine is not the reason.
+    late = [task for task in tasks if task.accounting.unsent > UNSENT_SHARE * planned(task)]
+    for cause, group in _by_cause(task for task in late if not _failed_in_plugins(task)).items():
+        count, total = sum(task.accounting.unsent for task in group), sum(map(planned, group))
+        why, advice = _SLOWER[cause]
+        yield Finding(
+            f"{count:,} of {total:,} planned operations were not sent: {why}", cause, advice, names(group)
+        )
+
+
+def _by_cause(tasks: Iterable[TaskResult]) -> dict[Cause, list[TaskResult]]:
+    """Returns tasks that did not keep to their schedules, by what probably slowed them."""
+    groups: dict[Cause, list[TaskResult]] = {}
+    for task in tasks:
+        cause: Cause = "engine"
+        above = tuple(_excessive_lateness(task))
+        late_for = _DELAYS[_delay(task, above[0][0].q)][1] if above else None
+        if waits_for_source(task) or _waits_for_python(task) or _explains_unsent(task) or late_for == "track":
+            cause = "track"
+        elif late_for == "driver" or _works_long(task):
+            cause = "driver"
+        groups.setdefault(cause, []).append(task)
+    return groups
+
+
+def _explains_unsent(task: TaskResult) -> bool:
+    """Returns whether a task waited for its scheduler as long as its unsent operations would have taken."""
+    if task.service_time is None or not task.accounting.unsent:
+        return False
+    return task.scheduler_delay_s * 1000 >= task.accounting.unsent * task.service_time.mean_ms
+
+
+def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator[Finding]:
+    """Yields findings about the error rate of the measured operations or, if that is acceptable, of all
+    operations: a warm-up that fails leaves the engine without the data or the caches that are to be measured.
+    """
+    measured = [task for task in tasks if (task.error_rate or 0.0) > limit]
+    overall = [task for task in tasks if task not in measured and task.accounting.failed_share > limit]
+    if measured:
+        rates = (task.error_rate or 0.0 for task in measured)
+        yield _error_finding("of the operations failed", rates, measured, limit)
+    if overall:
+        rates = (task.accounting.failed_share for task in overall)
+        yield _error_finding("of all operations failed, warm-up included", rates, overall, limit)
+
+
+def _error_finding(what: str, rates: Iterable[float], tasks: Sequence[TaskResult], limit: float) -> Finding:
+    share = format_range((rate * 100 for rate in rates), _percent)
+    counts: Counter[tuple[str, bool]] = Counter()
+    for group in (group for task in tasks for group in task.errors):
+        counts[group.label, group.is_defect] += group.count
+    (label, is_defect), _ = counts.most_common(1)[0] if counts else (("", False), 0)
+    cause: Cause = "track" if label == "plugin" else "engine"
+    mostly = f", mostly {label}" if label else ""
+    return Finding(
+        f"{share} {what} (limit {limit * 100:.4g} %){mostly}",
+        "pacenote" if is_defect else cause,
+        "correct the cause, which the errors of the report show, or accept them with --max-error-rate",
+        names(tasks),
+    )
+
+
+def not_measured(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about tasks without a measured operation, unless another task ended them."""
+    empty = [task for task in tasks if not task.accounting.normal and task.ended_by != "completed-by"]
+    if warming := [task for task in empty if task.accounting.warmup]:
+        yield Finding(
+            f"nothing was measured: the warm-up took all {sum(task.accounting.warmup for task in warming):,} "
+            "operations",
+            "track",
+            "shorten the warm-up, or give the task more to do",
+            names(warming),
+        )
+    if idle := [task for task in empty if not task.accounting.warmup]:
+        yield Finding("nothing was measured: no operation ended", tasks=names(idle))
+
+
+def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator[Finding]:
+    """Yields findings about tasks in which plug-ins failed, either tolerably or not."""
+    failing = [task for task in tasks if _failed_in_plugins(task) and _is_tolerable(task) == tolerable]
+    if own := [task for task in failing if _failed_in_plugins(task) > _defects(task)]:
+        yield _plugin_finding(
+            sum(_failed_in_plugins(task) - _defects(task) for task in own),
+            own,
+            (
+                "in a plug-in of the track",
+                "track",
+                "correct the plug-in: the errors of the report state file and line",
+            ),
+        )
+    if defective := [task for task in failing if _defects(task)]:
+        yield _plugin_finding(
+            sum(map(_defects, defective)),
+            defective,
+            (
+                f"because of {DEFECT} in an operation",
+                "pacenote",
+                "report this bug, with the errors of the report",
+            ),
+        )
+
+
+def _plugin_finding(count: int, tasks: Sequence[TaskResult], why: tuple[str, Cause, str]) -> Finding:
+    where, cause, advice = why
+    missing = sum(task.accounting.unsent for task in tasks)
+    and_unsent = f", and {missing:,} were not sent" if missing else ""
+    return Finding(
+        f"{count:,} of {sum(map(planned, tasks)):,} planned operations failed {where}{and_unsent}",
+        cause,
+        advice,
+        names(tasks),
+    )
+
+
+def late(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about requests that were sent late, by cause and by the percentiles that it affects."""
+    found: dict[tuple[_Delay, tuple[float, ...]], list[tuple[TaskResult, float]]] = {}
+    for task in tasks:
+        if above := tuple(_excessive_lateness(task)):
+            percentiles = tuple(delay.q for delay, _ in above)
+            key = (_delay(task, percentiles[0]), percentiles)
+            found.setdefault(key, []).append((task, above[-1][0].ms))
+    for (delayed_by, percentiles), delays in found.items():
+        doubtful = " and ".join(f"p{q:g}" for q in percentiles)
+        others = "" if 50.0 in percentiles else ", p50 is not"
+        what, cause, advice = _DELAYS[delayed_by]
+        times = format_range((delay_ms for _, delay_ms in delays), _milliseconds)
+        reopened = format_count(sum(task.accounting.reconnects for task, _ in delays), "connection")
+        yield Finding(
+            f"{what.format(reopened=reopened)} (p{percentiles[-1]:g} {times}, over "
+            f"{LATENESS_SHARE * 100:.0f} % of service time): {doubtful} "
+            f"{'is' if len(percentiles) == 1 else 'are'} doubtful{others}",
+            cause,
+            advice,
+            names(task for task, _ in delays),
+        )
+
+
+def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Yields findings about tasks during which the driver did not run: what was due then was sent late, by
+    all clients, and the operations that waited behind it are not late themselves.
+    """
+    # A long gap is reported with its time and length.
+    if driver_health.has_gaps(driver):
+        return
+    found = []
+    for task in tasks:
+        paused_s = driver_health.paused_s(driver, task.started_s, task.started_s + task.duration_s)
+        least_s = driver_health.PAUSED_SHARE * task.duration_s
+        if paused_s > max(driver_health.MIN_PAUSED_IN_TASK_S, least_s):
+            found.append((task, paused_s))
+    if found:
+        total_s, of_s = sum(paused_s for _, paused_s in found), sum(task.duration_s for task, _ in found)
+        yield Finding(
+            f"the driver did not run for {total_s:.2g} s of {of_s:.3g} s (limit "
+            f"{driver_health.PAUSED_SHARE * 100:.0f} %): {driver_health.NOT_RUNNING}",
+            "machine",
+            driver_health.REPEAT_IDLE,
+            names(task for task, _ in found),
+        )
+
+
+def underruns(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about clients that waited for a source in Python: they generated less load than the
+    track requires.
+    """
+    if waiting := [task for task in tasks if waits_for_source(task)]:
+        waited_s = sum(task.underrun_s for task in waiting)
+        yield Finding(
+            f"clients waited {waited_s:.3g} s for a parameter source in Python, over "
+            f"{UNDERRUN_SHARE * 100:.0f} % of their time",
+            "track",
+            "make the source faster",
+            names(waiting),
+        )
+
+
+def driver_times(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about tasks whose clients spend much of their time in the driver: it may limit the
+    load.
+    """
+    busy = [(task, task.driver_time) for task in tasks if _works_long(task)]
+    if times := [time for _, time in busy if time]:
+        taken = format_range((time.mean_ms for time in times), _milliseconds)
+        yield Finding(
+            f"the driver's own work took {taken} per operation, over {DRIVER_TIME_SHARE * 100:.0f} % of "
+            "service time: it may have been the bottleneck",
+            "driver",
+            "give the driver more threads and cores",
+            names(task for task, _ in busy),
+        )
+
+
+def python_delays(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about operations that waited because code of plug-ins did not let others run."""
+    waiting = [task for task in tasks if _waits_for_python(task)]
+    if delays := [task.python_delay.mean_ms for task in waiting if task.python_delay]:
+        yield Finding(
+            f"operations waited {format_range(delays, _milliseconds)} on average for the track's Python "
+            f"code, which runs for one at a time, over {PYTHON_DELAY_SHARE * 100:.0f} % of service time",
+            "track",
+            _LESS_PYTHON,
+            names(waiting),
+        )
+
+
+def lost_samples(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about lost samples: a disk that is too slow for them may also slow down the engine."""
+    if lossy := [task for task in tasks if task.samples.lost]:
+        lost = sum(task.samples.lost for task in lossy)
+        total = lost + sum(task.samples.kept + task.samples.left_out for task in lossy)
+        yield Finding(
+            f"{lost:,} of {format_count(total, 'sample')} were lost: the disk was too slow or full, or "
+            "another program changed the file",
+            "machine",
+            "use a faster disk, or keep fewer samples with --samples",
+            names(lossy),
+        )
+
+
+def names(tasks: Iterable[TaskResult]) -> tuple[str, ...]:
+    """Returns the names of tasks."""
+    return tuple(task.task for task in tasks)
+
+
+def planned(task: TaskResult) -> int:
+    """Returns the number of operations that a task should have sent."""
+    return task.accounting.operations + task.accounting.unsent
+
+
+def waits_for_source(task: TaskResult) -> bool:
+    """Returns whether the clients of a task waited too long for their parameter source."""
+    return task.underrun_s > UNDERRUN_SHARE * task.clients * task.duration_s
+
+
+def _waits_for_python(task: TaskResult) -> bool:
+    delay = task.python_delay
+    if delay is None or delay.operations < MIN_DRIVER_OPERATIONS or delay.mean_ms < MIN_PYTHON_DELAY_MS:
+        return False
+    return delay.share > PYTHON_DELAY_SHARE
+
+
+def _delay(task: TaskResult, q: float) -> _Delay:
+    """Returns what requests of a task that were sent late had waited for, from percentile `q` of lateness."""
+    lateness_ms = task.lateness.mean_ms if task.lateness else 0.0
+    operations, reconnects = task.accounting.operations, task.accounting.reconnects
+    # At least half of the lateness.
+    if task.python_delay and task.python_delay.mean_ms >= lateness_ms / 2:
+        return "python"
+    if task.scheduler_delay_s and task.scheduler_delay_s * 1000 >= operations * lateness_ms / 2:
+        return "scheduler"
+    if reconnects and 100 * reconnects >= (100 - q) * operations:
+        return "reconnects"
+    return "driver"
+
+
+def _works_long(task: TaskResult) -> bool:
+    """Returns whether the driver's own work is a large part of the service time of a task."""
+    own = task.driver_time
+    return own is not None and own.operations >= MIN_DRIVER_OPERATIONS and own.share > DRIVER_TIME_SHARE
+
+
+def _failed_in_plugins(task: TaskResult) -> int:
+    """Returns the number of operations that failed because a plug-in, or a built-in operation that runs in
+    Python, raised an exception.
+    """
+    return sum(group.count for group in task.errors if group.error_class == "plugin")
+
+
+def _defects(task: TaskResult) -> int:
+    """Returns how many of these were built-in operations with a defect."""
+    return sum(group.count for group in task.errors if group.is_defect)
+
+
+def _is_tolerable(task: TaskResult) -> bool:
+    """Returns whether plug-ins executed nearly all operations of a task.
+
+    A parameter source that fails cannot go on, so the rest of its operations are unsent.
+    """
+    return _failed_in_plugins(task) + task.accounting.unsent <= PLUGIN_SHARE * planned(task)
+
+
+def _excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percentile]]:
+    """Yields the percentiles of lateness above the limit, each with that of the service time."""
+    if not task.paced or task.lateness is None or task.service_time is None:
+        return
+    for q in _COMPARED:
+        delay, service = task.lateness.at(q), task.service_time.at(q)
+        if delay is None or service is None or not (delay.supported and service.supported):
+            continue
+        if delay.ms > LATENESS_SHARE * service.ms:
+            yield delay, service
+
+
+def _milliseconds(value: float) -> str:
+    return format_seconds(value / 1000.0)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.4g} %"
+
+
+def _whole_percent(value: float) -> str:
+    return f"{value:.0f} %"
+
+
+TASK_RULES: tuple[Callable[[Sequence[TaskResult]], Iterator[Finding]], ...] = (
+    late,
+    lambda tasks: plugin_failures(tasks, tolerable=True),
+    underruns,
+    driver_times,
+    python_delays,
+    lost_samples,
+)
+"""The rules that find measurements which something other than the engine may have affected."""

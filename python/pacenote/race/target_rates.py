@@ -1,0 +1,37 @@
+"""The target rates of a challenge, as the race record stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import get_args
+
+from pacenote.model.pacing_options import Arrivals
+from pacenote.model.target_rate import TargetRate
+from pacenote.model.track import Challenge, Task
+from pacenote.plan.document import Deterministic, Plan, Poisson, PythonScheduler, TaskPacing, Uniform
+from pacenote.units import OPS
+
+_ARRIVALS: Mapping[str, Arrivals] = {name: name for name in get_args(Arrivals)}
+
+
+def target_rates(challenge: Challenge, plan: Plan) -> dict[str, TargetRate]:
+    """Returns the target rate of each task that has one, by its name.
+
+    A task with a scheduler of a plug-in has none: the plug-in determines its rate.
+    """
+    pacings = {task.name: task.pacing for task in plan.tasks}
+    rates = ((task.name, _target_rate(task, pacings[task.name])) for task in challenge.tasks())
+    return {name: rate for name, rate in rates if rate is not None}
+
+
+def _target_rate(task: Task, pacing: TaskPacing) -> TargetRate | None:
+    asked = task.target_throughput
+    match pacing:
+        case Deterministic() | Poisson() | Uniform():
+            operations = 1.0 / pacing.interval_s
+            value, unit = (operations, OPS) if asked is None else (asked.value, asked.unit)
+            return TargetRate(value, unit, operations, _ARRIVALS[pacing.kind])
+        case PythonScheduler() if asked is not None and task.schedule in _ARRIVALS:
+            return TargetRate(asked.value, asked.unit, None, _ARRIVALS[task.schedule])
+        case _:
+            return None

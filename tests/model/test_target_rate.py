@@ -1,0 +1,57 @@
+"""When a task has missed its target rate, and when it only looks as if it had."""
+
+from dataclasses import replace
+
+import pytest
+
+from pacenote.model.result import Throughput, WorkTotals
+from pacenote.model.target_rate import TargetRate, achieved_rate, misses_target
+from support.records import bulk, paced, task, times
+
+HUNDRED = TargetRate(100.0, operations=100.0)
+
+
+def of_window(ended: int, window_s: float = 10.0, service_ms: float = 4.0):
+    return paced(window_operations=ended, window_s=window_s, service_time=times(p50=service_ms / 1.25))
+
+
+@pytest.mark.parametrize(("ended", "misses"), [(1_000, False), (949, False), (948, True), (23, True)])
+def test_a_task_may_miss_its_target_by_the_tolerated_share_and_one_operation(ended, misses):
+    # 999.6 operations are expected: those of the last 4 ms may end later.
+    assert misses_target(of_window(ended), HUNDRED, 0.05) == misses
+
+
+def test_operations_in_flight_at_the_end_of_the_window_are_not_missing():
+    assert not misses_target(of_window(800, service_ms=2_000.0), HUNDRED, 0.05)
+    assert misses_target(of_window(700, service_ms=2_000.0), HUNDRED, 0.05)
+
+
+def test_a_slow_schedule_need_not_fill_its_window_exactly():
+    assert not misses_target(of_window(2, window_s=29.0), TargetRate(0.1, operations=0.1), 0.05)
+
+
+def test_few_random_arrivals_may_be_fewer_than_expected():
+    poisson = replace(HUNDRED, value=10.0, operations=10.0, arrivals="poisson")
+    assert misses_target(of_window(80), replace(poisson, arrivals="deterministic"), 0.05)
+    assert not misses_target(of_window(80), poisson, 0.05)
+    assert misses_target(of_window(60), poisson, 0.05)
+
+
+def test_a_task_without_a_measured_operation_is_not_judged():
+    assert not misses_target(of_window(0), HUNDRED, 0.05)
+
+
+def test_the_achieved_rate_has_the_unit_of_the_target():
+    asked = TargetRate(20_000.0, "docs", operations=4.0)
+    indexed = bulk(window_operations=30, window_s=10.0, throughput=Throughput(1.0, 15_000.0, 1.0, 1.0))
+    assert achieved_rate(indexed, asked) == 15_000.0
+    assert achieved_rate(indexed, TargetRate(4.0, operations=4.0)) == 3.0
+    assert achieved_rate(task(throughput=None), asked) == 0.0
+
+
+def test_a_rate_of_work_is_judged_by_the_work_of_an_operation():
+    counts = replace(task().accounting, succeeded=30, failed=0)
+    indexed = bulk(window_operations=30, window_s=10.0, accounting=counts, work=WorkTotals(150_000, 0))
+    assert misses_target(indexed, TargetRate(20_000.0, "docs"), 0.05)
+    assert not misses_target(indexed, TargetRate(15_500.0, "docs"), 0.05)
+    assert not misses_target(replace(indexed, work=WorkTotals(0, 0)), TargetRate(20_000.0, "docs"), 0.05)

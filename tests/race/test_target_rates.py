@@ -1,0 +1,38 @@
+"""The target rates of a challenge are recorded as the track asks for them."""
+
+import pytest
+
+from pacenote.model.plugin_names import PluginNames
+from pacenote.model.target_rate import TargetRate
+from pacenote.model.track import Operation
+from pacenote.plan.build import PlanContext, build_plan
+from pacenote.race.target_rates import target_rates
+from pacenote.units import Rate
+from plan.planning import BULK, SEARCH, SETTINGS, task, track
+
+PLUGINS = PluginNames(
+    runners=frozenset({"put-elser"}), param_sources=frozenset({"lines"}), schedulers=frozenset({"daily"})
+)
+SUPPLIED_BULK = Operation("l", "bulk", {"param-source": "lines"})
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "rate"),
+    [
+        (SEARCH, {}, None),
+        (SEARCH, {"target_throughput": Rate(50)}, TargetRate(50.0, "ops", 50.0)),
+        (SEARCH, {"target_interval": 4.0}, TargetRate(0.25, "ops", 0.25)),
+        (SEARCH, {"target_throughput": Rate(4), "schedule": "poisson"}, TargetRate(4, "ops", 4.0, "poisson")),
+        (BULK, {"target_throughput": Rate(1000, "docs")}, TargetRate(1000, "docs", 10.0)),
+        (BULK, {"target_throughput": Rate(10)}, TargetRate(10, "ops", 10.0)),
+        # A plug-in determines the rate.
+        (SEARCH, {"target_throughput": Rate(50), "schedule": "daily"}, None),
+        # Only the plug-in knows how many documents are in a bulk.
+        (SUPPLIED_BULK, {"target_throughput": Rate(1000, "docs")}, TargetRate(1000, "docs")),
+    ],
+)
+def test_the_rate_of_a_task(operation, fields, rate):
+    one = track(task("t", operation, **fields))
+    plan = build_plan(one, None, SETTINGS, PlanContext(plugins=PLUGINS))
+    found = target_rates(one.challenge(None), plan)
+    assert list(found.values()) == ([] if rate is None else [rate])
