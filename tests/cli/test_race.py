@@ -32,6 +32,7 @@ def test_defaults(run, fake_race, home):
     )
     assert (request.car, request.runtime_jdk, request.target_hosts) == (("defaults",), None, ())
     assert (request.client.timeout_s, request.max_error_rate, request.seed) == (60.0, 0.01, 42)
+    assert request.max_shortfall == 0.05
     assert (request.on_error, request.corpus, request.driver_threads) == ("continue", None, 0)
     assert (request.pacing, request.track_request().pacing) == (PacingOptions(), PacingOptions())
     assert len(request.race_id) == 36
@@ -71,6 +72,7 @@ def test_all_options_are_passed_to_the_request(run, fake_race, tmp_path):
             "--on-error=abort",
             "--user-tag=intention:x,run:3",
             "--max-error-rate=2.5%",
+            "--max-shortfall=10",
         ),
         *(
             "--seed=7",
@@ -93,6 +95,7 @@ def test_all_options_are_passed_to_the_request(run, fake_race, tmp_path):
     assert (request.runtime_jdk, request.client.timeout_s, request.on_error) == (21, 5.0, "abort")
     assert request.user_tags == {"intention": "x", "run": "3"}
     assert (request.max_error_rate, request.seed, request.driver_threads) == (0.025, 7, 3)
+    assert request.max_shortfall == 0.1
     assert request.samples == "none"
     assert request.corpus == "generated"
 
@@ -194,10 +197,14 @@ def test_options_without_effect_are_reported(run, fake_race, option, value):
         (["--track=x", "--target-hosts=nope.json"], "--target-hosts: nope.json cannot be read"),
         (
             ["--track=x", "--max-error-rate=101"],
-            "--max-error-rate must be a percentage from 0 to 100, not '101'",
+            "--max-error-rate: must be a percentage from 0 to 100, not '101'",
         ),
-        (["--track=x", "--max-error-rate=few"], "--max-error-rate must be a percentage"),
-        (["--track=x", "--max-error-rate=nan"], "--max-error-rate must be a percentage"),
+        (["--track=x", "--max-error-rate=few"], "--max-error-rate: must be a percentage"),
+        (["--track=x", "--max-error-rate=nan"], "--max-error-rate: must be a percentage"),
+        (
+            ["--track=x", "--max-shortfall=-1"],
+            "--max-shortfall: must be a percentage from 0 to 100, not '-1'",
+        ),
         (["--track=x", "--seed=-1"], "--seed must be a whole number"),
         (["--track=x", "--seed=18446744073709551616"], "--seed must be a whole number from 0 to 2^64 - 1"),
         (
@@ -209,8 +216,8 @@ def test_options_without_effect_are_reported(run, fake_race, option, value):
             "unknown distribution 'elastic'; Pacenote can start opensearch 3.x",
         ),
         (
-            ["--track=x", "--report-file=/no/such/folder/r.md"],
-            "--report-file /no/such/folder/r.md cannot be written",
+            ["--track=x", "--report-file=/dev/null/r.md"],
+            "--report-file /dev/null/r.md cannot be written",
         ),
     ],
 )
@@ -308,14 +315,62 @@ def test_quiet_keeps_report_and_warnings(run, fake_race):
     assert "- Verdict: valid" in out
 
 
-def test_reports_are_appended_to_the_file_in_their_format(run, fake_race, tmp_path):
+@pytest.mark.parametrize(
+    ("report_format", "file"), [("csv", "r.csv"), ("csv-full", "r.csv"), ("json", "r.json")]
+)
+def test_a_second_report_in_a_file_gets_a_file_of_its_own(run, fake_race, tmp_path, report_format, file):
     fake_race(lambda request, listener: record())
-    file = tmp_path / "report.csv"
-    file.write_text("before\n")
-    code, out, _ = run("race", "--track=x", "--report-format=csv", f"--report-file={file}")
-    assert code == 0
-    assert out.startswith("Metric,Task,Value,Unit,Mark,Low,High\n")
-    assert file.read_text() == "before\n" + out
+    arguments = ("race", "--track=x", f"--report-format={report_format}", f"--report-file={tmp_path / file}")
+    first, second, third = (run(*arguments) for _ in range(3))
+    assert [one[0] for one in (first, second, third)] == [0, 0, 0]
+    stem, _, ending = file.partition(".")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"{stem}-2.{ending}",
+        f"{stem}-3.{ending}",
+        file,
+    ]
+    assert {path.read_text() for path in tmp_path.iterdir()} == {first[1]}
+    assert second[2] == f"the report is in {tmp_path / f'{stem}-2.{ending}'}, because {file} has one\n"
+
+
+def test_markdown_reports_are_appended(run, fake_race, tmp_path):
+    fake_race(lambda request, listener: record())
+    file = tmp_path / "missing" / "folder" / "r.md"
+    _, out, _ = run("race", "--track=x", f"--report-file={file}")
+    run("race", "--track=x", f"--report-file={file}")
+    assert file.read_text() == out + out
+
+
+def test_an_empty_file_takes_a_report_of_any_format(run, fake_race, tmp_path):
+    fake_race(lambda request, listener: record())
+    file = tmp_path / "r.json"
+    file.touch()
+    run("race", "--track=x", "--report-format=json", f"--report-file={file}")
+    assert json.loads(file.read_text())["verdict"]["state"] == "valid"
+
+
+def test_a_report_without_room_for_the_verdict_is_accompanied_by_it(run, fake_race):
+    fake_race(lambda request, listener: record(interrupted=True))
+    _, out, err = run("race", "--track=x", "--report-format=csv")
+    assert out.startswith("Metric,Task,Value,Unit\n")
+    assert "interrupted" not in out
+    assert err == "warning: the race is void: interrupted\n"
+
+
+def test_the_short_report_can_be_asked_for(run, fake_race):
+    fake_race(lambda request, listener: record())
+    _, out, _ = run("race", "--track=x", "--report=short")
+    assert " VALID " in out
+    assert "Mean Throughput" not in out
+    assert "Mean Throughput" in run("race", "--track=x", "--report=full")[1]
+
+
+def test_processing_time_is_shown_if_rallys_configuration_asks_for_it(run, fake_race, tmp_path):
+    fake_race(lambda request, listener: record())
+    assert "processing time" not in run("race", "--track=x")[1]
+    (tmp_path / "rally" / ".rally").mkdir(parents=True)
+    (tmp_path / "rally" / ".rally" / "rally.ini").write_text("[reporting]\noutput.processingtime = true\n")
+    assert "50th percentile processing time" in run("race", "--track=x")[1]
 
 
 def test_a_report_file_given_alone_is_markdown(run, fake_race, tmp_path):
@@ -327,4 +382,4 @@ def test_a_report_file_given_alone_is_markdown(run, fake_race, tmp_path):
 def test_standard_output_holds_only_json(run, fake_race):
     fake_race(report_everything)
     _, out, _ = run("race", "--track=x", "--report-format=json")
-    assert json.loads(out)["verdict"] == {"state": "valid", "reasons": []}
+    assert json.loads(out)["verdict"] == {"state": "valid", "reasons": [], "findings": []}

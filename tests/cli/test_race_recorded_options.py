@@ -46,6 +46,7 @@ RECORDED = {
     "user_tags": ("--user-tags=a:b", "user-tags.a"),
     "environment_name": ("--environment-name=ci", "environment.name"),
     "max_error_rate": ("--max-error-rate=5", "max-error-rate"),
+    "max_shortfall": ("--max-shortfall=10", "max-shortfall"),
     "seed": ("--seed=7", "seed"),
     "driver_threads": ("--driver-threads=3", "options.driver_threads"),
     "samples": ("--samples=none", "options.samples"),
@@ -70,10 +71,12 @@ WITHOUT_EFFECT = {
     "kill_running_processes": "has no effect",
     "dry_run": "no race",
     "quiet": "shows less",
+    "report": "affects the report only",
     "report_format": "affects the report only",
     "report_numbers_align": "affects the report only",
     "report_file": "affects the report only",
     "show_in_report": "affects the report only",
+    "show_processing_time": "affects the report only",
     "help": "no race",
 }
 """Options that are not recorded, with the reason."""

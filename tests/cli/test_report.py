@@ -109,3 +109,19 @@ def test_a_report_is_printed_from_a_home_that_cannot_be_written(run, home, state
             )
             assert more == ""
         assert run("list", "races")[0] == 0
+
+
+def test_all_figures_are_shown_on_request(run, races):
+    _, out, _ = run("report", "abc-2", "--report=short")
+    assert "pacenote report abc-2 --full" in out
+    assert "99.9th percentile service time" not in out
+    assert "99.9th percentile service time" in run("report", "abc-2", "--report=short", "--full")[1]
+
+
+def test_a_long_id_is_shortened_as_far_as_it_stays_unique(run):
+    for race_id in ("aaaaaaaaaa-1", "aaaaaaaaaa-2", "bbbbbbbbbb-1"):
+        RaceStore().create(record(race_id))
+    assert "id aaaaaaaaaa-2, started 2026-03-01 12:30 UTC" in " ".join(
+        run("report", "aaaaaaaaaa-2", "--report=short")[1].split()
+    )
+    assert "pacenote report bbbbbbbb --full" in run("report", "bbbbbbbbbb-1", "--report=short")[1]

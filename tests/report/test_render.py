@@ -15,7 +15,7 @@ from rich.console import Console
 
 from pacenote.model.race_record import Verdict
 from pacenote.report.formatting import format_interval, format_value
-from pacenote.report.render.csv import render_csv
+from pacenote.report.render.csv import render_csv, render_full_csv
 from pacenote.report.render.json import render_json
 from pacenote.report.render.markdown import escape, pipe_table, render_markdown
 from pacenote.report.render.terminal import render_terminal
@@ -52,6 +52,7 @@ def test_a_mark_is_shown_with_an_interval_only_for_too_few_samples():
     [
         ("summary.md", render_markdown),
         ("summary.csv", render_csv),
+        ("summary-full.csv", lambda report: render_full_csv(report, "race-1")),
         ("summary.json", render_json),
         ("summary.txt", on_terminal),
     ],
@@ -69,7 +70,7 @@ def test_all_renderers_show_the_same_data():
     rows = [(row.metric, row.task, row.value, row.unit) for row in report.rows]
     parsed = json.loads(render_json(report))
     assert [(row["metric"], row["task"], row["value"], row["unit"]) for row in parsed["rows"]] == rows
-    table = list(csv.reader(io.StringIO(render_csv(report))))
+    table = list(csv.reader(io.StringIO(render_full_csv(report, "r"))))
     assert [tuple(line[:4]) for line in table[1 : len(rows) + 1]] == [
         (metric, name, str(value), unit) for metric, name, value, unit in rows
     ]
@@ -80,7 +81,7 @@ def test_all_renderers_show_the_same_data():
     for note in (*report.header, *note_lines(report)):
         assert escape(note.text) in markdown
         assert note.text in terminal
-        assert [note.label, note.task, note.text, "", "", "", ""] in table
+        assert [note.label, note.task, note.text, "", "", "", "", "r"] in table
 
 
 def test_long_names_are_shortened_on_a_terminal_only():
@@ -145,3 +146,11 @@ def test_markup_in_a_name_is_shown_as_text():
 
 def test_without_marked_values_the_table_has_rallys_four_columns():
     assert "interval" not in render_markdown(build_report(record(tasks=(task(),)))).split("\n\n")[1]
+
+
+def test_csv_has_rallys_rows_and_columns_only():
+    report = report_with_special_characters()
+    header, *lines = csv.reader(io.StringIO(render_csv(report)))
+    assert header == ["Metric", "Task", "Value", "Unit"]
+    assert [line[0] for line in lines] == [row.metric for row in report.rows if row.is_rallys]
+    assert {len(line) for line in lines} == {4}

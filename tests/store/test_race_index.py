@@ -42,6 +42,7 @@ def test_a_summary_describes_a_race(store):
     assert (found.distribution, found.version, found.revision) == ("opensearch", "3.3.0", "deadbeef")
     assert found.user_tags == {"intention": "baseline"}
     assert found.timestamp == "20260301T123015Z"
+    assert found.headline == "12,346 docs/s"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])

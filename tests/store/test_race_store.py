@@ -147,10 +147,10 @@ def test_listing_creates_no_folders(store):
 
 
 def test_unfinished_races_are_listed(store):
-    store.create(unfinished())
+    running = store.create(unfinished())
     (found,) = store.list(RaceFilter())
-    assert (found.state, found.verdict) == ("unfinished", "void")
-    store.folder("race-1").finish(replace(record(), race_id="race-1"))
+    assert (found.state, found.verdict) == ("running", "void")
+    running.finish(replace(record(), race_id="race-1"))
     (found,) = store.list(RaceFilter())
     assert (found.state, found.verdict) == ("complete", "valid")
 

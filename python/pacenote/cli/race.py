@@ -39,7 +39,7 @@ from pacenote.model.race_request import Pipeline, RaceRequest
 from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track import BUILT_IN_SCHEDULES
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
-from pacenote.store.home import default_home
+from pacenote.store.home import RACES, default_home
 from pacenote.track.params import parse_list
 
 UNAVAILABLE_OPTIONS = unavailable_options((
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     ):
         record = race(request, listener)
     with interrupting():
-        show_report(record, options, console)
+        show_report(record, request.home / RACES / record.race_id, options, console)
         if options.owns_process:
             block_signals()
     if record.interrupted:

@@ -23,6 +23,7 @@ _OPTIONS = {
     ("defaults", "preserve_benchmark_candidate"): "preserve-install",
     ("driver", "serverless.mode"): "build-flavor",
     ("driver", "serverless.operator"): "serverless-operator",
+    ("reporting", "output.processingtime"): "show-processing-time",
     ("system", "env.name"): "environment-name",
 }
 """Section and key of `rally.ini`, and Pacenote's option for it."""

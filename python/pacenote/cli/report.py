@@ -19,6 +19,7 @@ def add_options(parser: Parser) -> None:
     """Adds the race and Rally's report options."""
     parser.add_argument("race", metavar="RACE", help="id of the race, a unique prefix of it, or 'latest'")
     add_report_options(parser)
+    parser.add_flag("--full", help="show all figures; the same as --report=full")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -26,13 +27,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     Raises StoreError, and UsageError if the result cannot be printed in the given format.
     """
+    if options.full:
+        options.report = "full"
     folder = RaceStore().folder(options.race)
     record = folder.read()
     for problem in recover(folder):
         console.warning(problem)
     saturation = folder.read_saturation()
     if saturation is None:
-        show_report(record, options, console)
+        show_report(record, folder.path, options, console)
     else:
         show_saturation(saturation, record, options, console)
     return 0

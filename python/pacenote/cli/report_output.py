@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacenote.cli import values
+from pacenote.cli import report_file, values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.errors import StoreError, UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
     from pacenote.report.rows import Report
 
-FORMATS = ("markdown", "csv", "json")
+FORMATS = ("markdown", "csv", "csv-full", "json")
+
+_FOUR_COLUMNS = "csv"
+"""The format that has no place for the verdict."""
 
 
 def add_report_options(parser: Parser) -> None:
-    """Adds Rally's report options."""
+    """Adds Rally's report options, and those that select what is shown."""
+    parser.add_argument(
+        "--report",
+        choices=("short", "full"),
+        metavar="SIZE",
+        help="short, one line per task, or full, all figures (default: short on a terminal, otherwise full)",
+    )
     parser.add_argument(
         "--report-format",
         choices=FORMATS,
-        help=f"format of the report: {', '.join(FORMATS)} (default: a table on a terminal, otherwise "
-        "markdown)",
+        metavar="FORMAT",
+        help="markdown, csv with Rally's four columns, csv-full with all, or json (default: a table on a "
+        "terminal, otherwise markdown)",
     )
     parser.add_argument(
         "--report-numbers-align",
@@ -32,7 +42,10 @@ def add_report_options(parser: Parser) -> None:
         help="how values are aligned: right, center, left or decimal (default: decimal)",
     )
     parser.add_argument(
-        "--report-file", type=values.path, help="also append the report to this file (default: none)"
+        "--report-file",
+        type=values.path,
+        help="also write the full report to this file: markdown is appended, other formats get a new file "
+        "(default: none)",
     )
     parser.add_argument(
         "--show-in-report",
@@ -41,47 +54,80 @@ def add_report_options(parser: Parser) -> None:
         metavar="ROWS",
         help="rows without a value: available (none of them), all-percentiles or all (default: available)",
     )
+    parser.add_flag("--show-processing-time", help="show the processing time of tasks in the full report")
 
 
 def check_report_file(options: argparse.Namespace) -> None:
     """Raises UsageError before a race if its report could not be written after it."""
-    if options.report_file is None:
-        return
-    # A track's Python code may change the current folder.
-    options.report_file = options.report_file.absolute()
+    options.report_file = report_file.check_report_file(options.report_file)
+
+
+def show_report(record: RaceRecord, folder: Path, options: argparse.Namespace, console: Console) -> None:
+    """Prints the report of the race in `folder`, and writes it to `--report-file`. Raises StoreError."""
+    if _is_short(options, console):
+        _show_screen(record, folder, console)
+    else:
+        _show_full(record, options, console)
+    if options.report_file is not None:
+        text = _plain(_build(record, options), record, options)
+        written = report_file.write_report_file(options.report_file, text, options.report_format)
+        if written != options.report_file:
+            console.progress(f"the report is in {written}, because {options.report_file.name} has one")
+
+
+def _is_short(options: argparse.Namespace, console: Console) -> bool:
+    """Returns whether the report is the last screen: on a terminal, unless an option asks for the table."""
+    if options.report is not None:
+        return bool(options.report == "short")
+    asked = options.report_format is not None or options.show_in_report != "available"
+    return console.shows_results_on_terminal and not asked
+
+
+def _show_screen(record: RaceRecord, folder: Path, console: Console) -> None:
+    from pacenote.report.render.screen import render_screen
+    from pacenote.report.screen.build import RaceLocation, build_screen
+    from pacenote.store.race_store import RaceStore
+
+    short_ids = RaceStore(folder.parents[1]).short_ids((folder.name,))
+    location = RaceLocation(_below_home(folder), short_ids[folder.name])
+    render_screen(build_screen(record, location), console.rich_results())
+
+
+def _below_home(folder: Path) -> str:
+    """Returns the path of a folder, which begins with `~` if it is in the user's home."""
     try:
-        with options.report_file.open("a", encoding="utf-8"):
-            pass
-    except OSError as error:
-        raise UsageError(
-            f"--report-file {options.report_file} cannot be written: {error.strerror}"
-        ) from error
+        return str(Path("~") / folder.relative_to(Path.home()))
+    except (ValueError, RuntimeError):
+        return str(folder)
 
 
-def show_report(record: RaceRecord, options: argparse.Namespace, console: Console) -> None:
-    """Prints the report and appends it to `--report-file`. Raises StoreError."""
-    from pacenote.report.summary import build_report
-
-    report = build_report(record, options.show_in_report)
+def _show_full(record: RaceRecord, options: argparse.Namespace, console: Console) -> None:
+    report = _build(record, options)
     if options.report_format is None and console.shows_results_on_terminal:
         from pacenote.report.render.terminal import render_terminal
 
         render_terminal(report, console.rich_results(), options.report_numbers_align)
-    else:
-        console.result(_plain(report, options))
-    if options.report_file is not None:
-        try:
-            with options.report_file.open("a", encoding="utf-8") as file:
-                file.write(_plain(report, options))
-        except OSError as error:
-            raise StoreError(f"cannot write the report to {options.report_file}: {error.strerror}") from error
+        return
+    console.result(_plain(report, record, options))
+    if options.report_format == _FOUR_COLUMNS and record.verdict.state != "valid":
+        console.warning(f"the race is {record.verdict.state}: {'; '.join(record.verdict.reasons)}")
 
 
-def _plain(report: Report, options: argparse.Namespace) -> str:
-    if options.report_format == "csv":
+def _build(record: RaceRecord, options: argparse.Namespace) -> Report:
+    from pacenote.report.summary import build_report
+
+    return build_report(record, options.show_in_report, show_processing_time=options.show_processing_time)
+
+
+def _plain(report: Report, record: RaceRecord, options: argparse.Namespace) -> str:
+    if options.report_format == _FOUR_COLUMNS:
         from pacenote.report.render.csv import render_csv
 
         return render_csv(report)
+    if options.report_format == "csv-full":
+        from pacenote.report.render.csv import render_full_csv
+
+        return render_full_csv(report, record.race_id)
     if options.report_format == "json":
         from pacenote.report.render.json import render_json
 

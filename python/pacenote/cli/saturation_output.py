@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
-from pacenote.errors import StoreError, UsageError
+from pacenote.cli.report_file import write_report_file
+from pacenote.errors import UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
@@ -29,11 +30,7 @@ def show_saturation(
     text = _text(result, record, options)
     console.result(text)
     if options.report_file is not None:
-        try:
-            with options.report_file.open("a", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            raise StoreError(f"cannot write the report to {options.report_file}: {error.strerror}") from error
+        write_report_file(options.report_file, text, options.report_format)
 
 
 def _text(result: SaturationResult, record: RaceRecord, options: argparse.Namespace) -> str:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 
+RACES = "races"
+"""Name of the folder with all races in a home folder."""
+
 
 def default_home() -> Path:
     """Returns the absolute path of the folder named by `PACENOTE_HOME`, or of `~/.pacenote`.

@@ -20,11 +20,14 @@ from pathlib import Path
 from typing import Literal
 
 from pacenote.errors import PacenoteError
+from pacenote.model.headline import headline
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
 
-RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "unreadable"]
-"""`unfinished` races are running or were killed; the `race.json` of `unreadable` ones is damaged."""
+RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "running", "killed", "unreadable"]
+"""An `unfinished` race is running or was killed, which `RaceStore.list` distinguishes; the `race.json` of an
+`unreadable` one is damaged.
+"""
 
 INDEX_FILE = "index.sqlite"
 """Name of the index."""
@@ -32,12 +35,12 @@ INDEX_FILE = "index.sqlite"
 INDEX_FILES = tuple(f"{INDEX_FILE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
 """Names of the files of the index, which no race may have."""
 
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _BUSY_TIMEOUT_S = 10.0
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _COLUMNS = (
     "id, timestamp, track, track_revision, challenge, car, distribution, version, revision, user_tags, "
-    "verdict, state"
+    "verdict, state, headline"
 )
 
 
@@ -79,7 +82,10 @@ class RaceSummary:
     """State of the verdict: `valid`, `suspect` or `void`."""
 
     state: RaceState
-    """State of the race, such as `unfinished`."""
+    """State of the race, such as `running`."""
+
+    headline: str
+    """The figure that says most about the race; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,10 @@ class RaceIndex:
             races = map(_summary, database.execute(query, values))
             matching = (race for race in races if _tags_match(race.user_tags, criteria))
             return list(itertools.islice(matching, criteria.limit))
+
+    def ids(self) -> list[str]:
+        """Returns the ids of all races, sorted."""
+        return sorted(_fingerprints(self._races))
 
     def ids_with_prefix(self, prefix: str) -> list[str]:
         """Returns the ids that begin with `prefix`, sorted. Reads the folders, which is as fast as a
@@ -199,7 +209,7 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
         for name, fingerprint in present.items():
             if indexed.get(name) != fingerprint:
                 database.execute(
-                    f"INSERT OR REPLACE INTO races ({_COLUMNS}, stamp) VALUES ({', '.join('?' * 13)})",
+                    f"INSERT OR REPLACE INTO races ({_COLUMNS}, stamp) VALUES ({', '.join('?' * 14)})",
                     (*_row(races / name), fingerprint),
                 )
         database.execute("COMMIT")
@@ -255,7 +265,7 @@ def _row(folder: Path) -> tuple[str, ...]:
     try:
         record = RaceRecord.from_document(json.loads(read_regular_file(folder / "race.json")))
     except (OSError, ValueError, RecursionError, PacenoteError):
-        return (folder.name, *[""] * 8, "{}", "", "unreadable")
+        return (folder.name, *[""] * 8, "{}", "", "unreadable", "")
     cluster = record.cluster
     return (
         folder.name,
@@ -270,6 +280,7 @@ def _row(folder: Path) -> tuple[str, ...]:
         json.dumps(dict(record.user_tags)),
         record.verdict.state,
         _state(record),
+        headline(record),
     )
 
 

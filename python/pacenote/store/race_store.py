@@ -12,13 +12,14 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
-from pacenote.store.home import default_home
+from pacenote.store.home import RACES, default_home
 from pacenote.store.race_folder import ExpectedResult, RaceFolder
 from pacenote.store.race_index import INDEX_FILES, RaceFilter, RaceIndex, RaceSummary
 
@@ -31,6 +32,9 @@ ID_HINT = (
 )
 """What a race id may consist of."""
 
+_SHORT_ID = 8
+"""Length of an id that is probably unique in a home folder."""
+
 _RESERVED = frozenset((LATEST, *INDEX_FILES))
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -40,7 +44,7 @@ def check_home(home: Path) -> None:
 
     A home that does not exist yet has no races.
     """
-    for folder in (home, home / "races"):
+    for folder in (home, home / RACES):
         try:
             next(folder.iterdir(), None)
         except FileNotFoundError:
@@ -64,7 +68,7 @@ class RaceStore:
 
     def __init__(self, home: Path | None = None) -> None:
         self.home = home or default_home()
-        self.races = self.home / "races"
+        self.races = self.home / RACES
 
     def create(
         self,
@@ -119,9 +123,21 @@ class RaceStore:
         for folder in folders:
             _delete(folder)
 
+    def short_ids(self, race_ids: Iterable[str]) -> dict[str, str]:
+        """Returns the shortest text, of at least eight characters, that `folder` accepts for each race."""
+        known = self._index().ids()
+        return {race_id: _shortest(race_id, known) for race_id in race_ids}
+
     def list(self, criteria: RaceFilter) -> list[RaceSummary]:
         """Returns the races that match, newest first, including those that are running or were killed."""
-        return self._index().find(criteria)
+        return [self._with_process(race) for race in self._index().find(criteria)]
+
+    def _with_process(self, race: RaceSummary) -> RaceSummary:
+        """Returns the summary of a race, which states of an unfinished one whether it is running."""
+        if race.state != "unfinished":
+            return race
+        in_use = RaceFolder(self.races / race.race_id).is_in_use()
+        return replace(race, state="running" if in_use else "killed")
 
     def _index(self) -> RaceIndex:
         return RaceIndex(self.races)
@@ -182,6 +198,13 @@ def _delete(folder: RaceFolder) -> None:
         shutil.rmtree(folder.path)
     except OSError as error:
         raise store_error("delete", folder.path, error) from error
+
+
+def _shortest(race_id: str, known: Iterable[str]) -> str:
+    lengths = range(_SHORT_ID, len(race_id))
+    others = [other for other in known if other != race_id]
+    unique = (length for length in lengths if not any(other.startswith(race_id[:length]) for other in others))
+    return race_id[: next(unique, len(race_id))]
 
 
 def _left(folder: Path) -> Iterator[Path]:

@@ -1,6 +1,4 @@
-"""A report as CSV: Rally's four columns, the mark and the interval. A note is a row with text as its
-value.
-"""
+"""A report as CSV: Rally's rows and columns, or all of it, with the race, marks, intervals and notes."""
 
 from __future__ import annotations
 
@@ -9,16 +7,26 @@ import io
 
 from pacenote.report.rows import Report, note_lines
 
-_COLUMNS = ("Metric", "Task", "Value", "Unit", "Mark", "Low", "High")
+_COLUMNS = ("Metric", "Task", "Value", "Unit")
+_FULL_COLUMNS = (*_COLUMNS, "Mark", "Low", "High", "Race ID")
 
 
 def render_csv(report: Report) -> str:
-    """Returns the report as CSV text, with all digits of the values."""
+    """Returns Rally's rows and columns as CSV text, with all digits of the values."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
+    writer.writerows((row.metric, row.task, row.value, row.unit) for row in report.rows if row.is_rallys)
+    return text.getvalue()
+
+
+def render_full_csv(report: Report, race_id: str) -> str:
+    """Returns the report as CSV text. A note is a row with text as its value."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_FULL_COLUMNS)
     for row in report.rows:
-        writer.writerow((row.metric, row.task, row.value, row.unit, row.mark, row.low, row.high))
+        writer.writerow((row.metric, row.task, row.value, row.unit, row.mark, row.low, row.high, race_id))
     for note in (*report.header, *note_lines(report)):
-        writer.writerow((note.label, note.task, note.text, "", "", "", ""))
+        writer.writerow((note.label, note.task, note.text, "", "", "", "", race_id))
     return text.getvalue()

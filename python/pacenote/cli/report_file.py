@@ -1,0 +1,64 @@
+"""The file of `--report-file`.
+
+Markdown is appended, as in Rally. A JSON or CSV file with two reports would not be valid, so a second report
+goes to a file with a number in its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+from pacenote.errors import StoreError, UsageError
+
+_APPENDED = (None, "markdown")
+"""Values of `--report-format` of which a file may contain several reports."""
+
+
+def check_report_file(file: Path | None) -> Path | None:
+    """Returns the absolute path, because a track's Python code may change the current folder, and creates its
+    folder. Raises UsageError if the report could not be written after the race.
+    """
+    if file is None:
+        return None
+    file = file.absolute()
+    is_new = not file.exists()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise UsageError(f"--report-file {file} cannot be written: {error.strerror}") from error
+    if is_new:
+        with contextlib.suppress(OSError):
+            file.unlink()
+    return file
+
+
+def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
+    """Writes a report and returns the file that has it. Raises StoreError."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if report_format in _APPENDED or not _has_report(file):
+            with file.open("a", encoding="utf-8") as stream:
+                stream.write(text)
+            return file
+        for other in _numbered(file):
+            with contextlib.suppress(FileExistsError), other.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+                return other
+    except OSError as error:
+        raise StoreError(f"cannot write the report to {file}: {error.strerror}") from error
+    raise StoreError(f"cannot write the report to {file}: there is no free name")
+
+
+def _has_report(file: Path) -> bool:
+    """Returns whether a regular file is not empty; a terminal or a pipe takes any number of reports."""
+    return file.is_file() and file.stat().st_size > 0
+
+
+def _numbered(file: Path) -> Iterator[Path]:
+    """Yields `report-2.json`, `report-3.json`, … for `report.json`."""
+    return (file.with_name(f"{file.stem}-{number}{file.suffix}") for number in itertools.count(2))

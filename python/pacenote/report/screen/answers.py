@@ -1,0 +1,82 @@
+"""The figures that come first on the screen: how fast, how slow, how many errors, which targets were kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pacenote.model.headline import main_indexing, median_latency_ms, slowest_search
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import DocumentCheck, RaceRecord
+from pacenote.model.result import TaskResult
+from pacenote.model.task_kinds import indexes
+from pacenote.model.verdict import missed_targets
+from pacenote.report.screen.screen import Answer
+from pacenote.units import format_count, format_rate, format_seconds
+
+
+def answers(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Answer, ...]:
+    """Returns the answers of a race; those that it cannot give are omitted."""
+    return (
+        *_indexing(reported),
+        *_slowest(reported),
+        *_errors(record),
+        *_targets(record),
+        *_documents(record),
+    )
+
+
+def _indexing(reported: Sequence[TaskResult]) -> Iterator[Answer]:
+    task = main_indexing(reported)
+    if task and task.throughput:
+        rate = f"{format_rate(task.throughput.mean)} {task.unit}/s"
+        others = sum(map(indexes, reported)) > 1
+        yield Answer("Indexing", single_line(f"{rate} ({task.task})" if others else rate))
+
+
+def _slowest(reported: Sequence[TaskResult]) -> Iterator[Answer]:
+    task = slowest_search(reported)
+    if task and (ms := median_latency_ms(task)) is not None:
+        yield Answer("Slowest p50", f"{single_line(task.task)} {format_seconds(ms / 1000)}")
+
+
+def _errors(record: RaceRecord) -> Iterator[Answer]:
+    if not record.tasks:
+        return
+    documents = sum(task.work.failed for task in record.tasks if indexes(task))
+    operations = sum(
+        task.accounting.failed for task in record.tasks if not (indexes(task) and task.work.failed)
+    )
+    counts = [
+        format_count(count, noun)
+        for count, noun in ((documents, "document"), (operations, "operation"))
+        if count
+    ]
+    yield Answer("Errors", " and ".join(counts) or "0", is_wrong=bool(counts))
+
+
+def _targets(record: RaceRecord) -> Iterator[Answer]:
+    asked = [task for task in record.tasks if task.task in record.targets]
+    if asked:
+        kept = len(asked) - len(missed_targets(record))
+        yield Answer("Target rates", f"{kept} of {len(asked)} kept", is_wrong=kept < len(asked))
+
+
+def _documents(record: RaceRecord) -> Iterator[Answer]:
+    counted = [
+        check for check in record.documents if check.acknowledged is not None and check.counted is not None
+    ]
+    if not counted:
+        return
+    indices = format_count(len(counted), "index", "indices")
+    acknowledged = sum(check.acknowledged or 0 for check in counted)
+    in_engine = sum(check.counted or 0 for check in counted)
+    if not any(map(_differs, counted)):
+        yield Answer("Documents", f"{in_engine:,} acknowledged and counted in {indices}")
+        return
+    unexpected = any(_differs(check) and not check.difference_expected for check in counted)
+    text = f"{acknowledged:,} acknowledged, {in_engine:,} counted in {indices}"
+    yield Answer("Documents", text, is_wrong=unexpected)
+
+
+def _differs(check: DocumentCheck) -> bool:
+    return check.acknowledged != check.counted

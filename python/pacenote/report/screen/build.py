@@ -1,0 +1,75 @@
+"""Converts a race record to its last screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import TaskResult
+from pacenote.model.task_kinds import reported_tasks, runs_once
+from pacenote.report.notes import printable_finding
+from pacenote.report.screen.answers import answers
+from pacenote.report.screen.engine import engine_paragraph
+from pacenote.report.screen.errors import error_lines
+from pacenote.report.screen.screen import Command, Headline, Paragraph, Screen
+from pacenote.report.screen.setup import setup_paragraph
+from pacenote.report.screen.task_tables import COLUMNS, footnotes, task_tables
+from pacenote.report.summary import build_report
+from pacenote.units import format_count, format_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class RaceLocation:
+    """Where a race is stored, as shown to the user."""
+
+    folder: str
+    """Path of its folder."""
+
+    short_id: str
+    """The shortest text that commands accept as its id."""
+
+
+def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
+    """Returns the last screen of a race, which may have been interrupted or may still be running."""
+    reported = reported_tasks(record)
+    paragraphs = (_other_tasks(reported), engine_paragraph(record.system), setup_paragraph(record))
+    started = f"id {location.short_id}, started {record.timestamp:%Y-%m-%d %H:%M} UTC"
+    return Screen(
+        headline=_headline(record),
+        answers=answers(record, reported),
+        findings=tuple(map(printable_finding, record.verdict.findings)),
+        errors=error_lines(record.tasks),
+        columns=COLUMNS,
+        tables=task_tables(record, reported),
+        footnotes=footnotes(reported),
+        paragraphs=tuple(paragraph for paragraph in paragraphs if paragraph.groups),
+        results=(location.folder, started),
+        commands=tuple(_commands(record, location)),
+    )
+
+
+def _headline(record: RaceRecord) -> Headline:
+    cluster = record.cluster
+    engine = f" on {cluster.distribution} {cluster.version or ''}" if cluster.distribution else ""
+    race = " / ".join(name for name in (record.track.name, record.challenge) if name) + engine
+    wall_s = record.driver.get("wall_s")
+    took = format_seconds(round(wall_s)) if isinstance(wall_s, int | float) and wall_s >= 0.5 else ""
+    return Headline(record.verdict.state, single_line(race), took)
+
+
+def _other_tasks(reported: Sequence[TaskResult]) -> Paragraph:
+    """Returns the tasks of which only the duration is of interest."""
+    phrases = tuple(
+        f"{single_line(task.task)} {format_seconds(task.duration_s)}" for task in reported if runs_once(task)
+    )
+    return Paragraph("Other", (phrases,) if phrases else ())
+
+
+def _commands(record: RaceRecord, location: RaceLocation) -> Iterator[Command]:
+    report = build_report(record)
+    if report.rows:
+        figures = format_count(len(report.rows), "figure")
+        yield Command(f"pacenote report {location.short_id} --full", f"all {figures} and all notes")
+    yield Command("pacenote list races", "this race among the others")

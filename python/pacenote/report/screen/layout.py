@@ -1,0 +1,139 @@
+"""Arranges the last screen of a race for a width, as lines of styled text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pacenote.model.finding import Cause, Finding
+from pacenote.report.screen.columns import table_lines
+from pacenote.report.screen.screen import Answer, Command, Headline, Paragraph, Screen
+from pacenote.report.screen.text import Line, Span, Style, broken_lines, hanging, joined_phrases
+
+MIN_WIDTH, MAX_WIDTH = 80, 140
+"""Widths between which the screen adapts to that of the terminal."""
+
+_LABEL = 10
+"""Width of the labels of paragraphs."""
+
+_BLANK: Line = ()
+
+_STATES: Mapping[str, Style] = {"valid": "good", "suspect": "doubtful", "void": "bad"}
+
+_CAUSES: Mapping[Cause, str] = {
+    "engine": "the engine",
+    "driver": "the driver",
+    "machine": "this machine",
+    "track": "the track",
+    "pacenote": "Pacenote",
+}
+"""How causes are named; others are clear from the text, or unknown."""
+
+
+def lay_out(screen: Screen, width: int) -> list[Line]:
+    """Returns the lines of a screen, of which only words that are too long exceed `width`."""
+    width = max(MIN_WIDTH, min(width, MAX_WIDTH))
+    sections: list[list[Line]] = [
+        _headline(screen.headline, width),
+        list(_answers(screen.answers, width)),
+        list(_findings(screen, width)),
+        list(_errors(screen.errors, width)),
+        *table_lines(screen, width),
+        list(_footnotes(screen.footnotes, width)),
+        *_paragraphs(screen.paragraphs, width),
+        [*_results(screen.results, width), *_commands(screen.commands, width)],
+    ]
+    lines: list[Line] = []
+    for section in filter(None, sections):
+        lines += [*section, _BLANK]
+    return lines[:-1]
+
+
+def _headline(headline: Headline, width: int) -> list[Line]:
+    badge = Span(f" {headline.state.upper():7}  ", _STATES[headline.state])
+    return hanging(badge, f"{headline.race}    {headline.duration}".rstrip(), width, "title")
+
+
+def _answers(answers: Sequence[Answer], width: int) -> Iterator[Line]:
+    """Yields the answers in two columns; an answer that does not fit into one has a line of its own."""
+    label = max((len(answer.label) for answer in answers), default=0) + 2
+    half = (width - 2) // 2
+    waiting: Line | None = None
+    for answer in answers:
+        style: Style = "bad" if answer.is_wrong else ""
+        spans = (Span(f"  {answer.label:{label}}", "quiet"), Span(answer.text, style))
+        if 2 + label + len(answer.text) + 2 > half:
+            yield from () if waiting is None else (waiting,)
+            yield from hanging(spans[0], answer.text, width, style)
+            waiting = None
+        elif waiting is None:
+            waiting = (spans[0], Span(f"{answer.text:{half - 2 - label}}", style))
+        else:
+            yield (*waiting, *spans)
+            waiting = None
+    if waiting is not None:
+        yield waiting
+
+
+def _findings(screen: Screen, width: int) -> Iterator[Line]:
+    if not screen.findings:
+        return
+    style = _STATES[screen.headline.state]
+    yield (Span(f" Why {screen.headline.state}", "title"),)
+    for finding in screen.findings:
+        yield from hanging(Span("  ! ", style), f"{_subject(finding)}{finding.text}.", width)
+        if len(finding.tasks) > 1:
+            yield from hanging(Span("    "), f"{', '.join(finding.tasks)}.", width)
+        if advice := _advice(finding):
+            yield from hanging(Span("    "), advice, width, "quiet")
+
+
+def _subject(finding: Finding) -> str:
+    if not finding.tasks:
+        return ""
+    return f"{finding.tasks[0]}: " if len(finding.tasks) == 1 else f"{len(finding.tasks)} tasks: "
+
+
+def _advice(finding: Finding) -> str:
+    cause = _CAUSES.get(finding.cause)
+    parts = (f"Cause: {cause}." if cause else "", f"Try: {finding.advice}." if finding.advice else "")
+    return " ".join(part for part in parts if part)
+
+
+def _errors(errors: Sequence[str], width: int) -> Iterator[Line]:
+    if errors:
+        yield (Span(" Errors", "title"),)
+    for text in errors:
+        yield from hanging(Span("  ! ", "bad"), text, width)
+
+
+def _footnotes(footnotes: Sequence[str], width: int) -> Iterator[Line]:
+    for note in footnotes:
+        mark, _, text = note.partition(" ")
+        yield from hanging(Span(f"   {mark} ", "quiet"), text, width, "quiet")
+
+
+def _paragraphs(paragraphs: Sequence[Paragraph], width: int) -> Iterator[list[Line]]:
+    for paragraph in paragraphs:
+        texts = [text for group in paragraph.groups for text in joined_phrases(group, width - _LABEL)]
+        yield [
+            (Span(f" {paragraph.label if number == 0 else '':{_LABEL - 1}}", "title"), Span(text))
+            for number, text in enumerate(texts)
+        ]
+
+
+def _results(results: tuple[str, str], width: int) -> Iterator[Line]:
+    label = Span(f" {'Results':{_LABEL - 1}}", "title")
+    folder, race = results
+    if len(label.text) + len(folder) + len(race) + 4 <= width:
+        yield (label, Span(folder), Span(f"  ({race})", "quiet"))
+        return
+    yield (label, Span(folder))
+    yield (Span(" " * len(label.text)), Span(race, "quiet"))
+
+
+def _commands(commands: Sequence[Command], width: int) -> Iterator[Line]:
+    longest = max((len(command.text) for command in commands), default=0)
+    for number, command in enumerate(commands):
+        label = Span(f" {'Next' if number == 0 else '':{_LABEL - 1}}", "title")
+        purpose = broken_lines(command.purpose, width - _LABEL - longest - 3)[0]
+        yield (label, Span(f"{command.text:{longest}}"), Span(f"   {purpose}", "quiet"))

@@ -1,0 +1,146 @@
+"""The last screen of a race as data, independent of its width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pacenote.model.finding import Finding
+from pacenote.model.race_record import VerdictState
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The first line."""
+
+    state: VerdictState
+    """The verdict."""
+
+    race: str
+    """Track, challenge and engine."""
+
+    duration: str
+    """How long the race took; empty if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A figure that answers one of the first questions about a race."""
+
+    label: str
+    """What is answered, such as `Errors`."""
+
+    text: str
+    """The answer."""
+
+    is_wrong: bool = False
+    """Whether it shows that something is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the task tables, after the name of the task."""
+
+    name: str
+    """Identifies the column, such as `p99`."""
+
+    long_name: str = ""
+    """A heading that says more, for a screen with room for it."""
+
+    priority: int = 0
+    """0 if the column is always shown; of the others, those with low numbers are the first to be added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of a task."""
+
+    text: str
+    """The value with its unit and mark; empty if there is none."""
+
+    is_wrong: bool = False
+    """Whether it shows that something is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """One task."""
+
+    name: str
+    """Name of the task, with the mark of a footnote."""
+
+    cells: tuple[Cell, ...]
+    """Its values, one for each column."""
+
+    is_doubtful: bool = False
+    """Whether a reason of the verdict concerns the task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTable:
+    """Tasks of one kind."""
+
+    title: str
+    """The kind, such as `Searches`."""
+
+    heads: tuple[str, ...]
+    """Headings, one for each column."""
+
+    lines: tuple[TaskLine, ...]
+    """The tasks in the order in which they ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Short phrases below one label, separated by commas."""
+
+    label: str
+    """What the phrases describe, such as `Engine`."""
+
+    groups: tuple[tuple[str, ...], ...]
+    """Phrases; each group begins on a line of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that the user may enter next."""
+
+    text: str
+    """The command."""
+
+    purpose: str
+    """What it shows or does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """The last screen of a race."""
+
+    headline: Headline
+    """The verdict on which race."""
+
+    answers: tuple[Answer, ...]
+    """The most important figures."""
+
+    findings: tuple[Finding, ...]
+    """Why the race is not valid."""
+
+    errors: tuple[str, ...]
+    """The most frequent errors, one line each."""
+
+    columns: tuple[Column, ...]
+    """The columns of all task tables."""
+
+    tables: tuple[TaskTable, ...]
+    """One line per task, by kind of task."""
+
+    footnotes: tuple[str, ...]
+    """Explanations of the marks in the tables."""
+
+    paragraphs: tuple[Paragraph, ...]
+    """Other tasks, the engine, and the conditions of the race."""
+
+    results: tuple[str, str]
+    """The folder of the race, and its id with the time at which it began."""
+
+    commands: tuple[Command, ...]
+    """What to enter next."""

@@ -1,0 +1,59 @@
+"""The conditions of a race, in phrases: the machine, the configuration of the engine, and the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import Environment, RaceRecord, RecordedCorpus
+from pacenote.report.notes import ONE_RUN
+from pacenote.report.screen.screen import Paragraph
+from pacenote.units import format_bytes, format_count
+
+_EXTERNAL = ("external",)
+"""The cars of an existing cluster."""
+
+
+def setup_paragraph(record: RaceRecord) -> Paragraph:
+    """Returns what affects the results besides the engine and the track."""
+    groups = (
+        tuple(_machine(record.environment)),
+        tuple(_engine(record)),
+        *((_corpus(corpus),) for corpus in record.corpora),
+        tuple(f"{name}: {value}" for name, value in record.user_tags.items()),
+        (ONE_RUN,) if record.complete else (),
+    )
+    return Paragraph("Setup", tuple(tuple(map(single_line, group)) for group in groups if group))
+
+
+def _machine(host: Environment) -> Iterator[str]:
+    cores = host.cpu_usable_cores or host.cpu_logical_cores
+    model = f" {host.cpu_model}" if host.cpu_model else ""
+    if cores:
+        yield f"driver on {format_count(cores, 'core')}{model}"
+    if host.memory_bytes:
+        yield f"{format_bytes(host.memory_bytes)} of memory"
+    if host.os_name:
+        yield f"{host.os_name} {host.kernel or ''}".strip()
+
+
+def _engine(record: RaceRecord) -> Iterator[str]:
+    nodes = record.cluster.nodes
+    if record.car == _EXTERNAL:
+        yield f"existing cluster of {format_count(len(nodes), 'node')}" if nodes else "existing cluster"
+    else:
+        yield f"engine on this machine, car {'+'.join(record.car)}"
+    heaps = {heap for node in nodes if isinstance(heap := node.get("heap_max_bytes"), int) and heap > 0}
+    if len(heaps) == 1:
+        yield f"heap {format_bytes(heaps.pop())}"
+
+
+def _corpus(corpus: RecordedCorpus) -> str:
+    size = f"{format_count(corpus.documents, 'document')}, {format_bytes(corpus.bytes)}"
+    origin = {
+        "declared": "",
+        "excerpt": ": its first documents only",
+        "as-is": ": existing files, not compared with the track",
+        "generated": f": generated, seed {corpus.seed}, not the public corpus",
+    }[corpus.origin]
+    return f"corpus {corpus.name} ({size}){origin}"

@@ -1,0 +1,175 @@
+"""The tables with one line per task, and the footnotes that explain their marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import Percentile, TaskResult, percentiles_for
+from pacenote.model.target_rate import TargetRate, achieved_rate
+from pacenote.model.task_kinds import indexes, runs_once, searches
+from pacenote.model.verdict import missed_targets
+from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK
+from pacenote.report.screen.screen import Cell, Column, TaskLine, TaskTable
+from pacenote.units import format_range, format_rate, format_seconds
+
+UNSTEADY_MARK = "~"
+"""Marks a task that became faster or slower while it was measured."""
+
+_RATE, _MAX, _COUNT, _CLIENTS, _LATE, _ERRORS = "rate", "max", "operations", "clients", "late p99", "errors"
+_PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0}
+_HIGH = "p99.9"
+
+COLUMNS = (
+    Column(_RATE),
+    Column("p50", long_name="latency p50"),
+    Column("p90", priority=1),
+    Column("p99"),
+    Column(_HIGH, priority=3),
+    Column(_MAX, priority=2),
+    Column(_ERRORS),
+    Column(_COUNT, priority=4),
+    Column(_CLIENTS, priority=5),
+    Column(_LATE, priority=6),
+)
+"""The columns of every table."""
+
+_ENOUGH = {50.0: 6, 90.0: 36, 99.0: 368}
+"""Number of values that a percentile needs; see docs/measuring.md."""
+
+
+def task_tables(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[TaskTable, ...]:
+    """Returns the tables of the tasks for which a rate and percentiles say something."""
+    kinds: tuple[tuple[str, Callable[[TaskResult], bool]], ...] = (
+        ("Indexing", indexes),
+        ("Searches", searches),
+        ("Requests", lambda task: not (indexes(task) or searches(task) or runs_once(task))),
+    )
+    marks = _Marks(record)
+    found = ((title, [task for task in reported if matches(task)]) for title, matches in kinds)
+    return tuple(_table(title, tasks, marks) for title, tasks in found if tasks)
+
+
+def footnotes(reported: Sequence[TaskResult]) -> tuple[str, ...]:
+    """Returns explanations of the marks that occur in the tables."""
+    tasks = [task for task in reported if not runs_once(task)]
+    return (*_unsupported_note(tasks), *_short_note(tasks), *_unsteady_note(tasks))
+
+
+class _Marks:
+    """What the verdict says about the tasks of a race."""
+
+    def __init__(self, record: RaceRecord) -> None:
+        self.targets = record.targets
+        self.doubtful = {name for finding in record.verdict.findings for name in finding.tasks}
+        self.missed = {task.task for task in missed_targets(record)}
+
+
+def _table(title: str, tasks: Sequence[TaskResult], marks: _Marks) -> TaskTable:
+    units = [_shown_unit(task, marks.targets.get(task.task)) for task in tasks]
+    rate = f"{single_line(units[0])}/s"
+    has_target = any(task.task in marks.targets for task in tasks)
+    rate = f"{rate} / target" if has_target else rate
+    return TaskTable(
+        title,
+        heads=(rate, *(column.name for column in COLUMNS[1:])),
+        lines=tuple(_line(task, units[0], marks) for task in tasks),
+    )
+
+
+def _shown_unit(task: TaskResult, target: TargetRate | None) -> str:
+    return target.unit if target else task.unit
+
+
+def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskLine:
+    times = task.latency or task.service_time
+    shown = percentiles_for(times.count) if times else ()
+    found = {name: times.at(q) if times and q in shown else None for name, q in _PERCENTILES.items()}
+    failed = task.work.failed if indexes(task) and task.work.failed else task.accounting.failed
+    high = times.at(99.9) if times else None
+    late = task.lateness.at(99.0) if task.lateness else None
+    cells = {
+        _RATE: Cell(_rate(task, unit, marks.targets.get(task.task)), task.task in marks.missed),
+        **{name: Cell(_percentile(percentile)) for name, percentile in found.items()},
+        _HIGH: Cell(_if_supported(high)),
+        _MAX: Cell(_milliseconds(times.max_ms) if times else ""),
+        _ERRORS: Cell(f"{failed:,}", is_wrong=failed > 0),
+        _COUNT: Cell(f"{task.accounting.normal:,}"),
+        _CLIENTS: Cell(f"{task.clients:,}"),
+        _LATE: Cell(_if_supported(late)),
+    }
+    name = single_line(task.task) + (f" {UNSTEADY_MARK}" if task.steady.changes else "")
+    return TaskLine(name, tuple(cells[column.name] for column in COLUMNS), task.task in marks.doubtful)
+
+
+def _rate(task: TaskResult, unit: str, target: TargetRate | None) -> str:
+    """Returns the achieved rate, beside the target rate if there is one."""
+    if target is not None:
+        rates = f"{format_rate(achieved_rate(task, target))} / {format_rate(target.value)}"
+    elif task.throughput is not None:
+        rates = format_rate(task.throughput.mean)
+    else:
+        return ""
+    own = _shown_unit(task, target)
+    with_unit = rates if own == unit else f"{rates} {single_line(own)}/s"
+    return with_unit + (SHORT_WINDOW_MARK if _is_short(task) else "")
+
+
+def _percentile(percentile: Percentile | None) -> str:
+    """Returns a percentile or, if there are too few samples for it, what is known of it, with a mark."""
+    if percentile is None:
+        return ""
+    if percentile.supported:
+        return _milliseconds(percentile.ms)
+    if percentile.low_ms is not None:
+        return f">={_milliseconds(percentile.low_ms)}{UNSUPPORTED_MARK}"
+    return UNSUPPORTED_MARK
+
+
+def _if_supported(percentile: Percentile | None) -> str:
+    return _milliseconds(percentile.ms) if percentile and percentile.supported else ""
+
+
+def _unsupported_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
+    """Yields the number of samples that marked percentiles need, and that the tasks have."""
+    needed: dict[str, int] = {}
+    counts: list[int] = []
+    for task in tasks:
+        times = task.latency or task.service_time
+        shown = percentiles_for(times.count) if times else ()
+        for name, q in _PERCENTILES.items():
+            if times and q in shown and (found := times.at(q)) and not found.supported:
+                needed[name] = _ENOUGH[q]
+                counts.append(times.count)
+    if needed:
+        needs = ", ".join(
+            f"{name} needs {count:,}" for name, count in sorted(needed.items(), key=lambda one: one[1])
+        )
+        have = format_range(counts, "{:,.0f}".format)
+        yield f"{UNSUPPORTED_MARK} too few samples ({have}): {needs}; raise iterations or time-period"
+
+
+def _short_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
+    if any(map(_is_short, tasks)):
+        yield f"{SHORT_WINDOW_MARK} measured for less than a second: the rate is extrapolated"
+
+
+def _unsteady_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
+    unsteady = [
+        f"{single_line(task.task)} ({task.steady.state.replace('-', ' ')})"
+        for task in tasks
+        if task.steady.changes
+    ]
+    if unsteady:
+        yield f"{UNSTEADY_MARK} not in a steady state while measured: {', '.join(unsteady)}"
+
+
+def _is_short(task: TaskResult) -> bool:
+    return (
+        task.throughput is not None and (task.window_s if task.reported_s is None else task.reported_s) < 1.0
+    )
+
+
+def _milliseconds(value: float) -> str:
+    return format_seconds(value / 1000.0)

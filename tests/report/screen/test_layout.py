@@ -1,0 +1,99 @@
+"""The last screen of a race at several widths, character by character.
+
+`UPDATE_GOLDEN=1` rewrites the golden files; review their diff.
+"""
+
+import io
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pacenote.model.finding import Finding
+from pacenote.model.race_record import RaceRecord, Verdict
+from pacenote.report.render.screen import render_screen
+from pacenote.report.screen.build import RaceLocation, build_screen
+from pacenote.report.screen.layout import lay_out
+from pacenote.report.screen.text import broken_lines, plain_text, shortened
+from report.screen.races import interrupted_start, suspect_race, valid_race, void_race
+
+GOLDEN = Path(__file__).parent / "golden"
+RACES: dict[str, Callable[[], RaceRecord]] = {
+    "suspect": suspect_race,
+    "valid": valid_race,
+    "void": void_race,
+    "start": interrupted_start,
+}
+
+
+def screen(race: RaceRecord):
+    return build_screen(race, RaceLocation(f"~/.pacenote/races/{race.race_id}", race.race_id[:8]))
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("name", RACES)
+def test_the_screen_of_a_race(name, width):
+    text = plain_text(lay_out(screen(RACES[name]()), width))
+    expected = GOLDEN / f"{name}-{width}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        expected.write_text(text, encoding="utf-8")
+    assert text == expected.read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize(("width", "shown"), [(20, 80), (80, 80), (300, 140)])
+def test_the_screen_has_a_smallest_and_a_largest_width(width, shown):
+    race = screen(suspect_race())
+    assert lay_out(race, width) == lay_out(race, shown)
+
+
+@pytest.mark.parametrize("width", range(80, 141))
+def test_no_line_is_too_long(width):
+    for name in RACES:
+        assert (
+            max(len(line) for line in plain_text(lay_out(screen(RACES[name]()), width)).splitlines()) <= width
+        )
+
+
+def printed(**options):
+    file = io.StringIO()
+    render_screen(screen(suspect_race()), Console(file=file, width=80, highlight=False, **options))
+    return file.getvalue()
+
+
+def test_colours_are_shown_on_terminals_only(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    plain = "\n" + plain_text(lay_out(screen(suspect_race()), 80))
+    assert printed(force_terminal=False) == plain
+    coloured = printed(force_terminal=True)
+    assert "\x1b[1;33m SUSPECT " in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    without = printed(force_terminal=True)
+    assert "\x1b[1;33m" not in without
+    assert "33m" not in without
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal():
+    verdict = Verdict("void", (Finding("\x1b[2Jgone", tasks=("a\x07b",)),))
+    race = replace(suspect_race(), verdict=verdict, challenge="x\x1b[31my", user_tags={"a": "\x9b1m"})
+    assert plain_text(lay_out(screen(race), 80)).replace("\n", "").isprintable()
+
+
+def test_markup_in_a_name_is_shown_as_text():
+    file = io.StringIO()
+    race = replace(valid_race(), challenge="[bold]x[/bold]")
+    render_screen(screen(race), Console(file=file, width=80))
+    assert "[bold]x[/bold]" in file.getvalue()
+
+
+def test_a_long_name_keeps_its_beginning_and_its_end():
+    assert shortened("a-search-with-a-long-name-1", 12) == "a-sear…ame-1"
+    assert shortened("exactly-so-1", 12) == "exactly-so-1"
+
+
+def test_a_percentage_stays_on_one_line():
+    assert broken_lines("it waited too long (limit 10 %)", 28) == ["it waited too long (limit", "10 %)"]
