@@ -1,11 +1,22 @@
 """`pacenote list`: races, pipelines, cars, telemetry devices and plugins."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from pacenote.cli.list_races import race_table
+from pacenote.store.race_index import RaceSummary
 from pacenote.store.race_store import RaceStore
 from support.records import record
+
+WIDE = """\
+ID        Age    Track                     Engine            Tags          Result         State
+--------  -----  ------------------------  ----------------  ------------  -------------  ----------
+b625d810  3 min  http_logs / append-no-c…  opensearch 3.3.0  intention=b…  70,730 docs/s  suspect
+x         3 s    a_track_with_a_long_nam…  opensearch 3.3.0  reason=to f…                 running
+broken                                                                                    unreadable
+"""
 
 
 @pytest.fixture
@@ -20,22 +31,118 @@ def test_races_are_listed(run, races):
     code, out, err = run("list", "races")
     assert (code, err) == (0, "")
     header, _, first, second = out.splitlines()
-    assert header.split("  ")[0] == "Race ID"
-    assert first.split() == [
-        *("abc-2", "20260302T123015Z", "http_logs", "append-no-conflicts", "defaults", "opensearch", "3.3.0"),
-        *("deadbeef", "a1b2c3", "intention=baseline", "valid", "complete"),
+    assert header.split("  ")[0] == "ID"
+    cells = [cell.strip() for cell in first.split("  ") if cell]
+    assert cells[0] == "abc-2"
+    assert cells[2:] == [
+        *(
+            "http_logs / append-no-conflicts",
+            "opensearch 3.3.0",
+            "intention=ba…",
+            "12,346 docs/s",
+            "valid",
+        ),
     ]
     assert second.startswith("abc-1")
 
 
-def test_races_are_listed_as_json(run, races):
+def summary(**changes):
+    values = {
+        "race_id": "b625d810-94f3-4db7-b65f-d6554a032a0e",
+        "timestamp": "20260301T123015Z",
+        "track": "http_logs",
+        "track_revision": "",
+        "challenge": "append-no-conflicts",
+        "car": "defaults",
+        "distribution": "opensearch",
+        "version": "3.3.0",
+        "revision": "",
+        "user_tags": {"intention": "baseline", "run": "1"},
+        "verdict": "suspect",
+        "state": "complete",
+        "headline": "70,730 docs/s",
+    }
+    return RaceSummary(**values | changes)
+
+
+def test_a_list_of_races_fits_its_width():
+    found = [
+        summary(),
+        summary(
+            race_id="x",
+            track="a_track_with_a_long_name",
+            challenge="and-a-challenge-with-a-long-name",
+            user_tags={"reason": "to find out why merges take longer than last week"},
+            state="running",
+            headline="",
+            timestamp="20260301T123312Z",
+        ),
+        summary(
+            race_id="broken",
+            timestamp="",
+            track="",
+            challenge="",
+            distribution="",
+            version="",
+            user_tags={},
+            verdict="",
+            state="unreadable",
+            headline="",
+        ),
+    ]
+    ids = {"b625d810-94f3-4db7-b65f-d6554a032a0e": "b625d810", "x": "x", "broken": "broken"}
+    now = datetime(2026, 3, 1, 12, 33, 15, tzinfo=UTC)
+    text = race_table(found, ids, now, 100)
+    assert text == WIDE
+    assert max(map(len, race_table(found, ids, now, 80).splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("seconds", "age"), [(0, ""), (59, "59 s"), (61, "1 min"), (7_300, "2 h"), (90_000, "1 d"), (-5, "")]
+)
+def test_the_age_of_a_race_is_shown_in_one_unit(seconds, age):
+    now = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC) + timedelta(seconds=seconds)
+    line = race_table([summary()], {summary().race_id: "b"}, now, 200).splitlines()[2]
+    assert line.partition("http_logs")[0].split() == ["b", *age.split()]
+
+
+def test_a_race_in_progress_is_running_until_its_process_ends(run):
+    folder = RaceStore().create(record("r", complete=False))
+    assert run("list", "races")[1].split()[-1] == "running"
+    folder.finish(record("r", complete=False))
+    assert run("list", "races")[1].split()[-1] == "killed"
+
+
+def test_races_are_listed_as_json_in_rallys_form(run, races):
     _, out, _ = run("list", "races", "--format=json", "--limit=1", "--user-tag=intention:baseline")
-    (found,) = json.loads(out)
-    assert (found["race_id"], found["verdict"], found["user_tags"]) == (
+    (found,) = json.loads(out)["races"]
+    assert (found["race-id"], found["user-tags"], found["state"]) == (
         "abc-2",
-        "valid",
         {"intention": "baseline"},
+        "complete",
     )
+    assert found["verdict"]["state"] == "valid"
+    assert found["results"]["op_metrics"][0]["task"] == "index-append"
+    # What Rally writes for each race.
+    assert {
+        *(
+            "@timestamp",
+            "rally-version",
+            "rally-revision",
+            "environment",
+            "race-id",
+            "race-timestamp",
+            "pipeline",
+        ),
+        *("multi-cluster", "user-tags", "track", "car", "cluster", "results", "track-revision", "challenge"),
+        *("track-params", "car-params", "plugin-params"),
+    } <= found.keys()
+
+
+def test_a_race_that_cannot_be_read_is_in_the_json_list(run, races):
+    (RaceStore().races / "abc-1" / "race.json").write_text("{")
+    found = json.loads(run("list", "races", "--format=json")[1])["races"]
+    assert found[-1] == {"race-id": "abc-1", "state": "unreadable"}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +151,7 @@ def test_races_are_listed_as_json(run, races):
 )
 def test_races_are_filtered(run, races, option, count):
     _, out, _ = run("list", "races", "--format=json", option)
-    assert len(json.loads(out)) == count
+    assert len(json.loads(out)["races"]) == count
 
 
 def test_an_empty_home_has_no_races(run, home):

@@ -12,18 +12,10 @@ from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.rally_ini import warn_about_metrics_store
 from pacenote.cli.tables import json_text, table
 from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
-from pacenote.model.codec import encode
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
-from pacenote.store.race_index import RaceFilter, RaceSummary
-from pacenote.store.race_store import RaceStore, check_home
 
 UNAVAILABLE_OPTIONS = unavailable_options(TEAM_OPTIONS)
-
-_RACE_COLUMNS = (
-    *("Race ID", "Race Timestamp", "Track", "Challenge", "Car", "Engine", "Revision", "Track Revision"),
-    *("User Tags", "Verdict", "State"),
-)
 
 _ANNOTATION_COLUMNS = ("Annotation Id", "Timestamp", "Track", "Chart Type", "Chart Name", "Message")
 
@@ -73,31 +65,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _races(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists have one signature
-    wanted = RaceFilter(
-        limit=options.limit,
-        track=options.track,
-        challenge=options.challenge,
-        benchmark_name=options.benchmark_name,
-        from_date=options.from_date,
-        to_date=options.to_date,
-        user_tags=options.user_tags,
-    )
-    store = RaceStore()
-    check_home(store.home)
-    races = store.list(wanted)
-    if options.format == "json":
-        return json_text([encode(race) for race in races])
-    return table(_RACE_COLUMNS, [_race_cells(race) for race in races]) if races else "No races found.\n"
+def _races(options: argparse.Namespace, console: Console) -> str:
+    from pacenote.cli.list_races import list_races
 
-
-def _race_cells(race: RaceSummary) -> list[str]:
-    tags = ", ".join(f"{name}={value}" for name, value in race.user_tags.items())
-    return [
-        *(race.race_id, race.timestamp, race.track, race.challenge, race.car),
-        *(f"{race.distribution} {race.version}".strip(), race.revision, race.track_revision),
-        *(tags, race.verdict, race.state),
-    ]
+    return list_races(options, console)
 
 
 def _annotations(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001

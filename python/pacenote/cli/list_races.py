@@ -1,0 +1,94 @@
+"""`pacenote list races`: a table that fits a terminal, or everything as JSON in Rally's form."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pacenote.cli.console import Console
+from pacenote.cli.tables import json_text, table
+from pacenote.errors import StoreError
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import TIMESTAMP_FORMAT
+from pacenote.store.race_index import RaceFilter, RaceSummary
+from pacenote.store.race_store import RaceStore, check_home
+
+_HEADERS = ("ID", "Age", "Track", "Engine", "Tags", "Result", "State")
+_SHORTENED = ((4, 12), (2, 20), (3, 12), (4, 8), (2, 8))
+"""Columns that are shortened if a line is too long: tags, track, engine, each to a width, in this order."""
+
+_WIDTH = 100
+"""Width of the table where there is no terminal."""
+
+_MIN_WIDTH = 80
+_GAP = 2
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def list_races(options: argparse.Namespace, console: Console) -> str:
+    """Returns the races that match the options, newest first. Raises StoreError."""
+    store = RaceStore()
+    check_home(store.home)
+    races = store.list(
+        RaceFilter(
+            limit=options.limit,
+            track=options.track,
+            challenge=options.challenge,
+            benchmark_name=options.benchmark_name,
+            from_date=options.from_date,
+            to_date=options.to_date,
+            user_tags=options.user_tags,
+        )
+    )
+    if options.format == "json":
+        return json_text({"races": [_document(race, store) for race in races]})
+    if not races:
+        return "No races found.\n"
+    width = max(_MIN_WIDTH, console.rich_results().width) if console.shows_results_on_terminal else _WIDTH
+    return race_table(races, store.short_ids(race.race_id for race in races), datetime.now(UTC), width)
+
+
+def race_table(races: Sequence[RaceSummary], ids: Mapping[str, str], now: datetime, width: int) -> str:
+    """Returns one line per race, of at most `width` columns; `ids` are the short ids of the races."""
+    rows = [[single_line(cell) for cell in _cells(race, ids[race.race_id], now)] for race in races]
+    widths = [max(len(row[column]) for row in (_HEADERS, *rows)) for column in range(len(_HEADERS))]
+    for column, least in _SHORTENED:
+        excess = sum(widths) + _GAP * (len(widths) - 1) - width
+        widths[column] -= max(0, min(excess, widths[column] - least))
+    return table(
+        _HEADERS, [[_cut(cell, most) for cell, most in zip(row, widths, strict=True)] for row in rows]
+    )
+
+
+def _cells(race: RaceSummary, short_id: str, now: datetime) -> list[str]:
+    tags = ", ".join(f"{name}={value}" for name, value in race.user_tags.items())
+    track = " / ".join(name for name in (race.track, race.challenge) if name)
+    state = race.verdict if race.state == "complete" else race.state
+    return [
+        *(short_id, _age(race.timestamp, now), track, f"{race.distribution} {race.version}".strip()),
+        *(tags, race.headline, state),
+    ]
+
+
+def _age(timestamp: str, now: datetime) -> str:
+    """Returns how long ago a race began; empty if that is unknown or lies in the future."""
+    if not timestamp:
+        return ""
+    began = datetime.strptime(timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC)
+    seconds = int((now - began).total_seconds())
+    return next((f"{seconds // length} {unit}" for length, unit in _AGES if seconds >= length), "")
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _document(race: RaceSummary, store: RaceStore) -> dict[str, Any]:
+    """Returns the record of a race as in Rally's list, with the state of the race."""
+    try:
+        document = store.load(race.race_id).to_document()
+    except StoreError:
+        document = {"race-id": race.race_id}
+    return document | {"state": race.state}
