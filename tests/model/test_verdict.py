@@ -324,7 +324,7 @@ def test_unsent_operations_of_a_task_with_a_slow_source_are_not_blamed_on_the_en
     unsent, _ = determine_verdict(record(tasks=(fed,))).reasons
     assert unsent == (
         "fed: 100 of 1,000 planned operations were not sent: the track's Python code was too slow: make "
-        "parameter sources and runners faster"
+        "schedulers, parameter sources and runners faster"
     )
     busy = task(accounting=counts, python_delay=PythonDelay(100, 1.0, 2.0, 0.5))
     unsent, _ = determine_verdict(record(tasks=(busy,))).reasons

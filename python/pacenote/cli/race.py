@@ -75,6 +75,7 @@ def add_options(parser: Parser) -> None:
     _add_track_options(parser)
     _add_cluster_options(parser)
     _add_race_options(parser)
+    _add_record_options(parser)
     _add_pacing_options(parser)
     with parser.group("report"):
         add_report_options(parser)
@@ -204,7 +205,7 @@ def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str
 def options_without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
     """Yields a warning for each option that was given and has no effect."""
     for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
-        if getattr(options, name) not in (None, "", False, _DEFAULT_CAR, DEFAULT_CLUSTER_NAME):
+        if getattr(options, name) not in (None, "", False, {}, _DEFAULT_CAR, DEFAULT_CLUSTER_NAME):
             yield f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only"
     if options.kill_running_processes:
         yield "--kill-running-processes has no effect: a race does not touch processes of other races"
@@ -335,13 +336,6 @@ def _add_cluster_options(parser: Parser) -> None:
             "--preserve-install",
             help="keep the folder of the engine and its data; the engine is still stopped",
         )
-    with parser.group("advanced"):
-        parser.add_argument(
-            "--maven-mirror",
-            metavar="URL",
-            help="download engines from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
-        )
-        parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS)
 
 
 def _add_race_options(parser: Parser) -> None:
@@ -390,7 +384,16 @@ def _add_race_options(parser: Parser) -> None:
             default={},
             help="tags stored with the race: k:v,k2:v2 (default: none)",
         )
+
+
+def _add_record_options(parser: Parser) -> None:
     with parser.group("advanced"):
+        parser.add_argument(
+            "--maven-mirror",
+            metavar="URL",
+            help="download engines from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
+        )
+        parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS)
         parser.add_argument(
             "--environment-name",
             metavar="NAME",
