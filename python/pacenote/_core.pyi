@@ -71,7 +71,9 @@ class Driver:
         """
 
     def progress(self) -> str:
-        """Returns the progress of the race: a JSON object with `step`, `steps`, `elapsed_s` and `tasks`."""
+        """Returns the progress of the race: a JSON object with `step`, `steps`, `elapsed_s`, `tasks`
+        and `waits`.
+        """
 
     def bridge(self) -> PythonBridge | None:
         """Returns the connection to the Python code of the race, or None if the plan needs no Python."""

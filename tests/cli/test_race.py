@@ -32,8 +32,7 @@ def test_defaults(run, fake_race, home):
     )
     assert (request.car, request.runtime_jdk, request.target_hosts) == (("defaults",), None, ())
     assert (request.client.timeout_s, request.max_error_rate, request.seed) == (60.0, 0.01, 42)
-    assert request.max_shortfall == 0.05
-    assert (request.on_error, request.corpus, request.driver_threads) == ("continue", None, 0)
+    assert (request.on_error, request.corpus, request.driver_threads) == (None, None, 0)
     assert (request.pacing, request.track_request().pacing) == (PacingOptions(), PacingOptions())
     assert len(request.race_id) == 36
 

@@ -8,9 +8,11 @@ from pacenote.errors import PacenoteError
 from pacenote.model.result import (
     LevelChange,
     RaceProgress,
+    RetryWait,
     Steadiness,
     TaskProgress,
     TaskResult,
+    TimeLeft,
     percentiles_for,
 )
 from support.records import bulk, paced, part, task, times
@@ -69,7 +71,8 @@ def test_a_whole_number_is_read_as_a_float_where_a_float_is_expected():
 
 def test_progress_survives_a_round_trip_through_json():
     running = TaskProgress("search", "ops", True, None, 812.5, 1.5, None, 812, 0, None)
-    progress = RaceProgress(2, 7, 1.5, (running,))
+    wait = RetryWait("search", "red", 3, 1.5, 600.0)
+    progress = RaceProgress(2, 7, 1.5, (running,), (wait,), TimeLeft(30.0, complete=False))
     assert RaceProgress.from_document(json.loads(json.dumps(progress.to_document()))) == progress
 
 

@@ -50,6 +50,10 @@ def test_common_problems_are_reported_together() -> None:
         ({"retry-on-error": True}, RetryPolicy(0, False, 0.5, True, True)),
         ({"retry-until-success": True}, RetryPolicy(0, True, 0.5, True, True)),
         ({"retry-wait-period": 0}, RetryPolicy(0, False, 0.0, True, False)),
+        (
+            {"retry-until-success": True, "retry-time-period": 30},
+            RetryPolicy(0, True, 0.5, True, True, limit_s=30.0),
+        ),
     ],
 )
 def test_retry_parameters_become_a_retry_policy(params: dict[str, Any], retry: RetryPolicy) -> None:

@@ -153,3 +153,47 @@ def test_lost_documents_of_files_with_action_lines_are_said_to_be_unchecked(
     assert record["documents"] == []
     assert record["documents-unchecked"] == [{"task": "index", "acknowledged": 3, "reason": reason}]
     assert f"3 documents of task 'index' not compared with those in the engine: {reason}" in out
+
+
+PREPARATION = {
+    "error": {"type": "mapper_parsing_exception", "reason": "analyzer [english] has not been found"}
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ((), {}, 1),
+        (("--on-error=continue",), {}, 2),
+        ((), {"ignore-response-error-level": "non-fatal"}, 2),
+    ],
+)
+def test_a_failed_preparation_ends_the_race_with_the_reason_of_the_engine(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    case: tuple[tuple[str, ...], dict[str, str], int],
+) -> None:
+    """The engine refuses the index; without it, the search that follows would measure nothing."""
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    options, more, tasks = case
+    create = {"name": "create", "operation": {"operation-type": "create-index"}, **more}
+    search = {"name": "search", "operation": {"operation-type": "raw-request", "path": "/queries"}}
+    indices = [{"name": "queries", "body": "index.json"}]
+    document = {"version": 2, "indices": indices, "schedule": [create, search]}
+    (tmp_path / "track.json").write_text(json.dumps(document))
+    (tmp_path / "index.json").write_text("{}")
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.method == "PUT":
+            return json_response(PREPARATION, 400)
+        return json_response(engine_document(request.target))
+
+    with http_server(respond) as server:
+        code, record, out = _race(tmp_path, capsys, server, *options)
+    assert (code, len(record["tasks"])) == (3, tasks)
+    refused = "mapper_parsing_exception: analyzer [english] has not been found (HTTP status 400)"
+    reason = f"task create failed: {refused}"
+    hint = "later tasks depend on it (--on-error=continue runs them)"
+    assert record["aborted"] == (f"{reason}; {hint}" if tasks == 1 else "")
+    assert (reason in out) == (tasks == 1)

@@ -63,7 +63,7 @@ pub fn plan(port: u16, kind: Kind, operations: u64, folder: &Path) -> Result<Pla
             "name": kind.name, "operation": kind.name, "operation_type": operation_type,
             "clients": kind.clients, "pace": pace, "open_loop": false,
             "bound": {"kind": "iterations", "warmup": 0, "measured": operations},
-            "ramp_up_s": 0.0, "unit": unit, "tolerates_errors": false, "work": work,
+            "ramp_up_s": 0.0, "unit": unit, "tolerates_errors": false, "must_succeed": false, "work": work,
         }],
         "steps": [{"name": kind.name, "slots": rows, "completed_by": null}],
     });
@@ -77,7 +77,7 @@ fn search() -> Value {
         "check": {"kind": "search"}, "ignore": [], "weight": 1, "ignored_weight": 0, "timeout_ms": null,
         "poll": null, "assertions": [], "remember": null, "recall": null, "cleanup": false,
     });
-    let retry = json!({"retries": 0, "until_success": false, "wait_s": 0.5, "on_timeout": true, "on_unsuccess": false});
+    let retry = json!({"retries": 0, "until_success": false, "limit_s": 600.0, "wait_s": 0.5, "on_timeout": true, "on_unsuccess": false});
     json!({"kind": "calls", "calls": [request], "retry": retry})
 }
 

@@ -65,7 +65,7 @@ pub use python::{
     RunnerResponse, RunnerResult,
 };
 pub use race::{Race, RaceProgress};
-pub use race_state::{RaceEvent, StopLevel};
+pub use race_state::{RaceEvent, RetryWait, StopLevel};
 pub use response::json_scan;
 pub use slices::Slices;
 pub use summary::{HostSummary, RaceSummary, StepOutsideRequests, ThreadSummary};

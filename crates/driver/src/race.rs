@@ -18,7 +18,7 @@ use crate::coordinator::threads::spawn;
 use crate::error::DriveError;
 use crate::plan_to_record::{retention_policy, task_infos};
 use crate::python::PythonBridge;
-use crate::race_state::{RaceEvent, RaceState, StopLevel};
+use crate::race_state::{RaceEvent, RaceState, RetryWait, StopLevel};
 use crate::transport::http::ResponseMemory;
 use crate::transport::{Endpoint, Endpoints, SystemRoots};
 use crate::worker::thread::WorkerContext;
@@ -43,6 +43,8 @@ pub struct RaceProgress {
     pub elapsed_s: f64,
     /// Progress of the running tasks.
     pub tasks: Vec<TaskProgress>,
+    /// Operations that are retried until they succeed, at most one per task.
+    pub waits: Vec<RetryWait>,
 }
 
 impl Race {
@@ -99,7 +101,13 @@ impl Race {
         let elapsed_s = self.state.race_time_ns(Instant::now()) as f64 / 1e9;
         let progress = self.state.progress();
         let step = (progress.completed_steps + 1).min(progress.total_steps);
-        RaceProgress { step, steps: progress.total_steps, elapsed_s, tasks: progress.running_tasks.clone() }
+        RaceProgress {
+            step,
+            steps: progress.total_steps,
+            elapsed_s,
+            tasks: progress.running_tasks.clone(),
+            waits: self.state.retry_waits(),
+        }
     }
 
     /// Ends the race with at least this stop level. No new operation begins.
@@ -168,7 +176,7 @@ mod tests {
             })
         };
         let plan = serde_json::json!({
-            "version": 4, "race_id": "r", "seed": 1, "target": target(true),
+            "version": 5, "race_id": "r", "seed": 1, "target": target(true),
             "others": [{"name": "a", "target": target(false)}, {"name": "b", "target": target(true)}],
             "driver": {"threads": 1, "on_error": "continue", "spin_us": 0, "samples": "none"},
             "tasks": [], "steps": []

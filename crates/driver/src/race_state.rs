@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use pacenote_record::{TaskProgress, TaskResult};
+use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::health::core_waits::CoreWaitMonitor;
@@ -50,6 +51,21 @@ pub struct StepsProgress {
     pub running_tasks: Vec<TaskProgress>,
 }
 
+/// An operation that is retried until it succeeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RetryWait {
+    /// The name of its task.
+    pub task: String,
+    /// Why its last attempt failed.
+    pub reason: String,
+    /// Number of attempts so far.
+    pub attempts: u32,
+    /// Seconds from the start of the first attempt to the end of the last one.
+    pub waited_s: f64,
+    /// Seconds after the start of the first attempt from which on no attempt is made.
+    pub limit_s: f64,
+}
+
 /// The state shared by all threads of a race.
 #[derive(Debug)]
 pub struct RaceState {
@@ -66,6 +82,8 @@ pub struct RaceState {
     events: Mutex<VecDeque<RaceEvent>>,
     event_published: Condvar,
     progress: Mutex<StepsProgress>,
+    /// Operations that are retried until they succeed, at most one per task.
+    retry_waits: Mutex<Vec<RetryWait>>,
     /// When the first step started; all times of the race are relative to this.
     started: Mutex<Option<Instant>>,
     /// Waits of the threads that send requests for a core.
@@ -84,6 +102,7 @@ impl RaceState {
             events: Mutex::default(),
             event_published: Condvar::new(),
             progress: Mutex::new(StepsProgress { total_steps: step_count, ..StepsProgress::default() }),
+            retry_waits: Mutex::default(),
             started: Mutex::default(),
             core_waits: CoreWaitMonitor::default(),
         }
@@ -178,6 +197,23 @@ impl RaceState {
     /// Returns the progress for reading or updating.
     pub fn progress(&self) -> MutexGuard<'_, StepsProgress> {
         lock(&self.progress)
+    }
+
+    /// Shows why an operation is retried, instead of what its task has shown before.
+    pub fn show_retry_wait(&self, wait: RetryWait) {
+        let mut waits = lock(&self.retry_waits);
+        waits.retain(|other| other.task != wait.task);
+        waits.push(wait);
+    }
+
+    /// Removes what is shown of the retries of a task.
+    pub fn hide_retry_wait(&self, task: &str) {
+        lock(&self.retry_waits).retain(|wait| wait.task != task);
+    }
+
+    /// Returns the operations that are retried until they succeed, at most one per task.
+    pub fn retry_waits(&self) -> Vec<RetryWait> {
+        lock(&self.retry_waits).clone()
     }
 
     /// Starts the race's clock unless it is already running.

@@ -251,7 +251,7 @@ fn the_wait_for_a_connection_that_fails_is_not_lateness_of_the_retry_that_succee
     server.open();
     let mut task = request_task("retried", 1, 2);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
-    task["work"]["retry"] = json!({"retries": 99, "until_success": true, "wait_s": 0.0, "on_timeout": true, "on_unsuccess": true});
+    task["work"]["retry"] = json!({"retries": 99, "until_success": true, "limit_s": 600.0, "wait_s": 0.0, "on_timeout": true, "on_unsuccess": true});
     let mut plan = plan(server.port, &[task]);
     plan["target"]["timeout_ms"] = 300.into();
     let race = run_with(&plan, |_| {

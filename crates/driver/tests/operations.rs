@@ -34,7 +34,7 @@ fn with_body(method: &str, path: &str, body: &Value) -> Value {
 
 fn operation(name: &str, calls: &[Value]) -> Value {
     json!({"kind": "operation", "name": name, "operation_type": "search", "calls": calls,
-           "retry": {"retries": 0, "until_success": false, "wait_s": 0.01, "on_timeout": true,
+           "retry": {"retries": 0, "until_success": false, "limit_s": 600.0, "wait_s": 0.01, "on_timeout": true,
                      "on_unsuccess": false}})
 }
 
@@ -534,7 +534,7 @@ fn a_retry_of_a_paged_search_starts_with_the_first_page() {
     );
     call["strict"] = true.into();
     let mut task = calls_task("paged", 1, &[call]);
-    task["work"]["retry"] = json!({"retries": 1, "until_success": false, "wait_s": 0.001, "on_timeout": true, "on_unsuccess": true});
+    task["work"]["retry"] = json!({"retries": 1, "until_success": false, "limit_s": 600.0, "wait_s": 0.001, "on_timeout": true, "on_unsuccess": true});
     let race = run(&plan(server.port, &[task]));
     let after: Vec<Value> = request_bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
     assert_eq!(after, [Value::Null, json!([0]), Value::Null, json!([2]), json!([3])]);

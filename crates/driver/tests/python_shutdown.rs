@@ -63,7 +63,7 @@ fn sub_operations_and_attempts_of_operations_executed_for_a_runner_are_recorded(
         let late = seen.line.contains("/second") && [1, 3].contains(&before);
         Some(if late { json_response(408, &json!({})) } else { success_response() })
     });
-    let retry = json!({"retries": 1, "until_success": false, "wait_s": 0.0, "on_timeout": true,
+    let retry = json!({"retries": 1, "until_success": false, "limit_s": 600.0, "wait_s": 0.0, "on_timeout": true,
         "on_unsuccess": false});
     let sub_operation = |name: &str| {
         json!({"kind": "operation", "name": name, "operation_type": "search",

@@ -5,11 +5,15 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::thread::sleep;
 use std::time::Duration;
 
 use pacenote_driver::StopLevel;
 use pacenote_record::EndedBy;
-use serde_json::json;
+use serde_json::{Value, json};
 use support::{
     Server, bulk_task, json_response, plan, request, request_task, run, run_with, step, success_response,
 };
@@ -199,17 +203,79 @@ fn a_client_that_comes_from_another_task_does_not_catch_up() {
 
 #[test]
 fn only_the_retries_of_the_plan_are_sent_and_they_are_counted() {
-    let server = Server::start(|_, before| {
-        let status = if before < 4 { "yellow" } else { "green" };
-        Some(json_response(200, &json!({"status": status, "relocating_shards": 0})))
-    });
+    let server = Server::start(|_, before| Some(health(if before < 4 { "yellow" } else { "green" })));
+    let race = run(&plan(server.port, &[health_task()]));
+    let accounting = race.task("health").operation_totals;
+    assert_eq!((accounting.begun, accounting.failed, accounting.retried, accounting.requests), (1, 0, 4, 5));
+}
+
+/// Builds a task that waits until the cluster is green.
+fn health_task() -> Value {
     let mut task = request_task("health", 1, 1);
     let check = json!({"kind": "health", "status": "green", "no_relocating_shards": true});
     task["work"]["calls"][0]["check"] = check;
     task["work"]["retry"]["until_success"] = true.into();
+    task
+}
+
+fn health(status: &str) -> Vec<u8> {
+    json_response(200, &json!({"status": status, "relocating_shards": 0}))
+}
+
+#[test]
+fn retries_until_success_end_at_their_limit_with_the_last_reason() {
+    let server = Server::start(|_, _| Some(health("red")));
+    let mut task = health_task();
+    task["work"]["retry"]["limit_s"] = 0.05.into();
     let race = run(&plan(server.port, &[task]));
-    let accounting = race.task("health").operation_totals;
-    assert_eq!((accounting.begun, accounting.failed, accounting.retried, accounting.requests), (1, 0, 4, 5));
+    let result = race.task("health");
+    assert_eq!((result.operation_totals.begun, result.operation_totals.failed), (1, 1));
+    let attempts = result.operation_totals.requests;
+    assert!(attempts > 1, "{attempts}");
+    let reason = &result.errors[0].reason;
+    assert!(reason.contains(&format!("(given up after {attempts} attempts in ")), "{reason}");
+    assert!(race.summary.aborted.is_none());
+}
+
+#[test]
+fn the_progress_shows_what_a_retry_until_success_waits_for() {
+    let seen = Arc::new(AtomicBool::new(false));
+    let was_seen = Arc::clone(&seen);
+    let server = Server::start(move |_, _| Some(health(if was_seen.load(SeqCst) { "green" } else { "red" })));
+    let mut shown = Vec::new();
+    let mut after = Vec::new();
+    let last = request_task("last", 1, 1);
+    run_with(&plan(server.port, &[health_task(), last]), |race| {
+        while shown.is_empty() {
+            sleep(Duration::from_millis(1));
+            shown = race.progress().waits;
+        }
+        seen.store(true, SeqCst);
+        while race.progress().step < 2 {
+            sleep(Duration::from_millis(1));
+        }
+        after = race.progress().waits;
+    });
+    assert_eq!((shown[0].task.as_str(), shown[0].limit_s), ("health", 600.0));
+    assert!(shown[0].attempts > 0 && shown[0].reason.contains("red"), "{shown:?}");
+    assert!(after.is_empty(), "{after:?}");
+}
+
+#[test]
+fn a_failure_of_a_task_that_must_succeed_ends_the_race_with_the_reason_of_the_engine() {
+    let server = Server::start(|_, _| {
+        let error = json!({"type": "mapper_parsing_exception", "reason": "analyzer [english] not found"});
+        Some(json_response(400, &json!({"error": error, "status": 400})))
+    });
+    let mut needed = request_task("create-index", 1, 1);
+    needed["must_succeed"] = true.into();
+    let race = run(&plan(server.port, &[request_task("search", 1, 2), needed, request_task("never", 1, 1)]));
+    assert_eq!((race.task("search").operation_totals.failed, race.tasks.len()), (2, 2));
+    assert_eq!(
+        race.summary.aborted.unwrap(),
+        "task create-index failed: mapper_parsing_exception: analyzer [english] not found (HTTP status 400); later \
+         tasks depend on it (--on-error=continue runs them)"
+    );
 }
 
 #[test]

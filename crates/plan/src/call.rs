@@ -281,6 +281,8 @@ pub struct RetryPolicy {
     pub retries: u64,
     /// Whether to retry until the calls succeed, regardless of `retries`.
     pub until_success: bool,
+    /// With `until_success`, no attempt begins later than this many seconds after the first one.
+    pub limit_s: f64,
     /// Seconds between two attempts.
     pub wait_s: f64,
     /// Whether to retry after a timeout or a connection error.

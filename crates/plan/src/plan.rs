@@ -9,7 +9,7 @@ use crate::step::Step;
 use crate::work::TaskWork;
 
 /// The version of the document that this crate reads and writes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// A race as data: everything that the driver needs to run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -223,6 +223,8 @@ pub struct PlannedTask {
     pub unit: String,
     /// Whether failures of this task do not end the race under [`OnError::Abort`].
     pub tolerates_errors: bool,
+    /// Whether a failure of this task ends the race whatever [`OnError`] says, because the tasks after it need it.
+    pub must_succeed: bool,
     /// The work of every operation.
     pub work: TaskWork,
 }

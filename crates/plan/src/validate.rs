@@ -178,6 +178,7 @@ fn check_calls(calls: &[Call], retry: RetryPolicy, path: &str) -> Result<(), Str
         return Err(format!("{path} has no calls"));
     }
     calls.iter().try_for_each(|call| check_call(call, path))?;
+    not_negative(retry.limit_s, &format!("{path}.retry.limit_s"))?;
     not_negative(retry.wait_s, &format!("{path}.retry.wait_s"))
 }
 
@@ -263,7 +264,7 @@ mod tests {
 
     fn document() -> serde_json::Value {
         serde_json::json!({
-            "version": 4, "race_id": "r", "seed": 7,
+            "version": 5, "race_id": "r", "seed": 7,
             "target": {"hosts": [{"scheme": "http", "host": "::1", "port": 9200, "path": "", "proxy": null}],
                        "headers": [], "timeout_ms": 60000, "compress": false,
                        "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
@@ -273,7 +274,7 @@ mod tests {
             "tasks": [{
                 "name": "nap", "operation": "nap", "operation_type": "sleep", "clients": 1,
                 "pace": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": 1},
-                "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false,
+                "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false, "must_succeed": false,
                 "work": {"kind": "sleep", "seconds": 0.5}
             }],
             "steps": [{"name": "nap", "completed_by": null,

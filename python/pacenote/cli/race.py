@@ -344,8 +344,8 @@ def _add_race_options(parser: Parser) -> None:
             "--on-error",
             choices=("continue", "continue-on-network", "abort"),
             metavar="ACTION",
-            default="continue",
-            help="after a failed request: continue, continue-on-network or abort (default: continue)",
+            help="after a failed request: continue, continue-on-network or abort (default: continue, but "
+            "abort if an administrative operation fails)",
         )
         parser.add_argument(
             "--max-error-rate",

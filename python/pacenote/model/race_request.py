@@ -111,8 +111,8 @@ class RaceRequest:
     additional_clusters: tuple[AdditionalCluster, ...] = ()
     """Further clusters that runners can use."""
 
-    on_error: OnErrorChoice = "continue"
-    """What a failed request does to the race."""
+    on_error: OnErrorChoice | None = None
+    """What a failed request does to the race; None means that only a failed preparation ends it."""
 
     user_tags: Mapping[str, str] = field(default_factory=dict)
     """Tags of the race."""

@@ -45,8 +45,8 @@ class RecordedOptions:
     runtime_jdk: int | str | None = None
     """The major version of the JDK or `bundled`; None if it was not selected."""
 
-    on_error: str = "continue"
-    """What a failed request did to the race."""
+    on_error: str | None = None
+    """What a failed request did to the race; None if it was not selected."""
 
     samples: str = "auto"
     """Which individual samples were stored."""

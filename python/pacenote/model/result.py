@@ -486,6 +486,36 @@ class TaskProgress:
     """Operations failed so far."""
     eta_s: float | None
     """Estimated seconds until the end of the task at its current pace, or None if unknown."""
+    target: float | None = None
+    """Work per second according to the schedule of the task, or None if it has none."""
+    one_off: bool = False
+    """Whether each client executes at most one operation, so that rates say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryWait:
+    """An operation that is retried until it succeeds."""
+
+    task: str
+    """Name of its task."""
+    reason: str
+    """Why its last attempt failed."""
+    attempts: int
+    """Number of attempts so far."""
+    waited_s: float
+    """Seconds from the start of the first attempt to the end of the last one."""
+    limit_s: float
+    """Seconds after the start of the first attempt from which on no attempt is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """How long a race still takes if the engine keeps up with its schedules."""
+
+    seconds: float
+    """Seconds that are known."""
+    complete: bool
+    """Whether they include all tasks; the others last as long as the engine needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -500,6 +530,10 @@ class RaceProgress:
     """Seconds since the first step began."""
     tasks: tuple[TaskProgress, ...]
     """The running tasks."""
+    waits: tuple[RetryWait, ...] = ()
+    """Operations that are retried until they succeed, at most one per task."""
+    left: TimeLeft | None = None
+    """How long the race still takes, or None if nothing is known about it."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> RaceProgress:

@@ -249,6 +249,12 @@ class Request:
     """
 
 
+RETRY_LIMIT_S = 600.0
+"""Seconds after which an operation that is retried until it succeeds is given up, unless the track states
+them.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """When a whole sequence of calls is retried."""
@@ -263,6 +269,8 @@ class RetryPolicy:
     """Retries after a timeout or a connection error."""
     on_unsuccess: bool
     """Retries after a response whose check fails."""
+    limit_s: float = RETRY_LIMIT_S
+    """With `until_success`, no attempt begins later than this many seconds after the first one."""
 
 
 NO_RETRY = RetryPolicy(retries=0, until_success=False, wait_s=0.0, on_timeout=False, on_unsuccess=False)

@@ -149,7 +149,10 @@ class OperationType:
     """
 
     searches: bool = False
-    """Whether it searches documents with a query of the track."""
+    """Whether it searches documents with a query of the track; such a type only reads."""
+
+    only_reads: bool = False
+    """Whether it changes nothing that later tasks depend on: indices, documents, settings, or their state."""
 
     may_create_indices: bool = False
     """Whether it can create indices or data streams, also through a request that the track writes."""

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import Problems, preview
-from pacenote.model.work import Check, CheckStatus, Headers, Request, RetryPolicy
+from pacenote.model.work import RETRY_LIMIT_S, Check, CheckStatus, Headers, Request, RetryPolicy
 
 JSON = "application/json"
 """Media type of bodies, which every version of both engines accepts."""
@@ -174,6 +174,7 @@ def read_retry(params: FieldReader, *, until_success: bool = False) -> RetryPoli
         wait_s=_or_default(params.number("retry-wait-period"), 0.5),
         on_timeout=params.flag("retry-on-timeout", True),
         on_unsuccess=until_success or params.flag("retry-on-error", False),
+        limit_s=_or_default(params.number("retry-time-period"), RETRY_LIMIT_S),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -234,26 +235,33 @@ async def run_with_retry(
     """Runs an operation with the retries that `retry` allows, and raises the last error.
 
     It is retried after a refused connection, a timeout or status 408, and, depending on `retry`, after a
-    result without success or a few replies in a row that say that the engine is busy.
+    result without success or a few replies in a row that say that the engine is busy. One that is retried
+    until it succeeds is given up at the limit of `retry`.
     """
     import asyncio  # Slow to import, and only needed when an operation runs.
 
-    retries_left, busy = retry.retries, BusyReplies()
+    busy = BusyReplies()
+    began, attempts = time.monotonic(), 0
+
+    def was_last() -> bool:
+        if retry.until_success:
+            return time.monotonic() - began + retry.wait_s > retry.limit_s
+        return attempts > retry.retries
+
     while True:
-        last = retries_left <= 0 and not retry.until_success
+        attempts += 1
         try:
             result = await runner(client, params, client_state)
-            if result.success or last or not retry.on_unsuccess:
+            if result.success or not retry.on_unsuccess or was_last():
                 return result
         except (ConnectionFailed, RequestTimedOut):
-            if last or not retry.on_timeout:
+            if not retry.on_timeout or was_last():
                 raise
         except HttpStatusError as error:
             is_ignored = busy.ignores(error.status) and retry.until_success
             is_timeout = retry.on_timeout and error.status == _REQUEST_TIMEOUT
-            if last or not (is_ignored or is_timeout):
+            if not (is_ignored or is_timeout) or was_last():
                 raise
         else:
             busy.end_row()
-        retries_left -= 1
         await asyncio.sleep(retry.wait_s)

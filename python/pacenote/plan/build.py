@@ -32,6 +32,7 @@ from pacenote.plan.document import (
     TargetHost,
 )
 from pacenote.plan.pacing import adapt_to_rate, is_open_loop, plan_pacing
+from pacenote.plan.preparation import prepares
 from pacenote.plan.resolve import UnknownOperation, resolve_operation
 from pacenote.units import format_count
 
@@ -60,8 +61,8 @@ class PlanSettings:
     threads: int = 0
     """Worker threads; 0 means one per core."""
 
-    on_error: OnError = OnError.CONTINUE
-    """What a failed request does to the race."""
+    on_error: OnError | None = None
+    """What a failed request does to the race; with None, only a failed preparation ends it."""
 
     samples: SampleRetention = SampleRetention.ALL
     """Which individual samples are stored."""
@@ -99,7 +100,7 @@ def build_plan(
     if not 0 <= settings.seed <= _MAX_SEED:
         raise UsageError(f"the seed is {settings.seed}, but must be a number from 0 to {_MAX_SEED}")
     challenge = track.challenge(challenge_name)
-    builder = _Builder(track, context, open_loop=settings.pacing.open_loop)
+    builder = _Builder(track, context, settings)
     tasks = builder.tasks(challenge)
     builder.raise_problems(challenge)
     return Plan(
@@ -108,7 +109,7 @@ def build_plan(
         target=Target(hosts=settings.hosts, headers=settings.headers, timeout_ms=settings.timeout_ms),
         driver=DriverSettings(
             threads=settings.threads,
-            on_error=settings.on_error,
+            on_error=settings.on_error or OnError.CONTINUE,
             spin_us=settings.pacing.spin_us,
             samples=settings.samples,
         ),
@@ -120,7 +121,7 @@ def build_plan(
 class _Builder:
     """Compiles the tasks of a challenge and collects their problems."""
 
-    def __init__(self, track: Track, context: PlanContext, *, open_loop: bool) -> None:
+    def __init__(self, track: Track, context: PlanContext, settings: PlanSettings) -> None:
         self._context = CompileContext(
             track=track,
             data_file=context.data_file,
@@ -128,7 +129,8 @@ class _Builder:
             assertions=context.assertions,
         )
         self._plugins = context.plugins
-        self._open_loop = open_loop
+        self._open_loop = settings.pacing.open_loop
+        self._preparation_must_succeed = settings.on_error is None
         self._compiled: dict[tuple[int, int], CompiledOperation] = {}
         self._problems: list[Problem] = []
         self._hints: list[str] = []
@@ -160,6 +162,8 @@ class _Builder:
             if compiled is None:
                 continue
             planned_task = self._plan_task(task, compiled)
+            if self._preparation_must_succeed and prepares(task, element):
+                planned_task = dataclasses.replace(planned_task, must_succeed=not task.tolerates_errors)
             planned.append(planned_task)
             if not ends_on_its_own(planned_task.bound, compiled):
                 endless.append(task)

@@ -33,7 +33,7 @@ from pacenote.model.work import (
     written_as,
 )
 
-VERSION = 4
+VERSION = 5
 """The version of the document; the driver rejects all others."""
 
 _PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})
@@ -234,6 +234,8 @@ class PlannedTask:
     """Work of each operation."""
     open_loop: bool = False
     """Whether the clients share one schedule, so a slow client does not delay other operations."""
+    must_succeed: bool = False
+    """Whether a failure of this task ends the race, whatever `DriverSettings.on_error` says."""
 
     @property
     def needs_python(self) -> bool:

@@ -28,7 +28,7 @@ def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, con
         seed=request.seed,
         hosts=(),
         threads=request.driver_threads,
-        on_error=OnError(request.on_error),
+        on_error=None if request.on_error is None else OnError(request.on_error),
         samples=SampleRetention(request.samples),
         pacing=request.pacing,
     )

@@ -200,7 +200,7 @@ mod tests {
         let task = |name: &str, seconds: f64| {
             json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,
                 "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
-                "bound": {"kind": "iterations", "warmup": 0, "measured": 3}, "tolerates_errors": false,
+                "bound": {"kind": "iterations", "warmup": 0, "measured": 3}, "tolerates_errors": false, "must_succeed": false,
                 "work": {"kind": "sleep", "seconds": seconds}})
         };
         let step = |task: u32| -> Value {
@@ -210,7 +210,7 @@ mod tests {
         let host = json!({"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null});
         let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
             "verify_host": true, "server_name": null});
-        let plan = json!({"version": 4, "race_id": "r", "seed": 1, "others": [],
+        let plan = json!({"version": 5, "race_id": "r", "seed": 1, "others": [],
             "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
             "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all"},
             "tasks": [task("short", 0.001), task("long", long_s)], "steps": [step(0), step(1)]});

@@ -19,6 +19,7 @@ use super::paging::Paginator;
 use super::request::{CheckedRequest, count_clean_up};
 use super::wait::{execute_sleep, sleep_before_retry};
 use crate::error::DriveError;
+use crate::race_state::{RaceState, RetryWait};
 use crate::response::outcome::WorkOutcome;
 
 /// Calls that are made one after another, and their retry policy.
@@ -26,6 +27,8 @@ use crate::response::outcome::WorkOutcome;
 pub struct PreparedCallList {
     calls: Vec<PreparedCall>,
     retry: RetryPolicy,
+    /// The task that shows why the calls are retried, if they are retried until they succeed.
+    retried_task: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -69,6 +72,29 @@ struct PreparedSubOperation {
     is_begun: bool,
 }
 
+/// The attempts of an operation so far.
+struct Attempts<'a> {
+    /// Number of attempts.
+    count: u32,
+    /// The outcome of the last one.
+    last: &'a OperationOutcome,
+    /// Whether the retry policy allows another attempt after this outcome.
+    may_retry: bool,
+    /// From the start of the first attempt to the end of the last one.
+    duration: Duration,
+}
+
+/// Whether another attempt follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NextAttempt {
+    /// None, because the last one succeeded or cannot be retried.
+    None,
+    /// Another one.
+    Follows,
+    /// None, because the next one would begin after the limit.
+    GivenUp,
+}
+
 /// Why a stream ends before its last element.
 enum EarlyEnd {
     /// The race or the step has ended.
@@ -91,33 +117,79 @@ impl PreparedCallList {
         let wait_weight = u64::from(calls.len() == 1);
         let prepared: Result<Vec<_>, _> =
             calls.iter().map(|call| PreparedCall::new(call, wait_weight, to)).collect();
-        Ok(Self { calls: prepared?, retry })
+        let retried_task = retry.until_success.then(|| to.task_name.into());
+        Ok(Self { calls: prepared?, retry, retried_task })
     }
 
     /// Makes the calls, with all attempts of their retry policy, none of which begins after the end of the task. Returns
     /// `None` if the race or the step ends while they wait.
     pub async fn execute(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
-        let (mut attempts, mut retries) = (0, 0);
+        let (mut attempt_count, mut retries) = (0, 0);
         let mut first_sent = None;
         let mut traffic = Traffic::default();
         let mut busy_replies = BusyReplies::default();
         loop {
-            let outcome = self.attempt(execution).await?;
+            let mut outcome = self.attempt(execution).await?;
             let first_sent = *first_sent.get_or_insert(outcome.first_sent);
             traffic += outcome.traffic;
             // The sub-operations of a composite have their own retries.
             retries += outcome.retries;
-            let attempts_left = self.retry.until_success || attempts < self.retry.retries;
-            let wait = Duration::from_secs_f64(self.retry.wait_s);
+            attempt_count += 1;
+            let duration = outcome.freed.saturating_duration_since(first_sent);
+            let may_retry = self.may_retry(&outcome, &mut busy_replies);
+            let attempts = Attempts { count: attempt_count, last: &outcome, may_retry, duration };
+            let next = self.next_attempt(&attempts);
             let cancellation = execution.cancellation;
-            let tries_again = attempts_left
-                && self.may_retry(&outcome, &mut busy_replies)
+            self.show_retries(&attempts, next, cancellation.race_state);
+            let wait = Duration::from_secs_f64(self.retry.wait_s);
+            let tries_again = next == NextAttempt::Follows
                 && sleep_before_retry(wait, cancellation.task_end, cancellation).await?;
             if !tries_again {
+                // Only a task that retried, or whose end allows no other attempt, shows something.
+                if attempt_count > 1 || next == NextAttempt::Follows {
+                    self.hide_retries(cancellation.race_state);
+                }
+                if next == NextAttempt::GivenUp {
+                    give_up(&mut outcome, attempt_count, duration);
+                }
                 return Some(OperationOutcome { first_sent, retries, traffic, ..outcome });
             }
-            attempts += 1;
             retries += 1;
+        }
+    }
+
+    /// Returns whether another attempt follows.
+    fn next_attempt(&self, attempts: &Attempts<'_>) -> NextAttempt {
+        let RetryPolicy { retries, until_success, limit_s, wait_s, .. } = self.retry;
+        if !attempts.may_retry {
+            return NextAttempt::None;
+        }
+        if until_success {
+            let next_s = attempts.duration.as_secs_f64() + wait_s;
+            return if next_s > limit_s { NextAttempt::GivenUp } else { NextAttempt::Follows };
+        }
+        if u64::from(attempts.count) <= retries { NextAttempt::Follows } else { NextAttempt::None }
+    }
+
+    /// Shows why the calls are made again if they are retried until they succeed.
+    fn show_retries(&self, attempts: &Attempts<'_>, next: NextAttempt, race_state: &RaceState) {
+        if next == NextAttempt::Follows
+            && let Some(task) = &self.retried_task
+        {
+            race_state.show_retry_wait(RetryWait {
+                task: task.to_string(),
+                reason: attempts.last.result.describe(),
+                attempts: attempts.count,
+                waited_s: attempts.duration.as_secs_f64(),
+                limit_s: self.retry.limit_s,
+            });
+        }
+    }
+
+    /// Shows that the calls are not made again if they were retried until they succeed.
+    fn hide_retries(&self, race_state: &RaceState) {
+        if let Some(task) = &self.retried_task {
+            race_state.hide_retry_wait(task);
         }
     }
 
@@ -298,6 +370,14 @@ fn clean_up<'a>(elements: &'a mut [Element], execution: &'a Execution<'a>) -> Cl
         }
         freed
     })
+}
+
+/// Adds to the reason of a failure how long the operation was retried.
+fn give_up(outcome: &mut OperationOutcome, attempts: u32, duration: Duration) {
+    let seconds = duration.as_secs();
+    if let Some(failure) = outcome.result.failures.first_mut() {
+        failure.reason = format!("{} (given up after {attempts} attempts in {seconds} s)", failure.reason);
+    }
 }
 
 fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Element>, DriveError> {

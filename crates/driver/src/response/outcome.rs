@@ -2,6 +2,9 @@
 
 use pacenote_record::{ErrorClass, Failure, FailureUnit};
 
+/// Maximum length of the description of a failure; an engine may quote a whole query.
+const MAX_CHARACTERS: usize = 300;
+
 /// The success or failure of an operation or of one of its requests, and the work that it did: the result of checking a
 /// response, or of a failure to get one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +73,16 @@ impl WorkOutcome {
             (failure.unit, failure.count) = (FailureUnit::Documents, documents);
         }
         self
+    }
+
+    /// Returns the first reason for the failure, shortened to 300 characters, with its HTTP status unless
+    /// that is a success.
+    pub fn describe(&self) -> String {
+        let Some(failure) = self.failures.first() else { return self.error_class.name().to_owned() };
+        let kind = if failure.error_type.is_empty() { "" } else { ": " };
+        let reason = format!("{}{kind}{}", failure.error_type, failure.reason);
+        let reason: String = reason.chars().take(MAX_CHARACTERS).collect();
+        if failure.status < 300 { reason } else { format!("{reason} (HTTP status {})", failure.status) }
     }
 
     /// Returns whether all work succeeded.

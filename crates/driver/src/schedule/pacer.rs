@@ -213,6 +213,7 @@ pub mod tests {
             ramp_up_s,
             unit: "ops".into(),
             tolerates_errors: false,
+            must_succeed: false,
             work: TaskWork::Sleep { seconds: 0.0 },
         }
     }

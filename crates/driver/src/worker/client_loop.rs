@@ -425,6 +425,13 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                     self.clock.now(),
                 );
             }
+            _ if task.must_succeed => {
+                let hint = "later tasks depend on it (--on-error=continue runs them)";
+                race_state.abort_at(
+                    format!("task {} failed: {}; {hint}", task.name, result.describe()),
+                    self.clock.now(),
+                );
+            }
             OnError::Abort if !task.tolerates_errors => {
                 race_state.abort_at(
                     format!("task {} failed ({})", task.name, error_class.name()),

@@ -21,7 +21,7 @@ pub use server::{LoggedRequest, Server, json_response, success_response};
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
     let steps: Vec<Value> = (0..tasks.len()).map(|index| step(tasks, &[index])).collect();
     json!({
-        "version": 4, "race_id": "test", "seed": 1,
+        "version": 5, "race_id": "test", "seed": 1,
         "target": {"hosts": [{"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null}],
                    "headers": [["x-test", "yes"]], "timeout_ms": 5000, "compress": false,
                    "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
@@ -49,9 +49,9 @@ pub fn request_task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
         "pace": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
-        "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false,
+        "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false, "must_succeed": false,
         "work": {"kind": "calls", "calls": [request("GET", "/_search")],
-                 "retry": {"retries": 0, "until_success": false, "wait_s": 0.01, "on_timeout": true,
+                 "retry": {"retries": 0, "until_success": false, "limit_s": 600.0, "wait_s": 0.01, "on_timeout": true,
                            "on_unsuccess": false}}
     })
 }

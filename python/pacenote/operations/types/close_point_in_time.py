@@ -20,4 +20,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((request,)))
 
 
-OPERATION = OperationType(name="close-point-in-time", compile=_compile, composable=True)
+OPERATION = OperationType(name="close-point-in-time", compile=_compile, only_reads=True, composable=True)

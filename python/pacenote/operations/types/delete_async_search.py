@@ -18,4 +18,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence(calls), weight=len(calls))
 
 
-OPERATION = OperationType(name="delete-async-search", compile=_compile, composable=True)
+OPERATION = OperationType(name="delete-async-search", compile=_compile, only_reads=True, composable=True)

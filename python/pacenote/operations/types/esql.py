@@ -28,6 +28,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 OPERATION = OperationType(
     name="esql",
     compile=_compile,
+    only_reads=True,
     assertable={
         name: (name,)
         for name in (

@@ -14,4 +14,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(query_calls(params, profile=True))
 
 
-OPERATION = OperationType(name="esql-profile", compile=_compile)
+OPERATION = OperationType(name="esql-profile", compile=_compile, only_reads=True)

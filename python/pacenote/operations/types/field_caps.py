@@ -24,4 +24,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((request,)))
 
 
-OPERATION = OperationType(name="field-caps", compile=_compile, composable=True)
+OPERATION = OperationType(name="field-caps", compile=_compile, only_reads=True, composable=True)

@@ -25,4 +25,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence(calls, retry), weight=len(calls))
 
 
-OPERATION = OperationType(name="get-async-search", compile=_compile, composable=True)
+OPERATION = OperationType(name="get-async-search", compile=_compile, only_reads=True, composable=True)

@@ -13,4 +13,6 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((request,)))
 
 
-OPERATION = OperationType(name="node-stats", compile=_compile, serverless=ServerlessStatus.INTERNAL)
+OPERATION = OperationType(
+    name="node-stats", compile=_compile, serverless=ServerlessStatus.INTERNAL, only_reads=True
+)

@@ -23,4 +23,6 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((replace(request, capture=Capture(name, api.point_in_time_id)),)))
 
 
-OPERATION = OperationType(name="open-point-in-time", compile=_compile, composable=True, captures=True)
+OPERATION = OperationType(
+    name="open-point-in-time", compile=_compile, only_reads=True, composable=True, captures=True
+)

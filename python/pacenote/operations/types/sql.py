@@ -31,4 +31,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     )
 
 
-OPERATION = OperationType(name="sql", compile=_compile)
+OPERATION = OperationType(name="sql", compile=_compile, only_reads=True)

@@ -26,4 +26,6 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((replace(request, capture=Capture(name, "id")),)))
 
 
-OPERATION = OperationType(name="submit-async-search", compile=_compile, composable=True, captures=True)
+OPERATION = OperationType(
+    name="submit-async-search", compile=_compile, only_reads=True, composable=True, captures=True
+)

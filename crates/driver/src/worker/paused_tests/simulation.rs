@@ -188,7 +188,8 @@ impl ClientOperations for ScriptedOperations {
 pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
-        "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false,
+        "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
+        "tolerates_errors": false, "must_succeed": false,
         "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
         "work": {"kind": "sleep", "seconds": 0.0},
     })
@@ -220,7 +221,7 @@ pub fn plan(tasks: &[Value]) -> Value {
     let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
         "verify_host": true, "server_name": null});
     json!({
-        "version": 4, "race_id": "paused", "seed": 1, "others": [],
+        "version": 5, "race_id": "paused", "seed": 1, "others": [],
         "target": {"hosts": [host], "headers": [], "timeout_ms": 200, "compress": false, "tls": tls},
         "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all"},
         "tasks": tasks, "steps": [{"name": "step", "completed_by": null, "slots": rows}],

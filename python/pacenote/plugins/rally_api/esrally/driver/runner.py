@@ -6,12 +6,14 @@ A built-in type that a plug-in calls is executed by the driver, as in a separate
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
-import sys
+import time
 from types import TracebackType
 from typing import Any, Self
 
+from pacenote.model.work import RETRY_LIMIT_S
 from pacenote.operations.registry import known_types
 from pacenote.plugins.plugin_registry import current_registry, innermost
 from pacenote.plugins.rally_api.errors import DataError, RallyError
@@ -96,20 +98,28 @@ class Retry(_Wrapper):
     async def __call__(self, es: Any, params: Params) -> Any:
         """Executes the operation until it succeeds or no retry is allowed."""
         until_success = params.get("retry-until-success", self.retry_until_success)
-        attempts = sys.maxsize if until_success else int(params.get("retries", 0)) + 1
         on_error = until_success or params.get("retry-on-error", False)
         on_timeout = params.get("retry-on-timeout", True)
-        for attempt in range(1, attempts + 1):
+        wait_s = params.get("retry-wait-period", 0.5)
+        began = time.monotonic()
+
+        def was_last(attempt: int) -> bool:
+            if until_success:
+                limit_s = params.get("retry-time-period", RETRY_LIMIT_S)
+                return bool(time.monotonic() - began + wait_s > limit_s)
+            return attempt > int(params.get("retries", 0))
+
+        for attempt in itertools.count(1):
             try:
                 result = await self.delegate(es, params)
             except Exception as error:
-                if attempt == attempts or not on_timeout or not _is_transient(error):
+                if not on_timeout or not _is_transient(error) or was_last(attempt):
                     raise
             else:
                 failed = isinstance(result, dict) and not result.get("success", True)
-                if not (failed and on_error) or attempt == attempts:
+                if not (failed and on_error) or was_last(attempt):
                     return result
-            await asyncio.sleep(params.get("retry-wait-period", 0.5))
+            await asyncio.sleep(wait_s)
         raise AssertionError("the last attempt returns or raises")
 
     def __repr__(self) -> str:

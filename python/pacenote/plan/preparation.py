@@ -1,0 +1,65 @@
+"""Which tasks prepare the engine for others, and which leave it as it is."""
+
+from __future__ import annotations
+
+from pacenote.model.track import Parallel, Task
+from pacenote.model.work import (
+    Call,
+    CallSequence,
+    Composite,
+    OperationStream,
+    PythonRunner,
+    SubOperation,
+    Wait,
+)
+from pacenote.operations.registry import find_type
+from pacenote.plan.document import Plan, PlannedTask, Step
+
+
+def prepares(task: Task, element: Task | Parallel) -> bool:
+    """Returns whether later tasks of a schedule depend on the success of a task of this element.
+
+    These are administrative operations, such as creating an index, unless they run beside measured tasks: a
+    refresh that fails under load is part of the measurement.
+    """
+    beside = element.tasks if isinstance(element, Parallel) else (task,)
+    return all(_is_admin(one) for one in beside)
+
+
+def needed_steps(plan: Plan, count: int) -> tuple[Step, ...]:
+    """Returns those of the first `count` steps that may change the engine, so that later ones need them."""
+    return tuple(step for step in plan.steps[:count] if any(map(may_change, tasks_of(plan, step))))
+
+
+def tasks_of(plan: Plan, step: Step) -> tuple[PlannedTask, ...]:
+    """Returns the tasks of a step, in the order of the plan."""
+    indices = {one.task for row in step.client_allocations for one in row.allocations}
+    return tuple(plan.tasks[index] for index in sorted(indices))
+
+
+def may_change(task: PlannedTask) -> bool:
+    """Returns whether a task may change the engine. It is not known what a runner of a plug-in does."""
+    if isinstance(task.work, PythonRunner):
+        return True
+    calls = task.work.calls if isinstance(task.work, CallSequence) else ()
+    return _calls_may_change(task.operation_type, calls)
+
+
+def _is_admin(task: Task) -> bool:
+    found = find_type(task.operation.type)
+    return found is not None and found.admin
+
+
+def _calls_may_change(type_name: str, calls: tuple[Call, ...]) -> bool:
+    parts = [item for call in calls if isinstance(call, Composite) for item in call.items]
+    if parts:
+        return any(map(_item_may_change, parts))
+    found = find_type(type_name)
+    return found is None or not (found.only_reads or found.searches)
+
+
+def _item_may_change(item: SubOperation | OperationStream) -> bool:
+    if isinstance(item, OperationStream):
+        return any(map(_item_may_change, item.items))
+    pauses = all(isinstance(call, Wait) for call in item.calls)
+    return not pauses and _calls_may_change(item.operation_type, item.calls)
