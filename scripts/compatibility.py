@@ -21,8 +21,8 @@ from pathlib import Path
 from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Track
+from pacenote.race.dry_run import dry_run
 from pacenote.race.plugins import track_plugins
-from pacenote.race.run import dry_run
 from pacenote.store.home import default_home
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
@@ -101,10 +101,12 @@ def check_track(folder: Path) -> TrackResult:
             track_path=folder,
             track_params=params,
             challenge=challenge.name,
+            # Some challenges only search indices that a new engine does not have.
+            pipeline="benchmark-only",
             offline=True,
         )
         try:
-            tasks += sum(len(step.tasks) for step in dry_run(request))
+            tasks += sum(len(step.tasks) for step in dry_run(request).steps)
             planned += 1
         except PacenoteError as error:
             problems.append(f"{challenge.name}: {one_line(error)}")

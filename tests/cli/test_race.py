@@ -253,12 +253,17 @@ def test_exit_codes_of_races(run, fake_race, changes, code):
     assert "- Verdict: " in out
 
 
-def test_a_dry_run_shows_the_allocation_matrix_and_nothing_else(run, tmp_path):
+def test_a_dry_run_shows_the_race_and_the_allocation_matrix_and_nothing_else(run, tmp_path):
     code, out, err = run("race", "--track=http_logs", "--dry-run", "--track-params=bulk_indexing_clients:3")
     assert (code, err) == (0, "")
     assert "step 4: index-append\n  index-append (index-append, bulk): 3 clients, as fast as possible" in out
     assert "  clients 0–2: index-append[0] … index-append[2]\n" in out
     assert "    POST /_bulk 5,000 of 1,000,000 documents in 7 files\n" in out
+    assert out.splitlines()[:2] == [
+        "engine: opensearch 3.3.0, started on a free port of 127.0.0.1 with car 'defaults' and 1g of heap",
+        "corpus http_logs: 1,000,000 documents in 7 files, generated with seed 42",
+    ]
+    assert out.splitlines()[2].startswith("duration: at least ")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_bounds_without_a_number_are_described() -> None:
         (BULK, ("POST /_bulk 100 of 1,000 documents in 1 file",)),
         (
             Operation("o", "bulk", {"bulk-size": 5, "ingest-percentage": 50}),
-            ("POST /_bulk 5 of 1,000 documents in 1 file, 0.5 of it",),
+            ("POST /_bulk 5 of 500 documents in 1 file",),
         ),
         (Operation("o", "search", {"body": {}}), ("POST /books/_search 2 B body",)),
         (

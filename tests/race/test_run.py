@@ -16,7 +16,7 @@ from pacenote.errors import EngineError, TrackError, UsageError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.race.prefetch import prefetch_corpora
-from pacenote.race.run import dry_run, race
+from pacenote.race.run import race
 from pacenote.store.race_store import RaceStore
 from pacenote.track.git import git
 from support.engine import OPENSEARCH, engine_document
@@ -256,12 +256,6 @@ def test_no_race_is_stored_if_the_cluster_does_not_respond(tmp_path: Path) -> No
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
         race(existing(tmp_path, "127.0.0.1:1", {"path": "/"}), Listener())
     assert not (tmp_path / "home" / "races").exists()
-
-
-def test_a_dry_run_creates_nothing(tmp_path: Path) -> None:
-    steps = dry_run(request(tmp_path, track="http_logs"))
-    assert [step.name for step in steps][:3] == ["delete-index", "create-index", "check-cluster-health"]
-    assert not (tmp_path / "home").exists()
 
 
 def test_races_can_run_at_the_same_time(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The steps of a race as text: the output of `race --dry-run`."""
+"""What a race would do as text: the output of `race --dry-run`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,30 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.printable import printable
 from pacenote.plan.explain import ClientDescription, StepDescription, TaskDescription
+from pacenote.race.dry_run import DryRun
+from pacenote.race.expected_corpora import ExpectedCorpus
+from pacenote.units import format_count
 
 
-def dry_run_text(steps: Sequence[StepDescription]) -> str:
-    """Returns a text that lists every step with its tasks, their requests, and the clients that run them."""
-    lines = (line for number, step in enumerate(steps, 1) for line in _step(number, step))
+def dry_run_text(found: DryRun) -> str:
+    """Returns a text with the engine, the data, the duration, and every step: its tasks, their requests, and
+    the clients that run them.
+    """
+    lines = [f"engine: {found.engine}"]
+    lines += (_corpus(corpus) for corpus in found.corpora)
+    lines.append(f"duration: {found.duration}")
+    lines += (line for number, step in enumerate(found.steps, 1) for line in _step(number, step))
     return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _corpus(corpus: ExpectedCorpus) -> str:
+    counts = corpus.documents.values()
+    if not counts:
+        return f"corpus {corpus.name}: {corpus.source}"
+    files = format_count(len(counts), "file")
+    known = sum(count or 0 for count in counts)
+    documents = format_count(known, "document") if all(counts) else "documents that are not counted yet"
+    return f"corpus {corpus.name}: {documents} in {files}, {corpus.source}"
 
 
 def _step(number: int, step: StepDescription) -> Iterator[str]:

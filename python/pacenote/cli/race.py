@@ -90,12 +90,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text)
     if options.owns_process:
         console.keep_results_apart()
-    race_module = importlib.import_module("pacenote.race.run")
     if request.dry_run:
         from pacenote.cli.dry_run import dry_run_text
+        from pacenote.race.dry_run import dry_run
 
-        console.result_without_secrets(dry_run_text(race_module.dry_run(request)))
+        console.result_without_secrets(dry_run_text(dry_run(request)))
         return 0
+    race_module = importlib.import_module("pacenote.race.run")
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race
     with (
         exit_at_third(console.error_at_exit),

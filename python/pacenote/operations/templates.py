@@ -12,6 +12,7 @@ from pacenote.model.problems import preview
 from pacenote.model.track import JsonObject
 from pacenote.model.work import Request
 from pacenote.operations.base import CompileContext, CompiledOperation
+from pacenote.operations.index_limits import check_settings
 from pacenote.operations.named_resources import (
     allowing_wildcards,
     compile_requests,
@@ -65,6 +66,8 @@ def create_templates(
         selected = _select(params, declared)
         settings = params.mapping("settings")
         bodies = {each.name: _merged(each.body, settings_in, settings) for each in selected}
+    for name, body in bodies.items():
+        check_settings(params, name, body, tuple(settings_in))
     requests = (
         common.request("PUT", build_path(api, name), body=json_body(body)) for name, body in bodies.items()
     )

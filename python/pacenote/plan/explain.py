@@ -9,7 +9,6 @@ from pacenote.model.work import (
     BulkWork,
     Call,
     CallSequence,
-    IngestShare,
     OperationStream,
     PagedRequest,
     PythonRunner,
@@ -35,6 +34,7 @@ from pacenote.plan.document import (
     TaskPacing,
     Uniform,
 )
+from pacenote.plan.duration import documents_sent
 from pacenote.units import format_bytes, format_count, format_seconds
 
 
@@ -163,17 +163,13 @@ def _requests(work: TaskWork) -> tuple[str, ...]:
         return ("requests of a parameter source in Python",)
     if isinstance(work, PythonRunner):
         return ("a runner in Python",)
-    counted = all(file.documents for file in work.files)
-    total = format_count(sum(file.documents for file in work.files), "document")
-    documents = f"of {total}" if counted else "documents, not counted yet,"
+    sent = documents_sent(work)
+    if sent is None:
+        documents = "documents, not counted yet,"
+    else:
+        documents = f"of {format_count(sent, 'document')}{', again and again,' if work.looped else ''}"
     files = format_count(len(work.files), "file")
-    return (f"POST {work.path} {work.bulk_size:,} {documents} in {files}{_limit(work)}",)
-
-
-def _limit(work: BulkWork) -> str:
-    if not isinstance(work.limit, IngestShare):
-        return f", {work.limit.documents:,} of them"
-    return f", {work.limit.share:.3g} of it" if work.limit.share < 1 else ""
+    return (f"POST {work.path} {work.bulk_size:,} {documents} in {files}",)
 
 
 def _call(call: Call) -> tuple[str, ...]:

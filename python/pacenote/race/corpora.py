@@ -9,7 +9,7 @@ from pathlib import Path
 from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.fetch.download import Download, NotAvailable, download_file
-from pacenote.fetch.remote_file import remote_files
+from pacenote.fetch.remote_file import RemoteFile, remote_files
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_record import CorpusOrigin, RecordedCorpus
 from pacenote.model.race_request import RaceRequest
@@ -106,7 +106,7 @@ def prepare_corpora(
     for file in required_files(track, challenge, source_files):
         corpora[file.corpus.name] = file.corpus
         needed.setdefault(file.corpus.name, []).append(file.documents)
-    preparer = _CorpusPreparer(track, request, progress)
+    preparer = CorpusPreparer(track, request, progress)
     files: dict[tuple[str, str], DataFile] = {}
     recorded, comparisons, states = [], [], list[FileState]()
     for name, wanted in needed.items():
@@ -146,7 +146,7 @@ def crc32c(file: Path) -> int:
     return call_core(lambda: _core.crc32c(str(file)))
 
 
-class _CorpusPreparer:
+class CorpusPreparer:
     """Finds, downloads or generates the corpora of one race."""
 
     def __init__(self, track: Track, request: RaceRequest, progress: ProgressCallback) -> None:
@@ -169,12 +169,11 @@ class _CorpusPreparer:
         choice = self._request.corpus
         if choice == "generated":
             return self._generate(corpus, wanted)
-        cache = path_inside(self._cache, corpus.name, corpus.name)
-        dirs = DataDirs(cache, self._track_folders, self._allowed, self._named_by_user)
+        dirs = self.dirs(corpus)
         try:
             located = [self._locate(corpus, documents, dirs) for documents in wanted]
         except CorpusNotAvailable:
-            if choice is None and self._can_generate_instead(corpus, wanted):
+            if choice is None and self.can_generate_instead(corpus, wanted):
                 return self._generate(corpus, wanted)
             raise
         files = tuple(
@@ -182,6 +181,18 @@ class _CorpusPreparer:
             for documents, file in zip(wanted, located, strict=True)
         )
         return _CorpusFiles(self._origin(wanted, located), files, _states(files))
+
+    def dirs(self, corpus: Corpus) -> DataDirs:
+        """Returns the folders that are searched for the files of a corpus. Raises CorpusError."""
+        cache = path_inside(self._cache, corpus.name, corpus.name)
+        return DataDirs(cache, self._track_folders, self._allowed, self._named_by_user)
+
+    def may_download(self, corpus: Corpus, documents: Documents) -> bool:
+        """Returns whether a file is downloaded if it is not on this machine."""
+        request = self._request
+        generates = corpus.generator is not None and request.corpus is None
+        may = not (documents.is_local or generates or request.offline)
+        return may and bool(self._sources(corpus, documents))
 
     def _locate(self, corpus: Corpus, documents: Documents, dirs: DataDirs) -> _LocatedFile:
         """Finds or downloads the file; in test mode, it may be an excerpt of the full one.
@@ -201,10 +212,8 @@ class _CorpusPreparer:
 
     def _download(self, corpus: Corpus, documents: Documents, dirs: DataDirs) -> Path:
         request, name = self._request, documents.source_file
-        location = download_location(documents)
-        sources = remote_files(location.base_url, location.file_name, corpus.name, request.corpus_mirrors)
-        generates = corpus.generator is not None and request.corpus is None
-        if documents.is_local or generates or request.offline or not sources:
+        sources = self._sources(corpus, documents)
+        if not self.may_download(corpus, documents):
             raise self._not_found(corpus, documents, dirs, offline=request.offline and bool(sources))
         target = path_inside(dirs.cache, name, corpus.name)
         size = documents.compressed_bytes if documents.archive else documents.uncompressed_bytes
@@ -223,12 +232,17 @@ class _CorpusPreparer:
                 raise CorpusNotAvailable(f"corpus '{corpus.name}': {failure.message}", hint=hint) from failure
         return target
 
+    def _sources(self, corpus: Corpus, documents: Documents) -> tuple[RemoteFile, ...]:
+        """Returns the published locations of a file, and those of its mirrors."""
+        location, mirrors = download_location(documents), self._request.corpus_mirrors
+        return remote_files(location.base_url, location.file_name, corpus.name, mirrors)
+
     def _origin(self, wanted: Sequence[Documents], located: Sequence[_LocatedFile]) -> CorpusOrigin:
         if self._request.corpus == "as-is" or any(each.document_count is None for each in wanted):
             return "as-is"
         return "excerpt" if any(file.excerpt for file in located) else "declared"
 
-    def _can_generate_instead(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:
+    def can_generate_instead(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:
         """Returns whether a corpus that is not available is generated although `--corpus` does not request
         it.
         """
@@ -236,7 +250,8 @@ class _CorpusPreparer:
             any(map(is_excerpt, wanted)) and corpus.name in _core.generators()
         )
 
-    def _generate(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> _CorpusFiles:
+    def generator_name(self, corpus: Corpus) -> str:
+        """Returns the name of the generator of a corpus. Raises CorpusError if it has none."""
         name = corpus.generator.name if corpus.generator else corpus.name
         available = _core.generators()
         if name not in available:
@@ -245,6 +260,10 @@ class _CorpusPreparer:
                 hint=f"generators: {', '.join(available)}; exclude the tasks that need it with "
                 "--exclude-tasks, or choose another --challenge",
             )
+        return name
+
+    def _generate(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> _CorpusFiles:
+        name = self.generator_name(corpus)
         counts = generated_document_counts(corpus, wanted, self._request.corpus_documents)
         generated = GeneratedCorpus(name, counts, self._request.seed)
         folder = self._cache / name / generated.folder_name

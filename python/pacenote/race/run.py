@@ -29,8 +29,6 @@ from pacenote.model.track import Challenge
 from pacenote.operations.base import CompileContext
 from pacenote.plan.build import PlanContext
 from pacenote.plan.document import Plan
-from pacenote.plan.explain import StepDescription, explain
-from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest, check_engine_request
 from pacenote.race.capacity import check_capacity
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
@@ -65,7 +63,7 @@ from pacenote.race.record import (
 from pacenote.race.stop_signals import interrupting, postponed
 from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.target_rates import target_rates
-from pacenote.race.targets import check_clusters, host_counts, parse_clusters, with_targets
+from pacenote.race.targets import check_clusters, host_counts, with_targets
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -169,27 +167,6 @@ PlanCheck = Callable[[Challenge, Plan], None]
 """Checks a challenge and the plan of its declarations. Raises UsageError."""
 
 
-def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
-    """Returns the steps of a race according to the declarations of its track.
-
-    Raises TrackError, and UsageError for hosts and cars that the race would reject.
-    """
-    parse_clusters(request)
-    if request.pipeline != "benchmark-only":
-        compose_car(request.car, request.car_params)
-    prepared = _load_track(request, None, lambda _: None)
-    with track_plugins(
-        prepared.track,
-        request.home,
-        offline=request.offline,
-        warn=lambda _: None,
-        in_copy=request.owns_process,
-    ) as plugins:
-        prepared = run_track_processors(prepared, plugins, request)
-        context = PlanContext(plugins=plugin_names(plugins), assertions=request.enable_assertions)
-        return explain(plan_challenge(request, prepared.track, prepared.challenge, context))
-
-
 def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
     """Runs a race and returns its record with the verdict, even if it was interrupted or aborted.
 
@@ -212,7 +189,7 @@ def run_stages(
     with interrupting():
         check_track(request.track_request())
         existing = check_clusters(request, listener.warning)
-        prepared = _load_track(request, existing, lambda label: listener.preparing(label, 0, 0))
+        prepared = load_race_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
         try:
             with track_plugins(
@@ -316,7 +293,7 @@ class _Preparation:
             self.listener.info(f"{cluster.info().distribution} is running at {cluster.hosts[0]}")
 
 
-def _load_track(
+def load_race_track(
     request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]
 ) -> PreparedTrack:
     """Returns the track as it runs; an existing cluster determines the version and flavor of the engine."""

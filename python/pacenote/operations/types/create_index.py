@@ -9,6 +9,7 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.compatibility import compatible_body
+from pacenote.operations.index_limits import check_index
 from pacenote.operations.named_resources import compile_requests, read_name_body_pairs
 from pacenote.operations.request import build_path, json_body, read_common
 
@@ -17,6 +18,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     supplied = context.supplied and "indices" in params.data
     bodies = read_name_body_pairs(params, "indices") if supplied else _bodies(params, context)
+    for name, body in bodies.items():
+        check_index(params, name, body)
     requests = (
         common.request("PUT", build_path(name), body=None if body is None else json_body(body))
         for name, body in bodies.items()

@@ -1,0 +1,114 @@
+"""How long a plan takes according to its schedules, if the engine keeps up with them.
+
+A task without time period and target rate lasts as long as the engine needs, which is not known before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pacenote.model.work import BulkWork, CallSequence, IngestShare, Sleep, TaskWork, Wait
+from pacenote.plan.document import (
+    UNTIL_EXHAUSTED,
+    CompletedByTask,
+    Deterministic,
+    Iterations,
+    Plan,
+    PlannedTask,
+    Poisson,
+    Step,
+    Uniform,
+)
+from pacenote.units import format_count, format_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedDuration:
+    """How long a part of a plan takes."""
+
+    seconds: float = 0.0
+    """Seconds of the tasks whose duration is known."""
+
+    open_tasks: int = 0
+    """Number of tasks that last as long as the engine needs."""
+
+    def __add__(self, other: ExpectedDuration) -> ExpectedDuration:
+        """Returns the duration of both parts, one after the other."""
+        return ExpectedDuration(self.seconds + other.seconds, self.open_tasks + other.open_tasks)
+
+    def __str__(self) -> str:
+        """Returns the duration in words."""
+        known = format_seconds(round(self.seconds))
+        if not self.open_tasks:
+            return f"about {known}"
+        as_needed = f"as long as the engine needs for {format_count(self.open_tasks, 'task')}"
+        return f"at least {known}, plus {as_needed}" if round(self.seconds) else as_needed
+
+
+def expected_duration(plan: Plan, steps: Iterable[Step] | None = None) -> ExpectedDuration:
+    """Returns how long a plan takes, or only these of its steps."""
+    found = (step_duration(plan, step) for step in (plan.steps if steps is None else steps))
+    return sum(found, ExpectedDuration())
+
+
+def step_duration(plan: Plan, step: Step) -> ExpectedDuration:
+    """Returns how long a step of a plan takes."""
+    rows = [[one.task for one in row.allocations] for row in step.client_allocations]
+    seconds = {task: task_seconds(plan.tasks[task]) for row in rows for task in row}
+    if isinstance(step.completed_by, CompletedByTask):
+        found = seconds[step.completed_by.task]
+        return ExpectedDuration(open_tasks=1) if found is None else ExpectedDuration(found)
+    if step.completed_by is not None:
+        known = [found for found in seconds.values() if found is not None]
+        shortest = len(known) == len(seconds)
+        return ExpectedDuration(min(known)) if shortest else ExpectedDuration(open_tasks=1)
+    # A client runs its tasks one after another, and the step ends with its last client.
+    return ExpectedDuration(
+        max((sum(seconds[task] or 0.0 for task in row) for row in rows), default=0.0),
+        sum(found is None for found in seconds.values()),
+    )
+
+
+def task_seconds(task: PlannedTask) -> float | None:
+    """Returns how long a task takes, or None if that depends on the engine."""
+    if not isinstance(task.bound, Iterations):
+        if task.bound.measured_s is not None:
+            return task.bound.warmup_s + task.bound.measured_s
+        return _until_exhausted_s(task)
+    if task.bound.measured == UNTIL_EXHAUSTED:
+        return _until_exhausted_s(task)
+    operations = task.bound.warmup + task.bound.measured
+    if isinstance(task.pacing, Deterministic | Poisson | Uniform):
+        return operations * task.clients * task.pacing.interval_s
+    pause_s = _pause_s(task.work)
+    return None if pause_s is None else operations * pause_s
+
+
+def documents_sent(work: BulkWork) -> int | None:
+    """Returns how many documents the clients of a bulk task send, once, or None if that is not known."""
+    if not all(file.documents for file in work.files):
+        return None
+    available = sum(file.documents for file in work.files)
+    if isinstance(work.limit, IngestShare):
+        return round(available * work.limit.share)
+    return min(available, work.limit.documents)
+
+
+def _until_exhausted_s(task: PlannedTask) -> float | None:
+    if not isinstance(task.work, BulkWork) or task.work.looped:
+        return None
+    if not isinstance(task.pacing, Deterministic | Poisson | Uniform):
+        return None
+    documents = documents_sent(task.work)
+    return None if documents is None else math.ceil(documents / task.work.bulk_size) * task.pacing.interval_s
+
+
+def _pause_s(work: TaskWork) -> float | None:
+    """Returns the seconds of an operation that only waits, or None for any other operation."""
+    if isinstance(work, Sleep):
+        return work.seconds
+    if isinstance(work, CallSequence) and all(isinstance(call, Wait) for call in work.calls):
+        return sum(call.seconds for call in work.calls if isinstance(call, Wait))
+    return None

@@ -1,0 +1,77 @@
+"""What a race would do, without running it: nothing is sent, downloaded or written (`race --dry-run`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pacenote.model.engine import EngineInfo
+from pacenote.model.race_request import RaceRequest
+from pacenote.plan.build import PlanContext
+from pacenote.plan.duration import ExpectedDuration, expected_duration
+from pacenote.plan.explain import StepDescription, explain
+from pacenote.provision.cars import compose_car
+from pacenote.race.capacity import check_capacity
+from pacenote.race.expected_corpora import ExpectedCorpus, expect_corpora
+from pacenote.race.planning import check_searched_indices, expected_engine, plan_challenge
+from pacenote.race.plugins import plugin_names, run_track_processors, source_files, track_plugins
+from pacenote.race.run import load_race_track
+from pacenote.race.targets import host_counts, parse_clusters
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The description of a race."""
+
+    engine: str
+    """The engine and its host."""
+
+    corpora: tuple[ExpectedCorpus, ...]
+    """The data that it would send."""
+
+    duration: ExpectedDuration
+    """How long its steps would take."""
+
+    steps: tuple[StepDescription, ...]
+    """Its steps in order."""
+
+
+def dry_run(request: RaceRequest) -> DryRun:
+    """Returns what a race would do.
+
+    Raises TrackError, and UsageError for options that the race would reject.
+    """
+    described = _described_engine(request)
+    prepared = load_race_track(request, None, lambda _: None)
+    with track_plugins(
+        prepared.track,
+        request.home,
+        offline=request.offline,
+        warn=lambda _: None,
+        in_copy=request.owns_process,
+    ) as plugins:
+        prepared = run_track_processors(prepared, plugins, request)
+        names = plugin_names(plugins)
+        check_searched_indices(request, prepared.challenge, names)
+        corpora = expect_corpora(prepared, request, source_files(plugins, prepared.track))
+        context = PlanContext(corpora.data_file, _known_engine(request), names, request.enable_assertions)
+        plan = plan_challenge(request, prepared.track, prepared.challenge, context)
+    check_capacity(plan, host_counts(request))
+    return DryRun(described, corpora.corpora, expected_duration(plan), explain(plan))
+
+
+def _described_engine(request: RaceRequest) -> str:
+    """Describes the engine. Raises UsageError for hosts and cars that the race would reject."""
+    clusters = parse_clusters(request)
+    if clusters:
+        hosts = ", ".join(map(str, clusters[0].hosts))
+        return f"the cluster at {hosts}, which a dry run does not contact"
+    car = compose_car(request.car, request.car_params)
+    engine = expected_engine(request, None)
+    return (
+        f"{engine.distribution} {engine.version}, started on a free port of 127.0.0.1 with car "
+        f"'{car.name}' and {car.heap_size} of heap"
+    )
+
+
+def _known_engine(request: RaceRequest) -> EngineInfo:
+    return EngineInfo() if request.pipeline == "benchmark-only" else expected_engine(request, None)
