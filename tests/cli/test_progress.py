@@ -1,6 +1,7 @@
 """The live display on a terminal, and plain lines elsewhere."""
 
 import io
+from dataclasses import replace
 
 from rich.console import Console as RichConsole
 
@@ -8,8 +9,17 @@ from pacenote.cli.console import Console
 from pacenote.cli.live_progress import progress_table
 from pacenote.cli.plain_progress import PlainListener
 from pacenote.cli.progress import progress_listener
-from pacenote.model.result import RaceProgress, TaskProgress
-from support.records import record, task
+from pacenote.cli.progress_text import result_line
+from pacenote.model.result import (
+    OperationTotals,
+    Percentile,
+    RaceProgress,
+    RetryWait,
+    TaskProgress,
+    TimeLeft,
+    WorkTotals,
+)
+from support.records import record, task, times
 
 
 class Terminal(io.StringIO):
@@ -23,11 +33,11 @@ def test_the_live_table_has_a_row_per_running_task():
         TaskProgress("search", "ops", True, None, 0.0, None, None, 0, 0, None),
     )
     file = io.StringIO()
-    RichConsole(file=file, width=120).print(progress_table(RaceProgress(2, 7, 65.2, running)))
+    RichConsole(file=file, width=120).print(progress_table(RaceProgress(2, 7, 65.2, running), 120))
     lines = [" ".join(line.replace("│", " ").split()) for line in file.getvalue().splitlines()]
     assert lines[0] == "step 2 of 7, 1 min 5 s"
     assert lines[3] == "index [red] ██████████░░░░░░░░░░ 12,346 docs/s 40 ms 90.5 ms 3 1 min 1 s"
-    assert lines[4] == "search 0 ops/s 0"
+    assert lines[4] == "search warm-up 0 ops/s 0"
 
 
 def test_a_terminal_gets_the_live_display_and_is_restored(monkeypatch):
@@ -54,3 +64,97 @@ def test_other_outputs_get_plain_lines(monkeypatch):
         monkeypatch.setenv("TERM", term)
         with progress_listener(Console(io.StringIO(), stream)) as listener:
             assert isinstance(listener, PlainListener)
+
+
+def plain_lines(*calls):
+    """Returns what the listener for plain output prints; each call has a time, a method and its arguments."""
+    now = [0.0]
+    err = io.StringIO()
+    listener = PlainListener(Console(io.StringIO(), err), lambda: now[0])
+    for time, method, *arguments in calls:
+        now[0] = time
+        getattr(listener, method)(*arguments)
+    return err.getvalue().splitlines()
+
+
+def test_waits_without_a_known_end_show_how_long_they_last():
+    clone = "cloning track repository default"
+    start = "starting opensearch 3.3.0"
+    assert plain_lines(
+        (0.0, "preparing", clone, 0, 0),
+        (5.0, "preparing", clone, 0, 0),
+        (10.5, "preparing", clone, 0, 0),
+        (20.0, "preparing", start, 0, 120),
+        (31.0, "preparing", start, 11, 120),
+        (40.0, "preparing", "resolving", 0, 9),
+        (55.0, "preparing", "resolving", 0, 9),
+    ) == [
+        f"{clone} …",
+        f"{clone}: 10 s",
+        f"{start} …",
+        f"{start}: 11 s of at most 2 min",
+        "resolving …",
+        "resolving: 0 %, 15 s",
+    ]
+
+
+def progress_of(running, step=1, **more):
+    return RaceProgress(step, 7, 10.0, (running,), **more)
+
+
+def progress_lines(first, *later):
+    """Returns the lines about a running task after that on its start."""
+    calls = [(0.0, "progress", replace(first, elapsed_s=0.0))]
+    calls += [(0.0, "progress", replace(one, elapsed_s=10.0 * n)) for n, one in enumerate((first, *later), 1)]
+    return [line.partition("] ")[2] for line in plain_lines(*calls)][1:]
+
+
+SEARCH = TaskProgress("search", "ops", False, 0.5, 116.0, 5900.0, 6000.0, 20, 1, 61.0)
+CREATE = TaskProgress("create", "ops", False, 0.0, 0.0, 1.0, 1.0, 0, 0, None, one_off=True)
+
+
+def test_a_rate_is_shown_beside_its_target_with_the_time_left_of_the_race():
+    paced = progress_of(replace(SEARCH, target=5000.0), left=TimeLeft(600.0, complete=False))
+    rates = "search: 116 of 5,000 ops/s, p50 5.9 s, p99 6 s, 1 error, 50 %, 1 min 1 s left"
+    assert progress_lines(paced) == [f"{rates}, race: at least 10 min left"]
+    known = replace(paced, left=TimeLeft(600.0, complete=True))
+    assert progress_lines(known) == [f"{rates}, race: about 10 min left"]
+    assert progress_lines(replace(known, step=7)) == [rates], "the task ends with the race"
+
+
+def test_one_off_tasks_have_no_rates():
+    assert progress_lines(progress_of(CREATE)) == ["create: running"]
+    counts = OperationTotals(2, 2, 0, 0, 0, 0, 2, 2)
+    once = replace(task("create"), accounting=counts, work=WorkTotals(2, 0), bytes_out=0, duration_s=0.25)
+    assert result_line(once) == "create done: 250 ms"
+    documents = replace(once, unit="docs", work=WorkTotals(2000, 0))
+    assert result_line(documents) == "create done: 250 ms, 2,000 docs"
+
+
+def test_a_finished_task_with_a_schedule_has_the_percentiles_of_its_latency():
+    latency = replace(times(), percentiles=(
+        Percentile(50.0, 7.0, 6.0, 8.0, supported=True), Percentile(99.0, 90.0, 80.0, None, supported=False),
+    ))  # fmt: skip
+    paced = replace(task(), latency=latency, bytes_out=0)
+    assert result_line(paced) == "search done: 1 min 10 s (1 min measured), 833.33 ops/s, latency p50 7 ms"
+
+
+def test_a_retry_until_success_states_what_it_waits_for():
+    wait = RetryWait("create", "cluster health is red", 12, 40.4, 600.0)
+    waiting = progress_of(CREATE, waits=(wait,))
+    text = "create: no success after 12 attempts in 40 s (cluster health is red), gives up after 10 min"
+    assert progress_lines(waiting) == [text]
+    assert progress_lines(replace(waiting, waits=(replace(wait, waited_s=1.0),))) == ["create: running"]
+    file = io.StringIO()
+    RichConsole(file=file, width=120).print(progress_table(waiting))
+    assert file.getvalue().splitlines()[-1] == text
+
+
+def test_a_narrow_terminal_shows_all_numbers():
+    long = replace(SEARCH, task="articles_monthly_agg_uncached", target=5000.0, warming_up=True)
+    file = io.StringIO()
+    RichConsole(file=file, width=80).print(progress_table(progress_of(long), 80))
+    *_, line = file.getvalue().splitlines()
+    cells = ["warm-up", "116", "of", "5,000", "ops/s", "5.9", "s", "6", "s", "1", "1", "min", "1", "s"]
+    assert line.split()[1:] == cells
+    assert line.startswith("articles_")

@@ -119,3 +119,13 @@ def test_a_full_disk_leaves_no_files_and_the_next_attempt_succeeds(tmp_path: Pat
         assert (folder / MARKER).read_text() == "fake 1.0\n"
         assert (folder / "lib" / "core-1.0.jar").stat().st_size == 150_000
         assert zipfile.ZipFile(folder / "locale" / "spi-1.0.jar").testzip() is None
+
+
+def test_the_assembly_reports_its_progress(lock: EngineLock, tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    for _ in range(2):
+        assemble(
+            FakeEngine(), lock, tmp_path / "jars", tmp_path / "installs", lambda *step: seen.append(step)
+        )
+    label = "assembling fake 1.0"
+    assert seen == [(label, 0, 1), (label, 0, 1), (label, 1, 1)], "the second one finds the first"

@@ -42,7 +42,9 @@ def test_a_node_is_started_supervised_and_stopped(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     log = tmp_path / "race" / "engine.log"
-    with start_node(spec, fake("healthy"), layout, log) as node:
+    seen: list[tuple[str, int, int]] = []
+    with start_node(spec, fake("healthy"), layout, log, lambda *step: seen.append(step)) as node:
+        assert seen[0] == (f"starting {spec.distribution} {spec.version}", 0, int(spec.start_timeout_s))
         assert node.is_running()
         assert node.exit_reason() is None
         assert RestClient([node.host]).get("/")["status"] == "green"

@@ -56,7 +56,7 @@ class PlainListener:
                 self._console.progress(f"[{progress.step}/{progress.steps}] {single_line(task.task)} started")
             elif progress.elapsed_s - self._printed_at[task.task] >= INTERVAL_S:
                 self._printed_at[task.task] = progress.elapsed_s
-                self._console.progress(f"[{progress.step}/{progress.steps}] {progress_line(task)}")
+                self._console.progress(f"[{progress.step}/{progress.steps}] {progress_line(task, progress)}")
 
     def task_finished(self, result: TaskResult) -> None:
         """Shows the result of a task."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import TaskProgress, TaskResult
-from pacenote.units import format_bytes, format_number, format_seconds
+from pacenote.model.result import RaceProgress, TaskProgress, TaskResult
+from pacenote.units import format_bytes, format_count, format_number, format_seconds
+
+_REASON = 200
+"""Maximum length of the reason for a failure, in characters."""
+
+_SHOWN_WAIT_S = 2.0
+"""Seconds that an operation must be retried before this is shown."""
 
 _MEASURED_S = 1.0
 """Seconds that a job must run before its rate is shown."""
 
 _IN_BYTES = ("downloading", "verifying", "unpacking", "compressing")
 _IN_DOCUMENTS = ("generating", "reading")
-"""First words of labels whose work is counted in bytes or in documents."""
+_IN_SECONDS = ("starting",)
+"""First words of labels whose work is counted in bytes, in documents, or in seconds up to a limit."""
 
 
 class ProgressEstimator:
@@ -26,14 +33,20 @@ class ProgressEstimator:
         self._started: dict[str, tuple[float, int]] = {}
 
     def describe(self, label: str, done: int, total: int) -> str:
-        """Returns the share, rate and remaining time of a job.
+        """Returns the share, rate and remaining time of a job; the time since the first call if the amount of
+        work is not known.
 
         The rate does not include work done before the first call.
         """
         now = self._clock()
         started_at, initial = self._started.setdefault(label, (now, done))
-        if now - started_at < _MEASURED_S or done <= initial:
+        if _kind(label) in _IN_SECONDS and total:
+            return f"{format_seconds(done)} of at most {format_seconds(total)}"
+        if now - started_at < _MEASURED_S:
             return share_done(done, total)
+        if done <= initial:
+            waited = format_seconds(int(now - started_at))
+            return f"{share_done(done, total)}, {waited}" if done or total else waited
         rate = (done - initial) / (now - started_at)
         parts = [share_done(done, total), _rate_text(label, rate)]
         if done < total:
@@ -41,8 +54,12 @@ class ProgressEstimator:
         return ", ".join(filter(None, parts))
 
 
+def _kind(label: str) -> str:
+    return label.partition(" ")[0]
+
+
 def _rate_text(label: str, rate: float) -> str:
-    kind = label.partition(" ")[0]
+    kind = _kind(label)
     if kind in _IN_BYTES:
         return f"{format_bytes(rate)}/s"
     return f"{rate:,.0f} docs/s" if kind in _IN_DOCUMENTS else ""
@@ -65,36 +82,93 @@ def race_line(record: RaceRecord) -> str:
     return single_line(f"race {record.race_id}: track '{record.track.name}'{challenge}{on}")
 
 
-def progress_line(task: TaskProgress) -> str:
+def progress_line(task: TaskProgress, progress: RaceProgress) -> str:
     """Returns the line about a running task."""
-    parts = [f"{task.rate:,.0f} {task.unit}/s"]
-    if task.p50_ms is not None:
-        parts.append(f"p50 {format_seconds(task.p50_ms / 1e3)}")
-    if task.p99_ms is not None:
-        parts.append(f"p99 {format_seconds(task.p99_ms / 1e3)}")
-    if task.errors:
-        parts.append(f"{task.errors:,} errors")
-    if task.warming_up:
-        parts.append("warming up")
-    if task.done_share is not None:
-        parts.append(f"{task.done_share * 100:.0f} %")
-    if task.eta_s is not None:
-        parts.append(f"{format_seconds(round(task.eta_s))} left")
+    wait = wait_text(task, progress)
+    parts = [wait] if wait else _progress_parts(task)
+    left = left_text(progress)
+    # The last task of a race ends with it.
+    if left and progress.step < progress.steps:
+        parts.append(left)
     return f"{single_line(task.task)}: {', '.join(parts)}"
 
 
+def wait_text(task: TaskProgress, progress: RaceProgress) -> str:
+    """Returns what a task waits for if it is retried until it succeeds; otherwise an empty text."""
+    for wait in progress.waits:
+        if wait.task == task.task and wait.waited_s >= _SHOWN_WAIT_S:
+            attempts = format_count(wait.attempts, "attempt")
+            return (
+                f"no success after {attempts} in {format_seconds(round(wait.waited_s))} "
+                f"({single_line(wait.reason)[:_REASON]}), gives up after {format_seconds(wait.limit_s)}"
+            )
+    return ""
+
+
+def left_text(progress: RaceProgress) -> str:
+    """Returns how long the race still takes, or an empty text if nothing is known about it."""
+    if progress.left is None:
+        return ""
+    seconds = format_seconds(round(progress.left.seconds))
+    return f"race: {'about' if progress.left.complete else 'at least'} {seconds} left"
+
+
+def rate_text(task: TaskProgress) -> str:
+    """Returns the rate of a running task beside its target; empty for a task of which it says nothing."""
+    if task.one_off:
+        return ""
+    target = "" if task.target is None else f" of {format_number(task.target)}"
+    return f"{task.rate:,.0f}{target} {task.unit}/s"
+
+
+def _progress_parts(task: TaskProgress) -> list[str]:
+    parts = [rate_text(task)]
+    if task.p50_ms is not None and not task.one_off:
+        parts.append(f"p50 {format_seconds(task.p50_ms / 1e3)}")
+    if task.p99_ms is not None and not task.one_off:
+        parts.append(f"p99 {format_seconds(task.p99_ms / 1e3)}")
+    if task.errors:
+        parts.append(format_count(task.errors, "error"))
+    if task.warming_up:
+        parts.append("warming up")
+    if task.done_share is not None and not task.one_off:
+        parts.append(f"{task.done_share * 100:.0f} %")
+    if task.eta_s is not None:
+        parts.append(f"{format_seconds(round(task.eta_s))} left")
+    return list(filter(None, parts)) or ["running"]
+
+
 def result_line(result: TaskResult) -> str:
-    """Returns the line about a finished task."""
-    parts = [f"{format_seconds(result.duration_s)}"]
-    if result.throughput:
-        parts.append(f"{format_number(result.throughput.mean)} {result.unit}/s")
-    p50 = result.service_time.at(50.0) if result.service_time else None
-    if p50:
-        parts.append(f"p50 {format_seconds(p50.ms / 1e3)}")
+    """Returns the line about a finished task; one that each client executed at most once has no rates."""
+    parts = [_duration(result)]
+    ended = result.accounting.succeeded + result.accounting.failed
+    if ended > result.clients:
+        parts += _rates(result)
+    elif result.work.done > ended:
+        parts.append(f"{result.work.done:,} {result.unit}")
     if result.bytes_out:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
     if rate := result.error_rate or result.accounting.failed_share:
         # Later tasks may depend on this one, so the reason is shown now and not only in the report.
-        reason = f" ({single_line(result.errors[0].reason)[:200]})" if result.errors else ""
+        reason = f" ({single_line(result.errors[0].reason)[:_REASON]})" if result.errors else ""
         parts.append(f"error rate {rate * 100:.3g} %{reason}")
     return f"{single_line(result.task)} done: {', '.join(parts)}"
+
+
+def _duration(result: TaskResult) -> str:
+    """Returns the duration, and that of the measured window if there was a warm-up."""
+    text = format_seconds(result.duration_s)
+    return f"{text} ({format_seconds(result.window_s)} measured)" if result.accounting.warmup else text
+
+
+def _rates(result: TaskResult) -> Iterator[str]:
+    """Yields throughput and percentiles: of latency if there is a schedule, otherwise of service time."""
+    if result.throughput:
+        yield f"{format_number(result.throughput.mean)} {result.unit}/s"
+    times = result.latency or result.service_time
+    name = "latency " if result.latency else ""
+    p50, p99 = (times.at(50.0), times.at(99.0)) if times else (None, None)
+    if p50:
+        yield f"{name}p50 {format_seconds(p50.ms / 1e3)}"
+    if p99 and p99.supported:
+        yield f"p99 {format_seconds(p99.ms / 1e3)}"

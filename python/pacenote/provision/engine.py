@@ -131,7 +131,7 @@ def _install(request: EngineRequest, layout: EngineLayout, progress: ProgressCal
     if absent := absent_modules(distribution, lock):
         progress(f"{distribution.name} {version} lacks {', '.join(absent)}, which are not published", 0, 0)
     fetch_artifacts(lock.artifacts(), layout.jars, mirror=request.maven_mirror, progress=progress)
-    folder = assemble(distribution, lock, layout.jars, layout.installs)
+    folder = assemble(distribution, lock, layout.jars, layout.installs, progress)
     return Installation(distribution, folder, make_reachable(java, layout))
 
 

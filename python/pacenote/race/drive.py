@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from pacenote import _core
 from pacenote.errors import DriverError, StoreError
-from pacenote.model.race_listener import RaceListener
+from pacenote.model.race_listener import DriveListener
 from pacenote.model.redaction import redact_result
 from pacenote.model.result import RaceProgress, TaskResult
 from pacenote.model.secrets import redact
@@ -69,7 +69,7 @@ def drive(
     plan: str,
     folder: RaceFolder,
     exit_reason: Callable[[], str | None] | None,
-    listener: RaceListener,
+    listener: DriveListener,
     python_tasks: PythonTasks | None = None,
 ) -> DriveResult:
     """Drives a plan document until it is done, stopped or failed.
@@ -128,7 +128,7 @@ class _RunningDriver:
         driver: _core.Driver,
         folder: RaceFolder,
         exit_reason: Callable[[], str | None] | None,
-        listener: RaceListener,
+        listener: DriveListener,
     ) -> None:
         self._driver = driver
         self._folder = folder

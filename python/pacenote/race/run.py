@@ -35,6 +35,7 @@ from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import check_documents, unchecked_documents
 from pacenote.race.drive import DriveResult, drive
 from pacenote.race.engine_request import engine_request
+from pacenote.race.plan_progress import PlanProgress
 from pacenote.race.planning import (
     check_searched_indices,
     expected_engine,
@@ -132,7 +133,8 @@ class RaceContext:
         driven = None
         try:
             with self._settings_of_existing_cluster(plan):
-                driven = drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
+                listener = PlanProgress(self.listener, plan)
+                driven = drive(plan.to_json(), folder, exit_reason, listener, python_tasks)
         except KeyboardInterrupt:
             # A signal while the settings are restored must not lose the result.
             if driven is None:

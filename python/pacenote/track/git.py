@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from pacenote.errors import TrackError
+from pacenote.track.command import run_command
 
 _NOT_INHERITED = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
@@ -32,8 +33,8 @@ class GitError(Exception):
     """A git command failed; the message is git's own, in one line."""
 
 
-def git(*arguments: str, at: Path | None = None) -> str:
-    """Runs git and returns its output, without surrounding whitespace.
+def git(*arguments: str, at: Path | None = None, waiting: Callable[[], None] = lambda: None) -> str:
+    """Runs git and returns its output, without surrounding whitespace. Calls `waiting` twice a second.
 
     Raises `GitError` if it fails, and `TrackError` if git is not installed.
     """
@@ -46,15 +47,7 @@ def git(*arguments: str, at: Path | None = None) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     environment = {**_DEFAULTS, **environment, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     where = ("-C", str(at)) if at is not None else ()
-    result = subprocess.run(
-        [program, *where, *arguments],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    result = run_command([program, *where, *arguments], environment, waiting)
     if result.returncode:
         raise GitError(_reason(result.stderr) or f"git {arguments[0]} ended with status {result.returncode}")
     return result.stdout.strip()

@@ -105,7 +105,7 @@ class GitRepository:
     offline: bool = False
     """Whether cloning and updating are forbidden."""
     progress: Callable[[str], None] = field(default=lambda _: None, compare=False)
-    """Called with one line before a step that may take a long time."""
+    """Called with one line before a step that may take a long time, and repeatedly during it."""
 
     rally_tracks: Path | None = field(default=None, compare=False)
     """The folder of Rally's clones, or None if there is none."""
@@ -181,7 +181,9 @@ class GitRepository:
         try:
             if _origin(self.clone) != source:
                 git("remote", "set-url", "origin", source, at=self.clone)
-            git("fetch", "--quiet", "--prune", "--tags", "--force", "origin", at=self.clone)
+            label = f"updating track repository {quoted(self.name)}"
+            fetch = ("fetch", "--quiet", "--prune", "--tags", "--force", "origin")
+            git(*fetch, at=self.clone, waiting=lambda: self.progress(label))
         except GitError as cause:
             return [
                 f"track repository {quoted(self.name)} cannot be updated; using the existing clone: {cause}"
@@ -247,10 +249,12 @@ class GitRepository:
                 hint="run once without --offline, or use a local track with --track-path",
             )
         url = strip_credentials(self.url)
-        self.progress(f"cloning track repository {quoted(self.name)} from {url}")
+        label = f"cloning track repository {quoted(self.name)} from {url}"
+        self.progress(label)
         fresh = self._fresh_clone()
         try:
-            git("clone", "--quiet", "--no-checkout", "--", self.url, str(fresh))
+            clone = ("clone", "--quiet", "--no-checkout", "--", self.url, str(fresh))
+            git(*clone, waiting=lambda: self.progress(label))
         except GitError as cause:
             shutil.rmtree(fresh, ignore_errors=True)
             raise TrackError(
@@ -298,7 +302,8 @@ class GitRepository:
 
     def _ensure_worktree(self, root: Path, commit: str) -> None:
         if not (root / ".git").exists():
-            self.progress(f"checking out revision {commit[:12]} of track repository {quoted(self.name)}")
+            label = f"checking out revision {commit[:12]} of track repository {quoted(self.name)}"
+            self.progress(label)
             if root.exists():
                 raise GitError("it is not a git work tree")
             # It has a temporary name until it is complete, in case the process is killed. Git then considers
@@ -308,7 +313,8 @@ class GitRepository:
             git("worktree", "prune", at=self.clone)
             hooks = ("-c", f"core.hooksPath={os.devnull}")
             how = ("--quiet", "--force", "--force", "--detach")
-            git(*hooks, "worktree", "add", *how, str(fresh), commit, at=self.clone)
+            add = (*hooks, "worktree", "add", *how, str(fresh), commit)
+            git(*add, at=self.clone, waiting=lambda: self.progress(label))
             git("worktree", "move", str(fresh), str(root), at=self.clone)
         os.utime(root)
 

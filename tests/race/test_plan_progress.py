@@ -1,0 +1,65 @@
+"""Progress with the target rates and the durations of the plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pacenote.model.result import RaceProgress, TaskProgress, TimeLeft
+from pacenote.model.track import Operation
+from pacenote.race.plan_progress import PlanProgress
+from pacenote.units import Rate
+from plan.planning import BULK, SEARCH, plan, task
+
+
+class Listener:
+    """Keeps the last progress."""
+
+    def __init__(self) -> None:
+        self.seen: list[RaceProgress] = []
+
+    def progress(self, progress: RaceProgress) -> None:
+        self.seen.append(progress)
+
+    def task_finished(self, result: Any) -> None: ...
+    def warning(self, text: str) -> None: ...
+
+
+def running(name: str, eta_s: float | None) -> TaskProgress:
+    return TaskProgress(name, "ops", False, None, 1.0, None, None, 1, 0, eta_s)
+
+
+def completed(planned: Any, step: int, *tasks: TaskProgress) -> RaceProgress:
+    listener = Listener()
+    PlanProgress(listener, planned).progress(RaceProgress(step, len(planned.steps), 1.0, tasks))
+    return listener.seen[0]
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "target", "one_off"),
+    [
+        (SEARCH, {"target_throughput": Rate(50.0), "iterations": 9}, 50.0, False),
+        (BULK, {"target_throughput": Rate(5000.0, "docs")}, 5000.0, False),
+        (BULK, {"target_throughput": Rate(5.0)}, 500.0, False),
+        (SEARCH, {"iterations": 9}, None, False),
+        (SEARCH, {}, None, True),
+        (SEARCH, {"warmup_iterations": 1}, None, False),
+        (Operation("own", "paginated-search", {"pages": 2, "body": {"sort": ["a"]}}),
+         {"target_throughput": Rate(5.0)}, None, True),
+    ],
+)  # fmt: skip
+def test_a_running_task_has_its_target_and_whether_it_is_one_off(
+    operation: Operation, fields: dict[str, Any], target: float | None, one_off: bool
+) -> None:
+    (found,) = completed(plan(task("t", operation, **fields)), 1, running("t", None)).tasks
+    assert found.target == (None if target is None else pytest.approx(target))
+    assert found.one_off is one_off
+
+
+def test_the_time_left_adds_later_steps_to_the_running_ones() -> None:
+    planned = plan(task("a", time_period=10.0), task("b"), task("c", time_period=30.0))
+    assert completed(planned, 1, running("a", 4.0)).left == TimeLeft(34.0, complete=False)
+    assert completed(planned, 2, running("b", None)).left == TimeLeft(30.0, complete=False)
+    assert completed(planned, 3, running("c", 12.0)).left == TimeLeft(12.0, complete=True)
+    assert completed(plan(task("b")), 1, running("b", None)).left is None
