@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pacenote.cli.list_races import race_table
+from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.store.race_index import RaceSummary
 from pacenote.store.race_store import RaceStore
 from support.records import record
@@ -189,3 +190,15 @@ def test_lists_of_pipelines_cars_telemetry_and_plugins(run, what, line):
     assert (code, err) == (0, "")
     assert any(" ".join(text.split()).startswith(line) for text in out.splitlines())
     assert isinstance(json.loads(run("list", what, "--format=json")[1]), list)
+
+
+def test_the_answers_of_searches_are_listed(run, races):
+    found = RecordedSaturation("term", "between 80 ops/s and 82 ops/s", 80.0, 82.0, "engine")
+    races.create(record("search", saturation=found))
+    _, out, _ = run("list", "races")
+    (line,) = [line for line in out.splitlines() if line.startswith("search")]
+    assert "  term: between 80 ops/s and 82 ops/s  " in line
+    _, out, _ = run("list", "races", "--format=json", "--limit=20")
+    races = {race["race-id"]: race["saturation"] for race in json.loads(out)["races"]}
+    assert races["search"]["answer"] == "between 80 ops/s and 82 ops/s"
+    assert races["abc-1"] is None

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.saturation import SaturationResult
-from pacenote.report.saturation import render_saturation
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
-from report.test_saturation import FOUND, PROBE
+from report.test_saturation import FOUND, PROBE, render_saturation
 from support.disks import fill, small_disk
 from support.records import record, task
 

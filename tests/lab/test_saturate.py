@@ -376,14 +376,14 @@ def test_a_search_that_makes_no_progress_ends_without_an_answer(
     assert found.complete
 
 
-def test_the_duration_of_probes_is_stated_before_the_first_one(request_: SaturationRequest) -> None:
+def test_the_duration_of_the_search_is_stated_before_the_first_probe(request_: SaturationRequest) -> None:
     texts: list[str] = []
     listener = Listener()
     listener.info = texts.append  # type: ignore[method-assign]
     saturate(replace(request_, objective=Objective((), 0.1), window_s=0.1), listener)
     # 167 operations prove an error rate of 10 %, and 10 % are added.
     expected = (
-        "a probe takes 110 ms, and 194 ms at 1000 ops/s, since it needs enough operations; most searches "
-        "have 10 to 30 probes"
+        "expected duration: 1 s to 6 s for 10 to 30 probes of 110 ms each (194 ms at 1000 ops/s, since it "
+        "needs enough operations)"
     )
     assert expected in texts

@@ -20,6 +20,7 @@ from pacenote.model.race_record import (
     Verdict,
 )
 from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record
@@ -43,6 +44,7 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         max_error_rate=0.5,
         targets={"term": TargetRate(50.0, operations=50.0)},
         max_shortfall=0.1,
+        saturation=RecordedSaturation("term", "between 80 ops/s and 82 ops/s", 80.0, 82.0, "engine"),
         aborted="the engine ended",
         interrupted=True,
     )

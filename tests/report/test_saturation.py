@@ -1,6 +1,9 @@
 """The result of `saturate`, rendered as Markdown."""
 
+import io
 from dataclasses import replace
+
+from rich.console import Console
 
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import Verdict
@@ -14,7 +17,16 @@ from pacenote.model.saturation import (
     SaturationResult,
     UslFit,
 )
-from pacenote.report.saturation import answer, render_saturation
+from pacenote.model.saturation_answer import answer
+from pacenote.report.render.saturation import print_saturation
+from pacenote.report.render.saturation import render_saturation as render_report
+from pacenote.report.saturation import build_saturation_report
+
+
+def render_saturation(found: SaturationResult, verdict: Verdict | None = None) -> str:
+    """Returns the report as Markdown."""
+    return render_report(build_saturation_report(found, verdict))
+
 
 PROBE = Probe(
     number=1,
@@ -65,6 +77,7 @@ def test_the_text_shows_the_objective_every_probe_and_the_levels():
     assert row == "| 1 | 100 | 99.5 |  | endless * | 2 | 3 | failed: error rate / 2 % |"
     assert "| 1 | 55 | 50 | 60 | 1 of 2: error rate 20 % |" in text
     assert "too few, or too scattered" in text
+    assert "\n- *: too few samples for an interval\n" in text
     assert "ended early" not in text
     assert "- the search ended early: the" in render_saturation(replace(FOUND, complete=False))
 
@@ -161,3 +174,27 @@ def test_the_reason_why_a_search_ended_early_and_the_verdict_are_shown():
 
 def test_a_result_can_be_read_from_its_document():
     assert SaturationResult.from_document(FOUND.to_document()) == FOUND
+
+
+def test_a_terminal_gets_tables_instead_of_markdown():
+    one = Estimate(1.0, 0.5, 2.0)
+    found = replace(FOUND, fit=UslFit(one, one, one, None, None, 0.01))
+    file = io.StringIO()
+    report = build_saturation_report(found, Verdict("void", ("aborted: [red]x",)))
+    print_saturation(report, Console(file=file, width=100))
+    lines = [line.rstrip() for line in file.getvalue().splitlines()]
+    assert (
+        lines[0] == "Saturation of task index: between 80 ops/s (80,000 docs/s) and 82 ops/s (82,000 docs/s)"
+    )
+    assert not any("| --- |" in line or line.startswith("#") or "**" in line for line in lines)
+    assert "    aborted: [red]x" in lines
+    row = next(line for line in lines if line.replace("│", " ").split()[:2] == ["1", "100"])
+    assert "endless *" in row
+    assert "Closed loop, by clients" in lines
+    assert any(line.strip().startswith("contention (sigma): 1") for line in lines)
+    assert max(map(len, lines)) <= 100
+
+
+def test_without_probes_there_is_no_table():
+    empty = replace(FOUND, probes=(), levels=(), complete=False, stable=None, unstable=None)
+    assert "|" not in render_saturation(empty)

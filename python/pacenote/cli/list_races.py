@@ -16,8 +16,8 @@ from pacenote.store.race_index import RaceFilter, RaceSummary
 from pacenote.store.race_store import RaceStore, check_home
 
 _HEADERS = ("ID", "Age", "Track", "Engine", "Tags", "Result", "State")
-_SHORTENED = ((4, 12), (2, 20), (3, 12), (4, 8), (2, 8))
-"""Columns that are shortened if a line is too long: tags, track, engine, each to a width, in this order."""
+_SHORTENED = ((4, 12), (2, 20), (3, 12), (4, 8), (2, 8), (5, 24))
+"""Columns to shorten if a line is too long, in this order, to a width: tags, track, engine, result."""
 
 _WIDTH = 100
 """Width of the table where there is no terminal."""

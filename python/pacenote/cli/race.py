@@ -345,8 +345,8 @@ def _add_race_options(parser: Parser) -> None:
             "--on-error",
             choices=("continue", "continue-on-network", "abort"),
             metavar="ACTION",
-            help="after a failed request: continue, continue-on-network or abort (default: continue, but "
-            "abort if an administrative operation fails)",
+            help="after a failure: continue, continue-on-network or abort (default: continue, or abort "
+            "if the operation is administrative)",
         )
         parser.add_argument(
             "--max-error-rate",

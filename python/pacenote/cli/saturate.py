@@ -65,6 +65,10 @@ def _add_search_options(parser: Parser) -> None:
         metavar="PERCENT",
         help="width of the answer in percent (3)",
     )
+    _add_run_options(parser)
+
+
+def _add_run_options(parser: Parser) -> None:
     parser.add_argument(
         "--probe-time",
         type=values.above_zero,
@@ -92,6 +96,13 @@ def _add_search_options(parser: Parser) -> None:
         default=5.0,
         metavar="S",
         help="measured seconds of each level (5)",
+    )
+    parser.add_argument(
+        "--prepare",
+        choices=("needed", "all"),
+        metavar="TASKS",
+        default="needed",
+        help="tasks that run once before it: needed, without those that only read, or all (default: needed)",
     )
 
 
@@ -153,4 +164,5 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
         warmup_s=options.probe_warmup,
         clients=options.sweep_clients,
         level_s=options.sweep_time,
+        prepare=options.prepare,
     )

@@ -28,7 +28,13 @@ def show_saturation(
     """Prints the result and appends it to `--report-file`. Raises UsageError and StoreError."""
     check_saturation_format(options)
     text = _text(result, record, options)
-    console.result(text)
+    if options.report_format is None and console.shows_results_on_terminal:
+        from pacenote.report.render.saturation import print_saturation
+        from pacenote.report.saturation import build_saturation_report
+
+        print_saturation(build_saturation_report(result, record.verdict), console.rich_results())
+    else:
+        console.result(text)
     if options.report_file is not None:
         write_report_file(options.report_file, text, options.report_format)
 
@@ -38,6 +44,7 @@ def _text(result: SaturationResult, record: RaceRecord, options: argparse.Namesp
         from pacenote.cli.tables import json_text
 
         return json_text(result.to_document())
-    from pacenote.report.saturation import render_saturation
+    from pacenote.report.render.saturation import render_saturation
+    from pacenote.report.saturation import build_saturation_report
 
-    return render_saturation(result, record.verdict)
+    return render_saturation(build_saturation_report(result, record.verdict))

@@ -1,6 +1,6 @@
 """Finds the highest rate that an engine sustains: a challenge up to the task, then the task at many rates.
 
-    prepare     the tasks of the challenge before the task, once
+    prepare     the tasks of the challenge before the task that may change the engine, once
     probe       the task at one rate after another, open loop, until the answer is known (`rate_search`)
     sweep       the task in a closed loop with 1, 2, 4, … clients, to explain the answer (`stats.usl`)
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from pacenote.errors import DriverError, PacenoteError, StoreError, UsageError
 from pacenote.lab.probe import (
@@ -26,7 +27,7 @@ from pacenote.lab.probe import (
 )
 from pacenote.lab.rate_search import MAX_IDLE_TRIALS, RateRange, RateSearch, RateTrial, has_slowed_down
 from pacenote.model.driver_health import clock_findings, void_findings
-from pacenote.model.messages import did_you_mean, quoted
+from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
@@ -40,10 +41,13 @@ from pacenote.model.saturation import (
     SaturationResult,
     SearchedRange,
 )
+from pacenote.model.saturation_answer import recorded_saturation
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import BulkWork
 from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
+from pacenote.plan.duration import ExpectedDuration, expected_duration
+from pacenote.plan.preparation import needed_steps
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
@@ -62,6 +66,12 @@ MAX_FAILED_PROBES = 3
 the rate.
 """
 
+
+TYPICAL_PROBES = (10, 30)
+"""Numbers of probes of most searches."""
+
+PrepareChoice = Literal["all", "needed"]
+"""Which tasks of the challenge run before a search (`--prepare`)."""
 
 STALLED = (
     f"the search ended because its last {MAX_IDLE_TRIALS} probes did not make the interval narrower: the "
@@ -106,6 +116,9 @@ class SaturationRequest:
 
     level_s: float
     """Measured seconds of each level of the sweep."""
+
+    prepare: PrepareChoice = "needed"
+    """Which tasks before the task run once before the search: all, or those that may change the engine."""
 
     repeats: int = 3
     """Number of measurements of each level of the sweep."""
@@ -168,7 +181,10 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
         )
 
     def check(challenge: Challenge, plan: Plan) -> None:
-        _check_native(plan, _find(challenge, request.task).task)
+        scheduled = _find(challenge, request.task)
+        _check_native(plan, scheduled.task)
+        before = expected_duration(plan, _preparation(plan, scheduled.position, request.prepare))
+        listener.info(_announcement(request, within, before))
 
     def drive(context: RaceContext) -> RaceRecord:
         searches.append(_Search(request, context, within))
@@ -251,6 +267,7 @@ class _Search:
                 record = dataclasses.replace(record, aborted=error.message)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
         record = dataclasses.replace(record, verdict=determine_verdict(record))
+        record = dataclasses.replace(record, saturation=recorded_saturation(self.result))
         record = self._context.finish(record)
         early = "" if record.complete else record.aborted or "interrupted"
         self.result = dataclasses.replace(self.result, ended_early=early)
@@ -281,20 +298,28 @@ class _Search:
                 f"probes below {decided:,.4g} {OPS}/s often do not decide: even {longest_s:g} s have too few "
                 "samples"
             )
+        if left_out := self._left_out():
+            names = quoted_list([step.name for step in left_out])
+            notes.append(f"tasks that only read were not run before the search (--prepare=needed): {names}")
         if self._sends_files:
             notes.append("the data is sent repeatedly, so the index grows from probe to probe")
         return notes
 
-    def _prepare(self) -> DriveResult | None:
-        """Drives the challenge up to the task, as the track declares it, or None if the task is the first."""
+    def _left_out(self) -> list[Step]:
+        """Returns the steps before the task that are not part of the preparation."""
         plan = self._context.plan
-        steps = plan.steps[: self._position]
+        kept = _preparation(plan, self._position, self._request.prepare)
+        return [step for step in plan.steps[: self._position] if step not in kept]
+
+    def _prepare(self) -> DriveResult | None:
+        """Drives the preparation as the track declares it. Returns None if there is none."""
+        plan = self._context.plan
+        steps = _preparation(plan, self._position, self._request.prepare)
         if not steps:
             return None
         return self._context.drive(dataclasses.replace(plan, steps=steps), self._context.folder)
 
     def _search(self) -> None:
-        self._announce_duration()
         search = RateSearch(self._within)
         while (rate := search.next_rate()) is not None:
             for _ in range(MAX_VOID_TRIALS):
@@ -306,16 +331,6 @@ class _Search:
                 # Otherwise it is not known yet whether the probes fail because of their rate.
                 self._update_answer(search)
         self._update_answer(search)
-
-    def _announce_duration(self) -> None:
-        """States how long probes take: at low rates, it may be minutes."""
-        request, start = self._request, self._within.start
-        shortest_s = request.warmup_s + request.window_s
-        first_s = request.warmup_s + window_s(request.objective, start, request.window_s)
-        text = f"a probe takes {format_seconds(shortest_s)}"
-        if first_s > shortest_s:
-            text += f", and {format_seconds(first_s)} at {start:g} {OPS}/s, since it needs enough operations"
-        self._context.listener.info(f"{text}; most searches have 10 to 30 probes")
 
     def _probe(self, rate: float) -> Probe:
         objective = self._request.objective
@@ -428,6 +443,27 @@ class _Search:
         self._context.folder.write_saturation(self.result)
 
 
+def _preparation(plan: Plan, position: int, prepare: PrepareChoice) -> tuple[Step, ...]:
+    """Returns the steps before the one at `position` that run before the search."""
+    return plan.steps[:position] if prepare == "all" else needed_steps(plan, position)
+
+
+def _announcement(request: SaturationRequest, within: RateRange, before: ExpectedDuration) -> str:
+    """States how long a search takes: at low rates, a probe may take minutes."""
+    shortest_s = request.warmup_s + request.window_s
+    first_s = request.warmup_s + window_s(request.objective, within.start, request.window_s)
+    fewest, most = TYPICAL_PROBES
+    span = f"{format_seconds(round(fewest * shortest_s))} to {format_seconds(round(most * first_s))}"
+    text = f"expected duration: {span} for {fewest} to {most} probes of {format_seconds(shortest_s)} each"
+    if first_s > shortest_s:
+        text += f" ({format_seconds(first_s)} at {within.start:g} {OPS}/s, since it needs enough operations)"
+    if request.clients:
+        levels = len(sweep_order(request.clients, request.repeats))
+        sweep_s = levels * (request.warmup_s + request.level_s)
+        text += f", then {format_seconds(round(sweep_s))} for the closed loop"
+    return text if before == ExpectedDuration() else f"{text}; before them, the preparation: {before}"
+
+
 def _decided(probes: tuple[Probe, ...]) -> list[RateTrial]:
     """Returns the trials that the engine passed or failed."""
     return [
@@ -527,7 +563,7 @@ def _with_task(challenge: Challenge, scheduled: _ScheduledTask) -> Challenge:
 def _task_alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
     """Returns the plan with one step, in which all clients run the task."""
     index = next(index for index, planned in enumerate(plan.tasks) if planned.name == task.name)
-    planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop)
+    planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop, must_succeed=False)
     rows = tuple(ClientAllocation(client, (TaskAllocation(index, client),)) for client in range(task.clients))
     return dataclasses.replace(
         plan,

@@ -30,7 +30,9 @@ def median_latency_ms(task: TaskResult) -> float | None:
 
 
 def headline(record: RaceRecord) -> str:
-    """Returns the figure that a list of races shows; empty if there is none."""
+    """Returns the figure that a list of races shows, of `saturate` its answer; empty if there is none."""
+    if found := record.saturation:
+        return f"{found.task}: {found.answer}"
     tasks = reported_tasks(record)
     if (task := main_indexing(tasks)) and task.throughput:
         return f"{format_rate(task.throughput.mean)} {task.unit}/s"

@@ -19,6 +19,7 @@ from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import TaskResult
+from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.secrets import redact_params
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.target_rate import MAX_SHORTFALL, TargetRate
@@ -369,6 +370,9 @@ class RaceRecord:
     verdict: Verdict = field(default_factory=lambda: Verdict("void", (Finding("the race has not finished"),)))
     """Whether the results may be used."""
 
+    saturation: RecordedSaturation | None = None
+    """The answer of `pacenote saturate`, or None for other races."""
+
     aborted: str = ""
     """What ended the race early, or empty if it was not aborted."""
 
@@ -470,6 +474,7 @@ _STORED_FIELDS = (
     ("driver", "driver"),
     ("telemetry", "telemetry"),
     ("telemetry-errors", "telemetry_errors"),
+    ("saturation", "saturation"),
     ("aborted", "aborted"),
     ("interrupted", "interrupted"),
     ("complete", "complete"),

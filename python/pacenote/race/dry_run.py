@@ -51,7 +51,7 @@ def dry_run(request: RaceRequest) -> DryRun:
     ) as plugins:
         prepared = run_track_processors(prepared, plugins, request)
         names = plugin_names(plugins)
-        check_searched_indices(request, prepared.challenge, names)
+        check_searched_indices(request, prepared, names)
         corpora = expect_corpora(prepared, request, source_files(plugins, prepared.track))
         context = PlanContext(corpora.data_file, _known_engine(request), names, request.enable_assertions)
         plan = plan_challenge(request, prepared.track, prepared.challenge, context)

@@ -55,6 +55,7 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
         ("Engine", engine),
         ("User tags", ", ".join(f"{name}={value}" for name, value in record.user_tags.items())),
         ("Seed", str(record.seed)),
+        ("Saturation", f"{found.task}: {found.answer}" if (found := record.saturation) else ""),
     )
     return tuple(Note(label, single_line(text)) for label, text in lines if text)
 

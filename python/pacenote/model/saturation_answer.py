@@ -1,0 +1,73 @@
+"""The answer of a search for the highest rate, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pacenote.model.printable import single_line
+from pacenote.model.saturation import LimitedBy, SaturationResult
+from pacenote.units import OPS, format_number
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSaturation:
+    """The answer of `pacenote saturate`, as `race.json` has it; all probes are in `saturation.json`."""
+
+    task: str
+    """The name of the task."""
+
+    answer: str
+    """The answer in words."""
+
+    stable: float | None = None
+    """The highest rate at which all probes passed, in operations per second; None if there is none."""
+
+    unstable: float | None = None
+    """The lowest rate at which no probe passed, in operations per second; None if there is none."""
+
+    limited_by: LimitedBy = "search"
+    """The reason why the answer is not higher."""
+
+
+def recorded_saturation(found: SaturationResult) -> RecordedSaturation:
+    """Returns the answer for the record of the race."""
+    return RecordedSaturation(found.task, answer(found), found.stable, found.unstable, found.limited_by)
+
+
+def answer(found: SaturationResult) -> str:
+    """Returns the answer in one line."""
+    stable, unstable = rate_text(found.stable, found), rate_text(found.unstable, found)
+    failed = found.limited_by not in ("samples", "driver")
+    if found.stable is not None and found.unstable is not None:
+        return f"between {stable} and {unstable}" if failed else f"at least {stable}; undecided at {unstable}"
+    if found.disputed:
+        bounds = [f"at least {stable}"] if found.stable is not None else []
+        bounds += [f"below {unstable}"] if found.unstable is not None and failed else []
+        disputed = f"the probes at {_rates(found.disputed, found)} disagree"
+        return "; ".join([", ".join(bounds) or "inconclusive", disputed])
+    if found.stable is not None:
+        return f"at least {stable}"
+    if found.passed_above:
+        return f"inconclusive; probes at {_rates(found.passed_above, found)} passed, but none at {unstable}"
+    if found.unstable is not None and not failed:
+        return f"inconclusive; no probe passed, the slowest at {unstable}"
+    if found.unstable is not None:
+        return f"below {unstable}: no rate met the objective"
+    return "no probe was completed"
+
+
+def rate_text(rate: float | None, found: SaturationResult) -> str:
+    """Returns a rate in operations per second, and in the unit of the task if that is another one."""
+    if rate is None:
+        return "nothing"
+    text = f"{format_number(rate)} {OPS}/s"
+    if found.unit in ("", OPS):
+        return text
+    return f"{text} ({format_number(rate * found.work_per_operation)} {single_line(found.unit)}/s)"
+
+
+def _rates(rates: Sequence[float], found: SaturationResult) -> str:
+    """Returns the lowest and the highest of these rates, which are in ascending order."""
+    others = f" and at other rates up to {rate_text(rates[-1], found)}" if len(rates) > 1 else ""
+    return f"{rate_text(rates[0], found)}{others}"
