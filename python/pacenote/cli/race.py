@@ -6,8 +6,7 @@ import argparse
 import importlib
 import os
 import uuid
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from pacenote.cli import values
@@ -15,6 +14,7 @@ from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
 from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
 from pacenote.cli.engine_options import PIPELINES, UNAVAILABLE_PIPELINES, jdk, selected_engine
+from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_record
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.rally_ini import show_rally_settings
@@ -38,7 +38,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceRequest
 from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track import BUILT_IN_SCHEDULES
-from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
+from pacenote.race.stop_signals import block_signals, exit_at_third
 from pacenote.store.home import RACES, default_home
 from pacenote.track.params import parse_list
 
@@ -98,36 +98,22 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return 0
     race_module = importlib.import_module("pacenote.race.run")
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race
-    with (
-        exit_at_third(console.error_at_exit),
-        progress_listener(console) as listener,
-        reported_interruption(request),
-    ):
-        record = race(request, listener)
-    with interrupting():
-        show_report(record, request.home / RACES / record.race_id, options, console)
-        if options.owns_process:
-            block_signals()
-    if record.interrupted:
+    with exit_at_third(console.error_at_exit):
+        try:
+            with progress_listener(console) as listener:
+                record = race(request, listener)
+            stopped = record.interrupted
+        except KeyboardInterrupt as cause:
+            record, stopped = stored_record(request, cause), True
+        if stopped and not record.tasks:
+            raise Interrupted(NOTHING_MEASURED)
+        with printing_report(stopped=stopped):
+            show_report(record, request.home / RACES / record.race_id, options, console)
+            if options.owns_process:
+                block_signals()
+    if stopped:
         return Interrupted.exit_code
     return VoidRace.exit_code if record.verdict.state == "void" else 0
-
-
-@contextmanager
-def reported_interruption(request: RaceRequest) -> Generator[None, None, None]:
-    """Raises Interrupted if a race is stopped outside its measured part; otherwise, its record states it."""
-    try:
-        yield
-    except KeyboardInterrupt as cause:
-        raise _interrupted(request) from cause
-
-
-def _interrupted(request: RaceRequest) -> Interrupted:
-    from pacenote.store.race_store import RaceStore
-
-    stored = (RaceStore(request.home).races / request.race_id / "race.json").exists()
-    hint = "results so far are kept: see `pacenote list races`" if stored else ""
-    return Interrupted("interrupted", hint=hint)
 
 
 def build_request(options: argparse.Namespace) -> RaceRequest:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli import race, values
 from pacenote.cli.console import Console
+from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_saturation
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.rally_ini import show_rally_settings
@@ -15,7 +16,7 @@ from pacenote.cli.report_output import check_report_file
 from pacenote.cli.saturation_output import check_saturation_format, show_saturation
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError, VoidRace
-from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
+from pacenote.race.stop_signals import block_signals, exit_at_third
 
 if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
@@ -108,7 +109,7 @@ def _add_run_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Searches, prints the result, and returns the exit code. Raises PacenoteError."""
-    from pacenote.lab.saturate import saturate
+    from pacenote.lab.saturate import Saturation, saturate
 
     check_saturation_format(options)
     request = build_request(options)
@@ -118,20 +119,23 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text)
     if options.owns_process:
         console.keep_results_apart()
-    with (
-        exit_at_third(console.error_at_exit),
-        progress_listener(console) as listener,
-        race.reported_interruption(request.race),
-    ):
-        saturation = saturate(request, listener)
-    record, result = saturation.record, saturation.result
-    with interrupting():
-        show_saturation(result, record, options, console)
-        if options.owns_process:
-            block_signals()
+    with exit_at_third(console.error_at_exit):
+        try:
+            with progress_listener(console) as listener:
+                saturation = saturate(request, listener)
+            stopped = saturation.record.interrupted
+        except KeyboardInterrupt as cause:
+            saturation, stopped = Saturation(*stored_saturation(request.race, cause)), True
+        record, result = saturation.record, saturation.result
+        if stopped and not result.probes:
+            raise Interrupted(NOTHING_MEASURED)
+        with printing_report(stopped=stopped):
+            show_saturation(result, record, options, console)
+            if options.owns_process:
+                block_signals()
     if saturation.error is not None:
         raise saturation.error
-    if record.interrupted:
+    if stopped:
         return Interrupted.exit_code
     return VoidRace.exit_code if record.verdict.state == "void" or result.stable is None else 0
 

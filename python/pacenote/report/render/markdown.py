@@ -22,7 +22,7 @@ def render_markdown(report: Report, align: Alignment = "decimal") -> str:
     ]
     parts = [
         "\n".join(_line(note) for note in report.header),
-        pipe_table(headers, rows, align),
+        pipe_table(headers, rows, align) if rows else "",
         "\n".join(_line(note) for note in note_lines(report)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

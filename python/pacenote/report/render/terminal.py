@@ -27,7 +27,8 @@ _MAX_NAME = 100
 def render_terminal(report: Report, console: Console, align: Alignment = "decimal") -> None:
     """Prints the report on `console`. Texts are not interpreted as markup."""
     console.print(Group(*(_line(note) for note in report.header)))
-    console.print(_table(report, align))
+    if report.rows:
+        console.print(_table(report, align))
     console.print(Group(*(_line(note) for note in note_lines(report))))
 
 
