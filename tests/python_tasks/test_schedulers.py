@@ -118,6 +118,29 @@ def test_a_scheduler_may_end_its_task(tmp_path):
     assert (task.errors, task.accounting.operations) == ((), 3)
 
 
+OWN_UNIFORM = """
+    class Three:
+        def __init__(self, task, target_throughput):
+            self.left = 3
+
+        def next(self, current):
+            if self.left == 0:
+                raise StopIteration()
+            self.left -= 1
+            return current + 0.001
+
+    def register(registry):
+        registry.register_scheduler("uniform", Three)
+    """
+
+
+def test_a_plug_in_may_have_a_scheduler_of_the_name_uniform(tmp_path):
+    task = ping("uniform", iterations=9, **{"target-throughput": 100})
+    with serving() as server:
+        raced = race_track(tmp_path, OWN_UNIFORM, [task], server.address)
+    assert raced.task("uniform").accounting.operations == 3
+
+
 @pytest.mark.parametrize("spacing", ["deterministic", "poisson", "uniform"])
 def test_rates_refer_to_the_work_that_runners_report(tmp_path, spacing):
     operation = {"operation-type": "run", "param-source": "growing"}

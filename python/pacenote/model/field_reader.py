@@ -7,6 +7,7 @@ together.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
@@ -69,11 +70,17 @@ class FieldReader:
             self.problem(key, "is empty")
         return value
 
-    def integer(self, key: str, minimum: int, maximum: int = MAX_COUNT) -> int | None:
-        """Returns a whole number from `minimum` to `maximum`, or None."""
+    def integer(
+        self, key: str, minimum: int, maximum: int = MAX_COUNT, *, from_text: bool = False
+    ) -> int | None:
+        """Returns a whole number from `minimum` to `maximum`, or None. With `from_text`, also reads a string
+        such as "500".
+        """
         value = self.data.get(key)
         if value is None:
             return None
+        if from_text:
+            value = _parsed(value, int)
         if isinstance(value, bool) or not isinstance(value, int | float) or not _is_whole(value):
             return self._wrong(key, value, "a whole number", None)
         if value < minimum:
@@ -82,11 +89,17 @@ class FieldReader:
             return self._wrong(key, value, f"at most {maximum}", None)
         return round(value)
 
-    def number(self, key: str, minimum: float = 0.0, *, above: bool = False) -> float | None:
-        """Returns a number of at least `minimum` (greater than it with `above`), or None."""
+    def number(
+        self, key: str, minimum: float = 0.0, *, above: bool = False, from_text: bool = False
+    ) -> float | None:
+        """Returns a number of at least `minimum` (greater than it with `above`), or None. With `from_text`,
+        also reads a string such as "0.5".
+        """
         value = self.data.get(key)
         if value is None:
             return None
+        if from_text:
+            value = _parsed(value, float)
         if isinstance(value, bool) or not isinstance(value, int | float) or _is_nan(value):
             return self._wrong(key, value, "a number", None)
         if value > MAX_NUMBER:
@@ -158,6 +171,14 @@ class FieldReader:
     def _wrong(self, key: str, value: object, expected: str, fallback: _T) -> _T:
         self.problem(key, f"is {preview(value)}, but must be {expected}")
         return fallback
+
+
+def _parsed(value: Any, kind: type[int] | type[float]) -> Any:
+    """Returns the number that a string contains, and any other value as it is."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return kind(value)
+    return value
 
 
 def _is_nan(value: float) -> bool:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection
 from dataclasses import replace
 
-from pacenote.model.field_reader import MAX_NUMBER
+from pacenote.model.field_reader import MAX_NUMBER, FieldReader
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.problems import Problems
 from pacenote.model.track import Operation, Task
@@ -99,8 +99,8 @@ def adapt_to_rate(task: Task, compiled: CompiledOperation) -> CompiledOperation:
 
 def declared_bulk_size(operation: Operation) -> int:
     """Returns the `bulk-size` of an operation in documents, 0 if it is missing or not a positive number."""
-    size = operation.params.get("bulk-size")
-    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
+    size = FieldReader(operation.params, (), Problems()).integer("bulk-size", 1, from_text=True)
+    return size or 0
 
 
 def _rate_problem(task: Task, compiled: CompiledOperation) -> str:

@@ -9,10 +9,12 @@ from typing import Any
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
-from pacenote.model.track import BUILT_IN_SCHEDULES
 
 RALLY_VERSION = "2.13.0"
 """The version of Rally whose plug-in API this implements."""
+
+_RALLY_SCHEDULES = ("deterministic", "poisson")
+"""Names of Rally's own schedulers. A plug-in may have one named `uniform`, which it replaces."""
 
 
 class PluginRegistry:
@@ -52,7 +54,7 @@ class PluginRegistry:
     def register_scheduler(self, name: str, scheduler: Any) -> None:
         """Registers a class or a function that decides when the next operation is due."""
         name = _name("scheduler", name)
-        if name in BUILT_IN_SCHEDULES or name in self.schedulers:
+        if name in _RALLY_SCHEDULES or name in self.schedulers:
             raise _refused("scheduler", name, "is registered under a name that is already in use", scheduler)
         if not callable(scheduler):
             raise _refused("scheduler", name, "is neither a class nor a function", scheduler)

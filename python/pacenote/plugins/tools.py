@@ -26,6 +26,12 @@ class DataTools:
     count_lines: Callable[[Path], int | None] = _unavailable
     """Counts the lines of a file, and writes its `.offset` table."""
 
+    track_folder: Path | None = None
+    """The folder of the track, if data files are also looked up there."""
+
+    data_root: Path = Path()
+    """The folder with one folder for each corpus."""
+
 
 _current: list[DataTools] = [DataTools()]
 

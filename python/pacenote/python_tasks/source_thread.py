@@ -34,6 +34,7 @@ from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
 from pacenote.plugins.plugin_registry import completes_task
 from pacenote.plugins.process_guard import ProcessGuard
+from pacenote.plugins.rally_api.type_sources import ConstantParamSource
 from pacenote.python_tasks.delays import SchedulerDelays, UncountedBacklogs
 from pacenote.python_tasks.messages import (
     ParamsConsumed,
@@ -51,7 +52,6 @@ from pacenote.python_tasks.schedulers import (
     due_time,
 )
 from pacenote.python_tasks.sources import (
-    ConstantParamSource,
     build_source,
     is_endless,
     next_params,

@@ -9,40 +9,10 @@ from typing import Any
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.problems import describe_value
-from pacenote.operations.registry import find_type
 from pacenote.plugins.plugin_registry import PluginRegistry
 from pacenote.plugins.rally_api import track as rally
-from pacenote.plugins.rally_api.bulk_source import BulkIndexParamSource, ParamSource
-from pacenote.plugins.rally_api.esrally.track.params import (
-    CreateComponentTemplateParamSource,
-    CreateComposableTemplateParamSource,
-    SearchParamSource,
-)
-
-_TEMPLATE_SOURCES: Mapping[str, type[ParamSource]] = {
-    "create-component-template": CreateComponentTemplateParamSource,
-    "create-composable-template": CreateComposableTemplateParamSource,
-}
-"""Sources of types that create templates, as Rally names them, by type."""
-
-
-class ConstantParamSource(ParamSource):
-    """A source that returns the parameters of the operation, each time in a new dictionary."""
-
-    def params(self) -> dict[str, Any]:
-        """Returns a copy of the operation's parameters."""
-        return dict(self._params)
-
-
-class _FunctionParamSource(ParamSource):
-    """A source that calls a function for each operation."""
-
-    def __init__(self, function: Any, track: rally.Track, params: dict[str, Any], **kwargs: Any) -> None:
-        super().__init__(track, params, **kwargs)
-        self._function = function
-
-    def params(self) -> Any:
-        return self._function(self.track, self._params, **self.kwargs)
+from pacenote.plugins.rally_api.request_sources import DelegatingParamSource
+from pacenote.plugins.rally_api.type_sources import ConstantParamSource, source_of_type
 
 
 def build_source(registry: PluginRegistry, track: rally.Track, task: rally.Task) -> Any:
@@ -52,23 +22,13 @@ def build_source(registry: PluginRegistry, track: rally.Track, task: rally.Task)
     name = operation.param_source
     if not name or name not in registry.param_sources:
         replaced = operation.type in registry.runners
-        source_class = _source_of_type(operation.type) if replaced else ConstantParamSource
+        source_class = source_of_type(operation.type) if replaced else ConstantParamSource
         return source_class(track, params, operation_name=task.name)
     source = registry.param_sources[name]
     named = _accepted_arguments(source, {"operation_name": task.name})
     if inspect.isfunction(source):
-        return _FunctionParamSource(source, track, params, **named)
+        return DelegatingParamSource(track, params, source, **named)
     return source(track, params, **named)
-
-
-def _source_of_type(name: str) -> type[ParamSource]:
-    """Returns the source of an operation type whose runner a plug-in replaces."""
-    operation_type = find_type(name)
-    if operation_type is not None and operation_type.indexes_documents:
-        return BulkIndexParamSource
-    if operation_type is not None and operation_type.searches:
-        return SearchParamSource
-    return _TEMPLATE_SOURCES.get(name, ConstantParamSource)
 
 
 def partition(source: Any, client: int, clients: int) -> Any:

@@ -122,7 +122,8 @@ def prepare_plugin_data(
 ) -> None:
     """Lets plug-ins download or generate their own data. Raises TrackError and CorpusError."""
     if plugins is not None:
-        plugins.prepare(request.data_root, _tools(request, progress), progress)
+        tools = _tools(request, progress, plugins.root)
+        plugins.prepare(request.data_root, tools, progress)
 
 
 def set_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, request: RaceRequest) -> None:
@@ -213,7 +214,7 @@ def _max_operations(bound: TaskBound) -> int | None:
     return bound.warmup + bound.measured
 
 
-def _tools(request: RaceRequest, progress: ProgressCallback) -> DataTools:
+def _tools(request: RaceRequest, progress: ProgressCallback, track_folder: Path) -> DataTools:
     def fetch(url: str, path: str, size: int | None) -> None:
         if request.offline:
             raise OSError(f"{path} does not exist, and --offline forbids downloading it")
@@ -227,4 +228,10 @@ def _tools(request: RaceRequest, progress: ProgressCallback) -> DataTools:
 
     from pacenote.plugins.tools import DataTools
 
-    return DataTools(fetch, unpack, lambda path: call_core(lambda: _core.count_lines(path)))
+    return DataTools(
+        fetch,
+        unpack,
+        lambda path: call_core(lambda: _core.count_lines(path)),
+        track_folder if request.track_path else None,
+        request.data_root,
+    )

@@ -113,18 +113,37 @@ class BulkIndexParamSource(ParamSource):
         self.batch_size = _whole(params, "batch-size", self.bulk_size)
         if self.batch_size % self.bulk_size:
             raise InvalidSyntax("'batch-size' must be a multiple of 'bulk-size'")
-        if params.get("conflicts") not in _CONFLICTS:
-            raise InvalidSyntax(f"Unknown 'conflicts' setting [{params['conflicts']}]")
-        self.id_conflicts = _CONFLICTS[params.get("conflicts")]
-        self.conflict_probability = float(params.get("conflict-probability", 25))
-        self.on_conflict = params.get("on-conflict", "index")
-        self.recency = float(params.get("recency", 0))
-        self.ingest_percentage = float(params.get("ingest-percentage", 100))
-        self.ingest_doc_count = params.get("ingest-doc-count")
+        self.ingest_percentage = _number(params, "ingest-percentage", 100, 100, above=True)
+        self.ingest_doc_count = _doc_count(params, self.bulk_size)
         self.pipeline = params.get("pipeline")
         self.refresh = params.get("refresh")
         self.looped = params.get("looped", False)
         self.corpora = self.used_corpora(track, params)
+        self._read_conflicts(params)
+
+    def _read_conflicts(self, params: Params) -> None:
+        order = params.get("conflicts") or None
+        if order not in _CONFLICTS:
+            raise InvalidSyntax(f"Unknown 'conflicts' setting [{order}]")
+        self.id_conflicts = _CONFLICTS[order]
+        self.conflict_probability: float | None = None
+        self.on_conflict: str | None = None
+        self.recency: float | None = None
+        if self.id_conflicts is IndexIdConflict.NoConflicts:
+            return
+        if "data-streams" in params:
+            raise InvalidSyntax("'conflicts' cannot be used with 'data-streams'")
+        for documents in (one for corpus in self.corpora for one in corpus.documents):
+            if documents.includes_action_and_meta_data:
+                raise InvalidSyntax(
+                    f"Cannot generate id conflicts [{order}], because [{documents.document_file}] already "
+                    "contains an action and meta-data line."
+                )
+        self.conflict_probability = _number(params, "conflict-probability", 25, 100)
+        self.recency = _number(params, "recency", 0, 1)
+        self.on_conflict = params.get("on-conflict", "index")
+        if self.on_conflict not in ("index", "update"):
+            raise InvalidSyntax(f"Unknown 'on-conflict' setting [{self.on_conflict}]")
 
     def used_corpora(self, track: Track, params: Params) -> list[DocumentCorpus]:
         """Returns the corpora that the operation selects, with only the selected files."""
@@ -159,6 +178,30 @@ def _whole(params: Params, key: str, default: int | None = None) -> int:
     if number <= 0:
         raise InvalidSyntax(f"'{key}' must be positive but was {number}")
     return number
+
+
+def _number(params: Params, key: str, default: float, most: float, *, above: bool = False) -> float:
+    """Returns a number from 0 to `most`; with `above`, it must be greater than 0."""
+    try:
+        number = float(params.get(key, default))
+    except (TypeError, ValueError):
+        raise InvalidSyntax(f"'{key}' must be numeric") from None
+    if not 0 <= number <= most or (above and number == 0):
+        bracket = "(" if above else "["
+        raise InvalidSyntax(f"'{key}' must be in the range {bracket}0.0, {most:.1f}] but was {number:.1f}")
+    return number
+
+
+def _doc_count(params: Params, bulk_size: int) -> int | None:
+    """Returns the number of documents that all clients send, or None for all."""
+    if "ingest-doc-count" not in params:
+        return None
+    if "ingest-percentage" in params:
+        raise InvalidSyntax("'ingest-doc-count' and 'ingest-percentage' are mutually exclusive")
+    count = _whole(params, "ingest-doc-count")
+    if count % bulk_size:
+        raise InvalidSyntax(f"'ingest-doc-count' must be a multiple of 'bulk-size' ({bulk_size})")
+    return count
 
 
 class PartitionBulkIndexParamSource:
@@ -197,7 +240,7 @@ class PartitionBulkIndexParamSource:
     def _count(self) -> int:
         whole = self._whole
         if whole.ingest_doc_count is not None:
-            return int(whole.ingest_doc_count) // self._total // whole.bulk_size
+            return whole.ingest_doc_count // self._total // whole.bulk_size
         shares = (self._share(one) for corpus in whole.corpora for one in corpus.documents)
         bulks = sum(math.ceil(count / whole.bulk_size) for _, count in shares)
         return math.ceil(bulks * whole.ingest_percentage / 100)
@@ -268,11 +311,11 @@ def _actions(
         random.shuffle(ids)
     used = 0
     while True:
-        reuse = used > 0 and random.random() <= whole.conflict_probability / 100
+        reuse = used > 0 and random.random() <= (whole.conflict_probability or 0) / 100
         if not reuse and used >= len(ids):
             return
-        chosen = ids[_earlier(used, whole.recency) if reuse else used]
-        verb = whole.on_conflict if reuse else "index"
+        chosen = ids[_earlier(used, whole.recency or 0) if reuse else used]
+        verb = str(whole.on_conflict) if reuse else "index"
         used += 0 if reuse else 1
         yield json.dumps({verb: {"_index": target, "_id": chosen}}).encode() + b"\n", verb == "update"
 

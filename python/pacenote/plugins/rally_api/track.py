@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pacenote.operations.registry import known_types
-from pacenote.plugins.rally_api.errors import InvalidName, InvalidSyntax
+from pacenote.plugins.rally_api.errors import InvalidName, InvalidSyntax, RallyAssertionError
 
 Params = dict[str, Any]
 
@@ -204,6 +204,17 @@ class DocumentCorpus(_RallyRepr):
             and (not target_data_streams or one.target_data_stream in target_data_streams)
         ]
         corpus = DocumentCorpus(self.name, chosen, dict(self.meta_data))
+        corpus.origin = self.origin
+        return corpus
+
+    def union(self, other: DocumentCorpus) -> DocumentCorpus:
+        """Returns the corpus with the files of this one and the other. Raises `RallyAssertionError` if they
+        have different names.
+        """
+        if self.name != other.name:
+            raise RallyAssertionError(f"Corpora names differ: [{self.name}] and [{other.name}].")
+        documents = [*self.documents, *(one for one in other.documents if one not in self.documents)]
+        corpus = DocumentCorpus(self.name, documents, dict(self.meta_data))
         corpus.origin = self.origin
         return corpus
 

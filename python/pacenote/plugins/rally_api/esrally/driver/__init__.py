@@ -1,5 +1,5 @@
-"""Runners under Rally's names."""
+"""Runners and schedulers under Rally's names."""
 
-from pacenote.plugins.rally_api.esrally.driver import runner
+from pacenote.plugins.rally_api.esrally.driver import runner, scheduler
 
-__all__ = ["runner"]
+__all__ = ["runner", "scheduler"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
+from pacenote.plugins.plugin_registry import current_registry
 from pacenote.plugins.rally_api.errors import DataError
-from pacenote.plugins.rally_api.track import Documents, Track
+from pacenote.plugins.rally_api.request_sources import DelegatingParamSource
+from pacenote.plugins.rally_api.track import DocumentCorpus, Documents, Task, Track
+from pacenote.plugins.rally_api.type_sources import source_of_type
 from pacenote.plugins.tools import current_tools
 
 
@@ -25,6 +29,36 @@ class TrackProcessor:
     ) -> Iterable[tuple[Callable[..., Any], dict[str, Any]]]:
         """Returns functions with their arguments, which are called in parallel."""
         return ()
+
+
+def operation_parameters(t: Track, task: Task) -> Any:
+    """Returns the parameter source of a task."""
+    operation = task.operation
+    params = operation.params if operation.params is not None else {}
+    source = current_registry().param_sources.get(operation.param_source or "")
+    if source is None:
+        return source_of_type(str(getattr(operation.type, "value", operation.type)))(
+            t, params, operation_name=task.name
+        )
+    return DelegatingParamSource(t, params, source) if inspect.isfunction(source) else source(t, params)
+
+
+def used_corpora(t: Track) -> Collection[DocumentCorpus]:
+    """Returns the corpora that the parameter sources of the challenge's tasks use."""
+    used: dict[str, DocumentCorpus] = {}
+    challenge = t.selected_challenge_or_default
+    for element in challenge.schedule if challenge is not None and t.corpora else ():
+        for task in element:
+            for corpus in getattr(operation_parameters(t, task), "corpora", ()):
+                used[corpus.name] = used.get(corpus.name, corpus).union(corpus)
+    return used.values()
+
+
+def data_dir(cfg: object, track_name: str, corpus_name: str) -> list[str]:  # noqa: ARG001
+    """Returns the folders in which the data files of a corpus are looked up."""
+    tools = current_tools()
+    folders = [] if tools.track_folder is None else [tools.track_folder]
+    return [str(folder) for folder in (*folders, tools.data_root / corpus_name)]
 
 
 class DefaultTrackPreparator(TrackProcessor):

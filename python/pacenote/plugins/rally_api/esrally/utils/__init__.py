@@ -1,5 +1,5 @@
 """Helpers under Rally's names."""
 
-from pacenote.plugins.rally_api.esrally.utils import io, net, opts
+from pacenote.plugins.rally_api.esrally.utils import console, convert, io, net, opts, process, versions
 
-__all__ = ["io", "net", "opts"]
+__all__ = ["console", "convert", "io", "net", "opts", "process", "versions"]

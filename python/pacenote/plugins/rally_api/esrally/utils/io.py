@@ -1,5 +1,47 @@
 """Data files under Rally's names."""
 
-from pacenote.plugins.rally_api.files import FileSource, MmapSource, ensure_dir, normalize_path, skip_lines
+from pacenote.plugins.rally_api.files import (
+    SUPPORTED_ARCHIVE_FORMATS,
+    DictStringFileSourceFactory,
+    FileSource,
+    MmapSource,
+    StringAsFileSource,
+    basename,
+    decompress,
+    dirname,
+    ensure_dir,
+    escape_path,
+    exists,
+    get_size,
+    has_extension,
+    is_archive,
+    is_executable,
+    normalize_path,
+    prepare_file_offset_table,
+    remove_file_offset_table,
+    skip_lines,
+    splitext,
+)
 
-__all__ = ["FileSource", "MmapSource", "ensure_dir", "normalize_path", "skip_lines"]
+__all__ = [
+    "SUPPORTED_ARCHIVE_FORMATS",
+    "DictStringFileSourceFactory",
+    "FileSource",
+    "MmapSource",
+    "StringAsFileSource",
+    "basename",
+    "decompress",
+    "dirname",
+    "ensure_dir",
+    "escape_path",
+    "exists",
+    "get_size",
+    "has_extension",
+    "is_archive",
+    "is_executable",
+    "normalize_path",
+    "prepare_file_offset_table",
+    "remove_file_offset_table",
+    "skip_lines",
+    "splitext",
+]
