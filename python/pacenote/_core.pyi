@@ -187,10 +187,13 @@ class PythonBridge:
     def preparing_s(self) -> float | None:
         """Returns for how many seconds the driver has been waiting for `prepared`, or None if it does not."""
 
-    def complete(self, query_id: int, result: RunnerResult, source_wait_s: float = 0.0) -> None:
+    def complete(
+        self, query_id: int, result: RunnerResult, source_wait_s: float = 0.0, details: str | None = None
+    ) -> None:
         """Answers `RunOperation`. Has no effect if the operation has been abandoned.
 
-        `source_wait_s` is how long the operation waited for its parameter source, in seconds.
+        `source_wait_s` is how long the operation waited for its parameter source, in seconds. `details` is
+        the text of a JSON object that is kept with its sample.
 
         Raises CoreError if the query is unknown.
         """
@@ -456,6 +459,10 @@ class OperationExecuted:
     @property
     def failure(self) -> RunnerFailure | None:
         """The failure of the operation, or None for a success."""
+
+    @property
+    def details(self) -> str | None:
+        """The details of its responses as the text of a JSON object, or None if it did not ask for them."""
 
     @property
     def waited_s(self) -> float:

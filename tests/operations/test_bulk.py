@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, context, refused, track
+from pacenote.model.assertion import Assertion, Comparison
 from pacenote.model.work import (
     ActionInFile,
     ActionLine,
@@ -128,7 +130,37 @@ def test_rejected_documents_are_sent_again_if_configured() -> None:
 
 
 def test_parameters_without_effect_are_accepted() -> None:
-    assert bulk(detailed_results=True, batch_size=200, **{"#COMMENT": "x"}) == bulk()
+    assert bulk(batch_size=200, **{"#COMMENT": "x"}) == bulk()
+
+
+def test_detailed_results_are_kept() -> None:
+    assert bulk(detailed_results="true") == replace(bulk(), detailed_results=True)
+
+
+def test_numbers_may_be_text() -> None:
+    """Templates often write numbers in quotes."""
+    limited = bulk(bulk_size="100", batch_size="200", ingest_percentage="12.5")
+    assert limited == bulk(bulk_size=100, batch_size=200, ingest_percentage=12.5)
+    conflicts = {"conflicts": "random", "corpora": "library"}
+    repeating = bulk(**conflicts, conflict_probability="40", recency="0.5")
+    assert repeating == bulk(**conflicts, conflict_probability=40, recency=0.5)
+    assert bulk(ingest_doc_count="20", bulk_size="10") == bulk(ingest_doc_count=20, bulk_size=10)
+
+
+def test_assertions_about_a_bulk_are_compiled() -> None:
+    assertions = [
+        {"property": "error-count", "condition": "==", "value": 0},
+        {"property": "ops.index.created", "condition": ">", "value": 1},
+    ]
+    work = compiled("bulk", context(EVERYTHING, assertions=True), bulk_size=100, assertions=assertions).work
+    assert isinstance(work, BulkWork)
+    assert work.assertions == (
+        Assertion("error-count", ("error-count",), Comparison.EQUAL, 0, in_details=True),
+        Assertion("ops.index.created", ("ops.index.created",), Comparison.GREATER, 1, in_details=True),
+    )
+    wrong = [{"property": "errors", "condition": "==", "value": 0}]
+    (problem,) = refused("bulk", context(EVERYTHING, assertions=True), bulk_size=100, assertions=wrong)
+    assert '"errors", which bulk does not report' in problem
 
 
 @pytest.mark.parametrize(
@@ -136,7 +168,9 @@ def test_parameters_without_effect_are_accepted() -> None:
     [
         ({"bulk_size": None}, "operations[0].bulk-size is missing"),
         ({"bulk_size": 0}, "operations[0].bulk-size is 0, but must be at least 1"),
-        ({"bulk_size": "5000"}, 'operations[0].bulk-size is "5000", but must be a whole number'),
+        ({"bulk_size": "5k"}, 'operations[0].bulk-size is "5k", but must be a whole number'),
+        ({"ingest_percentage": "half"}, 'operations[0].ingest-percentage is "half", but must be a number'),
+        ({"ingest_percentage": "nan"}, "operations[0].ingest-percentage is "),
         (
             {"batch_size": 150},
             "operations[0].batch-size is 150, but must be a multiple of bulk-size, which is 100",

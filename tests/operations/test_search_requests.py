@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 
 from operations.compiling import OPENSEARCH, compiled, context, refused, requests, track
+from pacenote.model.assertion import Assertion, Comparison, DetailsKind
 from pacenote.model.track import Track
 from pacenote.model.work import (
-    Assertion,
     CallSequence,
     Capture,
     CheckAsyncSearch,
     CheckSearch,
     CheckShards,
     CheckSubmittedSearch,
-    Comparison,
     Composite,
     CompositeItem,
     NextByAfterKey,
@@ -325,6 +324,35 @@ def test_problems_of_assertions_are_reported(assertion: dict[str, Any], problem:
     assert refused("search", asserting, body={}, assertions=[assertion])[0].startswith(
         f"operations[0].{problem}"
     )
+
+
+def test_the_figures_of_a_profile_can_be_asserted_under_any_name() -> None:
+    asserting = replace(context(), assertions=True)
+    slow = {"property": "data.took_ms", "condition": "<", "value": 5}
+    (request,) = requests("esql-profile", asserting, query="FROM a", assertions=[slow])
+    assert request.assertions == (
+        Assertion("data.took_ms", ("data.took_ms",), Comparison.LESS, 5, in_details=True),
+    )
+
+
+def test_detailed_results_keep_the_details_of_responses() -> None:
+    def details(kind: str, **params: Any) -> tuple[DetailsKind | None, DetailsKind | None]:
+        plain, detailed = requests(kind, **params), requests(kind, **params, detailed_results=True)
+        return plain[0].details, detailed[0].details
+
+    assert details("search", body={}) == (None, DetailsKind.SEARCH)
+    assert details("esql", query="FROM a") == (None, DetailsKind.ESQL)
+    assert details("esql-profile", query="FROM a") == (DetailsKind.ESQL_PROFILE, DetailsKind.ESQL_PROFILE)
+    paged = pages("scroll-search", context(), body={}, pages=2, detailed_results=True)
+    assert paged.first.details is DetailsKind.SEARCH
+    search = {
+        "operation-type": "search",
+        "body": {},
+        "with-point-in-time-from": "p",
+        "detailed-results": True,
+    }
+    point = {"operation-type": "open-point-in-time", "name": "p", "index": "a"}
+    assert request_of(composite(point, search)[1]).details is DetailsKind.SEARCH
 
 
 def test_assertions_on_an_operation_without_properties_are_rejected() -> None:

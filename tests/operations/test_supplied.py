@@ -58,6 +58,8 @@ def test_a_bulk_is_converted() -> None:
         "headers": [["content-type", "application/x-ndjson"]],
         "documents": 2,
         "timeout_ms": 2000,
+        "detailed_results": False,
+        "assertions": [],
     }
     assert (made.body, made.weight, made.unit) == (b"{}\n", 2, "docs")
 
@@ -144,6 +146,8 @@ SEVERAL: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     ("search", {"index": "a", "body": {}, "assertions": [QUICK]}),
+    ("search", {"index": "a", "body": {}, "detailed-results": True}),
+    ("esql-profile", {"query": "FROM a", "assertions": [{**QUICK, "property": "query.took_ms"}]}),
 ]  # fmt: skip
 
 
@@ -158,6 +162,24 @@ def test_operations_are_encoded_like_those_of_the_plan(kind: str, params: dict[s
     assert json.loads(OperationSupplier(resolve_type(kind), known).supply(params).document) == document_data(
         work
     )
+
+
+def test_details_and_assertions_of_a_bulk_are_encoded() -> None:
+    params = {
+        "body": b"{}\n{}\n", "bulk-size": 1, "unit": "docs", "action-metadata-present": True,
+        "detailed-results": True,
+        "assertions": [{"property": "error-count", "condition": "==", "value": 0}],
+    }  # fmt: skip
+    known = CompileContext(track(), supplied=True, assertions=True)
+    document = json.loads(OperationSupplier(resolve_type("bulk"), known).supply(params).document)
+    assert document["detailed_results"] is True
+    (assertion,) = document["assertions"]
+    assert (assertion["paths"], assertion["in_details"]) == (["error-count"], True)
+    with pytest.raises(InvalidSourceParams, match="which bulk does not report"):
+        OperationSupplier(resolve_type("bulk"), known).supply({
+            **params,
+            "assertions": [{"property": "x", "condition": "==", "value": 0}],
+        })
 
 
 def test_values_without_a_json_type_are_converted() -> None:

@@ -15,12 +15,12 @@ from typing import Any, get_args
 import pytest
 
 from pacenote.model import work
+from pacenote.model.assertion import Assertion, Comparison, DetailsKind
 from pacenote.model.client_options import TlsOptions
 from pacenote.model.track import Operation, Parallel, Task
 from pacenote.model.work import (
     ActionInFile,
     ActionWithId,
-    Assertion,
     BulkFile,
     BulkWork,
     CallSequence,
@@ -33,7 +33,6 @@ from pacenote.model.work import (
     CheckShards,
     CheckSubmittedSearch,
     CheckTask,
-    Comparison,
     Composite,
     ConflictSettings,
     IdOrder,
@@ -149,9 +148,11 @@ def extra_works() -> tuple[TaskWork, ...]:
         retries_on_429=2,
         timeout_ms=None,
     )
+    detailed = tuple(replace(request, details=kind) for kind in DetailsKind)
+    figure = Assertion("error-count", ("error-count",), Comparison.EQUAL, 0, in_details=True)
     return (
-        CallSequence((*pages, Wait(0.5), composite, filled, *checked, idle)),
-        bulk,
+        CallSequence((*pages, Wait(0.5), composite, filled, *checked, idle, *detailed)),
+        replace(bulk, detailed_results=True, assertions=(figure,)),
         replace(bulk, files=(replace(numbered, action=ActionInFile()),), conflicts=None),
         PythonSource(ahead=8),
         PythonRunner(),
@@ -174,7 +175,9 @@ def with_extra(of: Plan) -> Plan:
         replace(host, proxy=TargetProxy("http", "::1", 3128, "Basic eDp5")) for host in of.target.hosts
     )
     tls = TlsOptions("ca.pem", "cert.pem", "key.pem", verify=False, verify_host=False, server_name="es")
-    others = (NamedTarget("other", replace(of.target, hosts=proxied, compress=True, tls=tls)),)
+    keys = (("authorization", "ApiKey eDp5"),)
+    other = replace(of.target, hosts=proxied, compress=True, tls=tls, client_headers=keys)
+    others = (NamedTarget("other", other),)
     return replace(of, tasks=(*of.tasks, *extra), steps=(*of.steps, *steps), others=others)
 
 

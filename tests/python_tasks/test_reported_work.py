@@ -119,3 +119,13 @@ def test_a_throughput_beyond_any_work_is_refused():
     assert from_runner({"weight": 1, "throughput": 2.0**53}).reported_s == 2.0**-53
     with pytest.raises(TrackError, match=r"returned the throughput 1e\+150, which must be at most 2\^53"):
         from_runner({"weight": 1, "throughput": 1e150})
+
+
+@pytest.mark.parametrize(("files", "failed"), [(7, 0), (8, 1)])
+def test_the_figures_of_a_snapshot_can_be_asserted(tmp_path, files, failed):
+    assertion = {"property": "file_count", "condition": "==", "value": files}
+    waits = {"operation-type": "wait-for-snapshot-create", "repository": "r", "snapshot": "s"}
+    schedule = [{"name": "wait", "operation": {**waits, "assertions": [assertion]}}]
+    with serving(snapshots) as server:
+        raced = race_track(tmp_path, NOTHING, schedule, server.address, enable_assertions=True)
+    assert raced.task("wait").accounting.failed == failed

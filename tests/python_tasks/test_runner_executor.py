@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 
+import pyarrow.parquet
 import pytest
 
 from pacenote.report.summary import build_report
@@ -103,6 +104,10 @@ def test_runners_of_every_form_are_run(tmp_path):
     assert ("open", "managed", 1.0) in rows
     stored = json.loads((tmp_path / "home" / "races" / "r" / "race.json").read_text())
     assert "recall" in json.dumps(stored)
+    rows = pyarrow.parquet.read_table(tmp_path / "home" / "races" / "r" / "samples.parquet").to_pylist()
+    details = {row["task"]: row["details"] and json.loads(row["details"]) for row in rows}
+    assert details["mapping"] == {"recall": 0.25, "k": 10, "deep": {"size": 5}, "took": 9, "ok": True}
+    assert (details["managed"], details["pair"], details["nothing"]) == ({"open": 1}, None, None)
     assert "running the Python code of track" in raced.warnings[0]
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("pacenote-")]
 

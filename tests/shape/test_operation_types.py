@@ -12,7 +12,7 @@ ALLOWED = {
     "python/pacenote/report/saturation.py": "`search` is a kind of measurement there",
     "python/pacenote/operations/supplied_bulk.py": "`refresh` is a parameter there",
     "python/pacenote/python_tasks/results.py": "`bulk` is an error type there",
-    "python/pacenote/python_tasks/sources.py": "Rally's parameter sources of types",
+    "python/pacenote/plugins/rally_api/type_sources.py": "Rally's parameter sources of types",
     "python/pacenote/plugins/rally_api/esrally/driver/runner.py": "Rally's classes of runners",
 }
 """Modules that may select by the name of a type, with the reason."""

@@ -72,6 +72,43 @@ fn clients_start_with_different_corpora_and_a_share_is_the_beginning_of_their_bu
 }
 
 #[test]
+fn details_of_bulks_are_kept_and_can_be_asserted() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(|_, before| {
+        let created = json!({"index": {"status": 201, "result": "created", "_shards":
+            {"total": 1, "successful": 1, "failed": 0}}});
+        let rejected = json!({"index": {"status": 400, "error": {"type": "mapping", "reason": "no"}}});
+        let last = if before == 0 { &created } else { &rejected };
+        Some(json_response(200, &json!({"took": 3, "errors": before > 0, "items": [created, created, last]})))
+    });
+    let mut task = bulk_task("index", 1, Path::new(""), 0);
+    with_files(folder.path(), &mut task, &[(9, 0)]);
+    task["work"]["bulk_size"] = 3.into();
+    task["work"]["detailed_results"] = true.into();
+    task["work"]["assertions"] = json!([
+        {"property": "error-count", "paths": ["error-count"], "condition": "<", "value": 1, "in_details": true},
+        {"property": "ops.index.created", "paths": ["ops.index.created"], "condition": ">", "value": 1,
+         "in_details": true}
+    ]);
+    let race = run(&plan(server.port, &[task]));
+    assert_eq!(
+        race.summary.aborted.as_deref(),
+        Some("task index: error-count is 1, but the track asserts < 1")
+    );
+    let [first, second] = &race.samples[..] else { panic!("{:?}", race.samples) };
+    let first = first.details.as_ref().unwrap();
+    assert_eq!((&first["success-count"], &first["ops"]["index"]["created"]), (&json!(3), &json!(3)));
+    // Each document is `{}` and `{"f":0,"n":0}`.
+    assert_eq!(
+        (&first["bulk-request-size-bytes"], &first["total-document-size-bytes"]),
+        (&json!(45), &json!(39))
+    );
+    assert_eq!(second.details.as_ref().unwrap()["max-doc-status"], 400);
+    assert_eq!((second.error_class.as_str(), second.weight), ("assertion", 2));
+    assert_eq!((race.task("index").work.weight, race.task("index").work.failed_weight), (5, 1));
+}
+
+#[test]
 fn exactly_the_given_number_of_documents_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(|_, _| Some(success_response()));

@@ -11,32 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use support::calls::{calls_task, composite, hits, operation, paged, path_of, search_response, with_body};
 use support::server::response_with;
-use support::{LoggedRequest, Server, json_response, plan, request, request_task, run, success_response};
-
-fn calls_task(name: &str, iterations: u64, calls: &[Value]) -> Value {
-    let mut task = request_task(name, 1, iterations);
-    task["work"]["calls"] = calls.into();
-    task
-}
-
-fn paged(mut first: Value, next: Value, pages: impl Into<Value>, page_size: impl Into<Value>) -> Value {
-    first.as_object_mut().unwrap().remove("kind");
-    json!({"kind": "pages", "first": first, "next": next, "pages": pages.into(), "page_size": page_size.into(),
-           "strict": false})
-}
-
-fn with_body(method: &str, path: &str, body: &Value) -> Value {
-    let mut request = request(method, path);
-    request["body"] = body.to_string().into();
-    request
-}
-
-fn operation(name: &str, calls: &[Value]) -> Value {
-    json!({"kind": "operation", "name": name, "operation_type": "search", "calls": calls,
-           "retry": {"retries": 0, "until_success": false, "limit_s": 600.0, "wait_s": 0.01, "on_timeout": true,
-                     "on_unsuccess": false}})
-}
+use support::{Server, json_response, plan, request, request_task, run, success_response};
 
 fn simple(name: &str) -> Value {
     operation(name, &[request("GET", &format!("/{name}"))])
@@ -46,33 +23,12 @@ fn stream(items: &[Value]) -> Value {
     json!({"kind": "stream", "items": items})
 }
 
-fn composite(items: &[Value], max_connections: impl Into<Value>) -> Value {
-    json!({"kind": "composite", "items": items, "max_connections": max_connections.into()})
-}
-
-/// Builds the response to a search, with additional fields.
-fn search_response(extra: &Value) -> Vec<u8> {
-    let mut body = json!({"took": 3, "timed_out": false, "_shards": {"failed": 0}});
-    body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-    json_response(200, &body)
-}
-
-/// Builds hits with these sort values.
-fn hits(sorts: &[Value]) -> Value {
-    let hits: Vec<Value> = sorts.iter().map(|sort| json!({"_id": "x", "sort": sort})).collect();
-    json!({"total": {"value": 10_000, "relation": "gte"}, "hits": hits})
-}
-
 fn request_lines(server: &Server) -> Vec<String> {
     server.requests().iter().map(|seen| seen.line.trim_end_matches(" HTTP/1.1").to_owned()).collect()
 }
 
 fn request_bodies(server: &Server) -> Vec<Value> {
     server.requests().iter().map(|seen| serde_json::from_slice(&seen.body).unwrap_or_default()).collect()
-}
-
-fn path_of(seen: &LoggedRequest) -> &str {
-    seen.line.split(' ').nth(1).unwrap()
 }
 
 #[test]

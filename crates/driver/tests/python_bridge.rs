@@ -70,6 +70,32 @@ fn a_slow_source_is_counted_as_underruns_and_not_in_service_times() {
 }
 
 #[test]
+fn details_of_a_runner_are_kept_with_its_sample_and_those_of_operations_are_returned_to_it() {
+    let server = Server::start(|_, _| Some(success_response()));
+    let mut document: Value = serde_json::from_str(&search("/a")).unwrap();
+    document["calls"][0]["details"] = "search".into();
+    let document = document.to_string();
+    let (mut query, sent) = (0, Arc::new(Mutex::new(None)));
+    let received = Arc::clone(&sent);
+    let finished = race(&plan(server.port, &[runner_task("run")]), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, .. } => {
+            query = *query_id;
+            bridge.execute(Some(query), "default", &document, None).unwrap();
+        }
+        PythonEvent::OperationExecuted { result, .. } => {
+            *received.lock().unwrap() = result.details.clone();
+            let details = Some("{\"recall\":0.9}".to_owned());
+            bridge.complete(query, RunnerResult { details, ..success(1, true) }).unwrap();
+        }
+        _ => prepared(bridge, event),
+    });
+    assert_eq!(finished.samples.len(), 1);
+    assert_eq!(finished.samples[0].details, Some(json!({"recall": 0.9})));
+    let details = sent.lock().unwrap().clone().unwrap();
+    assert!(details.contains("\"timed_out\":false"), "{details}");
+}
+
+#[test]
 fn a_bulk_is_queued_with_its_body() {
     let server = Server::start(|_, _| Some(success_response()));
     let bulk = json!({"kind": "bulk", "path": "/_bulk", "headers": [["content-type", "application/x-ndjson"]],

@@ -25,7 +25,7 @@ fn about(method: &str, path: &str, optional: bool) -> Value {
 /// Returns an operation of a composite.
 fn operation(name: &str, call: Value) -> Value {
     json!({"kind": "operation", "name": name, "operation_type": "search", "calls": [call],
-           "retry": {"retries": 0, "until_success": false, "wait_s": 0.0, "on_timeout": false,
+           "retry": {"retries": 0, "until_success": false, "limit_s": 600.0, "wait_s": 0.0, "on_timeout": false,
                      "on_unsuccess": false}})
 }
 

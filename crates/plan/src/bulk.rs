@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::Assertion;
+
 /// Posts the documents of one or more corpora. Every client has one contiguous range of each file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +29,12 @@ pub struct BulkWork {
     pub retries_on_429: u32,
     /// Overrides the target's timeout, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Whether the details of the responses are kept with the samples.
+    #[serde(default)]
+    pub detailed_results: bool,
+    /// Assertions of the track about the details; a failed assertion ends the race.
+    #[serde(default)]
+    pub assertions: Vec<Assertion>,
 }
 
 /// The part of its corpora that a bulk operation sends.

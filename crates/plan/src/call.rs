@@ -134,6 +134,20 @@ pub struct Request {
     /// Whether the request is sent even if an earlier request of the sequence or operation of the composite failed, to
     /// undo what came before.
     pub cleanup: bool,
+    /// The details of the response that are kept with the sample; `null` for none.
+    pub details: Option<DetailsKind>,
+}
+
+/// What is kept of a response beside the measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DetailsKind {
+    /// Of a search: its hits, shards and clusters.
+    Search,
+    /// Of an ES|QL query: what it found and when it ran.
+    Esql,
+    /// Of an ES|QL query with a profile: the times of its phases, drivers and plans.
+    EsqlProfile,
 }
 
 /// An assertion of the track about a response.
@@ -144,6 +158,9 @@ pub struct Assertion {
     pub property: String,
     /// Paths in the response, each with its keys joined by dots; the first path that exists is used. Never empty.
     pub paths: Vec<String>,
+    /// Whether the paths are those of the details instead of the response; a path may also be a single key with dots.
+    #[serde(default)]
+    pub in_details: bool,
     /// How the value compares with the expected one.
     pub condition: Comparison,
     /// The expected value: a number, a string or a boolean.

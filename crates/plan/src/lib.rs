@@ -32,8 +32,8 @@ mod work;
 
 pub use bulk::{BulkFile, BulkWork, ConflictSettings, IdOrder, IngestLimit, OnConflict, PlannedActionLines};
 pub use call::{
-    Assertion, Call, CallSequence, Capture, Check, Comparison, Composite, CompositeItem, HealthStatus,
-    NextPage, PagedRequest, Placeholder, PollPolicy, Request, RetryPolicy,
+    Assertion, Call, CallSequence, Capture, Check, Comparison, Composite, CompositeItem, DetailsKind,
+    HealthStatus, NextPage, PagedRequest, Placeholder, PollPolicy, Request, RetryPolicy,
 };
 pub use error::PlanError;
 pub use plan::{

@@ -65,6 +65,10 @@ pub struct Target {
     pub hosts: Vec<TargetHost>,
     /// Headers sent with every request, such as `authorization`. Values may be secret and are never printed.
     pub headers: Vec<(String, String)>,
+    /// A header for each client of the race, by its number, that replaces the one with its name; empty if all clients
+    /// send the same headers. Values may be secret and are never printed.
+    #[serde(default)]
+    pub client_headers: Vec<(String, String)>,
     /// Timeout, in milliseconds, for requests without their own.
     pub timeout_ms: u64,
     /// Whether request bodies are compressed with gzip and compressed responses are requested.
@@ -79,6 +83,7 @@ impl fmt::Debug for Target {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         let mut target = out.debug_struct("Target");
         target.field("hosts", &self.hosts).field("headers", &headers).field("timeout_ms", &self.timeout_ms);
+        target.field("client_headers", &self.client_headers.len());
         target.field("compress", &self.compress).field("tls", &self.tls).finish()
     }
 }

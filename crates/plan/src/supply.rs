@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::CallSequence;
+use crate::call::{Assertion, CallSequence};
 
 /// One operation of a task whose work is [`crate::TaskWork::PythonSource`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,4 +26,10 @@ pub struct SuppliedBulk {
     pub documents: u64,
     /// Overrides the target's timeout, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Whether the details of the response are kept with the sample.
+    #[serde(default)]
+    pub detailed_results: bool,
+    /// Assertions of the track about the details; a failed assertion ends the race.
+    #[serde(default)]
+    pub assertions: Vec<Assertion>,
 }

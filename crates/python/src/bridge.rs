@@ -86,11 +86,18 @@ impl PyBridge {
         self.bridge.fail(reason);
     }
 
-    /// Answers `RunOperation`; the operation waited `source_wait_s` for its parameter source.
-    #[pyo3(signature = (query_id, result, source_wait_s = 0.0))]
-    fn complete(&self, query_id: u64, result: &PyRunnerResult, source_wait_s: f64) -> PyResult<()> {
+    /// Answers `RunOperation`; the operation waited `source_wait_s` for its parameter source. `details` is the text of a
+    /// JSON object that is kept with its sample.
+    #[pyo3(signature = (query_id, result, source_wait_s = 0.0, details = None))]
+    fn complete(
+        &self,
+        query_id: u64,
+        result: &PyRunnerResult,
+        source_wait_s: f64,
+        details: Option<String>,
+    ) -> PyResult<()> {
         let source_wait = duration_of(source_wait_s)?;
-        let result = RunnerResult { source_wait, ..result.result.clone() };
+        let result = RunnerResult { source_wait, details, ..result.result.clone() };
         self.bridge.complete(query_id, result).map_err(core_error)
     }
 

@@ -91,6 +91,7 @@ pub struct PyOperationExecuted {
     status: u16,
     took_ms: Option<u64>,
     failure: Option<Py<PyRunnerFailure>>,
+    details: Option<String>,
     waited_s: f64,
 }
 
@@ -144,6 +145,7 @@ pub fn event_object(py: Python<'_>, read: ReadEvent) -> PyResult<Bound<'_, PyAny
                     status: result.status,
                     took_ms: result.took_ms,
                     failure: failure.transpose()?,
+                    details: result.details,
                     waited_s,
                 },
             )

@@ -106,8 +106,10 @@ impl PyRunnerResult {
     ) -> Self {
         let failure = failure.map(|failure| failure.failure.clone());
         let success = failure.is_none();
-        let source_wait = Duration::ZERO;
-        Self { result: RunnerResult { weight, failed_weight, unit, success, last, failure, source_wait } }
+        let (source_wait, details) = (Duration::ZERO, None);
+        let result =
+            RunnerResult { weight, failed_weight, unit, success, last, failure, source_wait, details };
+        Self { result }
     }
 }
 

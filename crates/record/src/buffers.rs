@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::details::{Details, DetailsMemory, ReservedDetails};
 use crate::sample::Sample;
 
 /// Number of samples in a buffer, which takes 0.6 MB.
@@ -45,6 +46,7 @@ pub enum SampleDecision {
 pub struct BufferPool {
     retention: RetentionPolicy,
     state: Arc<Mutex<PoolState>>,
+    details: DetailsMemory,
 }
 
 #[derive(Debug, Default)]
@@ -75,7 +77,7 @@ impl BufferPool {
     /// Creates the pool for a race with this policy.
     #[must_use]
     pub fn new(retention: RetentionPolicy) -> Self {
-        Self { retention, state: Arc::default() }
+        Self { retention, ..Self::default() }
     }
 
     /// Adds a recorder, and returns its first buffer.
@@ -141,6 +143,13 @@ impl BufferPool {
         }
     }
 
+    /// Reserves memory for the details of a sample until they are written. Drops them and returns `None` if too many
+    /// are waiting.
+    #[must_use]
+    pub fn reserve_details(&self, details: Box<dyn Details>) -> Option<ReservedDetails> {
+        self.details.reserve(details)
+    }
+
     fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,6 +162,8 @@ pub struct MissingSamples {
     pub left_out: u64,
     /// Samples dropped because the disk was too slow.
     pub lost: u64,
+    /// Samples in the file without their details, for which there was no memory because the disk was too slow.
+    pub details_lost: u64,
     /// When the operation of the first of these samples ended, in nanoseconds since the task began.
     pub from_ns: Option<u64>,
 }
@@ -162,19 +173,20 @@ impl MissingSamples {
     pub fn merge(&mut self, other: Self) {
         self.left_out += other.left_out;
         self.lost += other.lost;
+        self.details_lost += other.details_lost;
         self.from_ns = self.from_ns.into_iter().chain(other.from_ns).min();
     }
 
     /// Returns the counts for one sample that was left out and whose operation ended at `done_ns`.
     #[must_use]
     pub fn left_out(done_ns: u64) -> Self {
-        Self { left_out: 1, lost: 0, from_ns: Some(done_ns) }
+        Self { left_out: 1, from_ns: Some(done_ns), ..Self::default() }
     }
 
     /// Returns the counts for one sample that was lost and whose operation ended at `done_ns`.
     #[must_use]
     pub fn lost(done_ns: u64) -> Self {
-        Self { left_out: 0, lost: 1, from_ns: Some(done_ns) }
+        Self { lost: 1, from_ns: Some(done_ns), ..Self::default() }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use crate::buffers::MissingSamples;
 use crate::catalog::{SubOperationInfo, SubOperationNumber};
+use crate::details::SampleBatch;
 use crate::driver_time::DriverTime;
 use crate::failure::FailureGroups;
 use crate::operation_stats::SecondStats;
 use crate::overhead::ClientOverhead;
 use crate::result::EndedBy;
-use crate::sample::{Sample, Traffic};
+use crate::sample::Traffic;
 use crate::unsent::UnsentOperations;
 
 /// A message to the collector: from a recorder once a second, when a buffer is full, and when a task ends, or from the
@@ -28,7 +29,7 @@ pub enum Delivery {
     /// The statistics that one worker recorded for one second of a task.
     Second(Box<SecondStats>),
     /// Samples, in the order in which their operations ended.
-    Samples(Vec<Sample>),
+    Samples(SampleBatch),
     /// The unit of a task's work, if it becomes known only while the task runs.
     Unit {
         /// Position of the task in the plan.

@@ -17,6 +17,7 @@
 //! | `catalog.rs` | [`TaskInfo`]: names of tasks and operations, by their numbers |
 //! | `recorder/` | [`Recorder`]: one per worker |
 //! | `delivery.rs` | [`Delivery`]: messages from recorders |
+//! | `details.rs` | [`Details`]: what an operation reports besides its measurements, if the track asks for it |
 //! | `buffers.rs`, `sender.rs` | [`BufferPool`], [`RecordSender`]: the buffers of samples, and the channel through which they are sent |
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
@@ -31,6 +32,7 @@ mod buffers;
 mod catalog;
 mod collector;
 mod delivery;
+mod details;
 mod driver_time;
 mod error;
 mod failure;
@@ -51,6 +53,7 @@ pub use catalog::{SubOperationInfo, SubOperationName, SubOperationNumber, TaskIn
 pub use collector::accounting::file_contradiction;
 pub use collector::{Collector, FinishedTask};
 pub use delivery::{Delivery, WorkerTaskEnd};
+pub use details::{Details, ReservedDetails, SampleBatch, SampleDetails};
 pub use driver_time::{DriverTime, DriverTimeSummary};
 pub use error::RecordError;
 pub use failure::{Failure, FailureGroup, FailureGroups, FailureUnit};

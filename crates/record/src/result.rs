@@ -113,6 +113,8 @@ pub struct SampleCounts {
     pub left_out: u64,
     /// Samples dropped because the disk was too slow.
     pub lost: u64,
+    /// Samples in the file without their details, because the disk was too slow.
+    pub details_lost: u64,
     /// When the first operation whose sample is not in the file ended, in seconds since the task began; `null` if all
     /// samples are in the file.
     #[serde(rename = "from_s")]

@@ -169,7 +169,7 @@ fn the_window_of_a_task_ends_when_another_task_completes_its_step() {
         }
         recorder.begin_operation(0, SampleType::Measured);
         recorder.complete_window(0, 3 * SECOND);
-        recorder.record(sample(2999 * MS, 10 * SECOND), []);
+        recorder.record(sample(2999 * MS, 10 * SECOND), None, []);
         end(&mut recorder, EndedBy::CompletedBy, 7);
         let result = race.result();
         let Throughput { min, mean, median, max } = result.throughput.unwrap();
@@ -334,7 +334,7 @@ fn a_schedule_that_another_task_ends_is_not_exceeded_by_its_throughput() {
         }
         recorder.begin_operation(0, SampleType::Measured);
         recorder.complete_window(0, completed_ms * MS);
-        recorder.record(paced(15 * MS, 0, weighing(1, sample(15 * MS, 40 * MS))), []);
+        recorder.record(paced(15 * MS, 0, weighing(1, sample(15 * MS, 40 * MS))), None, []);
         end(&mut recorder, EndedBy::CompletedBy, 4);
         let result = race.result();
         assert!((result.window_s * 1e3 - window_ms).abs() < 1e-9, "{}", result.window_s);
@@ -408,6 +408,7 @@ fn failures_have_their_own_histogram_and_reasons() {
         recorder.begin_operation(0, SampleType::Measured);
         recorder.record(
             failed,
+            None,
             [Failure {
                 error_class: failed.result.error_class,
                 status: 429,
@@ -445,7 +446,7 @@ fn sub_operations_are_recorded_separately_from_their_operation() {
             let result = SampleResult { error_class, ..within.result };
             let failure = failed.then(|| failure(error_class, "late"));
             let name = SubOperationName { operation: name, operation_type: "search" };
-            recorder.record_sub_operation(name, Sample { result, ..within }, failure).unwrap();
+            recorder.record_sub_operation(name, Sample { result, ..within }, None, failure).unwrap();
         }
         let whole = weighing(1, sample(sent, sent + 20 * MS));
         record(recorder, Sample { traffic: Traffic { requests: 2, ..whole.traffic }, ..whole });

@@ -315,6 +315,8 @@ class SampleCounts:
     """Samples that were not kept because of `--samples`."""
     lost: int = 0
     """Samples dropped because the disk was too slow or full."""
+    details_lost: int = 0
+    """Samples in the file without their details, because the disk was too slow."""
     from_s: float | None = None
     """End of the first operation whose sample is not in the file, in seconds since the task began, or None if
     all samples are in it.

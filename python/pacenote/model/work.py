@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from pacenote.model.assertion import Assertion, DetailsKind
+
 Headers = tuple[tuple[str, str], ...]
 """HTTP headers in the order in which they are sent, with names in lower case."""
 
@@ -156,30 +158,6 @@ Check = (
 """The condition for a successful response, in addition to its HTTP status."""
 
 
-class Comparison(enum.Enum):
-    """The comparison of a value in a response with the expected one."""
-
-    LESS = "<"
-    LESS_OR_EQUAL = "<="
-    EQUAL = "=="
-    GREATER_OR_EQUAL = ">="
-    GREATER = ">"
-
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    """An assertion of the track about a response; a response that violates it ends the race."""
-
-    property: str
-    """The name of the property in the track, for messages."""
-    paths: tuple[str, ...]
-    """Paths, each of keys joined by dots; the first path with a value is used. Never empty."""
-    condition: Comparison
-    """The comparison with the expected value."""
-    value: str | int | float | bool
-    """The expected value."""
-
-
 @dataclass(frozen=True, slots=True)
 class Capture:
     """Captures a string of a response for later requests of the same operation."""
@@ -247,6 +225,8 @@ class Request:
     """Whether it is sent even if an earlier request of the sequence or operation of the composite failed, to
     undo what came before.
     """
+    details: DetailsKind | None = None
+    """The details of the response that are kept with the sample; None means none."""
 
 
 RETRY_LIMIT_S = 600.0
@@ -393,6 +373,10 @@ class BulkWork:
     """Number of times that documents rejected with status 429 are sent again, without the others."""
     timeout_ms: int | None
     """Timeout in milliseconds that replaces that of the target."""
+    detailed_results: bool = False
+    """Whether the details of the responses are kept with the samples."""
+    assertions: tuple[Assertion, ...] = ()
+    """Assertions of the track about the details."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -564,6 +548,10 @@ class SuppliedBulk:
     """Work of the request in the task's unit: the documents in its body."""
     timeout_ms: int | None
     """Timeout in milliseconds that replaces that of the target."""
+    detailed_results: bool = False
+    """Whether the details of the response are kept with the sample."""
+    assertions: tuple[Assertion, ...] = ()
+    """Assertions of the track about the details."""
 
 
 def requests_of(work: TaskWork) -> Iterator[Request]:

@@ -171,7 +171,12 @@ class OperationType:
 
     assertable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Paths in the response of each property that tracks can assert; a name that ends with a dot means
-    all names that begin with it. Types with `run` have none, because only the driver checks assertions.
+    all names that begin with it. Types with `run` have none, because the driver does not see their results.
+    """
+
+    assertable_details: tuple[str, ...] = ()
+    """Properties that tracks can assert and that are not in the response: those of the details, or of the
+    result of `run`. A name that ends with a dot means all names that begin with it, an empty one all names.
     """
 
 

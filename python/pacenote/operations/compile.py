@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import PacenoteError, TrackError
+from pacenote.model.assertion import Assertion
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import DEFECT
 from pacenote.model.printable import single_line
 from pacenote.model.problems import Problems
 from pacenote.model.track import Operation
 from pacenote.model.work import NO_RETRY
-from pacenote.operations.assertions import read_assertions, with_assertions
+from pacenote.operations.assertions import AssertableProperties, read_assertions, with_assertions
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import read_retry
 from pacenote.operations.runner import (
@@ -65,8 +66,14 @@ def compile_params(
         compiled = dataclasses.replace(compiled, until_exhausted=True)
     if not context.assertions or not params.has("assertions"):
         return compiled
-    assertions = read_assertions(params, operation_type.name, operation_type.assertable)
+    assertions = read_type_assertions(operation_type, params)
     return dataclasses.replace(compiled, work=with_assertions(compiled.work, assertions))
+
+
+def read_type_assertions(operation_type: OperationType, params: FieldReader) -> tuple[Assertion, ...]:
+    """Reads the assertions of an operation; the reader collects their problems."""
+    properties = AssertableProperties(operation_type.assertable, operation_type.assertable_details)
+    return read_assertions(params, operation_type.name, properties)
 
 
 async def run_operation(

@@ -223,7 +223,7 @@ def json_body(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else encode_json(value)
 
 
-def _to_json_type(value: Any) -> Any:
+def to_json_type(value: Any) -> Any:
     """Converts values of other types that parameter sources put into bodies, as the engines' clients do.
 
     These are times, decimals, and numpy arrays and numbers. They are recognized by their methods, so their
@@ -241,7 +241,7 @@ def _to_json_type(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_to_json_type).encode
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=to_json_type).encode
 
 
 def scalar_text(value: object) -> str:

@@ -164,6 +164,18 @@ class BuiltinResult:
     values: Mapping[str, int | float] = field(default_factory=dict)
     """Further numbers that the engine reports about the work, under Rally's names."""
 
+    def returned(self) -> dict[str, Any]:
+        """Returns the dictionary that Rally's runner of the type would return."""
+        returned: dict[str, Any] = {
+            "weight": self.weight,
+            "unit": self.unit,
+            "success": self.success,
+            **self.values,
+        }
+        if self.engine_ms is not None and self.engine_ms > 0:
+            returned["throughput"] = self.weight / self.engine_ms * 1000
+        return returned
+
 
 def check_figures(result: BuiltinResult) -> BuiltinResult:
     """Returns the result, whose figures may have been read from a response.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pacenote.model.assertion import DetailsKind
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.problems import preview
@@ -61,18 +62,19 @@ def search_request(params: FieldReader, context: CompileContext, **query: Any) -
     body = read_search_body(params)
     size = params.integer("results-per-page", 1)
     options = {"request_cache": _cache(params, context), "size": size, **query}
-    params.flag("detailed-results", False)
+    details = DetailsKind.SEARCH if params.flag("detailed-results", False) else None
     common = _read_common(params)
     if not in_point_in_time:
         path = build_path(target, "_search")
-        return common.request("POST", path, query=options, body=json_body(body), check=_CHECK)
+        request = common.request("POST", path, query=options, body=json_body(body), check=_CHECK)
+        return request if details is None else replace(request, details=details)
     name = captured_name(params, _POINT_IN_TIME, context)
     kept = {key: value for key, value in common.query.items() if key not in _FIXED_BY_POINT_IN_TIME}
     body = {**_parsed(params, body), "pit": {"id": CAPTURE_MARKER, "keep_alive": "1m"}}
     body.pop("index", None)
     pit_common = replace(common, query=kept)
     request = pit_common.request("POST", "/_search", query=options, body=json_body(body), check=_CHECK)
-    return replace(request, placeholder=Placeholder(name, CAPTURE_MARKER))
+    return replace(request, placeholder=Placeholder(name, CAPTURE_MARKER), details=details)
 
 
 def _read_common(params: FieldReader) -> CommonParams:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from pacenote.model.problems import describe_value
+from pacenote.model.assertion import Assertion
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.problems import Problems, describe_value
 from pacenote.model.track import Operation
 from pacenote.model.work import CallSequence, Sleep, Wait
 from pacenote.operations.base import CompileContext, OperationType
-from pacenote.operations.compile import InvalidOperation, compile_operation
+from pacenote.operations.compile import InvalidOperation, compile_operation, read_type_assertions
 from pacenote.operations.supplied_bulk import InvalidSourceParams, compile_supplied_bulk
 from pacenote.operations.supplied_json import bulk_json, calls_json
 
@@ -49,7 +52,8 @@ class OperationSupplier:
             )
         if self._operation_type.indexes_documents:
             bulk = compile_supplied_bulk(params)
-            return EncodedOperation(bulk_json(bulk.request), bulk.body, bulk.request.documents, bulk.unit)
+            request = dataclasses.replace(bulk.request, assertions=self._assertions(params))
+            return EncodedOperation(bulk_json(request), bulk.body, request.documents, bulk.unit)
         operation = Operation(self._operation_type.name, self._operation_type.name, params, key_path=("",))
         try:
             compiled = compile_operation(self._operation_type, operation, self._context)
@@ -63,3 +67,12 @@ class OperationSupplier:
             work = CallSequence((Wait(work.seconds),))
         assert isinstance(work, CallSequence), "types that run in Python are not supplied"
         return EncodedOperation(calls_json(work), None, compiled.weight, compiled.unit)
+
+    def _assertions(self, params: Mapping[str, Any]) -> tuple[Assertion, ...]:
+        if not self._context.assertions or not params.get("assertions"):
+            return ()
+        problems = Problems()
+        assertions = read_type_assertions(self._operation_type, FieldReader(params, (), problems))
+        for problem in problems:
+            raise InvalidSourceParams(f"{_INVALID}: {problem}")
+        return assertions

@@ -81,7 +81,8 @@ def _is_count(size: object) -> TypeGuard[int | float]:
 
 def _request(params: Mapping[str, Any], index: str, documents: int) -> SuppliedBulk:
     problems = Problems()
-    common = read_common(FieldReader(params, (), problems))
+    reader = FieldReader(params, (), problems)
+    common, detailed = read_common(reader), reader.flag("detailed-results", False)
     query = dict(common.query)
     for key in ("timeout", "pipeline", "refresh"):
         value = params.get(key)
@@ -93,7 +94,8 @@ def _request(params: Mapping[str, Any], index: str, documents: int) -> SuppliedB
     for problem in problems:
         raise InvalidSourceParams(f"returned invalid parameters: {problem}")
     path = with_query(build_path(index, "_bulk"), query)
-    return SuppliedBulk(path, with_content_type(common.headers, NDJSON), documents, common.timeout_ms)
+    headers = with_content_type(common.headers, NDJSON)
+    return SuppliedBulk(path, headers, documents, common.timeout_ms, detailed_results=detailed)
 
 
 def _encode_body(body: object) -> bytes:

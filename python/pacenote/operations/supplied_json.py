@@ -10,6 +10,7 @@ import json
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from pacenote.model.assertion import DetailsKind
 from pacenote.model.work import (
     Call,
     CallSequence,
@@ -43,6 +44,7 @@ class _ResponseRules(NamedTuple):
     capture: Capture | None
     placeholder: Placeholder | None
     cleanup: bool
+    details: DetailsKind | None
 
 
 def calls_json(calls: CallSequence) -> str:
@@ -54,9 +56,12 @@ def calls_json(calls: CallSequence) -> str:
 def bulk_json(bulk: SuppliedBulk) -> str:
     """Returns the document of a bulk, without its body."""
     timeout = "null" if bulk.timeout_ms is None else bulk.timeout_ms
+    detailed = "true" if bulk.detailed_results else "false"
+    assertions = _encode(document_data(bulk.assertions)) if bulk.assertions else "[]"
     return (
         f'{{"kind":"bulk","path":{_encode(bulk.path)},"headers":{_headers(bulk.headers)},'
-        f'"documents":{bulk.documents},"timeout_ms":{timeout}}}'
+        f'"documents":{bulk.documents},"timeout_ms":{timeout},"detailed_results":{detailed},'
+        f'"assertions":{assertions}}}'
     )
 
 
@@ -102,6 +107,7 @@ def _request(call: Request) -> str:
         call.capture,
         call.placeholder,
         call.cleanup,
+        call.details,
     )
     body = "null" if call.body is None else _encode(call.body)
     return (
@@ -123,6 +129,7 @@ def _rules(rules: _ResponseRules) -> str:
         ("remember", rules.capture),
         ("recall", rules.placeholder),
         ("cleanup", rules.cleanup),
+        ("details", rules.details),
     )
 
 

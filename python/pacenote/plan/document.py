@@ -102,6 +102,10 @@ class Target:
     """Whether request bodies are compressed with gzip, and compressed responses are requested."""
     tls: TlsOptions = TlsOptions()
     """TLS settings: trusted certificates, and the certificate that the driver presents."""
+    client_headers: Headers = ()
+    """A header for each client of the race, by its number, that replaces the one with its name; empty if all
+    clients send the same. Values are secret.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +372,7 @@ def _redact_credentials(value: Any) -> None:
         for item in value:
             _redact_credentials(item)
     elif isinstance(value, dict):
-        for header in value.get("headers", ()):
+        for header in (*value.get("headers", ()), *value.get("client_headers", ())):
             if header[0] not in _PUBLIC_HEADERS:
                 header[1] = REDACTED
         if value.get("authorization"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,6 +83,8 @@ class BuiltinOperations:
         result = {"weight": operation.weight, "unit": operation.unit, "success": executed.success}
         if operation_type.indexes_documents:
             result |= _bulk_details(params, operation.weight, executed)
+        if executed.details is not None:
+            result = {**json.loads(executed.details), **result}
         failure = executed.failure
         if failure is None:
             return result
@@ -97,14 +100,7 @@ class BuiltinOperations:
     ) -> dict[str, Any]:
         client = BuiltinClient(self._router, cluster)
         ran = await run_operation(operation_type, params, self._context, client, {})
-        result: dict[str, Any] = {
-            "weight": ran.weight,
-            "unit": ran.unit,
-            "success": ran.success,
-            **ran.values,
-        }
-        if ran.engine_ms is not None and ran.engine_ms > 0:
-            result["throughput"] = ran.weight / ran.engine_ms * 1000
+        result = ran.returned()
         if not ran.success:
             result["error-description"] = ran.reason or quoted(operation_type.name)
         return result

@@ -37,13 +37,10 @@ from elasticsearch.serializer import JsonSerializer
 
 from pacenote._core import RunnerRequest
 from pacenote.model.engine import EngineInfo
+from pacenote.plugins.rally_api.media_types import JSON, NDJSON, plain_media_types
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContextHolder
 from pacenote.python_tasks.builtin_operations import BuiltinOperations, RejectedOperation
 from pacenote.python_tasks.request_router import NoResponse, RequestRouter
-
-_JSON = "application/json"
-_NDJSON = "application/x-ndjson"
-_ELASTIC = "application/vnd.elasticsearch+"
 
 _UNSENT_HEADERS = frozenset({"user-agent", "x-elastic-client-meta", "connection"})
 """Headers of requests that the client adds and the engine does not need."""
@@ -133,18 +130,10 @@ def _as_transport_error(failure: NoResponse) -> TransportError:
 
 def _sent_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     return [
-        (name.lower(), _plain_media_types(value) if name.lower() in ("accept", "content-type") else value)
+        (name.lower(), plain_media_types(value) if name.lower() in ("accept", "content-type") else value)
         for name, value in headers.items()
         if name.lower() not in _UNSENT_HEADERS
     ]
-
-
-def _plain_media_types(value: str) -> str:
-    """Returns a list of media types without vendor and API version."""
-    kinds = [kind.strip().partition(";")[0].strip() for kind in value.split(",")]
-    return ", ".join(
-        f"application/{kind.removeprefix(_ELASTIC)}" if kind.startswith(_ELASTIC) else kind for kind in kinds
-    )
 
 
 class _Transport(AsyncTransport):
@@ -168,10 +157,10 @@ class _Transport(AsyncTransport):
 def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object) -> dict[str, str]:
     """Returns the headers with the media types that a request needs, unless they are present."""
     known = {name.lower(): value for name, value in (headers or {}).items()}
-    known.setdefault("accept", _JSON)
+    known.setdefault("accept", JSON)
     if body is not None:
         bulk = path.partition("?")[0].endswith(("_bulk", "_msearch"))
-        known.setdefault("content-type", _NDJSON if bulk else _JSON)
+        known.setdefault("content-type", NDJSON if bulk else JSON)
     return known
 
 
@@ -271,7 +260,7 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
 
 def _as_api_error(rejected: RejectedOperation) -> ApiError:
     node = NodeConfig(scheme="http", host="driver", port=1)
-    headers = HttpHeaders([("content-type", _JSON)])
+    headers = HttpHeaders([("content-type", JSON)])
     meta = ApiResponseMeta(
         status=rejected.status, http_version="1.1", headers=headers, duration=0.0, node=node
     )

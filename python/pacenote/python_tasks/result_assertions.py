@@ -31,7 +31,8 @@ def check_assertions(params: Mapping[str, Any], returned: Any) -> None:
         if condition not in _CONDITIONS:
             raise DataError(f"the condition {condition!r} of an assertion is unknown")
         value: Any = returned
-        for key in path.split("."):
+        # Some names contain dots, such as those of the figures of a profile.
+        for key in (path,) if path in returned else path.split("."):
             if not isinstance(value, Mapping) or key not in value:
                 raise RallyTaskAssertionError(f"Expected [{path}], but the runner returned no such value.")
             value = value[key]

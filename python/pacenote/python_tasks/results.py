@@ -128,6 +128,7 @@ def from_builtin(result: BuiltinResult) -> PythonOperationResult:
             result.unit,
             values=result.values,
             reported_s=_reported_by_engine(result.engine_ms),
+            meta={"success": True, **result.values},
             completes_task=result.completes_task,
         )
     failure = _failure("condition", "", result.reason or "no success")

@@ -99,6 +99,8 @@ class RunnerExecutor:
         operation_type = self._type(name)
         state = self._client_states.setdefault(client, {})
         ran = await run_operation(operation_type, params, self._tasks.context, self._builtin_client, state)
+        if self._tasks.context.assertions:
+            check_assertions(params, ran.returned())
         return from_builtin(ran)
 
     def _type(self, name: str) -> OperationType:

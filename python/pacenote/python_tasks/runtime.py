@@ -37,6 +37,7 @@ from pacenote.plugins.failures import coroutine_location, describe, describe_def
 from pacenote.plugins.process_guard import ProcessGuard, abandon
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
 from pacenote.python_tasks.delays import EventLoopDelays
+from pacenote.python_tasks.details import details_json
 from pacenote.python_tasks.hang_watch import HangWatch, RunningCode
 from pacenote.python_tasks.messages import (
     BridgeEvent,
@@ -133,7 +134,7 @@ class PythonRuntime:
     def __init__(
         self, bridge: PythonBridge, tasks: PythonTasks, secrets: frozenset[str] = frozenset()
     ) -> None:
-        """`secrets` are removed from the units of results, which the driver stores."""
+        """`secrets` are removed from the units and details of results, which the driver stores."""
         self._bridge = bridge
         self._tasks = tasks
         self._loop = asyncio.new_event_loop()
@@ -143,6 +144,7 @@ class PythonRuntime:
         self._clients: dict[ClientId, _RunnerState] = {}
         self._returned: dict[int, ReturnedResults] = {}
         self._units = TaskUnits(secrets)
+        self._secrets = secrets
         self._delays = EventLoopDelays()
         self._faults = RunnerFaults()
         self._watch = HangWatch(bridge, self._running_code, self._sources.begin_without, tasks.warn)
@@ -452,7 +454,12 @@ class PythonRuntime:
             self._returned.setdefault(client.task, ReturnedResults()).add(result)
         state.task = None
         last = result.completes_task or (state.exhausted and not state.params)
-        self._bridge.complete(query.query_id, result.for_driver(last=last), source_wait_s)
+        self._bridge.complete(
+            query.query_id,
+            result.for_driver(last=last),
+            source_wait_s,
+            details_json(result.meta, self._secrets),
+        )
         # The operation has ended, so later failures must not count as its failures. Only now is the source
         # called for the next operation: it may use results of the runner, or change values that it returned
         # before.

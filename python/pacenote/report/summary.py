@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pacenote.model.printable import single_line, whole_line
+from pacenote.model.printable import whole_line
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import DurationSummary, Percentile, TaskResult, percentiles_for
 from pacenote.model.system_metrics import SystemMetrics

@@ -9,7 +9,7 @@ use pacenote_corpus::{
 };
 use pacenote_plan::{BulkFile, BulkWork, IdOrder, IngestLimit, OnConflict, PlannedActionLines, PlannedTask};
 
-use super::bulk_request::BulkRequest;
+use super::bulk_request::{BulkOptions, BulkRequest};
 use super::context::Destination;
 use super::data_files::DataFiles;
 use super::outcome::OperationOutcome;
@@ -154,11 +154,16 @@ impl BulkSource {
         let request =
             PreparedRequest::new(spec, BulkBody::new(), to).map_err(|error| to.head_error(error))?;
         let sent = SentBulk { documents: 0, filters_fields: filters_fields(&bulk.path) };
+        let options = BulkOptions {
+            retries_on_429: bulk.retries_on_429,
+            detailed_results: bulk.detailed_results,
+            assertions: bulk.assertions.clone(),
+        };
         let reader = BulkReader::new(ranges?, bulk.bulk_size)?;
         files.follow(reader.followed());
         Ok(Self {
             reader,
-            request: BulkRequest::new(request, sent, bulk.retries_on_429),
+            request: BulkRequest::new(request, sent, options),
             looped: bulk.looped,
             failure: None,
         })

@@ -1,12 +1,17 @@
 //! A bulk request, whose rejected documents may be sent again.
 
+use pacenote_plan::Assertion;
 use pacenote_record::ErrorClass;
+use serde_json::Value;
 
 use super::bulk_retry::{add_resend, select_documents, subtract_resent};
 use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
+use crate::response::body::is_2xx;
 use crate::response::bulk::{SentBulk, check_bulk_response};
+use crate::response::check::failed_assertion_of_details;
+use crate::response::details::{BulkCounts, BulkDetails, BulkLengths};
 use crate::response::outcome::WorkOutcome;
 use crate::transport::exchange::ResponseView;
 use crate::transport::pool::ConnectionPool;
@@ -16,11 +21,28 @@ use crate::transport::pool::ConnectionPool;
 pub struct BulkRequest<B> {
     request: PreparedRequest<B>,
     sent: SentBulk,
-    /// Maximum number of times that documents rejected with status 429 are sent again.
-    retries_on_429: u32,
+    options: BulkOptions,
     /// The error if the body could not be compressed.
     compression_error: Option<String>,
     resend_bodies: ResendBodies,
+}
+
+/// What is done with the responses to a bulk request.
+#[derive(Debug, Default)]
+pub struct BulkOptions {
+    /// Maximum number of times that documents rejected with status 429 are sent again.
+    pub retries_on_429: u32,
+    /// Whether the details of the responses are kept with the sample.
+    pub detailed_results: bool,
+    /// Assertions of the track about the details.
+    pub assertions: Vec<Assertion>,
+}
+
+impl BulkOptions {
+    /// Returns whether the bodies of responses are needed after they have been checked.
+    fn keeps_responses(&self) -> bool {
+        self.detailed_results || !self.assertions.is_empty()
+    }
 }
 
 /// Buffers for the bodies of resends, kept because resends are timed.
@@ -37,6 +59,8 @@ struct BulkSending {
     outcome: OperationOutcome,
     /// Positions of the documents that may be sent again.
     resendable_positions: Vec<usize>,
+    /// The body of the response, if it is kept.
+    response: Option<Vec<u8>>,
 }
 
 /// Checks the response to a bulk request.
@@ -44,20 +68,18 @@ struct BulkCheck {
     sent: SentBulk,
     /// Whether rejected documents may be sent again.
     may_resend: bool,
+    /// Whether the body of the response is kept.
+    keeps_response: bool,
     /// Positions of the documents that may be sent again.
     resendable_positions: Vec<usize>,
+    /// The body of the response, if it is kept.
+    response: Option<Vec<u8>>,
 }
 
 impl<B: AsRef<[u8]>> BulkRequest<B> {
     /// Creates a bulk request; `sent` describes its body.
-    pub fn new(request: PreparedRequest<B>, sent: SentBulk, retries_on_429: u32) -> Self {
-        Self {
-            request,
-            sent,
-            retries_on_429,
-            compression_error: None,
-            resend_bodies: ResendBodies::default(),
-        }
+    pub fn new(request: PreparedRequest<B>, sent: SentBulk, options: BulkOptions) -> Self {
+        Self { request, sent, options, compression_error: None, resend_bodies: ResendBodies::default() }
     }
 
     /// Returns the body, to which the next documents are written; call [`Self::set_document_count`] afterwards.
@@ -82,9 +104,10 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
     ) -> OperationOutcome {
-        let BulkSending { mut outcome, mut resendable_positions } = self.send(connections).await;
+        let BulkSending { mut outcome, mut resendable_positions, response } = self.send(connections).await;
+        let mut responses: Vec<_> = response.into_iter().collect();
         let ResendBodies { mut current, mut next } = std::mem::take(&mut self.resend_bodies);
-        for resend in 0..self.retries_on_429 {
+        for resend in 0..self.options.retries_on_429 {
             if resendable_positions.is_empty() || cancellation.stop_reason().is_some() {
                 break;
             }
@@ -95,15 +118,50 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
             let sending = self.send_again(connections, &current, document_count).await;
             outcome = add_resend(subtract_resent(outcome, document_count), sending.outcome);
             resendable_positions = sending.resendable_positions;
+            responses.extend(sending.response);
         }
         self.resend_bodies = ResendBodies { current, next };
+        if !responses.is_empty() {
+            self.report(&mut outcome, responses);
+        }
         outcome
+    }
+
+    /// Adds the details of the responses to the outcome, and checks the assertions of the track about them.
+    fn report(&self, outcome: &mut OperationOutcome, responses: Vec<Vec<u8>>) {
+        let result = &mut outcome.result;
+        let counts = BulkCounts {
+            succeeded: result.weight,
+            failed: result.failed_weight,
+            status: outcome.status,
+            retries: outcome.retries,
+            took_ms: result.took_ms,
+        };
+        let lengths = BulkLengths::of(self.request.body().as_ref());
+        let details = BulkDetails { counts, lengths, responses };
+        if !self.options.assertions.is_empty() {
+            let object = Value::Object(details.to_object());
+            if let Some(failure) = failed_assertion_of_details(&self.options.assertions, &object) {
+                // The documents of the bulk succeeded or failed nevertheless.
+                result.error_class = failure.error_class;
+                result.failures.splice(0..0, failure.with_status(outcome.status).failures);
+            }
+        }
+        if self.options.detailed_results {
+            outcome.details = Some(Box::new(details));
+        }
     }
 
     /// Creates the check for the response to this number of documents.
     fn check_of(&self, document_count: u64) -> BulkCheck {
         let sent = SentBulk { documents: document_count, ..self.sent };
-        BulkCheck { sent, may_resend: self.retries_on_429 > 0, resendable_positions: Vec::new() }
+        BulkCheck {
+            sent,
+            may_resend: self.options.retries_on_429 > 0,
+            keeps_response: self.options.keeps_responses(),
+            resendable_positions: Vec::new(),
+            response: None,
+        }
     }
 
     /// Sends all documents.
@@ -136,6 +194,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
 impl BulkCheck {
     async fn check(&mut self, response: ResponseView<'_>) -> WorkOutcome {
         let ResponseView { status, body, .. } = response;
+        self.response = (self.keeps_response && is_2xx(status)).then(|| body.to_vec());
         let rejected = self.may_resend.then_some(&mut self.resendable_positions);
         check_bulk_response(status, body, self.sent, rejected).await
     }
@@ -145,7 +204,7 @@ impl BulkCheck {
         if !outcome.result.is_success() && outcome.result.error_class != ErrorClass::BulkItem {
             outcome.result = outcome.result.of_documents(self.sent.documents);
         }
-        BulkSending { outcome, resendable_positions: self.resendable_positions }
+        BulkSending { outcome, resendable_positions: self.resendable_positions, response: self.response }
     }
 }
 
@@ -154,7 +213,7 @@ impl BulkSending {
     fn unsendable(reason: String, document_count: u64) -> Self {
         let mut outcome = OperationOutcome::unsendable(reason);
         outcome.result = outcome.result.of_documents(document_count);
-        Self { outcome, resendable_positions: Vec::new() }
+        Self { outcome, resendable_positions: Vec::new(), response: None }
     }
 }
 
@@ -180,11 +239,12 @@ mod tests {
                     "verify_host": true, "server_name": null}
         }))
         .unwrap();
-        let to = Destination { target: &target, task_name: "index" };
+        let to = Destination::of_client(&target, "index", None);
         let spec =
             RequestSpec { method: "POST", path: "/_bulk", headers: [].iter(), has_body: true, timeout: None };
         let request = PreparedRequest::new(spec, Vec::new(), to).unwrap();
-        let mut bulk = BulkRequest::new(request, SentBulk { documents: 7, filters_fields: false }, 0);
+        let sent = SentBulk { documents: 7, filters_fields: false };
+        let mut bulk = BulkRequest::new(request, sent, BulkOptions::default());
         bulk.compression_error = Some("out of memory".into());
         let endpoints: Endpoints = Arc::from([Arc::new(Endpoint::plain(Vec::new()))]);
         let connections = ConnectionPool::for_client(&endpoints, ClientPlace { race_client: 0, threads: 1 });

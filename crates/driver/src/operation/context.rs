@@ -20,6 +20,16 @@ pub struct Destination<'a> {
     pub target: &'a Target,
     /// Name of the task, for messages.
     pub task_name: &'a str,
+    /// The header that replaces the one with its name among the cluster's headers, if the client has its own.
+    pub client_header: Option<&'a (String, String)>,
+}
+
+impl<'a> Destination<'a> {
+    /// Returns the destination of the requests of a client of the race, given by its number, or of no client.
+    pub fn of_client(target: &'a Target, task_name: &'a str, race_client: Option<u32>) -> Self {
+        let client_header = race_client.and_then(|number| target.client_headers.get(number as usize));
+        Self { target, task_name, client_header }
+    }
 }
 
 impl Destination<'_> {

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pacenote_record::{ErrorClass, Traffic};
+use pacenote_record::{Details, ErrorClass, Traffic};
 use rustls::AlertDescription;
 
 use crate::response::outcome::WorkOutcome;
@@ -36,6 +36,8 @@ pub struct OperationOutcome {
     pub traffic: Traffic,
     /// The sub-operations of a composite, in the order in which they ended.
     pub sub_operations: Vec<SubOperation>,
+    /// What is kept with its sample besides the measurements, if the track asks for it.
+    pub details: Option<Box<dyn Details>>,
 }
 
 /// One operation of a composite.
@@ -81,6 +83,7 @@ impl OperationOutcome {
             retries: 0,
             traffic: Traffic::default(),
             sub_operations: Vec::new(),
+            details: None,
         }
     }
 
@@ -101,7 +104,8 @@ impl OperationOutcome {
     }
 
     /// Returns the combined outcome of this call and the next one of the same operation. Only `after` determines
-    /// whether the operation succeeded, because the earlier responses to a poll are not failures.
+    /// whether the operation succeeded, because the earlier responses to a poll are not failures. The details are those
+    /// of the last response that has any.
     pub fn followed_by(self, after: Self) -> Self {
         let mut result = after.result;
         result.weight += self.result.weight;
@@ -114,6 +118,7 @@ impl OperationOutcome {
             result,
             traffic: self.traffic + after.traffic,
             sub_operations,
+            details: after.details.or(self.details),
             ..after
         }
     }
@@ -133,6 +138,7 @@ impl From<Exchange<WorkOutcome>> for OperationOutcome {
             retries: 0,
             traffic,
             sub_operations: Vec::new(),
+            details: None,
         }
     }
 }

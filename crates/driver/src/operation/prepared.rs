@@ -49,7 +49,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         to: Destination<'a>,
     ) -> Result<Self, RequestHeadError> {
         let RequestSpec { method, path, headers, has_body, timeout } = spec;
-        let headers = to.target.headers.iter().chain(headers);
+        let headers = to.target.headers.iter().chain(to.client_header).chain(headers);
         let compressed = will_compress(to.target, has_body, headers.clone());
         let headers = headers.chain(compressed.then(|| &*CONTENT_ENCODING));
         let head = |host| RequestHead::new(host, method, path, headers.clone());

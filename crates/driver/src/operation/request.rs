@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{Check, Placeholder, Request};
-use pacenote_record::ErrorClass;
+use pacenote_record::{Details, ErrorClass};
 use serde_json::Value;
 
 use super::busy_replies::BusyReplies;
@@ -17,7 +17,8 @@ use super::wait::sleep_before_retry;
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::response::body::{invalid_json, is_2xx};
-use crate::response::check::{check_response, failed_assertion};
+use crate::response::check::{check_response, failed_assertion, failed_assertion_of_details};
+use crate::response::details::ResponseDetails;
 use crate::response::json_scan::{InvalidJson, scalar, value_at_path_in_slices};
 use crate::response::outcome::WorkOutcome;
 use crate::response::selection::asks_for_other_format;
@@ -49,7 +50,7 @@ pub struct RequestTemplate {
 pub struct ResponsePolicy {
     /// The request as planned, without its body.
     pub request: Request,
-    /// Whether the response is read not only by its check, but also for assertions or a capture.
+    /// Whether the response is read not only by its check, but also for assertions, a capture or details.
     inspects_body: bool,
 }
 
@@ -84,7 +85,8 @@ impl CheckedRequest {
                 template.head_templates = Some(template.request.heads().into());
             }
         }
-        let inspects_body = !request.assertions.is_empty() || request.capture.is_some();
+        let inspects_body =
+            !request.assertions.is_empty() || request.capture.is_some() || request.details.is_some();
         if asks_for_other_format(&request.path, to.target.headers.iter().chain(&request.headers)) {
             check_status_only(&mut request.check);
         }
@@ -228,20 +230,23 @@ impl RequestTemplate {
         let mut so_far: Option<OperationOutcome> = None;
         let mut busy_replies = BusyReplies::default();
         loop {
+            let mut details = None;
             let check = async |ResponseView { status, body, .. }: ResponseView<'_>| {
                 let result = check_response(&policy.request, status, body).await;
+                details = policy.details(status, body);
                 if !(result.is_success() && is_2xx(status)) {
                     return result;
                 }
                 let failed = match inspect(body).await {
                     Some(failure) => Some(failure),
-                    None => policy.inspect(execution.captures, body).await,
+                    None => policy.inspect(execution.captures, body, details.as_deref()).await,
                 };
                 failed.map_or(result, |failure| failure.with_status(status))
             };
             execution.traffic.request_started();
-            let outcome = self.request.send(execution.connections, check).await;
+            let mut outcome = self.request.send(execution.connections, check).await;
             execution.traffic.request_ended(&outcome);
+            outcome.details = details;
             let result = &outcome.result;
             let unmet = result.error_class == ErrorClass::Condition && !result.is_final;
             let is_ignored = busy_replies.ignores(&outcome);
@@ -309,8 +314,19 @@ impl ResponsePolicy {
         Duration::from_millis(planned_ms.unwrap_or(cancellation.step.plan().target.timeout_ms))
     }
 
+    /// Returns the details of a response, if the track asks for them. A response with an error has none.
+    fn details(&self, status: u16, body: &[u8]) -> Option<Box<dyn Details>> {
+        let kind = self.request.details.filter(|_| is_2xx(status))?;
+        Some(Box::new(ResponseDetails::new(kind, body)))
+    }
+
     /// Captures a value of a successful response, and returns the failure of the first assertion that does not hold.
-    async fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<WorkOutcome> {
+    async fn inspect(
+        &self,
+        captures: &RefCell<Captures>,
+        body: &[u8],
+        details: Option<&dyn Details>,
+    ) -> Option<WorkOutcome> {
         if !self.inspects_body {
             return None;
         }
@@ -320,7 +336,20 @@ impl ResponsePolicy {
                 Err(InvalidJson) => return Some(invalid_json(0, body)),
             }
         }
-        failed_assertion(&self.request.assertions, body).await
+        match failed_assertion(&self.request.assertions, body).await {
+            Some(failure) => Some(failure),
+            None => self.failed_assertion_of_details(details),
+        }
+    }
+
+    fn failed_assertion_of_details(&self, details: Option<&dyn Details>) -> Option<WorkOutcome> {
+        let assertions = &self.request.assertions;
+        if !assertions.iter().any(|assertion| assertion.in_details) {
+            return None;
+        }
+        let text = details.and_then(Details::to_json);
+        let details = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        failed_assertion_of_details(assertions, &details)
     }
 }
 

@@ -142,7 +142,7 @@ impl PythonBridge {
         if channel.free_slots() == 0 {
             return Ok(false);
         }
-        let operation = self.prepare(Some(client), 0, OperationInput { document, body })?;
+        let operation = self.prepare(Some(channel), 0, OperationInput { document, body })?;
         Ok(channel.push(operation))
     }
 
@@ -227,8 +227,10 @@ impl PythonBridge {
             has_body: !body.is_empty(),
             timeout: Some(timeout),
         };
-        let prepared = PreparedRequest::new(spec, body, Destination { target, task_name: "" })
-            .map_err(|error| DriveError::Python(error.to_string()))?;
+        let channel = owner.map(|query| self.query(query)).transpose()?.map(|(channel, _)| channel);
+        let to = Destination::of_client(target, "", channel.map(|channel| channel.race_client));
+        let prepared =
+            PreparedRequest::new(spec, body, to).map_err(|error| DriveError::Python(error.to_string()))?;
         self.send(owner, cluster, JobPayload::Request(Box::new(prepared)))
     }
 
@@ -247,21 +249,23 @@ impl PythonBridge {
         body: Option<Vec<u8>>,
     ) -> Result<u64, DriveError> {
         let cluster = self.clusters.position(cluster)?;
-        let client = owner.map(|query| self.query(query)).transpose()?.map(|(channel, _)| channel.id);
-        let operation = self.prepare(client, cluster, OperationInput { document, body })?;
+        let channel = owner.map(|query| self.query(query)).transpose()?.map(|(channel, _)| channel);
+        let operation = self.prepare(channel, cluster, OperationInput { document, body })?;
         self.send(owner, cluster, JobPayload::Operation(operation))
     }
 
     fn prepare(
         &self,
-        owner: Option<TaskClientId>,
+        owner: Option<&Arc<ClientChannel>>,
         cluster: usize,
         input: OperationInput<'_>,
     ) -> Result<QueuedOperation, DriveError> {
-        let task = owner.and_then(|client| self.clusters.plan().tasks.get(client.task_index as usize));
+        let tasks = &self.clusters.plan().tasks;
+        let task = owner.and_then(|channel| tasks.get(channel.id.task_index as usize));
         let task_name = task.map_or("without owner", |task| &task.name);
-        let target = self.clusters.target(cluster);
-        QueuedOperation::new(Destination { target, task_name }, input)
+        let race_client = owner.map(|channel| channel.race_client);
+        let to = Destination::of_client(self.clusters.target(cluster), task_name, race_client);
+        QueuedOperation::new(to, input)
     }
 
     fn send(&self, owner: Option<u64>, cluster: usize, payload: JobPayload) -> Result<u64, DriveError> {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use pacenote_record::ErrorClass;
+use pacenote_record::{Details, ErrorClass};
 
 use crate::operation::outcome::OperationOutcome;
+use crate::response::details::RunnerDetails;
 use crate::response::outcome::WorkOutcome;
 
 /// The reason recorded for a failure if the runner returned none.
@@ -62,6 +63,8 @@ pub struct RunnerResult {
     pub failure: Option<RunnerFailure>,
     /// How long the operation waited for its parameter source.
     pub source_wait: Duration,
+    /// The details that the runner returned, as the text of a JSON object.
+    pub details: Option<String>,
 }
 
 /// The failure of one operation, as passed between runners and the driver.
@@ -90,6 +93,8 @@ pub struct ExecutionResult {
     pub took_ms: Option<u64>,
     /// The failure, if it failed.
     pub failure: Option<RunnerFailure>,
+    /// The details of its responses, as the text of a JSON object, if the runner asked for them.
+    pub details: Option<String>,
 }
 
 impl RunnerFailure {
@@ -101,6 +106,11 @@ impl RunnerFailure {
 }
 
 impl RunnerResult {
+    /// Takes the details for the sample of the operation.
+    pub(crate) fn take_details(&mut self) -> Option<Box<dyn Details>> {
+        self.details.take().map(|text| Box::new(RunnerDetails(text)) as Box<dyn Details>)
+    }
+
     /// Converts the result to the outcome that is recorded for the operation.
     pub(crate) fn outcome(&self) -> WorkOutcome {
         if self.success {
@@ -138,6 +148,7 @@ impl ExecutionResult {
             status: outcome.status,
             took_ms: result.took_ms,
             failure,
+            details: outcome.details.as_ref().and_then(|details| details.to_json()),
         }
     }
 
@@ -148,7 +159,7 @@ impl ExecutionResult {
             status: None,
             reason: INTERRUPTED.into(),
         };
-        Self { success: false, weight: 0, status: 0, took_ms: None, failure: Some(failure) }
+        Self { success: false, weight: 0, status: 0, took_ms: None, failure: Some(failure), details: None }
     }
 }
 
@@ -172,6 +183,7 @@ mod tests {
             last: false,
             failure: Some(failure),
             source_wait: Duration::ZERO,
+            details: None,
         };
         let outcome = result.outcome();
         assert_eq!(

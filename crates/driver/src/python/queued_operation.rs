@@ -7,7 +7,7 @@ use pacenote_plan::{SuppliedBulk, SuppliedOperation};
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::operation::PreparedCalls;
-use crate::operation::bulk_request::BulkRequest;
+use crate::operation::bulk_request::{BulkOptions, BulkRequest};
 use crate::operation::context::Destination;
 use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
@@ -54,7 +54,8 @@ impl QueuedOperation {
             SuppliedOperation::Calls(calls) => Ok(Self::Calls(Box::new(PreparedCalls::new(&calls, to)?))),
             SuppliedOperation::Bulk(bulk) => {
                 let body = body.ok_or_else(|| refused("a bulk requires a body".into()))?;
-                let SuppliedBulk { path, headers, documents, timeout_ms } = bulk;
+                let SuppliedBulk { path, headers, documents, timeout_ms, detailed_results, assertions } =
+                    bulk;
                 let spec = RequestSpec {
                     method: "POST",
                     path: &path,
@@ -66,7 +67,8 @@ impl QueuedOperation {
                     PreparedRequest::new(spec, body, to).map_err(|error| to.head_error(error))?;
                 request.compress().map_err(|error| refused(error.to_string()))?;
                 let sent = SentBulk { documents, filters_fields: filters_fields(&path) };
-                Ok(Self::Bulk(Box::new(BulkRequest::new(request, sent, 0))))
+                let options = BulkOptions { retries_on_429: 0, detailed_results, assertions };
+                Ok(Self::Bulk(Box::new(BulkRequest::new(request, sent, options))))
             }
         }
     }

@@ -65,18 +65,18 @@ impl RunnerSource {
         let query_id = channel.start_query();
         let started = Instant::now();
         self.handle.send(PythonEvent::RunOperation { query_id, client, measured });
-        let (result, completed) = match self.receive(cancellation).await {
-            Some(Answer::Completed(answer, completed)) => {
-                let result = answer.outcome();
+        let (result, completed, details) = match self.receive(cancellation).await {
+            Some(Answer::Completed(mut answer, completed)) => {
+                let (result, details) = (answer.outcome(), answer.take_details());
                 (self.last, self.source_wait) = (answer.last, answer.source_wait);
                 if answer.success || answer.weight > 0 {
                     self.unit = Some(answer.unit);
                 }
-                (result, completed)
+                (result, completed, details)
             }
             Some(_) => return None,
             None if cancellation.race_state.stop_level() != StopLevel::Run => return None,
-            None => (timed_out(cancellation), Instant::now()),
+            None => (timed_out(cancellation), Instant::now(), None),
         };
         let totals = channel.take_totals();
         self.completed = Some(completed);
@@ -97,6 +97,7 @@ impl RunnerSource {
             retries: totals.retries,
             traffic,
             sub_operations: totals.sub_operations,
+            details,
         })
     }
 

@@ -61,16 +61,30 @@ pub async fn check_response(request: &Request, status: u16, body: &[u8]) -> Work
     }
 }
 
-/// Returns the failure of the first of the track's assertions that does not hold for a response, or `None` if all of
+/// Returns the failure of the first of the track's assertions about a response that does not hold, or `None` if all of
 /// them hold. Reads a long body in slices.
 pub async fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<WorkOutcome> {
-    for assertion in assertions {
+    for assertion in assertions.iter().filter(|assertion| !assertion.in_details) {
         let Ok(value) = asserted_value(assertion, body).await else { return Some(invalid_json(0, body)) };
         if !value.as_ref().is_some_and(|value| holds(value, assertion)) {
             return Some(assertion_failure(assertion, value.as_ref()));
         }
     }
     None
+}
+
+/// Returns the failure of the first of the track's assertions about the details of an operation that does not hold.
+pub fn failed_assertion_of_details(assertions: &[Assertion], details: &Value) -> Option<WorkOutcome> {
+    assertions.iter().filter(|assertion| assertion.in_details).find_map(|assertion| {
+        let value = assertion.paths.iter().find_map(|path| detail(details, path));
+        let is_met = value.is_some_and(|value| holds(value, assertion));
+        (!is_met).then(|| assertion_failure(assertion, value))
+    })
+}
+
+/// Returns the value of a detail: that of the key `path`, or at its keys joined by dots.
+fn detail<'a>(details: &'a Value, path: &str) -> Option<&'a Value> {
+    details.get(path).or_else(|| path.split('.').try_fold(details, |value, key| value.get(key)))
 }
 
 /// Returns the value that an assertion refers to: that of the first of its paths which the response contains.
@@ -158,6 +172,7 @@ mod tests {
             capture: None,
             placeholder: None,
             cleanup: false,
+            details: None,
         }
     }
 
@@ -455,7 +470,7 @@ mod tests {
             br#"{"hits": {"total": {"value": 17, "relation": "eq"}}, "timed_out": false, "took": 1.5}"#;
         let check = |path: &str, condition, value: Value| {
             let paths = vec!["hits.count".into(), path.into()];
-            let assertion = Assertion { property: "hits".into(), paths, condition, value };
+            let assertion = Assertion { property: "hits".into(), paths, in_details: false, condition, value };
             poll_once(failed_assertion(&[assertion], body)).map(|result| result.failures[0].reason.clone())
         };
         let total = |condition, value: i64| check("hits.total.value", condition, value.into());

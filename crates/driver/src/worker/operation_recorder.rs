@@ -83,7 +83,7 @@ impl OperationRecorder<'_> {
             let driver_ns = sample.times.processing_ns.saturating_sub(outside_ns);
             recorder.record_driver_time(sample.task_index, driver_ns, sample.times.service_ns());
         }
-        recorder.record(sample, outcome.result.failures);
+        recorder.record(sample, outcome.details, outcome.result.failures);
     }
 
     /// Records a sub-operation. The sample of the whole operation contains the weight and the lateness.
@@ -109,7 +109,8 @@ impl OperationRecorder<'_> {
         let result = SampleResult { weight: 0, failed_weight: 0, ..sample.result };
         let sample = Sample { result, ..sample };
         let name = SubOperationName { operation: &label.operation, operation_type: &label.operation_type };
-        self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.result.failures)
+        let OperationOutcome { details, result, .. } = outcome;
+        self.recorder.borrow_mut().record_sub_operation(name, sample, details, result.failures)
     }
 
     /// Returns the sample of an operation or of a sub-operation.

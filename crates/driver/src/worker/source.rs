@@ -38,6 +38,8 @@ pub struct SourceContext<'a> {
     pub files: &'a DataFiles,
     /// The client's handle to Python, if its task needs Python.
     pub handle: Option<&'a ClientHandle>,
+    /// Number of the client in the race.
+    pub race_client: u32,
 }
 
 impl OperationSource {
@@ -52,7 +54,7 @@ impl OperationSource {
         client_number: u32,
         context: SourceContext<'_>,
     ) -> Result<Self, DriveError> {
-        let to = Destination { target: &plan.target, task_name: &task.name };
+        let to = Destination::of_client(&plan.target, &task.name, Some(context.race_client));
         Ok(match &task.work {
             TaskWork::Bulk(bulk) => {
                 let partition = ClientPartition { task, bulk, client_number };

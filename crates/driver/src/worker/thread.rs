@@ -185,12 +185,13 @@ impl Worker {
         resources: &StepResources<'_>,
     ) -> Result<Vec<AssignedTask<ConnectedSource>>, DriveError> {
         let WorkerContext { plan, bridge, .. } = &self.context;
+        let race_client = allocation.race_client;
         let assigned_task = |allocation: TaskAllocation| {
             let id = task_client_id(allocation);
             let task = &plan.tasks[id.task_index as usize];
             add_client(resources.recorder, id, task)?;
             let handle = bridge.as_ref().and_then(|bridge| bridge.handle(id));
-            let context = SourceContext { files: resources.files, handle: handle.as_ref() };
+            let context = SourceContext { files: resources.files, handle: handle.as_ref(), race_client };
             let source = OperationSource::new(plan, task, id.client_number, context)?;
             let operations = ConnectedSource { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client_number);

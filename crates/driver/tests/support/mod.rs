@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 #![allow(dead_code, unused_imports, reason = "no test uses all of it")]
 
+pub mod calls;
 pub mod python;
 pub mod samples;
 pub mod server;

@@ -47,6 +47,7 @@ pub fn success(weight: u64, last: bool) -> RunnerResult {
         last,
         failure: None,
         source_wait: Duration::ZERO,
+        details: None,
     }
 }
 
@@ -62,6 +63,7 @@ pub fn failure(class: &str) -> RunnerResult {
         last: true,
         failure: Some(failure),
         source_wait: Duration::ZERO,
+        details: None,
     }
 }
 

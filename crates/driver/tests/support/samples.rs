@@ -6,6 +6,7 @@ use std::path::Path;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
+use serde_json::Value;
 
 use super::LoggedRequest;
 
@@ -25,6 +26,8 @@ pub struct Sample {
     pub took: i64,
     pub bytes_out: i64,
     pub bytes_in: i64,
+    pub part: bool,
+    pub details: Option<Value>,
 }
 
 impl Sample {
@@ -55,6 +58,12 @@ impl Sample {
             took: number("took_ms"),
             bytes_out: number("bytes_out"),
             bytes_in: number("bytes_in"),
+            part: *fields["part"] == Field::Bool(true),
+            details: match fields["details"] {
+                Field::Null => None,
+                Field::Str(text) => Some(serde_json::from_str(text).unwrap()),
+                other => panic!("details is {other}"),
+            },
         }
     }
 

@@ -27,7 +27,7 @@ const SCHEMA: &str = "message samples {
     required binary sample_type (STRING); required int64 due_ns; required int64 sent_ns; required int64 done_ns;
     required int64 processing_ns; required int64 weight; required binary unit (STRING); required boolean success;
     required int32 status (INTEGER(16, false)); required binary error_class (STRING); required int64 took_ms;
-    required int64 bytes_out; required int64 bytes_in;
+    required int64 bytes_out; required int64 bytes_in; optional binary details (STRING);
 }";
 const DELTA: [&str; 8] =
     ["client", "due_ns", "sent_ns", "done_ns", "processing_ns", "took_ms", "bytes_out", "bytes_in"];
@@ -115,6 +115,9 @@ fn write_rows(writer: &mut Writer, rows: &[Sample]) -> Result<(), Failure> {
     column::<Int64Type>(&mut group, rows, |row| row.result.took_ms)?;
     column::<Int64Type>(&mut group, rows, |row| row.traffic.bytes_out.cast_signed())?;
     column::<Int64Type>(&mut group, rows, |row| row.traffic.bytes_in.cast_signed())?;
+    let mut details = group.next_column()?.ok_or("the schema has too few columns")?;
+    details.typed::<ByteArrayType>().write_batch(&[], Some(&vec![0; rows.len()]), None)?;
+    details.close()?;
     group.close()?;
     Ok(())
 }

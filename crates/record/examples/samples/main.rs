@@ -121,7 +121,7 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
         for number in chunk * CHUNK..(chunk + 1) * CHUNK {
             let sample = sample(number);
             recorder.begin_operation(0, sample.sample_type);
-            recorder.record(sample, []);
+            recorder.record(sample, None, []);
         }
         let before = own_cpu_ns()?;
         while let Ok(delivery) = inbox.try_recv() {

@@ -149,13 +149,13 @@ impl Collector {
                 self.running.insert(task_index, running);
             }
             Delivery::Second(second) => self.add_second(*second)?,
-            Delivery::Samples(samples) if self.writing_disabled => {
-                self.count_lost(&samples);
-                buffers.release(samples);
+            Delivery::Samples(batch) if self.writing_disabled => {
+                self.count_lost(&batch.samples);
+                buffers.release(batch.samples);
             }
-            Delivery::Samples(samples) => {
-                self.count_kept(&samples);
-                self.writer.send_samples(samples, buffers);
+            Delivery::Samples(batch) => {
+                self.count_kept(&batch.samples);
+                self.writer.send_samples(batch, buffers);
             }
             Delivery::Missing { task_index, missing } => {
                 self.add_to(task_index, |totals| totals.add_missing(missing));

@@ -237,8 +237,9 @@ impl TaskTotals {
 
     /// Returns the counts of the task's samples, including those of sub-operations.
     pub fn sample_counts(&self) -> SampleCounts {
-        let MissingSamples { left_out, lost, from_ns } = self.missing;
-        SampleCounts { kept: self.kept_samples, left_out, lost, missing_from_s: from_ns.map(seconds) }
+        let MissingSamples { left_out, lost, details_lost, from_ns } = self.missing;
+        let (kept, missing_from_s) = (self.kept_samples, from_ns.map(seconds));
+        SampleCounts { kept, left_out, lost, details_lost, missing_from_s }
     }
 
     /// Returns the number of operations that have ended.

@@ -13,6 +13,7 @@ use super::samples::SamplesFile;
 use super::samples_recovery::{FooterPlacement, complete_samples};
 use super::series::{SeriesFile, journal_line};
 use crate::catalog::{Catalog, TaskInfo};
+use crate::details::SampleBatch;
 use crate::operation_stats::{OperationStats, SecondStats};
 use crate::sample::{OperationTimes, Sample, SampleResult, SampleType, Traffic};
 
@@ -48,7 +49,7 @@ fn written_samples(folder: &Path, catalog: &Catalog) -> SamplesFile {
     let mut samples = SamplesFile::create(folder).unwrap();
     for group in 0..GROUPS {
         let rows: Vec<_> = (0..GROUP_ROWS).map(|row| sample(group * GROUP_ROWS + row)).collect();
-        samples.append(&rows, catalog).unwrap();
+        samples.append(&SampleBatch { samples: rows, details: Vec::new() }, catalog).unwrap();
         samples.flush(catalog).unwrap();
     }
     samples

@@ -17,13 +17,18 @@ use parquet::schema::types::ColumnDescPtr;
 
 use crate::buffers::{LostSamples, MissingSamples};
 use crate::catalog::{Catalog, OperationNames};
+use crate::details::SampleBatch;
 use crate::error::RecordError;
 use crate::files::columns::{check_name, plain_text, write, write_dictionary};
 use crate::files::durable::{self, OutputFile};
 use crate::files::row_group_index::{FOOTER_BEGIN, line_begin, line_end};
 use crate::files::samples_recovery::{FooterPlacement, complete_samples};
-use crate::files::samples_schema::{PARQUET, ROW_GROUP_INDEX, ROW_GROUP_ROWS, begin};
+use crate::files::samples_schema::{DETAILS, PARQUET, ROW_GROUP_INDEX, ROW_GROUP_ROWS, begin};
 use crate::sample::Sample;
+
+/// Number of bytes of details that are collected in memory for a row group, which is written before it has all its rows
+/// if they have more.
+const ROW_GROUP_DETAILS: usize = 16 << 20;
 
 /// The samples file of a running race.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub struct SamplesFile {
     row_group_index: OutputFile,
     /// The samples collected for the next row group.
     pending_samples: Vec<Sample>,
+    /// Their details.
+    pending_details: PendingDetails,
     /// Number of rows in the file.
     rows_written: u64,
     /// The samples in the file, by the position of their task in the plan. They are lost if the file is removed.
@@ -41,6 +48,39 @@ pub struct SamplesFile {
     lost: LostSamples,
     /// Whether the last row group was written completely.
     intact: bool,
+}
+
+/// The details of the samples of a row group.
+#[derive(Debug, Default)]
+struct PendingDetails {
+    /// Positions of the rows that have details, ascending.
+    rows: Vec<usize>,
+    /// Their details.
+    texts: Vec<ByteArray>,
+    /// Length of all details, in bytes.
+    bytes: usize,
+}
+
+impl PendingDetails {
+    /// Adds the details of a batch whose first sample has this row.
+    fn add(&mut self, batch: &SampleBatch, first_row: usize) {
+        for sample in &batch.details {
+            if let Some(text) = sample.details.to_json() {
+                self.rows.push(first_row + sample.position);
+                self.bytes += text.len();
+                self.texts.push(ByteArray::from(text.into_bytes()));
+            }
+        }
+    }
+
+    /// Returns the definition levels of the column, which has this number of rows.
+    fn levels(&self, row_count: usize) -> Vec<i16> {
+        let mut levels = vec![0; row_count];
+        for row in &self.rows {
+            levels[*row] = 1;
+        }
+        levels
+    }
 }
 
 /// Samples of one task.
@@ -77,6 +117,7 @@ impl SamplesFile {
             writer,
             row_group_index,
             pending_samples: Vec::new(),
+            pending_details: PendingDetails::default(),
             rows_written: 0,
             written: BTreeMap::new(),
             lost: LostSamples::new(),
@@ -89,9 +130,12 @@ impl SamplesFile {
     /// # Errors
     ///
     /// An error if the file cannot be written.
-    pub fn append(&mut self, samples: &[Sample], catalog: &Catalog) -> Result<(), RecordError> {
-        self.pending_samples.extend_from_slice(samples);
-        if self.pending_samples.len() >= ROW_GROUP_ROWS { self.flush(catalog) } else { Ok(()) }
+    pub fn append(&mut self, batch: &SampleBatch, catalog: &Catalog) -> Result<(), RecordError> {
+        self.pending_details.add(batch, self.pending_samples.len());
+        self.pending_samples.extend_from_slice(&batch.samples);
+        let is_full =
+            self.pending_samples.len() >= ROW_GROUP_ROWS || self.pending_details.bytes >= ROW_GROUP_DETAILS;
+        if is_full { self.flush(catalog) } else { Ok(()) }
     }
 
     /// Writes the samples collected so far as a row group, and adds it to the row group index.
@@ -104,7 +148,8 @@ impl SamplesFile {
             return Ok(());
         }
         let mut samples = std::mem::take(&mut self.pending_samples);
-        let written = self.write_row_group(&samples, catalog);
+        let details = std::mem::take(&mut self.pending_details);
+        let written = self.write_row_group(&samples, &details, catalog);
         match written {
             Ok(()) => self.count_written(&samples),
             Err(_) => self.lose(&samples),
@@ -114,11 +159,16 @@ impl SamplesFile {
         written
     }
 
-    fn write_row_group(&mut self, samples: &[Sample], catalog: &Catalog) -> Result<(), RecordError> {
+    fn write_row_group(
+        &mut self,
+        samples: &[Sample],
+        details: &PendingDetails,
+        catalog: &Catalog,
+    ) -> Result<(), RecordError> {
         // A row group that could not be written completely cannot be continued.
         self.intact = false;
         self.append_to_index(&line_begin(samples.len()))?;
-        let result = write_rows(&mut self.writer, samples, catalog);
+        let result = write_rows(&mut self.writer, samples, details, catalog);
         let result = result.and_then(|()| self.writer.flush().map_err(ParquetError::from));
         result.map_err(|source| RecordError::parquet(&self.folder.join(PARQUET), source))?;
         self.append_row_group_to_index()?;
@@ -208,6 +258,7 @@ impl SamplesFile {
 fn write_rows(
     writer: &mut SerializedFileWriter<OutputFile>,
     rows: &[Sample],
+    details: &PendingDetails,
     catalog: &Catalog,
 ) -> Result<(), ParquetError> {
     let schema = writer.schema_descr().columns().to_vec();
@@ -233,6 +284,7 @@ fn write_rows(
     row_group.int64("took_ms", |row| row.result.took_ms)?;
     row_group.int64("bytes_out", |row| row.traffic.bytes_out.cast_signed())?;
     row_group.int64("bytes_in", |row| row.traffic.bytes_in.cast_signed())?;
+    row_group.details(details)?;
     row_group.writer.close()?;
     Ok(())
 }
@@ -281,6 +333,13 @@ impl RowGroupWriter<'_, '_> {
         let column = self.next_descriptor(name)?;
         let indexes = vec![0; self.rows.len()];
         write_dictionary(&mut self.writer, column, &[value.to_le_bytes().to_vec()], &indexes)
+    }
+
+    /// Writes the column with the details.
+    fn details(&mut self, details: &PendingDetails) -> Result<(), ParquetError> {
+        self.next_descriptor(DETAILS)?;
+        let levels = details.levels(self.rows.len());
+        write::<ByteArrayType, _>(&mut self.writer, DETAILS, &details.texts, Some(&levels))
     }
 
     /// Writes a text column; rows with equal keys must have equal texts.
@@ -356,13 +415,17 @@ mod tests {
         }
     }
 
+    fn batch(samples: Vec<Sample>) -> SampleBatch {
+        SampleBatch { samples, details: Vec::new() }
+    }
+
     #[test]
     fn files_that_were_removed_or_replaced_meanwhile_are_an_error() {
         for name in [PARQUET, ROW_GROUP_INDEX] {
             for is_replaced in [false, true] {
                 let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
                 let mut file = SamplesFile::create(folder.path()).unwrap();
-                file.append(&[sample(); 10], &catalog).unwrap();
+                file.append(&batch(vec![sample(); 10]), &catalog).unwrap();
                 let path = folder.path().join(name);
                 std::fs::remove_file(&path).unwrap();
                 if is_replaced {
@@ -382,7 +445,7 @@ mod tests {
     fn the_loss_of_a_full_disk_is_that_of_all_tasks() {
         let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
         let mut file = SamplesFile::create(folder.path()).unwrap();
-        file.append(&[sample(); 10], &catalog).unwrap();
+        file.append(&batch(vec![sample(); 10]), &catalog).unwrap();
         file.flush(&catalog).unwrap();
         // As if the disk were full while a row group of five samples is written, and seven of another task follow.
         file.append_to_index(&line_begin(5)).unwrap();
@@ -402,7 +465,7 @@ mod tests {
         let mut file = SamplesFile::create(folder.path()).unwrap();
         let ended =
             |done_ns| Sample { times: OperationTimes { done_ns, ..OperationTimes::default() }, ..sample() };
-        file.append(&[ended(50), ended(60), ended(20), ended(30)], &catalog).unwrap();
+        file.append(&batch(vec![ended(50), ended(60), ended(20), ended(30)]), &catalog).unwrap();
         file.flush(&catalog).unwrap();
         std::fs::remove_file(folder.path().join(PARQUET)).unwrap();
         let lost = file.close(&catalog, 0).lost[&0];
@@ -417,7 +480,7 @@ mod tests {
         {
             let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
             let mut file = SamplesFile::create(folder.path()).unwrap();
-            file.append(&[sample(); 10], &catalog).unwrap();
+            file.append(&batch(vec![sample(); 10]), &catalog).unwrap();
             file.flush(&catalog).unwrap();
             let path = folder.path().join(PARQUET);
             let mut content = std::fs::read(&path).unwrap();
@@ -437,11 +500,11 @@ mod tests {
     fn the_file_is_completed_although_its_last_row_group_cannot_be_written() {
         let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
         let mut file = SamplesFile::create(folder.path()).unwrap();
-        file.append(&[sample(); 10], &catalog).unwrap();
+        file.append(&batch(vec![sample(); 10]), &catalog).unwrap();
         file.flush(&catalog).unwrap();
         // Every write to this device fails as if the disk were full.
         file.row_group_index = OutputFile::create(Path::new("/dev/full")).unwrap();
-        file.append(&[sample(); 5], &catalog).unwrap();
+        file.append(&batch(vec![sample(); 5]), &catalog).unwrap();
         let closed = file.close(&catalog, 0);
         assert!(closed.error.is_some(), "five samples are not in the file");
         assert_eq!((closed.rows, closed.lost[&0].lost), (10, 5));

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
+use parquet::file::properties::EnabledStatistics;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
@@ -17,7 +18,7 @@ pub const ROW_GROUP_INDEX: &str = "samples.directory";
 pub const ROW_GROUP_ROWS: usize = 131_072;
 
 /// The columns. `part` is whether the row is a sub-operation; `driver` is the number of the load generator, which is
-/// always 0 today.
+/// always 0 today. `details` is the text of a JSON object, or null.
 const SCHEMA: &str = "message samples {
     required binary task (STRING);
     required binary operation (STRING);
@@ -38,11 +39,15 @@ const SCHEMA: &str = "message samples {
     required int64 took_ms;
     required int64 bytes_out;
     required int64 bytes_in;
+    optional binary details (STRING);
 }";
 
 /// The columns that are delta-encoded, because the differences between rows are smaller than the values.
 const DELTA: [&str; 8] =
     ["client", "due_ns", "sent_ns", "done_ns", "processing_ns", "took_ms", "bytes_out", "bytes_in"];
+
+/// The column with the details, whose values are long and rarely repeat.
+pub const DETAILS: &str = "details";
 
 /// Returns a file without rows.
 pub fn empty_file() -> Result<Vec<u8>, ParquetError> {
@@ -58,5 +63,9 @@ pub fn begin<W: Write + Send>(file: W) -> Result<SerializedFileWriter<W>, Parque
             .set_column_dictionary_enabled(column.clone(), false)
             .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
     }
+    let details = ColumnPath::from(DETAILS);
+    properties = properties
+        .set_column_dictionary_enabled(details.clone(), false)
+        .set_column_statistics_enabled(details, EnabledStatistics::None);
     columns::begin(file, SCHEMA, properties.build())
 }

@@ -11,10 +11,10 @@ use std::thread::{self, JoinHandle};
 
 use crate::buffers::{BufferPool, LostSamples};
 use crate::catalog::{Catalog, SubOperationInfo};
+use crate::details::SampleBatch;
 use crate::error::RecordError;
 use crate::files::samples::{ClosedSamples, SamplesFile};
 use crate::files::series::SeriesFile;
-use crate::sample::Sample;
 
 /// Maximum number of bytes of lines that wait for the disk: more than an hour at 10 kB per second.
 const MAX_WAITING_BYTES: usize = 48 << 20;
@@ -23,8 +23,8 @@ const MAX_WAITING_BYTES: usize = 48 << 20;
 enum Job {
     /// Samples to write.
     Samples {
-        /// The samples in their buffer.
-        samples: Vec<Sample>,
+        /// The samples in their buffer, with their details.
+        batch: SampleBatch,
         /// The pool to which the buffer returns.
         buffers: BufferPool,
     },
@@ -116,8 +116,8 @@ impl Writer {
     }
 
     /// Sends samples to be written, after which the thread releases their buffer to `buffers`.
-    pub fn send_samples(&self, samples: Vec<Sample>, buffers: &BufferPool) {
-        self.send(Job::Samples { samples, buffers: buffers.clone() });
+    pub fn send_samples(&self, batch: SampleBatch, buffers: &BufferPool) {
+        self.send(Job::Samples { batch, buffers: buffers.clone() });
     }
 
     /// Sends a line of the series to be written.
@@ -204,14 +204,14 @@ impl RaceFiles {
     fn execute(&mut self, job: Job, state: &WriterState) -> Result<(), RecordError> {
         let writing = !state.failed.load(Ordering::Relaxed);
         match job {
-            Job::Samples { samples, buffers } => {
+            Job::Samples { batch, buffers } => {
                 let mut result = Ok(());
                 if writing {
-                    result = self.samples.append(&samples, &self.catalog);
+                    result = self.samples.append(&batch, &self.catalog);
                 } else {
-                    self.samples.lose(&samples);
+                    self.samples.lose(&batch.samples);
                 }
-                buffers.release(samples);
+                buffers.release(batch.samples);
                 result
             }
             Job::SeriesLine(line) => {

@@ -11,6 +11,7 @@ pub use open_task::{RecordingSettings, ServiceTimeTotals};
 use crate::buffers::{BUFFER_CAPACITY, MissingSamples};
 use crate::catalog::SubOperationName;
 use crate::delivery::Delivery;
+use crate::details::{Details, ReservedDetails, SampleBatch, SampleDetails};
 use crate::error::RecordError;
 use crate::failure::Failure;
 use crate::overhead::ClientOverhead;
@@ -32,7 +33,15 @@ pub struct Recorder {
     /// Totals for the tasks that have been closed.
     service_time_totals: Vec<ServiceTimeTotals>,
     samples: Vec<Sample>,
+    /// The details of samples in the buffer.
+    details: Vec<SampleDetails>,
+    /// Number of bytes of these details.
+    details_bytes: usize,
 }
+
+/// Number of bytes of details with which a buffer is delivered although it is not full. The details of many operations
+/// that are rare would otherwise exceed what may wait.
+const DELIVERED_DETAILS: usize = 1 << 20;
 
 /// How one client ended a task.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +61,14 @@ impl Recorder {
     #[must_use]
     pub fn new(sender: RecordSender) -> Self {
         let samples = sender.buffers().add_recorder();
-        Self { sender, open_tasks: Vec::new(), service_time_totals: Vec::new(), samples }
+        Self {
+            sender,
+            open_tasks: Vec::new(),
+            service_time_totals: Vec::new(),
+            samples,
+            details: Vec::new(),
+            details_bytes: 0,
+        }
     }
 
     /// Adds a client to a task, which remains open at least until [`Recorder::end_client`] is called for the client;
@@ -149,8 +165,13 @@ impl Recorder {
         }
     }
 
-    /// Records an operation that has ended and, if it failed, the reasons.
-    pub fn record(&mut self, sample: Sample, failures: impl IntoIterator<Item = Failure>) {
+    /// Records an operation that has ended with its details, if the track asks for them, and, if it failed, the reasons.
+    pub fn record(
+        &mut self,
+        sample: Sample,
+        details: Option<Box<dyn Details>>,
+        failures: impl IntoIterator<Item = Failure>,
+    ) {
         let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) else {
             return;
         };
@@ -165,11 +186,12 @@ impl Recorder {
             open.failures.add(failure, sample.times.done_ns);
         }
         if open.retain_sample(&sample) {
-            self.push_sample(sample);
+            let details = open.reserve_details(details, self.sender.buffers());
+            self.push_sample(sample, details);
         }
     }
 
-    /// Records a sub-operation that has ended and, if it failed, the reasons.
+    /// Records a sub-operation that has ended, like [`Recorder::record`].
     ///
     /// # Errors
     ///
@@ -178,6 +200,7 @@ impl Recorder {
         &mut self,
         name: SubOperationName<'_>,
         mut sample: Sample,
+        details: Option<Box<dyn Details>>,
         failures: impl IntoIterator<Item = Failure>,
     ) -> Result<(), RecordError> {
         let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) else {
@@ -192,7 +215,8 @@ impl Recorder {
             sub_operation.failures.add(failure, sample.times.done_ns);
         }
         if open.retain_sample(&sample) {
-            self.push_sample(sample);
+            let details = open.reserve_details(details, self.sender.buffers());
+            self.push_sample(sample, details);
         }
         Ok(())
     }
@@ -261,9 +285,13 @@ impl Recorder {
         self.sender.send(Delivery::WorkerTaskEnd(open.into_end(scheduled, task_began_ns)));
     }
 
-    fn push_sample(&mut self, sample: Sample) {
+    fn push_sample(&mut self, sample: Sample, details: Option<ReservedDetails>) {
+        if let Some(details) = details {
+            self.details_bytes += details.bytes();
+            self.details.push(SampleDetails { position: self.samples.len(), details });
+        }
         self.samples.push(sample);
-        if self.samples.len() == BUFFER_CAPACITY {
+        if self.samples.len() == BUFFER_CAPACITY || self.details_bytes >= DELIVERED_DETAILS {
             self.deliver_samples();
         }
     }
@@ -274,10 +302,13 @@ impl Recorder {
         }
         match self.sender.buffers().try_replace() {
             Some(empty) => {
-                self.sender.send(Delivery::Samples(std::mem::replace(&mut self.samples, empty)));
+                let samples = std::mem::replace(&mut self.samples, empty);
+                let details = std::mem::take(&mut self.details);
+                self.sender.send(Delivery::Samples(SampleBatch { samples, details }));
             }
             None => self.drop_samples(),
         }
+        self.details_bytes = 0;
         for open in &mut self.open_tasks {
             let samples = std::mem::take(&mut open.kept_since_decision);
             open.sample_decision = self.sender.buffers().count_and_decide(open.task_index, samples);
@@ -286,6 +317,7 @@ impl Recorder {
 
     /// Drops and counts the samples in the buffer, full or not, because the disk is too slow.
     fn drop_samples(&mut self) {
+        self.details.clear();
         for sample in self.samples.drain(..) {
             if let Some(open) = self.open_tasks.iter_mut().find(|open| open.task_index == sample.task_index) {
                 open.kept_since_decision = open.kept_since_decision.saturating_sub(1);

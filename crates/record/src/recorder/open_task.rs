@@ -1,9 +1,10 @@
 //! The data that one worker records for a running task: counts of the entire task, and the current seconds until they
 //! are delivered.
 
-use crate::buffers::{MissingSamples, SampleDecision};
+use crate::buffers::{BufferPool, MissingSamples, SampleDecision};
 use crate::catalog::{SubOperationInfo, SubOperationName, SubOperationNumber};
 use crate::delivery::{Delivery, WorkerTaskEnd};
+use crate::details::{Details, ReservedDetails};
 use crate::driver_time::DriverTime;
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
@@ -134,6 +135,17 @@ impl OpenTask {
             self.missing.merge(MissingSamples::left_out(sample.times.done_ns));
         }
         keep
+    }
+
+    /// Reserves memory for the details of a sample that is kept; counts them as lost if there is none.
+    pub fn reserve_details(
+        &mut self,
+        details: Option<Box<dyn Details>>,
+        buffers: &BufferPool,
+    ) -> Option<ReservedDetails> {
+        let reserved = buffers.reserve_details(details?);
+        self.missing.details_lost += u64::from(reserved.is_none());
+        reserved
     }
 
     /// Delivers everything recorded since the last delivery, except samples.

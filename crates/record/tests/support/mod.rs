@@ -79,7 +79,7 @@ pub fn failing(error_class: ErrorClass, failed_weight: u64, sample: Sample) -> S
 /// Begins an operation and records its end.
 pub fn record(recorder: &mut Recorder, sample: Sample) {
     recorder.begin_operation(sample.task_index, sample.sample_type);
-    recorder.record(sample, []);
+    recorder.record(sample, None, []);
 }
 
 /// Ends the task for the recorder's only client, whose schedule admitted `admitted` operations.

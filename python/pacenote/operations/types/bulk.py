@@ -1,7 +1,8 @@
 """`bulk`: indexes the documents of the track's corpora.
 
-`detailed-results` and `batch-size` are accepted but have no effect: the items of a response with errors are
-always checked, and documents are not copied before they are sent.
+The items of a response with errors are always checked; `detailed-results` keeps counts of the items of each
+response with its sample. `batch-size` is accepted but has no effect: documents are not copied before they are
+sent.
 """
 
 from __future__ import annotations
@@ -57,7 +58,6 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if not selected:
         known = quoted_list(corpus.name for corpus in context.track.corpora)
         params.problem(None, f"has no documents to index; corpora of the track: {known}")
-    params.flag("detailed-results", False)
     looped = params.flag("looped", False)
     conflicts = _conflicts(params, selected)
     files = _files(selected, conflicts is not None, context)
@@ -71,6 +71,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         conflicts=conflicts,
         retries_on_429=params.integer("retries_on_429", 0, _MAX_RETRIES) or 0,
         timeout_ms=common.timeout_ms,
+        detailed_results=params.flag("detailed-results", False),
     )
     return CompiledOperation(work, weight=size, unit="docs", until_exhausted=not looped)
 
@@ -89,8 +90,8 @@ def _require_errors(params: FieldReader, filter_path: str) -> None:
 
 def _bulk_size(params: FieldReader) -> int:
     params.required("bulk-size")
-    size = params.integer("bulk-size", 1, _MAX_DOCUMENTS) or 1
-    batch = params.integer("batch-size", 1)
+    size = params.integer("bulk-size", 1, _MAX_DOCUMENTS, from_text=True) or 1
+    batch = params.integer("batch-size", 1, from_text=True)
     if batch is not None and batch % size:
         params.problem("batch-size", f"is {batch}, but must be a multiple of bulk-size, which is {size}")
     return size
@@ -108,7 +109,7 @@ def _bulk_query(params: FieldReader) -> dict[str, str]:
 
 
 def _share(params: FieldReader) -> float:
-    percentage = params.number("ingest-percentage", above=True)
+    percentage = params.number("ingest-percentage", above=True, from_text=True)
     if percentage is None:
         return 1.0
     if percentage > 100:
@@ -118,7 +119,7 @@ def _share(params: FieldReader) -> float:
 
 def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: int) -> IngestLimit:
     """Reads how much of the corpora is sent: a percentage, or a number of documents."""
-    count = params.integer("ingest-doc-count", 1)
+    count = params.integer("ingest-doc-count", 1, from_text=True)
     if count is None:
         return IngestShare(_share(params))
     if params.has("ingest-percentage"):
@@ -157,7 +158,7 @@ def _conflicts(params: FieldReader, selected: Sequence[CorpusFile]) -> ConflictS
 
 
 def _read_up_to(params: FieldReader, key: str, maximum: float, default: float) -> float:
-    value = params.number(key)
+    value = params.number(key, from_text=True)
     if value is None:
         return default
     if value > maximum:
@@ -189,5 +190,14 @@ def _action(documents: Documents) -> PlannedActionLines:
 
 
 OPERATION = OperationType(
-    name="bulk", unit="docs", compile=_compile, indexes_documents=True, may_create_indices=True
+    name="bulk",
+    unit="docs",
+    compile=_compile,
+    indexes_documents=True,
+    may_create_indices=True,
+    assertable_details=(
+        *("success", "success-count", "error-count", "request-status", "max-doc-status"),
+        *("retried", "retry-count", "took", "ingest_took", "ops."),
+        *("bulk-request-size-bytes", "total-document-size-bytes"),
+    ),
 )

@@ -1,28 +1,32 @@
-"""`esql`: one ES|QL query; a partial response is a failure."""
+"""`esql`: one ES|QL query; a partial response is a failure.
+
+`detailed-results` keeps what the engine reports of each query with its sample.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+from pacenote.model.assertion import DetailsKind
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import CallSequence, CheckEsql
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import json_body, read_common
 
 
-def query_calls(params: FieldReader, **more: Any) -> CallSequence:
+def query_calls(params: FieldReader, details: DetailsKind | None, **more: Any) -> CallSequence:
     """Returns the request of a query: `body` with `query`, `filter` and `more` added to it."""
     body = {**params.mapping("body"), **more, "query": params.required_text("query")}
     if params.has("filter"):
         body["filter"] = params.mapping("filter")
     request = read_common(params).request("POST", "/_query", body=json_body(body))
-    return CallSequence((replace(request, check=CheckEsql()),))
+    return CallSequence((replace(request, check=CheckEsql(), details=details),))
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    params.flag("detailed-results", False)
-    return CompiledOperation(query_calls(params))
+    details = DetailsKind.ESQL if params.flag("detailed-results", False) else None
+    return CompiledOperation(query_calls(params, details))
 
 
 OPERATION = OperationType(

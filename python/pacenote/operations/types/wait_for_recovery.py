@@ -72,4 +72,5 @@ OPERATION = OperationType(
     serverless=ServerlessStatus.INTERNAL,
     run=_run,
     retryable=True,
+    assertable_details=("start_time_millis", "stop_time_millis", "throughput", "weight", "success"),
 )

@@ -115,4 +115,8 @@ OPERATION = OperationType(
     serverless=ServerlessStatus.INTERNAL,
     run=_run,
     retryable=True,
+    assertable_details=(
+        *("start_time_millis", "stop_time_millis", "duration", "file_count"),
+        *("throughput", "weight", "success"),
+    ),
 )

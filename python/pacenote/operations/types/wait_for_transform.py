@@ -137,4 +137,5 @@ OPERATION = OperationType(
     run=_run,
     retryable=True,
     completes_task=True,
+    assertable_details=("throughput", "weight", "success"),
 )

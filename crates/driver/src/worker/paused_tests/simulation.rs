@@ -392,7 +392,7 @@ impl Simulation {
         };
         for delivery in self.deliveries.try_iter() {
             match delivery {
-                Delivery::Samples(samples) => recorded.samples.extend(samples),
+                Delivery::Samples(batch) => recorded.samples.extend(batch.samples),
                 Delivery::WorkerTaskEnd(end) => {
                     let merged = recorded.ended.get(&end.task_index).map_or(end, |other| merge(other, &end));
                     recorded.ended.insert(end.task_index, merged);
