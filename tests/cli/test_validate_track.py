@@ -1,5 +1,7 @@
 """`pacenote validate-track`: valid tracks, and all problems of invalid ones."""
 
+import json
+
 import pytest
 
 
@@ -11,14 +13,14 @@ def test_a_valid_track(run, books):
     assert run(*arguments, "--quiet") == (0, "", "")
 
 
-def test_problems_of_all_challenges_are_shown_once(run, books):
+def test_problems_of_the_chosen_challenge_are_shown_once(run, books):
     text = (books / "track.json").read_text()
     (books / "track.json").write_text(
         text.replace('"force-merge"', '"force-mrge"').replace('"body"', '"bdy"')
     )
     code, out, err = run("validate-track", f"--track-path={books}")
     assert (code, out) == (64, "")
-    assert err.startswith('error: track "books" has 2 problems\n')
+    assert err.startswith('error: challenge "fast" of track "books" has 2 problems\n')
     assert err.count("operations[0].body is missing") == 1
     assert 'did you mean "force-merge"?' in err
 
@@ -47,6 +49,22 @@ def test_secret_parameters_are_not_shown(debug, run, books):
     assert (code, out) == (64, "")
     assert "<hidden>" in err
     assert "hunter" not in err
+
+
+def test_problems_of_other_challenges_are_warnings(run, books):
+    document = json.loads((books / "track.json").read_text())
+    needs_parameters = {"operation-type": "create-snapshot", "body": {}}
+    document["challenges"][1]["schedule"] = [{"operation": needs_parameters}]
+    (books / "track.json").write_text(json.dumps(document))
+    code, out, err = run("validate-track", f"--track-path={books}", "--challenge=fast")
+    assert (code, out, err) == (0, 'track "books" is valid: 1 challenge, 3 tasks\n', "")
+    code, out, err = run("validate-track", f"--track-path={books}")
+    assert (code, out) == (0, 'track "books" is valid: 1 challenge, 3 tasks\n')
+    assert err.startswith('warning: challenge "slow" cannot run: ')
+    assert "repository is missing" in err
+    assert "(and 1 more: --challenge=slow)" in err
+    code, _, err = run("validate-track", f"--track-path={books}", "--challenge=slow")
+    assert (code, "repository is missing" in err, "snapshot is missing" in err) == (64, True, True)
 
 
 def test_an_unused_parameter_is_an_error(run, books):

@@ -9,7 +9,9 @@ import pytest
 
 from pacenote.errors import UsageError
 from pacenote.model.track import Parallel, Track
-from pacenote.track.filters import filter_tasks
+from pacenote.model.track_request import TrackRequest
+from pacenote.track.filters import filter_tasks, unmatched_filters
+from pacenote.track.prepare import load_selected_track
 from track.builders import load
 
 SCHEDULE: list[dict[str, Any]] = [
@@ -63,11 +65,30 @@ def test_a_removed_task_does_not_complete_its_parallel_element(tmp_path: Path) -
     assert (with_c.completed_by, without_c.completed_by) == ("c", None)
 
 
-def test_all_unknown_filters_are_reported_with_similar_names(tmp_path: Path) -> None:
+def test_filters_that_match_nothing_are_reported_with_similar_names(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=SCHEDULE)
-    with pytest.raises(UsageError) as caught:
-        filter_tasks(track, ("a", "type:serch", "tag:setups", "none"), ())
-    assert caught.value.message == (
-        f'--include-tasks: track "{track.name}" has no operation type "serch" (did you mean "search"?), '
+    unknown = ("type:serch", "tag:setups", "none")
+    text = (
+        f'track "{track.name}" has no operation type "serch" (did you mean "search"?), '
         'and no tag "setups" (did you mean "setup"?), and no task "none"'
     )
+    assert unmatched_filters(track, ("a", *unknown), ()) == (f"--include-tasks: {text}",)
+    assert unmatched_filters(track, (), unknown) == (f"--exclude-tasks: {text}",)
+    assert unmatched_filters(track, (), ("a", "tag:x")) == unmatched_filters(track, (), ()) == ()
+    assert names(filter_tasks(track, (), unknown)) == names(track)
+
+
+def test_included_tasks_of_which_there_are_none_are_an_error(tmp_path: Path) -> None:
+    track = load(tmp_path, schedule=SCHEDULE)
+    with pytest.raises(UsageError, match=r'^--include-tasks: track ".*" has no task "none"$') as caught:
+        unmatched_filters(track, ("none",), ())
+    assert "`pacenote info` lists the tasks" in caught.value.hint
+
+
+def test_filters_that_match_nothing_are_warnings_of_a_track(tmp_path: Path) -> None:
+    load(tmp_path, schedule=SCHEDULE)
+    request = TrackRequest(home=tmp_path, track_path=tmp_path, exclude_tasks=("a", "none"))
+    warnings = load_selected_track(request).located.warnings
+    assert [text for text in warnings if text.startswith("--exclude-tasks: ")] == [
+        f'--exclude-tasks: track "{tmp_path.name}" has no task "none"'
+    ]

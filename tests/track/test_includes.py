@@ -42,6 +42,18 @@ def test_patterns_in_fragments_are_relative_to_the_fragments_folder(tmp_path: Pa
     assert text_of(tmp_path, files) == "<shared>"
 
 
+def test_patterns_in_bodies_are_relative_to_the_tracks_folder(tmp_path: Path) -> None:
+    files = {
+        "track.json": "{}",
+        "templates/body.json": f"{{{collect('parts/settings.json')}}}",
+        "parts/settings.json": f"1 {collect('more.json')}",
+        "parts/more.json": "2",
+        "templates/parts/settings.json": "not this",
+    }
+    source = folder(tmp_path, files)
+    assert assemble(source, tmp_path / "templates/body.json").text == "{1 2}"
+
+
 def test_a_pattern_without_matches_inserts_nothing(tmp_path: Path) -> None:
     assert text_of(tmp_path, {"track.json": f"[{collect('none/*.json')}]"}) == "[]"
 

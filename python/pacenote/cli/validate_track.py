@@ -34,7 +34,10 @@ def add_options(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Loads the track and plans all its challenges, or the one of `--challenge`. Raises TrackError."""
+    """Loads the track and plans the chosen or default challenge, and raises TrackError with its problems.
+
+    Without `--challenge`, it also plans the others, and warns about their problems: they may need parameters.
+    """
     from pacenote.track.prepare import for_build_flavor, load_selected_track
 
     request = track_request(options)
@@ -42,22 +45,22 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for text in wanted.located.warnings:
         console.warning(text)
     track = for_build_flavor(wanted.track, request)
-    challenges = [track.challenge(options.challenge)] if options.challenge else track.challenges
-    names = [challenge.name for challenge in challenges]
+    chosen = track.challenge(options.challenge).name
+    others = [] if options.challenge else [each.name for each in track.challenges if each.name != chosen]
     if track.plugin is None:
-        _plan(track, names, lambda _: track, NO_PLUGINS)
+        valid = _valid_challenges([chosen, *others], _planner(lambda _: track, NO_PLUGINS), console)
     else:
-        _plan_with_plugins(track, names, options, console)
+        valid = _valid_with_plugins(track, [chosen, *others], options, console)
     if not options.quiet:
-        counted = format_count(len(challenges), "challenge")
-        tasks = format_count(sum(1 for challenge in challenges for _ in challenge.tasks()), "task")
+        counted = format_count(len(valid), "challenge")
+        tasks = format_count(sum(1 for name in valid for _ in track.challenge(name).tasks()), "task")
         console.result_without_secrets(f"track {quoted(track.name)} is valid: {counted}, {tasks}\n")
     return 0
 
 
-def _plan_with_plugins(
+def _valid_with_plugins(
     track: Track, challenges: Sequence[str], options: argparse.Namespace, console: Console
-) -> None:
+) -> list[str]:
     request = track_request(options)
     # Imported only for tracks with Python code.
     from pacenote.race.plugins import track_plugins
@@ -75,26 +78,47 @@ def _plan_with_plugins(
             plugins.validate(challenge, request.track_params)
             return plugins.after_load(track, challenge)
 
-        _plan(track, challenges, changed, plugins.names)
+        return _valid_challenges(challenges, _planner(changed, plugins.names), console)
 
 
-def _plan(
-    track: Track, challenges: Sequence[str], changed: Callable[[str], Track], plugins: PluginNames
-) -> None:
-    """Plans challenges of the track as `changed` returns it. Raises TrackError with the problems of all."""
+def _valid_challenges(challenges: Sequence[str], plan: Callable[[str], None], console: Console) -> list[str]:
+    """Plans challenges and returns those without problems.
+
+    Raises TrackError if the first has any, and warns about the others.
+    """
+    chosen, *others = challenges
+    plan(chosen)
+    valid = [chosen]
+    for challenge in others:
+        try:
+            plan(challenge)
+            valid.append(challenge)
+        except TrackError as error:
+            problems = error.problems or (error.message,)
+            more = f" (and {len(problems) - 1} more: --challenge={challenge})" if len(problems) > 1 else ""
+            console.warning(f"challenge {quoted(challenge)} cannot run: {problems[0]}{more}")
+    return valid
+
+
+def _planner(changed: Callable[[str], Track], plugins: PluginNames) -> Callable[[str], None]:
+    """Returns a function that plans a challenge of the track as `changed` returns it, and raises TrackError
+    with all its problems.
+    """
     from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 
     settings = PlanSettings(race_id="validation", seed=0, hosts=())
-    problems: dict[str, None] = {}
-    hints: dict[str, None] = {}
-    for challenge in challenges:
+
+    def plan(challenge: str) -> None:
+        track = changed(challenge)
         try:
-            build_plan(changed(challenge), challenge, settings, PlanContext(plugins=plugins))
+            build_plan(track, challenge, settings, PlanContext(plugins=plugins))
         except TrackError as error:
-            problems |= dict.fromkeys(error.problems or (error.message,))
-            hints |= dict.fromkeys([error.hint] if error.hint else [])
-    if problems:
-        counted = format_count(len(problems), "problem")
-        raise TrackError(
-            f"track {quoted(track.name)} has {counted}", problems=tuple(problems), hint="; ".join(hints)
-        )
+            problems = tuple(dict.fromkeys(error.problems or (error.message,)))
+            counted = format_count(len(problems), "problem")
+            raise TrackError(
+                f"challenge {quoted(challenge)} of track {quoted(track.name)} has {counted}",
+                problems=problems,
+                hint=error.hint,
+            ) from error
+
+    return plan

@@ -48,13 +48,12 @@ def parse_filter(text: str) -> TaskFilter:
 def filter_tasks(track: Track, include: Iterable[str], exclude: Iterable[str]) -> Track:
     """Returns the track with only the tasks that `include` matches, or without those that `exclude` matches.
 
-    At most one of the two is used. Raises one `UsageError` for all filters that match no task of the track.
+    At most one of the two is used.
     """
     included = [parse_filter(text) for text in include]
     excluded = [parse_filter(text) for text in exclude]
     if not included and not excluded:
         return track
-    _check_known(track, included or excluded, "--include-tasks" if included else "--exclude-tasks")
 
     def keep(_: Challenge, task: Task) -> bool:
         if included:
@@ -62,6 +61,30 @@ def filter_tasks(track: Track, include: Iterable[str], exclude: Iterable[str]) -
         return not any(one.matches(task) for one in excluded)
 
     return keep_tasks(track, keep)
+
+
+def unmatched_filters(track: Track, include: Iterable[str], exclude: Iterable[str]) -> tuple[str, ...]:
+    """Returns a warning about the filters that match no task of the track, with similar names; none if all
+    match. Raises it as `UsageError` if `include` leaves no task.
+    """
+    included = [parse_filter(text) for text in include]
+    filters = included or [parse_filter(text) for text in exclude]
+    tasks = [task for challenge in track.challenges for task in challenge.tasks()]
+    unmatched = [one for one in filters if not any(map(one.matches, tasks))]
+    if not unmatched:
+        return ()
+    missing = []
+    for one in unmatched:
+        known = {value for task in tasks for value in _values(one.kind, task)}
+        missing.append(f"no {_KIND_NAMES[one.kind]} {quoted(one.value)}{did_you_mean(one.value, known)}")
+    option = "--include-tasks" if included else "--exclude-tasks"
+    text = f"{option}: track {quoted(track.name)} has {', and '.join(missing)}"
+    if len(unmatched) == len(included):
+        raise UsageError(
+            text,
+            hint="`pacenote info` lists the tasks; type: and tag: match operation types and tags",
+        )
+    return (text,)
 
 
 def keep_tasks(track: Track, keep: Callable[[Challenge, Task], bool]) -> Track:
@@ -87,21 +110,6 @@ def _filter_challenge(challenge: Challenge, keep: Callable[[Challenge, Task], bo
             completed_by = element.completed_by if stays_completed else None
             schedule.append(dataclasses.replace(element, tasks=tasks, completed_by=completed_by))
     return dataclasses.replace(challenge, schedule=tuple(schedule))
-
-
-def _check_known(track: Track, filters: list[TaskFilter], option: str) -> None:
-    tasks = [task for challenge in track.challenges for task in challenge.tasks()]
-    unknown = [one for one in filters if not any(one.matches(task) for task in tasks)]
-    if not unknown:
-        return
-    missing = []
-    for one in unknown:
-        known = {value for task in tasks for value in _values(one.kind, task)}
-        missing.append(f"no {_KIND_NAMES[one.kind]} {quoted(one.value)}{did_you_mean(one.value, known)}")
-    raise UsageError(
-        f"{option}: track {quoted(track.name)} has {', and '.join(missing)}",
-        hint="`pacenote info` lists the tasks; the prefixes type: and tag: match operation types and tags",
-    )
 
 
 def _values(kind: FilterKind, task: Task) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """Includes the fragments of a track in its text, before Jinja renders it.
 
 `{{ rally.collect(parts="operations/*.json") }}` is replaced by the text of the matching files, sorted by name
-and joined by a comma and a line break; if no file matches, by an empty string. Fragments may collect others,
-relative to their own folder. This happens before rendering so that one fragment can read a variable that
-another sets, and so that the parameters that fragments read are known. Only this exact spelling is replaced
-(double quotes, at least one space inside the braces); the helpers' macro renders any other spelling.
+and joined by a comma and a line break; if no file matches, by an empty string. The patterns of a track and of
+its bodies are relative to the track's folder; fragments may collect others, relative to their own folder.
+This happens before rendering so that one fragment can read a variable that another sets, and so that the
+parameters that fragments read are known. Only this exact spelling is replaced (double quotes, at least one
+space inside the braces); the helpers' macro renders any other spelling.
 """
 
 from __future__ import annotations
@@ -92,14 +93,17 @@ class AssembledText:
 
 
 def assemble(source: TrackSource, file: Path) -> AssembledText:
-    """Assembles a file of the track with all fragments that it collects.
+    """Assembles the track's file or a body with all fragments that it collects from the track's folder.
 
     Raises `TrackError` if a file cannot be read, or if it collects itself.
     """
-    return AssembledText(tuple(_segments(source, file, ())))
+    return AssembledText(tuple(_segments(source, file, source.root, ())))
 
 
-def _segments(source: TrackSource, file: Path, ancestors: tuple[Path, ...]) -> Iterator[Segment]:
+def _segments(
+    source: TrackSource, file: Path, folder: Path, ancestors: tuple[Path, ...]
+) -> Iterator[Segment]:
+    # The patterns of the file are relative to the folder.
     if file in ancestors:
         chain = " collects ".join(source.display_path(path) for path in (*ancestors, file))
         raise TrackError(
@@ -111,16 +115,17 @@ def _segments(source: TrackSource, file: Path, ancestors: tuple[Path, ...]) -> I
         yield Segment(text[end : match.start()], file, line)
         line += text.count("\n", end, match.end())
         end = match.end()
-        yield from _collected(source, match[1], (*ancestors, file))
+        yield from _collected(source, folder, match[1], (*ancestors, file))
     yield Segment(text[end:], file, line)
 
 
-def _collected(source: TrackSource, pattern: str, ancestors: tuple[Path, ...]) -> Iterator[Segment]:
-    # The pattern is relative to the file that collects, the last of its ancestors.
+def _collected(
+    source: TrackSource, folder: Path, pattern: str, ancestors: tuple[Path, ...]
+) -> Iterator[Segment]:
     last: Segment | None = None
-    for fragment in source.glob(ancestors[-1].parent, pattern):
+    for fragment in source.glob(folder, pattern):
         if last is not None:
             yield Segment(_SEPARATOR, last.file, last.line + last.text.count("\n"))
-        for segment in _segments(source, fragment, ancestors):
+        for segment in _segments(source, fragment, fragment.parent, ancestors):
             last = segment
             yield segment

@@ -11,7 +11,7 @@ from pacenote.model.engine import SERVERLESS
 from pacenote.model.messages import quoted
 from pacenote.model.track import Challenge, Task, Track
 from pacenote.model.track_request import TrackRequest
-from pacenote.track.filters import filter_tasks
+from pacenote.track.filters import filter_tasks, unmatched_filters
 from pacenote.track.load import load_track
 from pacenote.track.locate import LocatedTrack, locate_track
 from pacenote.track.pacing_overrides import apply_pacing_options
@@ -65,14 +65,15 @@ def load_selected_track(
     located = locate_track(request, progress)
     declared = load_track(located.source, request.track_params, render_options(request))
     challenge = declared.challenge(request.challenge)
+    unmatched = unmatched_filters(declared, request.include_tasks, request.exclude_tasks)
     track = filter_tasks(declared, request.include_tasks, request.exclude_tasks)
     kept = {task.name for task in track.challenge(challenge.name).tasks()}
     excluded = tuple(task for task in challenge.tasks() if task.name not in kept)
     if request.test_mode:
         track = for_test_mode(track)
     track = apply_pacing_options(track, request.pacing)
-    located = replace(located, warnings=(*located.warnings, *misspelled_keys(track)))
-    return SelectedTrack(track, located, excluded)
+    warnings = (*located.warnings, *unmatched, *misspelled_keys(track))
+    return SelectedTrack(track, replace(located, warnings=warnings), excluded)
 
 
 def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> PreparedTrack:
@@ -99,7 +100,7 @@ def for_build_flavor(track: Track, request: TrackRequest) -> Track:
     """Returns the track without tasks that the build flavor of the engine does not support."""
     if request.build_flavor != SERVERLESS:
         return track
-    return for_serverless(track, operator=request.serverless_operator)
+    return for_serverless(track, operator=bool(request.serverless_operator))
 
 
 def render_options(request: TrackRequest) -> RenderOptions:
@@ -107,6 +108,6 @@ def render_options(request: TrackRequest) -> RenderOptions:
     return RenderOptions(
         now=time.time(),
         build_flavor=request.build_flavor,
-        serverless_operator=request.serverless_operator,
+        serverless_operator=bool(request.serverless_operator),
         ignore_unused=request.ignore_unused_track_params,
     )
