@@ -11,7 +11,7 @@ import pytest
 from pacenote.cli.client_options import VARIABLE, ClientOptionsByCluster, client_options
 from pacenote.cli.values import hosts
 from pacenote.errors import UsageError
-from pacenote.model.client_options import ClientOptions, TlsOptions
+from pacenote.model.client_options import NO_TIMEOUT_S, ClientOptions, TlsOptions
 from support.records import record
 
 
@@ -121,11 +121,33 @@ def test_options_without_effect_are_accepted_and_retries_are_reported():
     )
 
 
+def test_options_of_elasticsearch_py_without_effect_are_named():
+    assert parse("sniff_on_start:false,meta_header:false,maxsize:10") == ClientOptions()
+    given = parse("sniff_on_start:true,sniffer_timeout:5,randomize_hosts:true,meta_header:true")
+    assert given.remarks == (
+        "--client-options: sniff_on_start, min_delay_between_sniffing have no effect: "
+        "requests go to the hosts of --target-hosts",
+        "--client-options: randomize_nodes_in_node_pool has no effect: "
+        "each client uses the hosts in turn, and sets one that fails aside for 1 to 30 s",
+        "--client-options: meta_header has no effect: the driver has its own HTTP client",
+    )
+    assert given == ClientOptions(remarks=given.remarks)
+
+
+def test_a_timeout_of_none_is_the_longest_time_that_is_recorded():
+    assert parse("timeout:None").timeout_s == parse('{"request_timeout": null}').timeout_s == NO_TIMEOUT_S
+
+
+def test_clients_can_have_api_keys_of_their_own():
+    assert parse("create_api_key_per_client:true,basic_auth_user:u,basic_auth_password:p").api_key_per_client
+    assert parse('{"create_api_key_per_client": "False"}') == ClientOptions()
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
         ("verify_cert:false", "unknown client option 'verify_cert'", "did you mean verify_certs"),
-        ("ssl_version:3", "unknown client option 'ssl_version'", "options: timeout, use_ssl"),
+        ("user_agent:3", "unknown client option 'user_agent'", "options: timeout, use_ssl"),
         ("basic_auth_user:me,basic_auth_password:a,B4:c", "an item is not a client option", ""),
         ("verify_certs:no", "verify_certs must be true or false", ""),
         ("timeout:0", "timeout must be a number of seconds above 0", ""),
@@ -148,8 +170,9 @@ def test_options_without_effect_are_accepted_and_retries_are_reported():
         ('{"headers": {"Host": "c"}}', "headers cannot set host, which the driver sets", ""),
         ("headers:hunter2", "headers must be an object", "in JSON"),
         ('{"headers": {"authorization": "x"}, "api_key": "y"}', "give credentials or an authorization", ""),
-        ("create_api_key_per_client:true", "create_api_key_per_client is not available", "as api_key"),
-        ("static_responses:a.json", "static_responses is not available", "make bench"),
+        ("create_api_key_per_client:perhaps", "create_api_key_per_client must be true or false", ""),
+        ("static_responses:a.json", "static_responses is not available", "with fixed responses"),
+        ("cloud_id:x", "cloud_id is not available", "URL of the deployment"),
         ("ssl_assert_fingerprint:ab", "ssl_assert_fingerprint is not available", "ca_certs"),
         ('{"default": {}, "other": 1}', "the options of a cluster must be an object", ""),
     ],
@@ -229,6 +252,8 @@ def test_an_engine_that_the_race_starts_has_no_tls(run, fake_race):
     fake_race(lambda request, listener: record(request.race_id))
     code, _, err = run("race", "--track=x", "--client-options=use_ssl:true")
     assert (code, "use_ssl needs an existing cluster" in err) == (2, True), err
+    code, _, err = run("race", "--track=x", "--client-options=create_api_key_per_client:true")
+    assert (code, "create_api_key_per_client needs an existing cluster" in err) == (2, True), err
     code, _, err = run("race", "--track=x", "--client-options=verify_certs:false")
     assert (code, "uses plain HTTP and needs no credentials" in err) == (0, True), err
 

@@ -62,7 +62,7 @@ class Listener:
     def ignore(self, *_: object) -> None:
         """Ignores all other calls."""
 
-    preparing = started = progress = task_finished = note = finished = ignore
+    preparing = started = progress = task_finished = info = finished = ignore
 
 
 def raced(

@@ -11,13 +11,14 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacenote.cli.parser import similar
 from pacenote.cli.values import DEFAULT_CLUSTER
 from pacenote.errors import UsageError
-from pacenote.model.client_options import ClientOptions, TlsOptions
+from pacenote.model.client_options import NO_TIMEOUT_S, ClientOptions, TlsOptions
 from pacenote.track.params import parse_dict
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ _ALIASES = {
     "http_auth": "basic_auth",
     "bearer_token": "bearer_auth",
     "connections_per_node": "max_connections",
+    "maxsize": "max_connections",
+    "randomize_hosts": "randomize_nodes_in_node_pool",
+    "sniffer_timeout": "min_delay_between_sniffing",
+    "sniff_on_connection_fail": "sniff_on_node_failure",
 }
 """Other names of options, used by Rally and elasticsearch-py."""
 
@@ -42,30 +47,47 @@ _CREDENTIALS = ("basic_auth_user", "basic_auth_password", "basic_auth", "api_key
 _FILES = ("ca_certs", "client_cert", "client_key")
 _READ = (
     *("timeout", "use_ssl", "verify_certs", *_FILES, "ssl_assert_hostname"),
-    *(*_CREDENTIALS, "headers", "opaque_id", "http_compress"),
+    *(*_CREDENTIALS, "create_api_key_per_client", "headers", "opaque_id", "http_compress"),
 )
 _WITHOUT_EFFECT = ("max_connections", "enable_cleanup_closed", "ssl_show_warn")
 """A client has one connection and closes it itself, and unverified certificates are always reported."""
 
-_RETRIES = ("max_retries", "retry_on_timeout", "retry_on_status")
+_IGNORED = {
+    ("max_retries", "retry_on_timeout", "retry_on_status"): "requests are never retried silently",
+    (
+        *("sniff_on_start", "sniff_before_requests", "sniff_on_node_failure", "sniff_timeout"),
+        *("min_delay_between_sniffing", "sniffed_node_callback", "host_info_callback"),
+    ): "requests go to the hosts of --target-hosts",
+    (
+        *("randomize_nodes_in_node_pool", "dead_node_backoff_factor", "max_dead_node_backoff"),
+        *("node_selector_class", "node_pool_class"),
+    ): "each client uses the hosts in turn, and sets one that fails aside for 1 to 30 s",
+    (
+        *("node_class", "transport_class", "serializer", "serializers", "default_mimetype"),
+        *("meta_header", "ssl_version", "ssl_context"),
+    ): "the driver has its own HTTP client",
+}
+"""Options of elasticsearch-py that are accepted with a warning, and why they have no effect."""
+
 _REFUSED = {
-    "create_api_key_per_client": (
-        "all clients send the same credentials",
-        "create a key before the race and give it as api_key",
-    ),
     "static_responses": (
         "a race without a network would measure something else",
-        "`make bench` measures the driver against a server that does nothing",
+        "race against a server with fixed responses: give its address with --target-hosts",
     ),
     "ssl_assert_fingerprint": (
         "fingerprints are not supported",
         "give the certificate, or the one of its authority, as ca_certs",
     ),
+    "cloud_id": (
+        "it is another form of the hosts",
+        "give the URL of the deployment with --target-hosts",
+    ),
 }
 """Options of Rally or elasticsearch-py that are refused: why, and what to do instead."""
 
-_KNOWN = (*_READ, *_WITHOUT_EFFECT, *_RETRIES, *_REFUSED)
+_KNOWN = (*_READ, *_WITHOUT_EFFECT, *chain.from_iterable(_IGNORED), *_REFUSED)
 _TEXTS = (*_CREDENTIALS, *_FILES, "opaque_id", "http_auth", "bearer_token")
+_SWITCHED_OFF: tuple[object, ...] = (None, False, 0, "false", [], (), "")
 
 _MAX_SECRET_CHARS = 65_536
 """Maximum length of a credential or header that is read from a file; engines accept much shorter ones."""
@@ -179,6 +201,7 @@ def _read(given: Mapping[str, Any], flags: Collection[str]) -> ClientOptions:
         authorization=authorization or found,
         headers=tuple(headers.items()),
         compress=options.flag("http_compress") or False,
+        api_key_per_client=options.flag("create_api_key_per_client") or False,
         remarks=options.remarks(),
     )
 
@@ -254,8 +277,10 @@ class _OptionReader:
     def timeout(self) -> float:
         """Returns the timeout in seconds."""
         seconds = self.given.get("timeout", 60)
+        if seconds is None:
+            return NO_TIMEOUT_S
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9:
-            raise self.wrong("timeout", "must be a number of seconds above 0")
+            raise self.wrong("timeout", "must be a number of seconds above 0, or none")
         return float(seconds)
 
     def tls(self) -> TlsOptions:
@@ -340,15 +365,13 @@ class _OptionReader:
                 raise self.wrong(name, f"is not available: {why}", instead)
 
     def remarks(self) -> tuple[str, ...]:
-        """Returns warnings about options that request retries."""
-        given = [
-            name for name in _RETRIES if self.given.get(name) not in (None, False, 0, "false", [], (), "")
-        ]
-        have = "have" if len(given) > 1 else "has"
-        text = (
-            f"{self.origin(*given)}: {', '.join(given)} {have} no effect: requests are never retried silently"
-        )
-        return (text,) if given else ()
+        """Returns warnings about options that have no effect, unless they are switched off."""
+        remarks = []
+        for names, why in _IGNORED.items():
+            given = [name for name in names if self.given.get(name) not in _SWITCHED_OFF]
+            have = "have" if len(given) > 1 else "has"
+            remarks += [f"{self.origin(*given)}: {', '.join(given)} {have} no effect: {why}"] if given else []
+        return tuple(remarks)
 
 
 def _base64(first: str, second: str) -> str:

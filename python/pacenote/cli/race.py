@@ -173,14 +173,20 @@ def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str
     """
     hosts = options.target_hosts
     clients = options.client_options.for_clusters(hosts or (values.DEFAULT_CLUSTER,))
-    if pipeline != "benchmark-only" and clients[values.DEFAULT_CLUSTER].use_ssl:
-        raise UsageError(
-            "--client-options: use_ssl needs an existing cluster: engines that a race starts use plain HTTP",
-            hint="give its hosts with --target-hosts",
-        )
+    tested = clients[values.DEFAULT_CLUSTER]
+    for option, given in (
+        ("use_ssl", tested.use_ssl),
+        ("create_api_key_per_client", tested.api_key_per_client),
+    ):
+        if pipeline != "benchmark-only" and given:
+            raise UsageError(
+                f"--client-options: {option} needs an existing cluster: engines that a race starts use plain "
+                "HTTP without credentials",
+                hint="give its hosts with --target-hosts",
+            )
     return {
         "target_hosts": hosts.get(values.DEFAULT_CLUSTER, ()),
-        "client": clients[values.DEFAULT_CLUSTER],
+        "client": tested,
         "additional_clusters": tuple(
             AdditionalCluster(name, hosts[name], clients[name])
             for name in hosts

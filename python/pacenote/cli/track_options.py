@@ -80,8 +80,10 @@ def add_flavor_options(parser: Parser) -> None:
         )
         parser.add_flag(
             "--serverless-operator",
-            help="on serverless, also run operations that are reserved for its operator",
+            help="on serverless, also run operations that are reserved for its operator (default: as the "
+            "cluster reports)",
         )
+        parser.set_defaults(serverless_operator=None)
 
 
 def track_fields(options: argparse.Namespace) -> dict[str, Any]:

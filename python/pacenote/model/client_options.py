@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from pacenote.model.work import Headers
 
 
+NO_TIMEOUT_S = 86_400.0
+"""The timeout of requests without one, in seconds: the longest time that histograms can hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
     """The settings of TLS connections. All files are in PEM format."""
@@ -37,7 +41,7 @@ class ClientOptions:
     """The client options of one cluster (`--client-options`)."""
 
     timeout_s: float = 60.0
-    """Timeout of requests that do not set their own, in seconds."""
+    """Timeout of requests that do not set their own, in seconds; `NO_TIMEOUT_S` if there is none."""
 
     use_ssl: bool | None = None
     """Whether connections use TLS; None means that the URL of each host determines this."""
@@ -53,6 +57,9 @@ class ClientOptions:
 
     compress: bool = False
     """Whether request bodies are compressed with gzip, and compressed responses are requested."""
+
+    api_key_per_client: bool = False
+    """Whether each client of a race sends an API key of its own, which the race creates and deletes."""
 
     remarks: tuple[str, ...] = ()
     """Warnings about options that have no effect, one sentence each."""

@@ -78,8 +78,8 @@ class RaceRequest:
     build_flavor: BuildFlavor = "default"
     """The build flavor of the engine."""
 
-    serverless_operator: bool = False
-    """Whether the user operates the serverless cluster."""
+    serverless_operator: bool | None = None
+    """Whether the user operates the serverless cluster; None means that the cluster is asked."""
 
     pipeline: Pipeline = "from-distribution"
     """Whether Pacenote starts an engine or uses an existing cluster."""

@@ -67,8 +67,8 @@ class TrackRequest:
     build_flavor: BuildFlavor = "default"
     """The build flavor of the engine."""
 
-    serverless_operator: bool = False
-    """Whether the user operates the serverless cluster."""
+    serverless_operator: bool | None = None
+    """Whether the user operates the serverless cluster; None, if it is not known, counts as false."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
     """The pacing of tasks with a target rate."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Callable, Iterable
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.errors import UsageError
@@ -45,6 +46,25 @@ def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInf
         version = request.distribution_version or default_version(request.distribution)
         return EngineInfo(request.distribution, version)
     return running_engine(existing)
+
+
+def with_operator_status(
+    request: RaceRequest, existing: Cluster | None, tell: Callable[[str], None]
+) -> RaceRequest:
+    """Returns the request with whether its user operates the serverless cluster, if the user did not say it
+    and the cluster is serverless. `tell` is called with the cluster's answer.
+
+    Raises EngineError if the cluster cannot be reached.
+    """
+    if existing is None or request.serverless_operator is not None:
+        return request
+    if not running_engine(existing).is_serverless:
+        return request
+    response = existing.rest().exchange("GET", "/_security/_authenticate")
+    body = response.body if response.ok and isinstance(response.body, dict) else {}
+    operator = body.get("operator") is True
+    tell(f"the cluster is serverless, and the user is {'' if operator else 'not '}its operator")
+    return dataclasses.replace(request, serverless_operator=operator)
 
 
 def running_engine(cluster: Cluster) -> EngineInfo:

@@ -75,7 +75,7 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
         test_mode=request.test_mode,
         enable_assertions=request.enable_assertions,
         build_flavor=request.build_flavor,
-        serverless_operator=request.serverless_operator,
+        serverless_operator=bool(request.serverless_operator),
         distribution=request.distribution if provisioned else None,
         distribution_version=(request.distribution_version or None) if provisioned else None,
         runtime_jdk=request.runtime_jdk if provisioned else None,

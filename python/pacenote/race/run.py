@@ -31,6 +31,7 @@ from pacenote.plan.build import PlanContext
 from pacenote.plan.document import Plan
 from pacenote.provision.engine import EngineRequest, check_engine_request
 from pacenote.race.capacity import check_capacity
+from pacenote.race.client_api_keys import client_api_keys
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import check_documents, unchecked_documents
 from pacenote.race.drive import DriveResult, drive
@@ -41,6 +42,7 @@ from pacenote.race.planning import (
     expected_engine,
     plan_challenge,
     running_engine,
+    with_operator_status,
 )
 from pacenote.race.plugins import (
     plugin_names,
@@ -132,9 +134,9 @@ class RaceContext:
         python_tasks = python_tasks_of(plan, self.prepared, self.plugins, context, self.listener.warning)
         driven = None
         try:
-            with self._settings_of_existing_cluster(plan):
+            with self._settings_of_existing_cluster(plan), self._with_api_keys(plan) as authorized:
                 listener = PlanProgress(self.listener, plan)
-                driven = drive(plan.to_json(), folder, exit_reason, listener, python_tasks)
+                driven = drive(authorized.to_json(), folder, exit_reason, listener, python_tasks)
         except KeyboardInterrupt:
             # A signal while the settings are restored must not lose the result.
             if driven is None:
@@ -160,6 +162,11 @@ class RaceContext:
         if isinstance(self.cluster, EmbeddedCluster):
             return nullcontext()  # The cluster ends with the race.
         return restored_wildcard_setting(plan, self.cluster.rest(), self.listener.warning)
+
+    def _with_api_keys(self, plan: Plan) -> AbstractContextManager[Plan]:
+        if not self.request.client.api_key_per_client:
+            return nullcontext(plan)
+        return client_api_keys(plan, self.cluster.rest(), self.listener.warning)
 
 
 DriveStage = Callable[[RaceContext], RaceRecord]
@@ -191,6 +198,7 @@ def run_stages(
     with interrupting():
         check_track(request.track_request())
         existing = check_clusters(request, listener.warning)
+        request = with_operator_status(request, existing, listener.info)
         prepared = load_race_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
         try:
@@ -324,6 +332,9 @@ def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: Rac
         cluster=recorded_cluster(cluster.info()),
         plan=recorded_plan(folder.plan_json.name, public),
     )
+    if request.client.api_key_per_client:
+        client = dataclasses.replace(record.client, authentication="api-key")
+        record = dataclasses.replace(record, client=client)
     folder.write(record)
     return record
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, ExistingCluster, existing_cluster
+from pacenote.errors import UsageError
 from pacenote.model.client_options import ClientOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.hosts import HttpHost
@@ -24,7 +25,24 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
     if request.pipeline != "benchmark-only":
         return ()
     tested = existing_cluster(request.target_hosts or _DEFAULT_HOSTS, request.client)
+    if request.client.api_key_per_client and _scheme(tested) != "basic":
+        raise UsageError(
+            "--client-options: create_api_key_per_client needs a user name and a password",
+            hint="give basic_auth_user and basic_auth_password",
+        )
+    for other in request.additional_clusters:
+        if other.client.api_key_per_client:
+            raise UsageError(
+                "--client-options: create_api_key_per_client is only possible for the cluster default, not "
+                f"for {other.name}"
+            )
     return (tested, *(existing_cluster(other.hosts, other.client) for other in request.additional_clusters))
+
+
+def _scheme(cluster: ExistingCluster) -> str:
+    """Returns the kind of credentials of a cluster, in lower case; empty if it has none."""
+    headers = dict(cluster.client_config.headers)
+    return headers.get("authorization", "").partition(" ")[0].lower()
 
 
 def host_counts(request: RaceRequest) -> tuple[int, ...]:
