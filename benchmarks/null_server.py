@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machine import pinned, temporary_folder
+from machine import pinned, run, temporary_folder
 from outcome import BenchmarkError
 
 SEARCH_PATH = "/logs/_search"
@@ -87,6 +87,11 @@ _REPLIES: Mapping[str, Any] = {
     "/_cat": [],
     "/_license": {"license": {"type": "basic", "status": "active"}},
 }
+_CERTIFICATE = """
+    ssl_certificate {folder}/certificate.pem;
+    ssl_certificate_key {folder}/key.pem;
+    ssl_protocols TLSv1.3;
+"""
 _CONFIGURATION = """
 daemon off;
 master_process off;
@@ -107,7 +112,8 @@ http {{
   scgi_temp_path {folder}/scgi;
   client_body_buffer_size 8m;
   server {{
-    listen 127.0.0.1:{port} backlog=1024;
+    listen 127.0.0.1:{port}{secure} backlog=1024;
+{certificate}
 {locations}
   }}
 }}
@@ -135,6 +141,12 @@ def missing() -> str:
     return "" if _nginx() else "nginx, which the null server uses, is not installed (apt-get install nginx)"
 
 
+def tls_missing() -> str:
+    """Returns the reason why the server cannot run with TLS, or an empty string."""
+    no_openssl = "openssl, which creates the certificate, is not installed (apt-get install openssl)"
+    return missing() or ("" if shutil.which("openssl") else no_openssl)
+
+
 def version() -> str:
     """Returns the version of nginx."""
     output = subprocess.run([_nginx() or "nginx", "-v"], capture_output=True, text=True, check=False).stderr
@@ -142,15 +154,20 @@ def version() -> str:
 
 
 @contextmanager
-def null_server(core: int) -> Iterator[NullServer]:
-    """Runs a server on `core` until the end of the block. Raises BenchmarkError if it does not start."""
+def null_server(core: int, *, tls: bool = False) -> Iterator[NullServer]:
+    """Runs a server on `core` until the end of the block, with `tls` only for connections over TLS 1.3, with
+    a certificate of its own. Raises BenchmarkError if it does not start.
+    """
     nginx = _nginx()
     if nginx is None:
         raise BenchmarkError(missing())
     with temporary_folder() as folder:
         port = _free_port()
         configuration = folder / "nginx.conf"
-        text = _CONFIGURATION.format(folder=folder, port=port, locations=_locations())
+        certificate = _certificate(folder) if tls else ""
+        text = _CONFIGURATION.format(
+            folder=folder, port=port, secure=" ssl" * tls, certificate=certificate, locations=_locations()
+        )
         configuration.write_text(text)
         command = pinned(core, [nginx, "-p", str(folder), "-c", str(configuration)])
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -159,6 +176,15 @@ def null_server(core: int) -> Iterator[NullServer]:
                 yield NullServer(port, process.pid)
             finally:
                 process.kill()
+
+
+def _certificate(folder: Path) -> str:
+    """Creates a certificate with a P-256 key; returns the configuration that uses it."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command += ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")]
+    run(command)
+    return _CERTIFICATE.format(folder=folder)
 
 
 def _locations() -> str:

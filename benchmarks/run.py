@@ -27,6 +27,7 @@ import pacing
 import rally
 import searches
 import startup
+import tls
 from machine import cpu_shares_since, cpu_ticks, describe, engine_home
 from outcome import BenchmarkError, Options, Outcome
 from tables import markdown, read_results, rewrite
@@ -42,6 +43,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "generator": generator.measure,
     "searches": searches.measure,
     "bulks": bulks.measure,
+    "tls": tls.measure,
     "pacing": pacing.measure,
     "rally": rally.measure,
     "memory": memory.measure,
