@@ -7,7 +7,10 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: race test unit engine lint fmt bench budget lock clean
+COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --quiet
+
+.PHONY: race test unit engine lint fmt bench budget lock wheel sdist clean
 
 ## Assemble a real OpenSearch, index a million documents, query them, report.
 race: $(VENV)/.built
@@ -48,21 +51,33 @@ budget: $(VENV)/.built
 	cargo build --release --quiet --package pacenote-instructions
 	$(BIN)/python benchmarks/budget.py $(BUDGET)
 
-## Update the lock file for Python packages after a change to pyproject.toml.
+## A wheel in dist/ for Python 3.11 and newer. Its name states the oldest C library with which it works, which is at most
+## that of this machine.
+wheel: $(VENV)/.ready
+	$(BIN)/maturin build --release --quiet --out dist
+
+## A source distribution in dist/.
+sdist: $(VENV)/.ready
+	$(BIN)/maturin sdist --out dist
+
+## Update the lock files for Python packages after a change to pyproject.toml: those of Pacenote alone, and those of
+## development.
 lock: $(VENV)/.ready
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --quiet --upgrade --output-file requirements.lock
+	$(COMPILE) --upgrade --extra dev --output-file requirements.lock
+	$(COMPILE) --constraints requirements.lock --output-file requirements-installed.lock
 
 $(VENV)/.ready: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
+	@echo "downloading Python packages"
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
 	touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(CORE_SOURCES) pyproject.toml
+	@echo "compiling Pacenote, the first time for about 3 minutes on two cores"
 	$(BIN)/maturin develop --release --quiet >/dev/null
 	touch $@
 
 clean:
-	rm -rf $(VENV) target
+	rm -rf $(VENV) target dist
