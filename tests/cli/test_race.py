@@ -254,8 +254,12 @@ def test_exit_codes_of_races(run, fake_race, changes, code):
 
 
 def test_a_dry_run_shows_the_race_and_the_allocation_matrix_and_nothing_else(run, tmp_path):
-    code, out, err = run("race", "--track=http_logs", "--dry-run", "--track-params=bulk_indexing_clients:3")
-    assert (code, err) == (0, "")
+    options = ("--track-params=bulk_indexing_clients:3", "--exclude-tasks=nothing")
+    code, out, err = run("race", "--track=http_logs", "--dry-run", *options)
+    assert code == 0
+    warning, source = err.splitlines()
+    assert warning.startswith("warning: --exclude-tasks: ")
+    assert source.startswith('track "http_logs" is the one that comes with Pacenote')
     assert "step 4: index-append\n  index-append (index-append, bulk): 3 clients, as fast as possible" in out
     assert "  clients 0–2: index-append[0] … index-append[2]\n" in out
     assert "    POST /_bulk 5,000 of 1,000,000 documents in 7 files\n" in out

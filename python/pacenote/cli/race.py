@@ -94,7 +94,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
         from pacenote.cli.dry_run import dry_run_text
         from pacenote.race.dry_run import dry_run
 
-        console.result_without_secrets(dry_run_text(dry_run(request)))
+        found = dry_run(request)
+        for text in found.warnings:
+            console.warning(text)
+        for text in found.notes:
+            console.progress(text)
+        console.result_without_secrets(dry_run_text(found))
         return 0
     race_module = importlib.import_module("pacenote.race.run")
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race

@@ -34,6 +34,12 @@ class DryRun:
     steps: tuple[StepDescription, ...]
     """Its steps in order."""
 
+    notes: tuple[str, ...]
+    """What else the user should know about the track, such as where it comes from."""
+
+    warnings: tuple[str, ...]
+    """What is probably not as the user wants it."""
+
 
 def dry_run(request: RaceRequest) -> DryRun:
     """Returns what a race would do.
@@ -56,7 +62,14 @@ def dry_run(request: RaceRequest) -> DryRun:
         context = PlanContext(corpora.data_file, _known_engine(request), names, request.enable_assertions)
         plan = plan_challenge(request, prepared.track, prepared.challenge, context)
     check_capacity(plan, host_counts(request))
-    return DryRun(described, corpora.corpora, expected_duration(plan), explain(plan))
+    return DryRun(
+        described,
+        corpora.corpora,
+        expected_duration(plan),
+        explain(plan),
+        prepared.notes,
+        prepared.located.warnings,
+    )
 
 
 def _described_engine(request: RaceRequest) -> str:
