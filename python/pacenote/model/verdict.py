@@ -84,6 +84,7 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     if record.options.test_mode:
         yield _test_mode(record.corpora)
     yield from task_rules.unsent(task for task in record.tasks if task not in missed)
+    yield from task_rules.uncounted_backlogs(record.tasks)
     yield from overhead_findings(record.tasks)
     yield from disturbances(record.tasks, record.driver)
     yield from driver_health.host_findings(record.driver)
