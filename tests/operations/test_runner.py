@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from pacenote.model.work import RetryPolicy
-from pacenote.operations.runner import BuiltinResult, DriverClient, HttpStatusError, run_with_retry
+from pacenote.operations.runner import (
+    BuiltinResult,
+    ConnectionFailed,
+    DriverClient,
+    HttpStatusError,
+    run_with_retry,
+)
+
+NO_RESPONSE = 0
 
 
 def attempts_until_the_end(statuses: Iterator[int], *, until_success: bool) -> tuple[int, int | None]:
@@ -21,7 +29,9 @@ def attempts_until_the_end(statuses: Iterator[int], *, until_success: bool) -> t
     async def run(client: DriverClient, params: Any, client_state: dict[str, Any]) -> BuiltinResult:
         nonlocal attempts
         attempts += 1
-        if (status := next(statuses, 200)) != 200:
+        if (status := next(statuses, 200)) == NO_RESPONSE:
+            raise ConnectionFailed("reset", "reset")
+        if status != 200:
             raise HttpStatusError(status, b"", "busy")
         return BuiltinResult()
 
@@ -41,6 +51,7 @@ def attempts_until_the_end(statuses: Iterator[int], *, until_success: bool) -> t
         ([503] * 12, True, (11, 503)),
         # Another failure is between them, so they are not in a row.
         ([503] * 10 + [408] + [503] * 10, True, (22, None)),
+        ([503] * 10 + [NO_RESPONSE] + [503] * 10, True, (22, None)),
         ([500], True, (1, 500)),
         ([503], False, (1, 503)),
     ],

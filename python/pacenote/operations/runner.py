@@ -246,7 +246,7 @@ async def run_with_retry(
 ) -> BuiltinResult:
     """Runs an operation with the retries that `retry` allows, and raises the last error.
 
-    It is retried after a refused connection, a timeout or status 408, and, depending on `retry`, after a
+    It is retried after a connection error, a timeout or status 408, and, depending on `retry`, after a
     result without success or a few replies in a row that say that the engine is busy. One that is retried
     until it succeeds is given up at the limit of `retry`.
     """
@@ -267,6 +267,7 @@ async def run_with_retry(
             if result.success or not retry.on_unsuccess or was_last():
                 return result
         except (ConnectionFailed, RequestTimedOut):
+            busy.end_row()
             if not retry.on_timeout or was_last():
                 raise
         except HttpStatusError as error:
