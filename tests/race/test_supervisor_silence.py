@@ -42,6 +42,12 @@ TRACK = """
         # Native code that is called with the interpreter lock.
         ctypes.PyDLL(None).sleep(600)
 
+    async def holds_twice(es, params):
+        ctypes.PyDLL(None).usleep(1_500_000)
+        # Shows a sign of life between them.
+        await asyncio.sleep(0.2)
+        ctypes.PyDLL(None).sleep(600)
+
     async def closes(es, params):
         await stored()
         os.closerange(3, 200)
@@ -50,11 +56,15 @@ TRACK = """
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def register(registry):
-        for one in (nothing, holds, closes, stops):
+        for one in (nothing, holds, holds_twice, closes, stops):
             registry.register_runner(one.__name__, one, async_runner=True)
     """
 
-HOLDING_LINE = TRACK.split("\n").index("        ctypes.PyDLL(None).sleep(600)") + 1
+HOLDING_LINE, SECOND_HOLDING_LINE = (
+    number
+    for number, line in enumerate(TRACK.split("\n"), start=1)
+    if line == "        ctypes.PyDLL(None).sleep(600)"
+)
 
 IMPATIENT = """
 import sys
@@ -127,6 +137,14 @@ def test_code_that_holds_the_interpreter_is_ended_by_a_signal(tmp_path):
     assert process.returncode == 130
     record = stored_race(tmp_path)
     assert ([task.task for task in record.tasks], record.verdict.reasons) == (["nothing"], ("interrupted",))
+
+
+def test_the_place_in_the_error_is_that_of_the_last_silence(tmp_path):
+    with racing(tmp_path, "holds_twice", (0.3, 600, 2)) as process:
+        warning = line_with(process, "interpreter lock")
+        _, error = process.communicate(timeout=60)
+    assert f"at track.py:{SECOND_HOLDING_LINE - 3}: nothing else runs until it returns" in warning
+    assert error.splitlines()[0].endswith(f"at track.py:{SECOND_HOLDING_LINE}")
 
 
 def test_a_process_that_is_stopped_is_reported_and_not_ended(tmp_path):

@@ -144,8 +144,6 @@ class _Supervisor:
     """The signal that has stopped the copy, which can continue; empty while it runs."""
     is_stop_reported: bool = False
     silence: Silence = field(default_factory=lambda: Silence(time.monotonic()))
-    where: str = ""
-    """The lines that were executed when the silence was reported."""
 
     def run(self) -> NoReturn:
         """Passes signals on until the copy has ended, then exits or raises `ProcessEnded`."""
@@ -204,7 +202,6 @@ class _Supervisor:
             )
         if self.silence.must_be_reported:
             self.silence.is_reported = True
-            self.where = self._where()
             self.warn(
                 f"{self._held()}: nothing else runs until it returns, and the race ends after "
                 f"{ENDED_AFTER_S:g} s; press Ctrl-C to end it now"
@@ -219,12 +216,10 @@ class _Supervisor:
             raise ProcessEnded(text)
 
     def _held(self) -> str:
-        """Returns what holds the interpreter."""
-        return f"{self.code} has held Python's interpreter lock for {self.silence.silent_s:.0f} s{self.where}"
-
-    def _where(self) -> str:
+        """Returns what holds the interpreter, with the lines that are executed now."""
         places = self.heartbeat.places(self.pid, self.code.file.parent)
-        return f", at {places}" if places else ""
+        where = f", at {places}" if places else ""
+        return f"{self.code} has held Python's interpreter lock for {self.silence.silent_s:.0f} s{where}"
 
     def _kill(self, *, wait_s: float = 0.0) -> None:
         """Ends the copy and its processes at once. Until it has ended, its race is in use."""
