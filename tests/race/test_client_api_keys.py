@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +47,7 @@ class Engine:
     deleted: list[list[str]] = field(default_factory=list)
     credentials: list[tuple[str, str]] = field(default_factory=list)
     creation_status: int = 200
+    interrupts: bool = False
     deletes: bool = True
 
     def respond(self, request: HttpRequest) -> HttpResponse:
@@ -60,6 +64,9 @@ class Engine:
         if self.creation_status != 200 and len(self.created) == 3:
             return json_response({"error": {"reason": "no handler"}}, self.creation_status)
         number = len(self.created) - 1
+        if self.interrupts and number == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)
         return json_response({"id": f"id{number}", "name": body["name"], "api_key": f"hunter2-{number}"})
 
 
@@ -112,6 +119,13 @@ def test_each_client_sends_its_own_key(tmp_path: Path, operation: Any) -> None:
     assert record.client.authentication == "api-key"
     stored = b"".join(path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert not any(key.partition(" ")[2].encode() in stored for key in keys)
+
+
+def test_the_key_that_is_created_when_a_signal_arrives_is_deleted(tmp_path: Path) -> None:
+    engine = Engine(interrupts=True)
+    with pytest.raises(KeyboardInterrupt):
+        raced(tmp_path, engine, {"operation-type": "raw-request", "path": "/hit"})
+    assert engine.deleted == [["id0", "id1"]]
 
 
 def test_keys_are_deleted_if_not_all_can_be_created(tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ def client_api_keys(plan: Plan, rest: RestClient, warn: Callable[[str], None]) -
     keys: list[_ApiKey] = []
     try:
         for client in range(plan.clients):
-            keys.append(_create(rest, f"{prefix}{client}"))
+            # A key whose id is not known could not be deleted.
+            with postponed():
+                keys.append(_create(rest, f"{prefix}{client}"))
         headers = tuple(("authorization", key.header) for key in keys)
         yield dataclasses.replace(plan, target=dataclasses.replace(plan.target, client_headers=headers))
     finally:
