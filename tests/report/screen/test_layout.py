@@ -97,3 +97,10 @@ def test_a_long_name_keeps_its_beginning_and_its_end():
 
 def test_a_percentage_stays_on_one_line():
     assert broken_lines("it waited too long (limit 10 %)", 28) == ["it waited too long (limit", "10 %)"]
+
+
+def test_a_rate_of_which_nothing_was_measured_was_not_kept():
+    race = suspect_race()
+    tasks = (*race.tasks[:2], replace(race.tasks[2], window_operations=0), *race.tasks[3:])
+    shown = {answer.label: answer.text for answer in screen(replace(race, tasks=tasks)).answers}
+    assert shown["Target rates"] == "3 of 4 kept"
