@@ -26,8 +26,9 @@ def determine_verdict(record: RaceRecord) -> Verdict:
 
     It is suspect if a task missed its target rate, in test mode, and after late or unsent requests, failures
     of plug-ins, slow parameter sources, lost samples, a driver that was saturated or waited for a core, an
-    unreliable clock or machine, additional documents, or documents that could not be counted. Percentiles
-    without enough samples are ignored.
+    unreliable clock or machine, a host that was set aside, clients that were busy with connections and
+    cleaning up, failures of requests that clean up, unsolicited data, additional documents, or documents that
+    could not be counted. Percentiles without enough samples are ignored.
     """
     void = tuple(_void_findings(record))
     suspect = tuple(_suspect_findings(record))
