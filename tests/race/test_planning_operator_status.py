@@ -64,23 +64,27 @@ def raced(
 
 
 @pytest.mark.parametrize(
-    ("status", "answer", "operator"),
+    ("status", "answer", "operator", "note"),
     [
-        (200, {"username": "me", "operator": True}, True),
-        (200, {"username": "me", "operator": False}, False),
-        (200, {"username": "me"}, False),
-        (401, {"error": "no"}, False),
+        (200, {"username": "me", "operator": True}, True, "the user is its operator"),
+        (200, {"username": "me", "operator": False}, False, "the user is not its operator"),
+        (200, {"username": "me"}, False, "the user is not its operator"),
+        (
+            401,
+            {"error": "no"},
+            False,
+            "does not tell whether the user is its operator (status 401): assuming not",
+        ),
     ],
 )
 def test_the_cluster_determines_whether_the_user_is_its_operator(
-    tmp_path: Path, status: int, answer: Any, operator: bool
+    tmp_path: Path, status: int, answer: Any, operator: bool, note: str
 ) -> None:
     record, notes, paths = raced(tmp_path, SERVERLESS, status, answer)
     assert record.options.serverless_operator is operator
     assert f"/operator-{operator}" in paths
     assert ("stats" in [task.task for task in record.tasks]) is operator
-    place = "" if operator else "not "
-    assert f"the cluster is serverless, and the user is {place}its operator" in notes
+    assert f"the cluster is serverless, and {note}" in notes
 
 
 def test_the_option_overrides_the_cluster(tmp_path: Path) -> None:

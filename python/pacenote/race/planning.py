@@ -63,7 +63,10 @@ def with_operator_status(
     response = existing.rest().exchange("GET", "/_security/_authenticate")
     body = response.body if response.ok and isinstance(response.body, dict) else {}
     operator = body.get("operator") is True
-    tell(f"the cluster is serverless, and the user is {'' if operator else 'not '}its operator")
+    answer = f"the user is {'' if operator else 'not '}its operator"
+    if not response.ok:
+        answer = f"does not tell whether the user is its operator (status {response.status}): assuming not"
+    tell(f"the cluster is serverless, and {answer}")
     return dataclasses.replace(request, serverless_operator=operator)
 
 
