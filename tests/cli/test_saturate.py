@@ -41,6 +41,10 @@ def test_an_engine_that_is_gone_ends_the_search_with_its_reason_and_the_probes_s
     assert server.address in line
     assert "| 1 | 2,000 |" in out
     assert run("report", "r")[:2] == (0, out)
+    to_file = ("--report-format=json", f"--report-file={tmp_path / 'found.json'}")
+    notes = [run("report", "r", *to_file)[2] for _ in range(2)]
+    other = f"the report is in {tmp_path / 'found-2.json'}, because found.json has one\n"
+    assert notes == ["", other]
 
 
 def test_an_error_of_the_driver_follows_the_result_of_the_search(run, tmp_path):

@@ -69,10 +69,14 @@ def show_report(record: RaceRecord, folder: Path, options: argparse.Namespace, c
     else:
         _show_full(record, options, console)
     if options.report_file is not None:
-        text = _plain(_build(record, options), record, options)
-        written = report_file.write_report_file(options.report_file, text, options.report_format)
-        if written != options.report_file:
-            console.progress(f"the report is in {written}, because {options.report_file.name} has one")
+        write_report(_plain(_build(record, options), record, options), options, console)
+
+
+def write_report(text: str, options: argparse.Namespace, console: Console) -> None:
+    """Writes a report to `--report-file`, and states if the file has another name. Raises StoreError."""
+    written = report_file.write_report_file(options.report_file, text, options.report_format)
+    if written != options.report_file:
+        console.progress(f"the report is in {written}, because {options.report_file.name} has one")
 
 
 def _is_short(options: argparse.Namespace, console: Console) -> bool:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
-from pacenote.cli.report_file import write_report_file
+from pacenote.cli.report_output import write_report
 from pacenote.errors import UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -25,7 +25,7 @@ def check_saturation_format(options: argparse.Namespace) -> None:
 def show_saturation(
     result: SaturationResult, record: RaceRecord, options: argparse.Namespace, console: Console
 ) -> None:
-    """Prints the result and appends it to `--report-file`. Raises UsageError and StoreError."""
+    """Prints the result, and writes it to `--report-file`. Raises UsageError and StoreError."""
     check_saturation_format(options)
     text = _text(result, record, options)
     if options.report_format is None and console.shows_results_on_terminal:
@@ -36,7 +36,7 @@ def show_saturation(
     else:
         console.result(text)
     if options.report_file is not None:
-        write_report_file(options.report_file, text, options.report_format)
+        write_report(text, options, console)
 
 
 def _text(result: SaturationResult, record: RaceRecord, options: argparse.Namespace) -> str:
