@@ -270,6 +270,12 @@ def test_a_dry_run_shows_the_race_and_the_allocation_matrix_and_nothing_else(run
     assert out.splitlines()[2].startswith("duration: at least ")
 
 
+def test_a_dry_run_does_not_create_the_folder_of_the_report(run, tmp_path):
+    file = tmp_path / "reports" / "report.md"
+    assert run("race", "--track=http_logs", "--dry-run", f"--report-file={file}")[0] == 0
+    assert not file.parent.exists()
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [

@@ -84,7 +84,8 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Runs the race, prints its report, and returns the exit code. Raises PacenoteError."""
     request = build_request(options)
-    check_report_file(options)
+    if not request.dry_run:
+        check_report_file(options)
     show_rally_settings(options, console)
     for text in options_without_effect(options, request):
         console.warning(text)
