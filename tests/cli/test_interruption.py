@@ -32,6 +32,40 @@ def test_a_second_ctrl_c_does_not_cost_the_report(run, fake_race):
     assert "Mean Throughput" in out
 
 
+@pytest.fixture
+def harmless_sigterm():
+    """Without a handler of the command, SIGTERM would end the tests."""
+    previous = signal.signal(signal.SIGTERM, lambda *_: None)
+    yield
+    signal.signal(signal.SIGTERM, previous)
+
+
+@pytest.mark.usefixtures("harmless_sigterm")
+def test_sigterm_between_the_end_of_a_race_and_its_report_does_not_cost_the_report(run, fake_race):
+    def ended(request, listener):
+        RaceStore(request.home).create(record(request.race_id, tasks=(), complete=False)).append(task())
+        signal.raise_signal(signal.SIGTERM)
+        return record(request.race_id)
+
+    fake_race(ended)
+    code, out, err = run("race", "--track=x")
+    assert (code, err) == (130, "")
+    assert "Mean Throughput" in out
+
+
+@pytest.mark.usefixtures("harmless_sigterm")
+def test_sigterm_between_the_end_of_a_search_and_its_result_does_not_cost_the_result(run, monkeypatch):
+    def search(request, listener):
+        folder = RaceStore(request.race.home).create(record(request.race.race_id, tasks=(), complete=False))
+        folder.write_saturation(FOUND)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(saturate, "saturate", search)
+    code, out, err = run("saturate", "--track=x")
+    assert (code, err) == (130, "")
+    assert out.startswith("# Saturation of task index\n\n**between 80 ops/s")
+
+
 def test_a_race_without_results_prints_one_line_and_no_table(run, fake_race):
     fake_race(stopped_before_the_first_task)
     assert run("race", "--track=x") == (130, "", NOTHING)

@@ -38,7 +38,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceRequest
 from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track import BUILT_IN_SCHEDULES
-from pacenote.race.stop_signals import block_signals, exit_at_third
+from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 from pacenote.store.home import RACES, default_home
 from pacenote.track.params import parse_list
 
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return 0
     race_module = importlib.import_module("pacenote.race.run")
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race
-    with exit_at_third(console.error_at_exit):
+    with exit_at_third(console.error_at_exit), interrupting():
         try:
             with progress_listener(console) as listener:
                 record = race(request, listener)

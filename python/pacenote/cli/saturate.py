@@ -16,7 +16,7 @@ from pacenote.cli.report_output import check_report_file
 from pacenote.cli.saturation_output import check_saturation_format, show_saturation
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError, VoidRace
-from pacenote.race.stop_signals import block_signals, exit_at_third
+from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 
 if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text)
     if options.owns_process:
         console.keep_results_apart()
-    with exit_at_third(console.error_at_exit):
+    with exit_at_third(console.error_at_exit), interrupting():
         try:
             with progress_listener(console) as listener:
                 saturation = saturate(request, listener)
