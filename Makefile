@@ -25,7 +25,7 @@ unit: $(VENV)/.built
 	cargo test --workspace --quiet
 	$(BIN)/pytest --ignore=tests/shape -m "not engine and not process" -n 3 --dist loadfile --durations=10
 
-## Tests that start a real engine, or that wait for processes, such as pip or a race that is killed.
+## Tests that start a real engine, or that wait for other processes or for whole races against local servers.
 engine: $(VENV)/.built
 	$(BIN)/pytest -m "engine or process" --durations=10
 

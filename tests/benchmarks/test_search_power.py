@@ -2,7 +2,10 @@
 
 import random
 
+import pytest
 from search_power import PLANNINGS, Case, FailingEngine, search, search_failing
+
+pytestmark = pytest.mark.process
 
 
 def test_planned_probes_find_the_limit():

@@ -10,6 +10,8 @@ from outcome import BenchmarkError
 
 from support.http_server import HttpResponse, http_server, json_response
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def bulks(tmp_path):

@@ -7,6 +7,8 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from lab.test_saturate import OPERATION, EngineThatStops
 from plugins.tracks import write_track
 from python_tasks.racing import serving
@@ -14,6 +16,8 @@ from python_tasks.test_runtime_hangs import INCOMPARABLE
 from support.engine import engine_document
 from support.http_server import http_server, json_response
 from support.secure import CA, CERTIFICATES
+
+pytestmark = pytest.mark.process
 
 SHORT = (
     *("--start-rate=2000", "--probe-time=0.05", "--probe-warmup=0.01", "--sweep-clients=0"),

@@ -28,6 +28,8 @@ from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, HttpServer, http_server, json_response
 from support.secure import CA, engine
 
+pytestmark = pytest.mark.process
+
 SECRET = "hunter2hunter2"
 
 OPERATION = {"operation-type": "raw-request", "path": "/x", "request-params": {"key": "{{ api_key }}"}}

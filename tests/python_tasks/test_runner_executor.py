@@ -11,6 +11,8 @@ import pytest
 from pacenote.report.summary import build_report
 from python_tasks.racing import race_track, serving
 
+pytestmark = pytest.mark.process
+
 FORMS = """
     import asyncio
     import threading

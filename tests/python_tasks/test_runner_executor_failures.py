@@ -15,6 +15,8 @@ from python_tasks.racing import race_track, serving, stored_race
 from support.engine import engine_document
 from support.http_server import HttpResponse
 
+pytestmark = pytest.mark.process
+
 SEARCHING = """
     async def run(es, params):
         await es.search(index="x")

@@ -15,6 +15,8 @@ from pacenote.python_tasks import hang_watch, runtime
 from pacenote.python_tasks.runtime import PythonRuntime
 from python_tasks.racing import race_track, serving, start_race, stored_race
 
+pytestmark = pytest.mark.process
+
 DEADLINE_S = 300.0
 """Seconds after which what is expected has not happened; plug-ins that hang do so for an hour."""
 
@@ -179,7 +181,6 @@ BLOCKING = """
 PING = {"operation-type": "raw-request", "path": "/p"}
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("task", "line"),
     [
@@ -250,7 +251,6 @@ STUBBORN = """
     """
 
 
-@pytest.mark.process
 def test_a_runner_that_swallows_its_cancellation_does_not_keep_the_process_from_ending(tmp_path):
     """Freeing its coroutine would let it go on without an event loop, and so without an end."""
     schedule = [{"name": "t", "operation": "stubborn", "clients": 2, "time-period": 0.1}]

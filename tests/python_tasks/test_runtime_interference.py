@@ -6,6 +6,8 @@ import pytest
 
 from python_tasks.racing import race_track, serving
 
+pytestmark = pytest.mark.process
+
 DISTURBING = """
     import asyncio
     import time
@@ -154,7 +156,6 @@ def test_code_that_disturbs_the_event_loop_does_not_stop_the_race(tmp_path):
     assert raced.task("ask").accounting.succeeded == 2
 
 
-@pytest.mark.process
 def test_a_reader_that_was_removed_is_added_again(tmp_path):
     schedule = [{"name": "t", "operation": "remove_reader", "iterations": 1}]
     with serving() as server:

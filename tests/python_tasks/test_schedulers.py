@@ -9,6 +9,8 @@ import pytest
 
 from python_tasks.racing import race_track, serving
 
+pytestmark = pytest.mark.process
+
 SCHEDULERS = """
     SEEN = []
 

@@ -17,6 +17,8 @@ from support.disks import small_disk
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
+pytestmark = pytest.mark.process
+
 DOCUMENTS = 10
 """Documents of the corpus, each of the same length."""
 

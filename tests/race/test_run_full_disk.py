@@ -19,6 +19,8 @@ from race.test_run import Engine, Listener, existing
 from support.disks import fill, small_disk
 from support.http_server import http_server
 
+pytestmark = pytest.mark.process
+
 TASKS = 4
 """Number of tasks of the track."""
 

@@ -14,6 +14,8 @@ from pacenote.store.race_store import RaceStore
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
+pytestmark = pytest.mark.process
+
 SERVICE_S = 0.02
 """Time that the server needs for a slow request: one client sends at most 50 per second."""
 

@@ -16,6 +16,8 @@ from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 from support.records import record
 
+pytestmark = pytest.mark.process
+
 NAMES = (
     *("client_secret", "aws_secret", "secret", "passwd", "pwd", "passphrase", "private_key", "credentials"),
     *("account_key", "sas", "auth", "connection_string", "token", "password", "api_key", "secret_key"),

@@ -20,6 +20,8 @@ from pacenote.track.repository import Checkout, GitRepository, open_repository
 from track.builders import document
 from track.repositories import AUTHOR, commit
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
