@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+
+from pacenote.capture.dump import DumpedFile
+from pacenote.capture.sources import BackingIndex, CaptureSource
+from pacenote.capture.track_files import track_files
 
 
 @pytest.mark.parametrize(
@@ -30,3 +36,16 @@ def test_a_cluster_that_does_not_answer_is_an_error(run, tmp_path):
     assert code == 64
     assert err.startswith("error: the cluster cannot be reached at ")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("timestamp", "key"), [("", "index"), ("@timestamp", "data-stream")])
+def test_a_track_of_several_sources_is_valid_and_searches_all_of_them(run, tmp_path, timestamp, key):
+    sources = [CaptureSource(name, (BackingIndex(name, 1),), timestamp=timestamp) for name in ("a", "b")]
+    dumped = {each.name: DumpedFile(f"{each.name}.json.bz2", 1, 10, 5) for each in sources}
+    for name, text in track_files("mine", sources, dumped, "green").items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    code, out, err = run("validate-track", f"--track-path={tmp_path}")
+    assert (code, err) == (0, "")
+    assert out.endswith(f" is valid: 1 challenge, {8 if timestamp else 6} tasks\n")
+    assert json.loads((tmp_path / "operations" / "default.json").read_text())[key] == "a,b"

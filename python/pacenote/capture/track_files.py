@@ -90,15 +90,16 @@ _BULK = """,
     }"""
 
 _OPERATIONS = """\
-{
+{{
   "name": "match-all",
   "operation-type": "search",
-  "body": {
-    "query": {
-      "match_all": {}
-    }
-  }
-}
+  "{target}": {names},
+  "body": {{
+    "query": {{
+      "match_all": {{}}
+    }}
+  }}
+}}
 """
 
 
@@ -115,7 +116,7 @@ def track_files(
         **files,
         "track.json": _track(name, sources, dumped),
         "challenges/default.json": _challenge(sources, health, indexes=bool(dumped)),
-        "operations/default.json": _OPERATIONS,
+        "operations/default.json": _operations(sources),
     }
 
 
@@ -189,10 +190,19 @@ def _markers(settings: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _challenge(sources: Sequence[CaptureSource], health: str, *, indexes: bool) -> str:
     create = _CREATE_STREAMS if sources[0].is_stream else _CREATE_INDICES
-    names = literal(json.dumps(",".join(source.name for source in sources)))
     return _CHALLENGE.format(
-        create=create.format(), names=names, health=health, index=_BULK if indexes else ""
+        create=create.format(), names=_names(sources), health=health, index=_BULK if indexes else ""
     )
+
+
+def _operations(sources: Sequence[CaptureSource]) -> str:
+    target = "data-stream" if sources[0].is_stream else "index"
+    return _OPERATIONS.format(target=target, names=_names(sources))
+
+
+def _names(sources: Sequence[CaptureSource]) -> str:
+    """Returns the names of all sources, separated by commas, as JSON."""
+    return literal(json.dumps(",".join(source.name for source in sources)))
 
 
 def literal(text: str) -> str:
