@@ -21,6 +21,19 @@ def test_tracks_of_a_folder_are_listed(run, books):
     assert (found["name"], found["documents"], found["challenges"]) == ("books", 10, ["fast", "slow"])
 
 
+def test_the_folder_or_file_of_one_track_lists_that_track(run, books):
+    (books / "more").mkdir()
+    (books / "more" / "track.json").write_text("{}")
+    (whole,) = json.loads(run("list", "tracks", f"--track-path={books}", "--format=json")[1])
+    assert (whole["name"], whole["documents"], whole["challenges"]) == ("books", 10, ["fast", "slow"])
+    for path in (books, books / "track.json"):
+        code, out, err = run("list", "tracks", f"--track-path={path}")
+        assert (code, err, out.splitlines()[2].split()[:2]) == (0, "", ["books", "Books."])
+        assert len(out.splitlines()) == 3
+    code, out, err = run("list", "tracks", f"--track-path={books}", "--track-revision=8")
+    assert (code, out) == (2, "")
+
+
 def test_a_list_is_cached_until_a_file_changes(run, books, home):
     arguments = ("list", "tracks", f"--track-path={books.parent}", "--format=json")
     first = run(*arguments)

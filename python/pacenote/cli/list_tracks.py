@@ -1,8 +1,9 @@
-"""`pacenote list tracks`: tracks of the default repository and bundled ones, of a repository or a folder."""
+"""`pacenote list tracks`: tracks of the default repository and bundled ones, of a repository or a path."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 
 from pacenote.cli.console import Console
@@ -11,14 +12,15 @@ from pacenote.cli.track_options import check_source
 from pacenote.errors import TrackError, UsageError
 from pacenote.store.home import default_home
 from pacenote.track.repository import DEFAULT_REPOSITORY, Checkout, open_repository
-from pacenote.track.source import BUNDLED_REPOSITORY, BUNDLED_TRACKS, FolderRepository
-from pacenote.track.summary import TrackSummary, summarize_tracks
+from pacenote.track.source import BUNDLED_REPOSITORY, BUNDLED_TRACKS, FolderRepository, is_track
+from pacenote.track.summary import TrackSummary, summarize_track, summarize_tracks
 from pacenote.units import format_bytes
 
 _COLUMNS = (
     *("Name", "Description", "Documents", "Compressed Size", "Uncompressed Size"),
     *("Default Challenge", "All Challenges"),
 )
+_REPOSITORY_OPTIONS = ("track_repository", "track_revision")
 
 
 def list_tracks(options: argparse.Namespace, console: Console) -> str:
@@ -26,16 +28,23 @@ def list_tracks(options: argparse.Namespace, console: Console) -> str:
 
     Raises UsageError and TrackError.
     """
-    home = default_home()
-    by_name: dict[str, TrackSummary] = {}
-    for repository in _repositories(options, console):
-        for summary in summarize_tracks(repository, home / "cache"):
-            # If several tracks have one name, a race uses the first.
-            by_name.setdefault(summary.name, summary)
-    found = list(by_name.values())
+    if options.track_path is not None and is_track(options.track_path):
+        check_source(vars(options), _REPOSITORY_OPTIONS)
+        found = [summarize_track(options.track_path)]
+    else:
+        found = _summaries(_repositories(options, console))
     if options.format == "json":
         return json_text([asdict(summary) for summary in found])
     return table(_COLUMNS, [_cells(summary) for summary in found]) if found else "No tracks found.\n"
+
+
+def _summaries(repositories: Iterable[FolderRepository]) -> list[TrackSummary]:
+    by_name: dict[str, TrackSummary] = {}
+    for repository in repositories:
+        for summary in summarize_tracks(repository, default_home() / "cache"):
+            # If several tracks have one name, a race uses the first.
+            by_name.setdefault(summary.name, summary)
+    return list(by_name.values())
 
 
 def _cells(track: TrackSummary) -> list[str]:
@@ -51,12 +60,13 @@ def _cells(track: TrackSummary) -> list[str]:
 
 
 def _repositories(options: argparse.Namespace, console: Console) -> list[FolderRepository]:
-    check_source(vars(options), ("track_repository", "track_revision"))
+    check_source(vars(options), _REPOSITORY_OPTIONS)
     if options.track_path is not None:
         if not options.track_path.is_dir():
             what = "is not a folder" if options.track_path.exists() else "does not exist"
             raise UsageError(
-                f"--track-path {options.track_path} {what}", hint="give the folder that contains the tracks"
+                f"--track-path {options.track_path} {what}",
+                hint="name the folder that contains the tracks, or one track",
             )
         return [FolderRepository(options.track_path.absolute())]
     if options.track_repository == BUNDLED_REPOSITORY:

@@ -164,6 +164,13 @@ def open_track(path: Path) -> TrackSource:
     )
 
 
+def is_track(path: Path) -> bool:
+    """Returns whether `--track-path` can name this path: a folder with an entry file, or a JSON file."""
+    if path.is_file():
+        return path.suffix == ".json"
+    return any((path / entry).is_file() for entry in ENTRY_FILES)
+
+
 def boundary_of(root: Path) -> Path:
     """Returns the folder that the files of a track must not leave.
 

@@ -63,13 +63,19 @@ def summarize_tracks(repository: FolderRepository, cache: Path | None = None) ->
     return found
 
 
-def _summary(folder: Path, name: str) -> TrackSummary:
+def summarize_track(path: Path) -> TrackSummary:
+    """Returns the summary of the track at a path, which is its folder or its JSON file. Raises TrackError."""
+    source = open_track(path)
+    return _summary(source.file, source.name)
+
+
+def _summary(path: Path, name: str) -> TrackSummary:
     # Importing the renderer takes ten times as long as reading a cached list.
     from pacenote.track.load import render_track
     from pacenote.track.render import RenderOptions
 
     try:
-        text = render_track(open_track(folder), {}, RenderOptions(now=time.time()))
+        text = render_track(open_track(path), {}, RenderOptions(now=time.time()))
         return _read(name, json.loads(text))
     except TrackError as error:
         return TrackSummary(name, problem=error.message)
