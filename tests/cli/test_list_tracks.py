@@ -75,6 +75,13 @@ def test_the_default_repository_is_cloned_and_listed_before_the_bundled_tracks(r
     assert run("list", "tracks", "--offline", "--quiet")[1:] == (out, "")
 
 
+def test_each_step_is_shown_once_however_long_it_takes(run, books, monkeypatch):
+    monkeypatch.setattr("pacenote.track.command.WAITING_INTERVAL_S", 1e-4)
+    code, _, err = run("list", "tracks", f"--track-repository={repository_of(books).as_uri()}")
+    assert code == 0
+    assert [line.split()[0] for line in err.splitlines()] == ["cloning", "checking", "tracks"]
+
+
 def test_without_the_default_repository_the_bundled_tracks_are_listed_with_the_reason(run):
     code, out, err = run("list", "tracks", "--offline")
     assert code == 0

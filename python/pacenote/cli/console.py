@@ -40,6 +40,7 @@ class Console:
         self._out = _SafeStream(out or sys.stdout)
         self._err = _SafeStream(err or sys.stderr, self.redacted)
         self._secrets: frozenset[str] = frozenset()
+        self._step = ""
         self.quiet = False
 
     def keep_results_apart(self) -> None:
@@ -90,6 +91,12 @@ class Console:
         """Prints a line of progress, unless quiet."""
         if not self.quiet:
             self._err.write(f"{printable(line)}\n")
+
+    def step(self, line: str) -> None:
+        """Prints a line of progress when a step begins; during the step, the same line has no effect."""
+        if line != self._step:
+            self._step = line
+            self.progress(line)
 
     def warning(self, text: str) -> None:
         """Prints a warning in one line."""

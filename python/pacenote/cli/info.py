@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Prints a description of the track. Raises TrackError and UsageError."""
     from pacenote.track.prepare import load_selected_track
 
-    wanted = load_selected_track(track_request(options), console.progress)
+    wanted = load_selected_track(track_request(options), console.step)
     for text in wanted.located.warnings:
         console.warning(text)
     for text in wanted.located.notes:

@@ -41,7 +41,9 @@ def add_options(parser: Parser) -> None:
         help="list only races with these tags (k:v,k2:v2)",
     )
     parser.add_argument(
-        "--track-path", type=values.path, help="list the tracks in this folder in place of the bundled ones"
+        "--track-path",
+        type=values.path,
+        help="list the tracks in this folder, or this track, in place of the bundled ones",
     )
     parser.add_argument(
         "--track-repository",

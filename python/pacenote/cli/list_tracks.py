@@ -86,7 +86,7 @@ def _checkout(options: argparse.Namespace, console: Console) -> Checkout:
         options.repository_urls,
         default_home(),
         offline=options.offline,
-        progress=console.progress,
+        progress=console.step,
     )
     repository = replace(repository, rally_tracks=options.rally_tracks)
     checkout = repository.checkout(options.distribution_version or "", options.track_revision)

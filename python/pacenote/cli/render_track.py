@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.track.prepare import render_options
 
     request = track_request(options)
-    found = locate_track(request, console.progress)
+    found = locate_track(request, console.step)
     for text in found.warnings:
         console.warning(text)
     text = render_track(found.source, request.track_params, render_options(request))

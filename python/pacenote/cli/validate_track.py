@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.track.prepare import for_build_flavor, load_selected_track
 
     request = track_request(options)
-    wanted = load_selected_track(request, console.progress)
+    wanted = load_selected_track(request, console.step)
     for text in wanted.located.warnings:
         console.warning(text)
     track = for_build_flavor(wanted.track, request)
