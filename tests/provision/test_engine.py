@@ -42,6 +42,17 @@ def test_a_valid_request_passes_and_creates_nothing(request_: EngineRequest, tmp
     assert not list(tmp_path.iterdir())
 
 
+def test_bundled_is_the_java_that_is_chosen_for_the_engine(
+    request_: EngineRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = replace(request_, distribution="elasticsearch", version="7.17.28")
+    check_engine_request(old)
+    for major in range(17, 22):
+        monkeypatch.delenv(f"JAVA{major}_HOME", raising=False)
+    with pytest.raises(EngineError, match="it needs 17 to 21, and the bundled one"):
+        check_engine_request(replace(old, offline=True))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

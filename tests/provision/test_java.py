@@ -55,16 +55,25 @@ def test_a_versioned_java_home_replaces_an_unsupported_bundled_java(tmp_path: Pa
         f"JAVA18_HOME is not used: no Java in {tmp_path / 'none'} (JAVA18_HOME): "
         "bin/java is missing or not accessible"
     ]
-    with pytest.raises(EngineError, match="needs 18 to 21, and bundled"):
-        find_java(None, JavaRange(18, 21), {})
+    env["JAVA_HOME"] = str(make(tmp_path / "j21", "21.0.4"))
+    assert find_java("bundled", JavaRange(17, 21), env).version == "17.0.1"
+    for choice in (None, "bundled"):
+        with pytest.raises(EngineError, match="needs 18 to 21, and the bundled one") as caught:
+            find_java(choice, JavaRange(18, 21), {})
+        assert caught.value.hint.startswith("set JAVA18_HOME to a JDK 18, or run once without --offline")
 
 
 def test_runtime_jdk_specifies_a_version_or_a_path(tmp_path: Path) -> None:
     env = {"JAVA22_HOME": str(make(tmp_path / "j22", "22"))}
     assert find_java("22", SUPPORTED, env).vendor == "Me"
     assert find_java(str(tmp_path / "j22"), SUPPORTED, {}).origin == "--runtime-jdk"
-    with pytest.raises(EngineError, match=r"no Java 23 in JAVA23_HOME"):
-        find_java("23", SUPPORTED, env)
+    for version, hint in (
+        ("23", "set JAVA23_HOME to a JDK 23, or"),
+        ("11", "the engine needs 21 or newer: "),
+    ):
+        with pytest.raises(EngineError, match=f"no Java {version} in JAVA{version}_HOME") as caught:
+            find_java(version, SUPPORTED, env)
+        assert caught.value.hint.startswith(hint)
     with pytest.raises(UsageError, match="--runtime-jdk=newest"):
         find_java("newest", SUPPORTED, env)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.errors import CorpusError, TrackError, UsageError
+from pacenote.errors import CorpusError, EngineError, TrackError, UsageError
 from pacenote.model.race_request import RaceRequest
 from pacenote.plan.duration import ExpectedDuration
 from pacenote.race.dry_run import dry_run
@@ -90,3 +90,21 @@ def test_what_a_race_would_refuse_is_refused(tmp_path: Path) -> None:
     assert 'number_of_shards of "logs-181998" to -1, but it must be at least 1' in caught.value.problems[0]
     with pytest.raises(UsageError, match="searches indices that a new engine does not have"):
         dry_run(request(tmp_path, track="http_logs", include_tasks=("term",)))
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ({"distribution": "elasticsearch", "distribution_version": "8.19.0"}, r"8\.19\.0 cannot be started"),
+        ({"runtime_jdk": 11}, "no Java 11 in JAVA11_HOME or JAVA_HOME"),
+    ],
+)
+def test_an_engine_or_java_that_a_race_would_refuse_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: dict[str, Any], message: str
+) -> None:
+    for name in ("JAVA_HOME", "JAVA11_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(EngineError, match=message):
+        dry_run(request(tmp_path, track="http_logs", **engine))
+    cluster = {"pipeline": "benchmark-only", "target_hosts": ("10.0.0.1:9200",)}
+    assert dry_run(request(tmp_path, track="http_logs", **engine, **cluster)).steps

@@ -112,6 +112,15 @@ def test_a_race_is_reported_and_stored_and_has_a_verdict(tmp_path: Path, address
     assert RaceStore(tmp_path / "home").load("r") == record
 
 
+def test_an_engine_that_cannot_start_is_refused_before_the_code_of_the_track_runs(tmp_path: Path) -> None:
+    own = track(tmp_path / "tiny", {"path": "/one"})
+    (own / "track.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef register(registry): pass\n")
+    engine = {"distribution": "elasticsearch", "distribution_version": "8.19.0"}
+    with pytest.raises(EngineError, match=r"elasticsearch 8\.19\.0 cannot be started by Pacenote"):
+        race(request(tmp_path, track_path=own, **engine), Listener())
+    assert not (tmp_path / "ran").exists()
+
+
 def test_selected_tasks_of_a_track_from_a_repository_are_raced(tmp_path: Path, address: str) -> None:
     upstream = tmp_path / "upstream"
     upstream.mkdir()

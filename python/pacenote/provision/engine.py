@@ -75,10 +75,20 @@ def check_engine_request(request: EngineRequest) -> None:
     layout = plan_layout(request.home)
     node_registry.current_process()
     node_registry.cleanup_orphans(layout)
-    distribution = find_distribution(request.distribution, request.version)
-    _check_java(request, distribution, layout)
+    distribution = check_engine_choice(request)
     _check_memory(request)
     _find_lock(request, distribution, layout)
+
+
+def check_engine_choice(request: EngineRequest) -> Distribution:
+    """Returns the distribution of a request. Creates no files.
+
+    Raises UsageError and EngineError if Pacenote cannot start this engine in this version, or if there is no
+    Java for it and none can be downloaded.
+    """
+    distribution = find_distribution(request.distribution, request.version)
+    _check_java(request, distribution, plan_layout(request.home))
+    return distribution
 
 
 def start_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Node:
@@ -166,7 +176,7 @@ def _available_majors(request: EngineRequest, supported: JavaRange, layout: Engi
     return [
         major
         for major in downloadable_majors(supported)
-        if request.runtime_jdk in (None, str(major))
+        if request.runtime_jdk in (None, "bundled", str(major))
         if wheel_home(major, layout.java).exists() or not request.offline
     ]
 

@@ -18,6 +18,8 @@ from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.layout import EngineLayout, reachable
 
+_OMIT_HINT = "omit --runtime-jdk to use the bundled Java or a downloaded one"
+
 
 @dataclass(frozen=True, slots=True)
 class JavaRange:
@@ -75,16 +77,17 @@ def find_java(
 
     `runtime_jdk` is --runtime-jdk: a major version (looked for in JAVA<N>_HOME, JAVA_HOME and the bundled
     runtime), `bundled`, or the path of a JDK. Without it, JAVA_HOME is used if it is supported, otherwise the
-    bundled runtime, otherwise a supported JAVA<N>_HOME; a variable that does not point to a working Java is
-    reported through `progress`. Raises EngineError if no runtime is found, and UsageError for any other value
-    of `runtime_jdk`.
+    bundled runtime, otherwise a supported JAVA<N>_HOME; `bundled` means the same without JAVA_HOME. A
+    variable that does not point to a working Java is reported through `progress`. Raises EngineError if no
+    runtime is found, and UsageError for any other value of `runtime_jdk`.
     """
     if runtime_jdk is None:
-        return _default_java(supported, env, progress)
+        found = _from_env_or_report("JAVA_HOME", env, progress)
+        return found if found and found.major in supported else _chosen_java(supported, env, progress)
     if runtime_jdk == "bundled":
-        return _checked(_bundled(), supported)
+        return _chosen_java(supported, env, progress)
     if runtime_jdk.isdigit():
-        return _checked(_of_major(int(runtime_jdk), env), supported)
+        return _checked(_of_major(int(runtime_jdk), supported, env), supported)
     if "/" in runtime_jdk:
         return _checked(read_java(Path(runtime_jdk).expanduser(), "--runtime-jdk"), supported)
     raise UsageError(
@@ -100,10 +103,7 @@ def read_downloaded_java(home: Path) -> JavaRuntime:
     return replace(read_java(home, "downloaded"), trimmed_locales=True)
 
 
-def _default_java(supported: JavaRange, env: Mapping[str, str], progress: ProgressCallback) -> JavaRuntime:
-    from_java_home = _from_env_or_report("JAVA_HOME", env, progress)
-    if from_java_home is not None and from_java_home.major in supported:
-        return from_java_home
+def _chosen_java(supported: JavaRange, env: Mapping[str, str], progress: ProgressCallback) -> JavaRuntime:
     bundled = _bundled()
     if bundled.major in supported:
         return bundled
@@ -111,10 +111,15 @@ def _default_java(supported: JavaRange, env: Mapping[str, str], progress: Progre
         found = _from_env_or_report(f"JAVA{major}_HOME", env, progress)
         if found is not None and found.major in supported:
             return found
-    return _checked(bundled, supported)
+    raise EngineError(
+        f"no Java for this engine: it needs {supported}, and the bundled one ({bundled.home}) is "
+        f"{bundled.version}",
+        hint=f"set JAVA{supported.lowest}_HOME to a JDK {supported.lowest}, or run once without --offline, "
+        "which downloads one",
+    )
 
 
-def _of_major(major: int, env: Mapping[str, str]) -> JavaRuntime:
+def _of_major(major: int, supported: JavaRange, env: Mapping[str, str]) -> JavaRuntime:
     for name in (f"JAVA{major}_HOME", "JAVA_HOME"):
         found = _from_env(name, env)
         if found is not None and found.major == major:
@@ -124,7 +129,9 @@ def _of_major(major: int, env: Mapping[str, str]) -> JavaRuntime:
         return bundled
     raise EngineError(
         f"no Java {major} in JAVA{major}_HOME or JAVA_HOME, and the bundled one is {bundled.version}",
-        hint=f"set JAVA{major}_HOME to a JDK {major}, or omit --runtime-jdk",
+        hint=f"set JAVA{major}_HOME to a JDK {major}, or omit --runtime-jdk"
+        if major in supported
+        else f"the engine needs {supported}: {_OMIT_HINT}",
     )
 
 
@@ -133,7 +140,7 @@ def _checked(java: JavaRuntime, supported: JavaRange) -> JavaRuntime:
         return java
     raise EngineError(
         f"no Java for this engine: it needs {supported}, and {java.origin} ({java.home}) is {java.version}",
-        hint="omit --runtime-jdk to use the bundled Java or a downloaded one, or set JAVA_HOME",
+        hint=_OMIT_HINT,
     )
 
 

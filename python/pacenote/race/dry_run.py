@@ -11,6 +11,7 @@ from pacenote.plan.duration import ExpectedDuration, expected_duration
 from pacenote.plan.explain import StepDescription, explain
 from pacenote.provision.cars import compose_car
 from pacenote.race.capacity import check_capacity
+from pacenote.race.engine_request import check_engine
 from pacenote.race.expected_corpora import ExpectedCorpus, expect_corpora
 from pacenote.race.planning import check_searched_indices, expected_engine, plan_challenge
 from pacenote.race.plugins import plugin_names, run_track_processors, source_files, track_plugins
@@ -44,7 +45,7 @@ class DryRun:
 def dry_run(request: RaceRequest) -> DryRun:
     """Returns what a race would do.
 
-    Raises TrackError, and UsageError for options that the race would reject.
+    Raises TrackError, and UsageError and EngineError for options that the race would reject.
     """
     described = _described_engine(request)
     prepared = load_race_track(request, None, lambda _: None)
@@ -73,11 +74,16 @@ def dry_run(request: RaceRequest) -> DryRun:
 
 
 def _described_engine(request: RaceRequest) -> str:
-    """Describes the engine. Raises UsageError for hosts and cars that the race would reject."""
+    """Describes the engine.
+
+    Raises UsageError and EngineError for hosts, and for an engine, a car or a Java, that the race would
+    reject.
+    """
     clusters = parse_clusters(request)
     if clusters:
         hosts = ", ".join(map(str, clusters[0].hosts))
         return f"the cluster at {hosts}, which a dry run does not contact"
+    check_engine(request)
     car = compose_car(request.car, request.car_params)
     engine = expected_engine(request, None)
     return (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pacenote.model.race_request import RaceRequest
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EngineRequest
+from pacenote.provision.engine import EngineRequest, check_engine_choice
 
 
 def engine_request(request: RaceRequest, artifacts: Path) -> EngineRequest:
@@ -27,3 +27,12 @@ def engine_request(request: RaceRequest, artifacts: Path) -> EngineRequest:
         preserve=request.preserve_install,
         offline=request.offline,
     )
+
+
+def check_engine(request: RaceRequest) -> None:
+    """Raises UsageError and EngineError for an engine, a version, a car or a Java that a race cannot start.
+
+    A race against an existing cluster starts none.
+    """
+    if request.pipeline != "benchmark-only":
+        check_engine_choice(engine_request(request, artifacts=request.home))

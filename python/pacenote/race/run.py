@@ -35,7 +35,7 @@ from pacenote.race.client_api_keys import client_api_keys
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import check_documents, unchecked_documents
 from pacenote.race.drive import DriveResult, drive
-from pacenote.race.engine_request import engine_request
+from pacenote.race.engine_request import check_engine, engine_request
 from pacenote.race.plan_progress import PlanProgress
 from pacenote.race.planning import (
     check_searched_indices,
@@ -199,6 +199,8 @@ def run_stages(
         check_track(request.track_request())
         existing = check_clusters(request, listener.warning)
         request = with_operator_status(request, existing, listener.info)
+        # The track's Python code must not run for an engine that cannot start.
+        check_engine(request)
         prepared = load_race_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
         try:
