@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pacenote.python_tasks.delays import ReplyWaits
 from python_tasks.racing import race_track, serving
 
 pytestmark = pytest.mark.process
@@ -75,8 +76,11 @@ DISTURBING = """
                 loop.remove_reader(key.fd)
         await es.info()
 
+    async def gather(es, params):
+        await asyncio.gather(*(compute(es, params) for _ in range(3)))
+
     def register(registry):
-        for runner in (ask, compute, start_flood, cancel, cancel_all, stop, remove_reader):
+        for runner in (ask, compute, gather, start_flood, cancel, cancel_all, stop, remove_reader):
             registry.register_runner(runner.__name__, runner, async_runner=True)
         for source in (Slow, Fast, Unsplit):
             registry.register_param_source(source.__name__, source)
@@ -115,6 +119,27 @@ def test_computing_runners_delay_the_operations_of_other_clients(tmp_path):
     # Each operation waits for the code of the three others.
     assert delay.mean_ms > 1
     assert any("waited" in reason for reason in raced.record.verdict.reasons)
+
+
+def test_an_operation_does_not_wait_for_its_own_code(tmp_path):
+    schedule = [
+        {"name": "alone", "operation": "gather", "iterations": 3},
+        {"name": "together", "operation": "gather", "clients": 2, "iterations": 2},
+    ]
+    with serving() as server:
+        raced = race_track(tmp_path, DISTURBING, schedule, server.address)
+    alone, together = raced.task("alone").python_delay, raced.task("together").python_delay
+    assert alone is not None
+    assert together is not None
+    assert (alone.operations, alone.mean_ms) == (3, 0.0)
+    assert together.mean_ms > 0.0
+
+
+def test_waits_of_replies_that_overlap_count_once():
+    waits = ReplyWaits()
+    for from_s, until_s in ((1.0, 2.0), (1.5, 3.0), (2.0, 2.5), (4.0, 4.5)):
+        waits.add(from_s, until_s)
+    assert waits.total_s == 2.5
 
 
 def test_requests_outside_operations_are_counted_and_end_with_their_step(tmp_path):

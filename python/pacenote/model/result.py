@@ -297,7 +297,8 @@ class PythonDelay:
     """Number of measured operations that succeeded."""
     mean_ms: float
     """Mean over the operations of the time from their request by the driver to their start, without waits
-    for parameter sources, and from their replies to the code that awaits them, in milliseconds.
+    for parameter sources, and from their replies to the code that awaits them, in milliseconds; 0 if no
+    other client of the step needs Python.
     """
     service_ms: float
     """Mean service time in milliseconds."""

@@ -5,26 +5,46 @@ and for schedulers; and schedulers that could not be asked for all operations.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from pacenote.model.result import PythonDelay, TaskResult
+
+
+@dataclass(slots=True)
+class ReplyWaits:
+    """The waits of the replies of one operation until its code received them. What overlaps counts once."""
+
+    total_s: float = 0.0
+    """Seconds in which at least one reply waited."""
+
+    _until_s: float = 0.0
+    """When the latest wait ended."""
+
+    def add(self, from_s: float, until_s: float) -> None:
+        """Adds the wait of a reply, in order of their ends, in seconds of `time.perf_counter`."""
+        self.total_s += max(0.0, until_s - max(from_s, self._until_s))
+        self._until_s = max(self._until_s, until_s)
 
 
 class EventLoopDelays:
     """Adds up the waits of operations for the event loop, by task.
 
     An operation waits after the driver has requested it, and after each of its replies, while the loop
-    executes code of other operations.
+    executes code of other operations. If there are no others, it only waits for its own code, which is no
+    delay.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, alone: Collection[int] = ()) -> None:
+        """`alone` are the tasks without others, given by their positions in the plan."""
+        self._alone = alone
         self._operations: defaultdict[int, int] = defaultdict(int)
         self._total_s: defaultdict[int, float] = defaultdict(float)
 
     def add(self, task: int, delay_s: float) -> None:
         """Adds an operation of a task, which is given by its position in the plan."""
         self._operations[task] += 1
-        self._total_s[task] += delay_s
+        self._total_s[task] += 0.0 if task in self._alone else delay_s
 
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of a task with the delays of its operations."""

@@ -19,6 +19,7 @@ from pacenote._core import (
     RunnerRequest,
 )
 from pacenote.model.work import Headers
+from pacenote.python_tasks.delays import ReplyWaits
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class RequestRouter:
         self._in_flight: Counter[ClientId] = Counter()
         self._sent: dict[int, ClientId] = {}
         self._answered_s: dict[ClientId, float] = {}
-        self._delays: dict[Owner, float] = {}
+        self._waits: dict[Owner, ReplyWaits] = {}
 
     async def request(self, cluster: str, request: RunnerRequest) -> RunnerResponse:
         """Sends a request to a cluster.
@@ -147,12 +148,12 @@ class RequestRouter:
         owner = OWNER.get()
         if owner is not None:
             self._in_flight[owner.client] += 1
-            if owner in self._delays:
+            if owner in self._waits:
                 self._sent[request_id] = owner.client
         try:
             answer = await future
-            if owner is not None and owner in self._delays:
-                self._delays[owner] += answer.event.waited_s + time.perf_counter() - answer.read_s
+            if owner is not None and (waits := self._waits.get(owner)) is not None:
+                waits.add(answer.read_s - answer.event.waited_s, time.perf_counter())
             return answer.event
         finally:
             waiting.pop(request_id, None)
@@ -161,12 +162,12 @@ class RequestRouter:
                 self._answered_s[owner.client] = time.perf_counter()
 
     def begin_operation(self, owner: Owner) -> None:
-        """Adds up the delays of the replies of an operation from now on."""
-        self._delays[owner] = 0.0
+        """Adds up the waits of the replies of an operation from now on."""
+        self._waits[owner] = ReplyWaits()
 
     def end_operation(self, owner: Owner) -> float:
         """Returns for how many seconds an operation's replies waited until its code received them."""
-        return self._delays.pop(owner, 0.0)
+        return self._waits.pop(owner, ReplyWaits()).total_s
 
     def on_answer(self, event: ResponseReceived | RequestFailed | OperationExecuted) -> None:
         """Resumes the coroutine that waits for this answer."""

@@ -145,7 +145,7 @@ class PythonRuntime:
         self._returned: dict[int, ReturnedResults] = {}
         self._units = TaskUnits(secrets)
         self._secrets = secrets
-        self._delays = EventLoopDelays()
+        self._delays = EventLoopDelays(tasks.alone())
         self._faults = RunnerFaults()
         self._watch = HangWatch(bridge, self._running_code, self._sources.begin_without, tasks.warn)
         self._race_ended = asyncio.Event()

@@ -80,3 +80,12 @@ class PythonTasks:
 
     warn: Callable[[str], None] = field(default=lambda _: None)
     """Shows a warning to the user."""
+
+    def alone(self) -> frozenset[int]:
+        """Returns the positions of the tasks that have one client, and no other client of their step needs
+        Python.
+        """
+        needing = (tuple(filter(self.tasks.__contains__, step)) for step in self.steps)
+        return frozenset(
+            step[0] for step in needing if len(step) == 1 and self.tasks[step[0]].task.clients == 1
+        )
