@@ -3,6 +3,7 @@
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console as RichConsole
 
 from pacenote.cli.console import Console
@@ -137,6 +138,12 @@ def test_a_finished_task_with_a_schedule_has_the_percentiles_of_its_latency():
     ))  # fmt: skip
     paced = replace(task(), latency=latency, bytes_out=0)
     assert result_line(paced) == "search done: 1 min 10 s (1 min measured), 833.33 ops/s, latency p50 7 ms"
+
+
+@pytest.mark.parametrize(("ended_by", "how"), [("stopped", "interrupted"), ("aborted", "aborted")])
+def test_a_task_that_ended_early_is_not_done(ended_by, how):
+    line = result_line(replace(task(), ended_by=ended_by, bytes_out=0))
+    assert line.startswith(f"search {how} after 1 min 10 s")
 
 
 def test_a_retry_until_success_states_what_it_waits_for():

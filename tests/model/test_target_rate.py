@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.result import Throughput, WorkTotals
-from pacenote.model.target_rate import TargetRate, achieved_rate, misses_target
+from pacenote.model.target_rate import TargetRate, achieved_rate, keeps_target, misses_target
 from support.records import bulk, paced, task, times
 
 HUNDRED = TargetRate(100.0, operations=100.0)
@@ -43,7 +43,9 @@ def test_a_task_without_a_measured_operation_is_not_judged():
 
 def test_the_achieved_rate_has_the_unit_of_the_target():
     asked = TargetRate(20_000.0, "docs", operations=4.0)
-    indexed = bulk(window_operations=30, window_s=10.0, throughput=Throughput(1.0, 15_000.0, 1.0, 1.0))
+    indexed = bulk(
+        window_operations=30, window_s=10.0, error_rate=0.0, throughput=Throughput(1.0, 15_000.0, 1.0, 1.0)
+    )
     assert achieved_rate(indexed, asked) == 15_000.0
     assert achieved_rate(indexed, TargetRate(4.0, operations=4.0)) == 3.0
     assert achieved_rate(task(throughput=None), asked) == 0.0
@@ -55,3 +57,14 @@ def test_a_rate_of_work_is_judged_by_the_work_of_an_operation():
     assert misses_target(indexed, TargetRate(20_000.0, "docs"), 0.05)
     assert not misses_target(indexed, TargetRate(15_500.0, "docs"), 0.05)
     assert not misses_target(replace(indexed, work=WorkTotals(0, 0)), TargetRate(20_000.0, "docs"), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("error_rate", "achieved", "kept"),
+    [(0.0, 100.0, True), (0.04, 96.0, True), (0.06, 94.0, False), (1.0, 0.0, False)],
+)
+def test_a_rate_is_achieved_and_kept_only_with_operations_that_succeed(error_rate, achieved, kept):
+    failing = replace(of_window(1_000), error_rate=error_rate)
+    assert achieved_rate(failing, HUNDRED) == pytest.approx(achieved)
+    assert keeps_target(failing, HUNDRED, 0.05) == kept
+    assert not misses_target(failing, HUNDRED, 0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+from pacenote.model.headline import early_end
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import RaceProgress, TaskProgress, TaskResult
@@ -139,7 +140,7 @@ def _progress_parts(task: TaskProgress) -> list[str]:
 
 
 def result_line(result: TaskResult) -> str:
-    """Returns the line about a finished task; one that each client executed at most once has no rates."""
+    """Returns the line about a task that ended; one that each client executed at most once has no rates."""
     parts = [_duration(result)]
     ended = result.accounting.succeeded + result.accounting.failed
     if ended > result.clients:
@@ -152,7 +153,9 @@ def result_line(result: TaskResult) -> str:
         # Later tasks may depend on this one, so the reason is shown now and not only in the report.
         reason = f" ({single_line(result.errors[0].reason)[:_REASON]})" if result.errors else ""
         parts.append(f"error rate {rate * 100:.3g} %{reason}")
-    return f"{single_line(result.task)} done: {', '.join(parts)}"
+    how = early_end(result)
+    end = "done:" if how is None else f"{how} after"
+    return f"{single_line(result.task)} {end} {', '.join(parts)}"
 
 
 def _duration(result: TaskResult) -> str:

@@ -29,13 +29,25 @@ def median_latency_ms(task: TaskResult) -> float | None:
     return median.ms if median else None
 
 
+def indexing_rate(task: TaskResult) -> str:
+    """Returns the mean throughput of a task that indexed, and whether it was interrupted."""
+    mean = task.throughput.mean if task.throughput else 0.0
+    early = "" if (how := early_end(task)) is None else f", {how}"
+    return f"{format_rate(mean)} {task.unit}/s{early}"
+
+
+def early_end(task: TaskResult) -> str | None:
+    """Returns how a task ended that was not to end yet, or None if it ended as planned."""
+    return {"stopped": "interrupted", "aborted": "aborted"}.get(task.ended_by)
+
+
 def headline(record: RaceRecord) -> str:
     """Returns the figure that a list of races shows, of `saturate` its answer; empty if there is none."""
     if found := record.saturation:
         return f"{found.task}: {found.answer}"
     tasks = reported_tasks(record)
-    if (task := main_indexing(tasks)) and task.throughput:
-        return f"{format_rate(task.throughput.mean)} {task.unit}/s"
+    if task := main_indexing(tasks):
+        return indexing_rate(task)
     if (task := slowest_search(tasks)) and (ms := median_latency_ms(task)) is not None:
         return f"p50 {format_seconds(ms / 1000)}"
     return ""

@@ -34,12 +34,9 @@ class TargetRate:
 
 
 def achieved_rate(task: TaskResult, target: TargetRate) -> float:
-    """Returns the rate that a task achieved, in the unit of its target.
-
-    Failed operations count as operations, but not as other work.
-    """
+    """Returns the rate of successful work that a task achieved, in the unit of its target."""
     if target.unit == OPS:
-        return task.window_operations / task.window_s if task.window_s else 0.0
+        return _succeeded(task) / task.window_s if task.window_s else 0.0
     return task.throughput.mean if task.throughput else 0.0
 
 
@@ -50,13 +47,30 @@ def misses_target(task: TaskResult, target: TargetRate, max_shortfall: float) ->
     An operation that was sent in time may end after the window, so those of one mean service time are not
     expected. One operation may overlap the end of the window, and the number of random arrivals varies.
     """
+    return _falls_short(task, target, max_shortfall, task.window_operations)
+
+
+def keeps_target(task: TaskResult, target: TargetRate, max_shortfall: float) -> bool:
+    """Returns whether a task kept its target rate with operations that succeeded. One that missed it because
+    operations failed is not blamed for its rate: another rule reports the failures.
+    """
+    return not _falls_short(task, target, max_shortfall, _succeeded(task))
+
+
+def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, done: float) -> bool:
+    """Returns whether `done` operations are too few for the measured window."""
     if not task.window_operations:
         return False  # Another rule reports a task of which nothing was measured.
     expected = _operations_per_s(task, target) * max(0.0, task.window_s - _mean_service_s(task))
     tolerated = max_shortfall * expected + 1.0
     if target.arrivals != "deterministic":
         tolerated += _DEVIATIONS * math.sqrt(expected)
-    return expected - task.window_operations > tolerated
+    return expected - done > tolerated
+
+
+def _succeeded(task: TaskResult) -> float:
+    """Returns how many of the operations that ended in the measured window succeeded."""
+    return task.window_operations * (1.0 - (task.error_rate or 0.0))
 
 
 def _operations_per_s(task: TaskResult, target: TargetRate) -> float:

@@ -9,7 +9,7 @@ from pacenote.model.finding import Finding
 from pacenote.model.overhead_rules import overhead_findings
 from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.result import TaskResult
-from pacenote.model.target_rate import misses_target
+from pacenote.model.target_rate import keeps_target, misses_target
 from pacenote.units import format_count
 
 _SHOWN_INDICES = 3
@@ -44,6 +44,16 @@ def missed_targets(record: RaceRecord) -> tuple[TaskResult, ...]:
         for task in record.tasks
         if (target := record.targets.get(task.task)) is not None
         and misses_target(task, target, record.max_shortfall)
+    )
+
+
+def targets_not_kept(record: RaceRecord) -> tuple[TaskResult, ...]:
+    """Returns the tasks of a race that did not keep their target rates with operations that succeeded."""
+    return tuple(
+        task
+        for task in record.tasks
+        if (target := record.targets.get(task.task)) is not None
+        and not keeps_target(task, target, record.max_shortfall)
     )
 
 

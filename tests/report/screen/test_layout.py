@@ -13,12 +13,13 @@ import pytest
 from rich.console import Console
 
 from pacenote.model.finding import Finding
+from pacenote.model.headline import headline
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.report.render.screen import render_screen
 from pacenote.report.screen.build import RaceLocation, build_screen
 from pacenote.report.screen.layout import lay_out
 from pacenote.report.screen.text import broken_lines, plain_text, shortened
-from report.screen.races import interrupted_start, suspect_race, valid_race, void_race
+from report.screen.races import indexing, interrupted_start, suspect_race, valid_race, void_race
 
 GOLDEN = Path(__file__).parent / "golden"
 RACES: dict[str, Callable[[], RaceRecord]] = {
@@ -104,3 +105,20 @@ def test_a_rate_of_which_nothing_was_measured_was_not_kept():
     tasks = (*race.tasks[:2], replace(race.tasks[2], window_operations=0), *race.tasks[3:])
     shown = {answer.label: answer.text for answer in screen(replace(race, tasks=tasks)).answers}
     assert shown["Target rates"] == "3 of 4 kept"
+
+
+def test_a_rate_at_which_operations_only_fail_was_not_kept():
+    race = suspect_race()
+    tasks = (*race.tasks[:2], replace(race.tasks[2], error_rate=1.0), *race.tasks[3:])
+    shown = screen(replace(race, tasks=tasks))
+    answers = {answer.label: answer.text for answer in shown.answers}
+    assert answers["Target rates"] == "3 of 5 kept"
+    (rate,) = [line.cells[0] for table in shown.tables for line in table.lines if line.name == "default"]
+    assert (rate.text, rate.is_wrong) == ("0 / 50", True)
+
+
+@pytest.mark.parametrize(("ended_by", "how"), [("stopped", "interrupted"), ("aborted", "aborted")])
+def test_the_rate_of_a_task_that_ended_early_is_marked(ended_by, how):
+    race = replace(valid_race(), tasks=(indexing(ended_by=ended_by),))
+    shown = {answer.label: answer.text for answer in screen(race).answers}
+    assert shown["Indexing"] == headline(race) == f"6,242 docs/s, {how}"

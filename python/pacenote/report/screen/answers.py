@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pacenote.model.headline import main_indexing, median_latency_ms, slowest_search
+from pacenote.model.headline import indexing_rate, main_indexing, median_latency_ms, slowest_search
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import DocumentCheck, RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes
-from pacenote.model.verdict import missed_targets
+from pacenote.model.verdict import targets_not_kept
 from pacenote.report.screen.screen import Answer
-from pacenote.units import format_count, format_rate, format_seconds
+from pacenote.units import format_count, format_seconds
 
 
 def answers(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Answer, ...]:
@@ -27,8 +27,8 @@ def answers(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Answer,
 
 def _indexing(reported: Sequence[TaskResult]) -> Iterator[Answer]:
     task = main_indexing(reported)
-    if task and task.throughput:
-        rate = f"{format_rate(task.throughput.mean)} {task.unit}/s"
+    if task:
+        rate = indexing_rate(task)
         others = sum(map(indexes, reported)) > 1
         yield Answer("Indexing", single_line(f"{rate} ({task.task})" if others else rate))
 
@@ -58,7 +58,7 @@ def _targets(record: RaceRecord) -> Iterator[Answer]:
     # A task of which nothing was measured has neither kept its rate nor missed it.
     asked = [task for task in record.tasks if task.task in record.targets and task.window_operations]
     if asked:
-        kept = len(asked) - len(missed_targets(record))
+        kept = len(asked) - len(targets_not_kept(record))
         yield Answer("Target rates", f"{kept} of {len(asked)} kept", is_wrong=kept < len(asked))
 
 

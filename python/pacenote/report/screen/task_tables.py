@@ -9,7 +9,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import Percentile, TaskResult, percentiles_for
 from pacenote.model.target_rate import TargetRate, achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once, searches
-from pacenote.model.verdict import missed_targets
+from pacenote.model.verdict import targets_not_kept
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK
 from pacenote.report.screen.screen import Cell, Column, TaskLine, TaskTable
 from pacenote.units import format_range, format_rate, format_seconds
@@ -63,7 +63,7 @@ class _Marks:
     def __init__(self, record: RaceRecord) -> None:
         self.targets = record.targets
         self.doubtful = {name for finding in record.verdict.findings for name in finding.tasks}
-        self.missed = {task.task for task in missed_targets(record)}
+        self.missed = {task.task for task in targets_not_kept(record)}
 
 
 def _table(title: str, tasks: Sequence[TaskResult], marks: _Marks) -> TaskTable:
