@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.records import record
@@ -24,7 +26,7 @@ def rally_ini(tmp_path):
 
     def write(text):
         folder = tmp_path / "rally" / ".rally"
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "rally.ini").write_text(text)
         return folder / "rally.ini"
 
@@ -106,3 +108,20 @@ def test_the_folder_of_rallys_clones_is_found(rally_ini, race, tmp_path, text, r
         rally_ini(text.replace("ROOT", str(tmp_path / "own")))
     (tmp_path / root / "tracks").mkdir(parents=True)
     assert race("--track=x")[0].rally_tracks == tmp_path / root / "tracks"
+
+
+def test_rallys_data_files_are_used_without_a_setting(rally_ini, race, tmp_path):
+    folder = tmp_path / "rally" / ".rally" / "benchmarks" / "data"
+    assert race("--track=x")[0].dataset_cache is None
+    folder.mkdir(parents=True)
+    request, err = race("--track=x")
+    assert request.dataset_cache == folder
+    assert err == f"found in {tmp_path / 'rally' / '.rally'}: --dataset-cache={folder}\n"
+    assert race("--track=x", "--dataset-cache=/d")[0].dataset_cache == Path("/d")
+    (tmp_path / "own" / "data").mkdir(parents=True)
+    file = rally_ini(f"[node]\nroot.dir = {tmp_path / 'own'}\n")
+    request, err = race("--track=x")
+    assert request.dataset_cache == tmp_path / "own" / "data"
+    assert err == f"settings of {file}: --dataset-cache={tmp_path / 'own' / 'data'}\n"
+    file.write_text(f"{file.read_text()}[benchmarks]\nlocal.dataset.cache = /data\n")
+    assert race("--track=x")[0].dataset_cache == Path("/data")

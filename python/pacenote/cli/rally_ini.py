@@ -1,4 +1,4 @@
-"""What Pacenote uses of Rally's own folder: settings of `rally.ini`, and clones of track repositories."""
+"""What Pacenote uses of Rally's own folder: settings of `rally.ini`, data files, and track repositories."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def read_rally_settings(name: str | None) -> RallySettings:
     if text is None:
         if name:
             raise UsageError(f"--configuration-name={name}: {file} does not exist")
-        return RallySettings(file, tracks=_track_folder(folder / "benchmarks"))
+        root = folder / "benchmarks"
+        return RallySettings(file, _data_folder(root), tracks=_track_folder(root))
     return _settings(file, _parse(file, text))
 
 
@@ -87,7 +88,8 @@ def show_rally_settings(options: argparse.Namespace, console: Console) -> None:
     if options.track_path is None and url and options.repository_urls[repository] == url:
         used.append(f"track repository '{repository}'")
     if used:
-        console.progress(f"settings of {rally.file}: {', '.join(used)}")
+        source = f"settings of {rally.file}" if rally.file.exists() else f"found in {rally.file.parent}"
+        console.progress(f"{source}: {', '.join(used)}")
     warn_about_metrics_store(options, console)
 
 
@@ -120,7 +122,8 @@ def _parse(file: Path, text: bytes) -> dict[tuple[str, str], str]:
 
 
 def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySettings:
-    options: dict[str, ConfiguredOption] = {}
+    root = path(values[_ROOT]) if _ROOT in values else file.parent / "benchmarks"
+    options = _data_folder(root)
     urls: dict[str, str] = {}
     ignored = []
     for (section, key), value in values.items():
@@ -136,18 +139,30 @@ def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySetting
         file,
         options,
         urls,
-        _track_folder(path(values[_ROOT]) if _ROOT in values else file.parent / "benchmarks"),
+        _track_folder(root),
         "" if store == _IN_MEMORY else store,
         tuple(ignored),
     )
 
 
+def _data_folder(root: Path) -> dict[str, ConfiguredOption]:
+    """Returns the option for the folder in which Rally keeps data files by default, if it exists."""
+    folder = root / "data"
+    if not _is_folder(folder):
+        return {}
+    return {"dataset-cache": ConfiguredOption(str(folder), f"{folder}, Rally's data files")}
+
+
 def _track_folder(root: Path) -> Path | None:
     """Returns the folder in which Rally keeps its clones, or None if it does not exist."""
     folder = root / _TRACKS
+    return folder if _is_folder(folder) else None
+
+
+def _is_folder(path: Path) -> bool:
     with contextlib.suppress(OSError):
-        return folder if folder.is_dir() else None
-    return None
+        return path.is_dir()
+    return False
 
 
 def _option_value(option: str, value: str) -> object:

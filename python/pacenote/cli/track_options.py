@@ -169,5 +169,6 @@ def add_corpus_options(parser: Parser) -> None:
             "--dataset-cache",
             type=values.path,
             metavar="FOLDER",
-            help="folder of data files (default: `corpora` in Pacenote's home)",
+            help="folder of data files (default: Rally's data folder if it exists, otherwise `corpora` in "
+            "Pacenote's home)",
         )
