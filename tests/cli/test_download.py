@@ -89,7 +89,7 @@ def test_a_mirror_and_a_cache_folder_are_used(run, track, server, tmp_path):
             "opensearch 3.99.0 was never resolved here",
         ),
         (["--distribution=elastic"], 2, "unknown distribution 'elastic'"),
-        (["--track=x", "--car=4gheap"], 2, "--car is not available"),
+        (["--distribution-version=3.99.0", "--car=4gheep"], 2, "unknown car '4gheep'"),
         (["--track=x", "--corpus-mirror=http://a/x="], 2, "--corpus-mirror must be a URL or PREFIX=URL"),
         (["--track=x", "--corpus-mirror=somewhere"], 2, "--corpus-mirror must be a URL or PREFIX=URL"),
     ],
@@ -98,6 +98,16 @@ def test_impossible_downloads_are_rejected(run, arguments, code, message):
     found, out, err = run("download", *arguments)
     assert (found, out) == (code, "")
     assert message in err
+
+
+def test_a_car_is_accepted_and_has_no_effect(run):
+    arguments = ("download", "--track=http_logs", "--track-params=docs:7", "--quiet")
+    code, out, err = run(*arguments, "--car=defaults")
+    assert (code, err) == (0, "")
+    code, other, err = run(*arguments, "--car=4gheap,ea", "--car-params=heap_size:2g")
+    assert (code, other) == (0, out)
+    what = "has no effect: all cars use the same download"
+    assert err == f"warning: --car {what}\nwarning: --car-params {what}\n"
 
 
 def test_offline_names_the_file(run, track):

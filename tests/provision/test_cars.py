@@ -49,6 +49,21 @@ def test_the_error_about_an_unknown_car_suggests_a_similar_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cars", "params"),
+    [
+        *(((car,), {}) for car in ("trial-license", "basic-license", "zgc", "debug-non-safepoints")),
+        ((), {"data_paths": "/data"}),
+    ],
+)
+def test_the_error_about_what_only_rally_has_names_the_way_out(
+    cars: tuple[str, ...], params: dict[str, object]
+) -> None:
+    with pytest.raises(UsageError, match=r"unknown (car|parameter)") as caught:
+        compose_car(cars, params)
+    assert "start the engine yourself and use --pipeline=benchmark-only" in caught.value.hint
+
+
+@pytest.mark.parametrize(
     ("params", "message"),
     [
         ({"heapsize": "1g"}, "unknown parameter 'heapsize'"),

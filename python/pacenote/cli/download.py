@@ -8,6 +8,7 @@ import json
 import os
 from pathlib import Path
 
+from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.engine_options import jdk, selected_engine
 from pacenote.cli.parser import Parser
@@ -24,10 +25,11 @@ from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
 from pacenote.errors import Interrupted, UsageError
 from pacenote.model.race_request import RaceRequest
 from pacenote.store.home import default_home
+from pacenote.track.params import parse_list
 
 UNAVAILABLE_OPTIONS = unavailable_options((
     *TEAM_OPTIONS,
-    *("--distribution-repository", "--car", "--car-params", "--target-os", "--target-arch"),
+    *("--distribution-repository", "--target-os", "--target-arch"),
 ))
 
 
@@ -43,6 +45,12 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--distribution-version", help="version of the engine, such as 7.17.28")
     parser.add_argument(
         "--runtime-jdk", type=jdk, help="major version of the JDK to run the engine on, or 'bundled'"
+    )
+    parser.add_argument(
+        "--car", metavar="NAME,…", default="", help="no effect: all cars use the same download"
+    )
+    parser.add_argument(
+        "--car-params", type=values.car_params, default="", help="no effect: all cars use the same download"
     )
     parser.add_argument(
         "--maven-mirror",
@@ -66,6 +74,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(
             "nothing to download", hint="give --distribution-version=7.17.28, --track=NAME, or both"
         )
+    _check_car(options, console)
     request = RaceRequest(
         race_id="download",
         home=default_home(),
@@ -94,3 +103,17 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise Interrupted("interrupted", hint="run the same command again to continue") from cause
     console.result_without_secrets(json.dumps(paths, indent=2) + "\n")
     return 0
+
+
+def _check_car(options: argparse.Namespace, console: Console) -> None:
+    """Warns that a car has no effect. Raises UsageError for a car that a race would reject."""
+    names = [str(name) for name in parse_list(options.car, "--car")]
+    given = [name for name, value in (("--car", names), ("--car-params", options.car_params)) if value]
+    if not given:
+        return
+    from pacenote.provision.cars import compose_car
+
+    compose_car(names, options.car_params)
+    if names != ["defaults"] or options.car_params:
+        for option in given:
+            console.warning(f"{option} has no effect: all cars use the same download")

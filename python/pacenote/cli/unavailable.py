@@ -23,7 +23,6 @@ class UnavailableOption(NamedTuple):
 _TEAMS = "team repositories come later; --car and --car-params configure the engine"
 _SOURCES = "Pacenote does not build engines; --distribution-version selects one, --target-hosts uses your own"
 _PLUGINS = "plugins come later; install them on a cluster of your own and use --target-hosts"
-_SAME_ENGINE = "all cars use the same download"
 _THIS_MACHINE = "the download is always for this machine"
 
 _OPTIONS = {
@@ -49,8 +48,6 @@ _OPTIONS = {
     "--multi-cluster": UnavailableOption(
         "a race measures one cluster; runners can use the others that --target-hosts names"
     ),
-    "--car": UnavailableOption(_SAME_ENGINE, ("defaults",)),
-    "--car-params": UnavailableOption(_SAME_ENGINE, ("",)),
     "--target-os": UnavailableOption(_THIS_MACHINE, ("linux",)),
     "--target-arch": UnavailableOption(_THIS_MACHINE, (os.uname().machine,)),
 }

@@ -60,6 +60,8 @@ _PROTECTED_SETTINGS = re.compile(
 # Settings are written as lines of a file, so a name must not contain line breaks or quotes.
 _SETTING_NAME = re.compile(r"\w[\w.*-]*", re.ASCII)
 
+_OWN_ENGINE_HINT = "for others, start the engine yourself and use --pipeline=benchmark-only"
+
 _PARAMS = ("heap_size", "additional_cluster_settings", "additional_java_settings")
 
 
@@ -93,7 +95,11 @@ def _find(name: str) -> Car:
     if name in CARS:
         return CARS[name]
     close = get_close_matches(name, CARS, n=2)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"known cars: {', '.join(CARS)}"
+    hint = (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else f"known cars: {', '.join(CARS)}; {_OWN_ENGINE_HINT}"
+    )
     raise UsageError(f"unknown car '{name}' in --car", hint=hint)
 
 
@@ -101,7 +107,8 @@ def _from_params(params: Mapping[str, object]) -> Car:
     for key in params:
         if key not in _PARAMS:
             close = get_close_matches(key, _PARAMS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known parameters: {', '.join(_PARAMS)}"
+            known = f"known parameters: {', '.join(_PARAMS)}; {_OWN_ENGINE_HINT}"
+            hint = f"did you mean {close[0]}?" if close else known
             raise UsageError(f"unknown parameter '{key}' in --car-params", hint=hint)
     heap = params.get("heap_size", "")
     if not isinstance(heap, str):
