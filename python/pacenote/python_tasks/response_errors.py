@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 _MAX_BODY = 200
 """Maximum number of bytes of a body that are shown if it contains no known form of error."""
@@ -23,14 +24,23 @@ class ResponseError:
 def parse_response_error(body: bytes) -> ResponseError:
     """Returns the error in the body of a response. Never raises."""
     try:
-        error = json.loads(body)["error"]
+        document = json.loads(body)
+        error = document["error"] if "error" in document else _first_failure(document)
         if isinstance(error, str):
             return ResponseError("", _one_line(error))
         return ResponseError(str(error.get("type") or ""), _one_line(str(error.get("reason") or "")))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         # The mark shows that a secret at the end may be incomplete.
         cut = "…" if len(body) > _MAX_BODY else ""
         return ResponseError("", _one_line(body[:_MAX_BODY].decode(errors="replace")) + cut)
+
+
+def _first_failure(document: dict[str, Any]) -> Any:
+    """Returns the cause of the first failed document or shard, which operations such as update-by-query list
+    without an error of their own.
+    """
+    failure = document["failures"][0]
+    return failure["cause"] if "cause" in failure else failure["reason"]
 
 
 def _one_line(text: str) -> str:
