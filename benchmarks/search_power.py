@@ -228,7 +228,9 @@ class Answer:
 
 
 def search(case: Case, planning: Planning, generator: random.Random) -> Answer:
-    """Simulates a search with the defaults of the command line."""
+    """Simulates a search with the defaults of the command line, except that it begins at 10 operations per
+    second, or at the lowest rate that the planning can decide.
+    """
     objective = Objective((LatencyLimit(case.q, 100.0),), error_rate=0.01)
     lowest = max(0.1, lowest_rate(objective, _SHORTEST_S))
     start = max(10.0, planning.first_rate(objective, _SHORTEST_S))

@@ -192,6 +192,12 @@ def test_the_help_of_a_saturation_begins_with_its_own_options(run) -> None:
     assert out.index("\nsearch:\n") < out.index("--probe-time") < out.index("\ntrack:\n")
 
 
+def test_an_option_that_saturate_refuses_is_not_in_its_help(run) -> None:
+    assert "--dry-run" in run("race", "--help")[1]
+    assert "--dry-run" not in run("saturate", "--help")[1]
+    assert run("saturate", "--track=x", "--dry-run")[2].startswith("error: saturate has no dry run\n")
+
+
 def test_the_readme_names_everything_that_is_refused() -> None:
     page = (Path(main_module.__file__).parents[3] / "README.md").read_text("utf-8")
     section = page.partition("## What it does not do yet")[2].partition("\n## ")[0]

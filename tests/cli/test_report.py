@@ -54,7 +54,11 @@ def test_the_result_of_a_saturation_is_shown_again(run, tmp_path):
     code, out, err = run("report", "s", "--report-format=json")
     assert (code, SaturationResult.from_document(json.loads(out))) == (0, result)
     code, _, err = run("report", "s", "--report-format=csv")
-    assert (code, err) == (2, "error: --report-format must be markdown or json for the result of saturate\n")
+    assert (code, err) == (
+        2,
+        "error: --report-format must be markdown or json for the result of saturate\n"
+        "hint: --report-format=json has all figures\n",
+    )
 
 
 def test_samples_that_cannot_be_completed_are_reported(run):

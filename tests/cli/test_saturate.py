@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.test_saturate import OPERATION, EngineThatStops
+from pacenote.errors import UsageError
 from plugins.tracks import write_track
 from python_tasks.racing import serving
 from python_tasks.test_runtime_hangs import INCOMPARABLE
@@ -100,3 +101,27 @@ def test_ctrl_c_before_the_search_is_reported_as_that_of_a_race(run, home, monke
     code, out, err = run("saturate", "--track=x")
     assert (code, out) == (130, "")
     assert err == "error: interrupted\nhint: results so far are kept: see `pacenote list races`\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        ((), 94.0),
+        (("--probe-time=40",), 47.0),
+        (("--objective=p99.9:1s",), 940.0),
+        (("--max-error-rate=100",), 10.0),
+        (("--max-rate=40",), 40.0),
+        (("--start-rate=20",), 20.0),
+    ],
+)
+def test_a_search_begins_at_the_lowest_rate_whose_probes_are_short(run, monkeypatch, options, start):
+    requests = []
+
+    def stop(request, listener):
+        requests.append(request)
+        raise UsageError("stopped")
+
+    monkeypatch.setattr("pacenote.lab.saturate.saturate", stop)
+    assert run("saturate", "--track=x", *options)[0] == 2
+    (request,) = requests
+    assert request.within.start == start

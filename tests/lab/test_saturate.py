@@ -17,11 +17,12 @@ import pytest
 from pacenote.errors import DriverError, UsageError
 from pacenote.lab import rate_search
 from pacenote.lab.rate_search import RateRange
-from pacenote.lab.saturate import STALLED, SaturationRequest, saturate
+from pacenote.lab.saturate import STALLED, SaturationRequest, announcement, saturate
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
+from pacenote.plan.duration import ExpectedDuration
 from pacenote.stats.usl import fit_usl
 from support.disks import fill, small_disk
 from support.engine import engine_document
@@ -385,7 +386,17 @@ def test_the_duration_of_the_search_is_stated_before_the_first_probe(request_: S
     saturate(replace(request_, objective=Objective((), 0.1), window_s=0.1), listener)
     # 167 operations prove an error rate of 10 %, and 10 % are added.
     expected = (
-        "expected duration: 1 s to 6 s for 10 to 30 probes of 110 ms each (194 ms at 1000 ops/s, since it "
-        "needs enough operations)"
+        "expected duration: 2 s to 6 s for 10 to 30 probes: 110 ms each, longer below 1,837 ops/s (194 ms at "
+        "1,000 ops/s)"
     )
     assert expected in texts
+
+
+def test_the_shortest_expected_duration_includes_the_probes_at_low_rates(request_: SaturationRequest) -> None:
+    slow = replace(request_, objective=Objective((), 0.01), window_s=20.0, warmup_s=5.0)
+    texts = [announcement(slow, RateRange(start, 0.1, 1e6), ExpectedDuration()) for start in (10.0, 94.0)]
+    # 193 s, 99 s, 52 s and 28 s at 10, 20, 40 and 80 operations per second, then six times 25 s.
+    assert texts[0].startswith("expected duration: 8 min 42 s to 96 min 16 s for 10 to 30 probes: 25 s each")
+    assert texts[0].endswith("longer below 93.8 ops/s (3 min 13 s at 10 ops/s)")
+    assert texts[1].startswith("expected duration: 4 min 10 s to 12 min 30 s for 10 to 30 probes: 25 s each")
+    assert texts[1].endswith("longer below 93.8 ops/s")

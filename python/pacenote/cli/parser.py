@@ -68,6 +68,10 @@ class Parser(argparse.ArgumentParser):
         """Adds `--name`, which is false by default, and `--no-name`, which overrides the configuration."""
         self.add_argument(name, action=_Flag, help=help)
 
+    def hide(self, name: str) -> None:
+        """Leaves an option that the command refuses out of its help."""
+        self._option_string_actions[name].help = argparse.SUPPRESS
+
     def expanded(self, arguments: Sequence[str]) -> list[str]:
         """Returns the arguments after the command with the full names of abbreviated options.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from pacenote.cli import race, values
@@ -28,12 +29,16 @@ UNAVAILABLE_OPTIONS = {
     ),
 }
 
+MIN_START_RATE = 10.0
+"""Lowest rate, in operations per second, at which a search begins without `--start-rate`."""
+
 
 def add_options(parser: Parser) -> None:
     """Adds the options of the search, and those of `race`."""
     with parser.group("search"):
         _add_search_options(parser)
     race.add_options(parser)
+    parser.hide("--dry-run")
     # Probes always run open loop.
     parser.set_defaults(open_loop=True, max_connections=64)
 
@@ -44,10 +49,14 @@ def _add_search_options(parser: Parser) -> None:
         "--objective",
         default="",
         metavar="LIMITS",
-        help="latency limits: p99:100ms,p50:20ms (default: none; the engine must only keep up)",
+        help="latency limits: p99:100ms,p50:20ms; in ms without a unit (default: none; the engine must only "
+        "keep up)",
     )
     parser.add_argument(
-        "--start-rate", type=values.above_zero, default=10.0, metavar="OPS", help="first rate in ops/s (10)"
+        "--start-rate",
+        type=values.above_zero,
+        metavar="OPS",
+        help="first rate in ops/s (default: the lowest that --probe-time suffices for, at least 10)",
     )
     parser.add_argument(
         "--min-rate", type=values.above_zero, default=0.1, metavar="OPS", help="lowest rate in ops/s (0.1)"
@@ -89,7 +98,8 @@ def _add_run_options(parser: Parser) -> None:
         type=values.count,
         default=32,
         metavar="N",
-        help="clients of the closed-loop sweep: 1, 2, 4, … up to this number; 0, or from 6 (default: 32)",
+        help="after the search, the task also runs in a closed loop, in which clients wait for responses, "
+        "with 1, 2, 4, … up to this number of clients; 0, or from 6 (default: 32)",
     )
     parser.add_argument(
         "--sweep-time",
@@ -145,6 +155,7 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
 
     Raises UsageError for options that contradict each other.
     """
+    from pacenote.lab.probe import quick_rate
     from pacenote.lab.rate_search import RateRange
     from pacenote.lab.saturate import SaturationRequest
     from pacenote.model.saturation import Objective, parse_latency_limits
@@ -153,7 +164,10 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
         raise UsageError(
             "saturate has no dry run", hint="`pacenote race --dry-run` shows the steps of the challenge"
         )
-    if not options.min_rate <= options.start_rate <= options.max_rate:
+    objective = Objective(parse_latency_limits(options.objective), options.max_error_rate)
+    quick = max(MIN_START_RATE, math.ceil(quick_rate(objective, options.probe_time)))
+    start = options.start_rate or max(options.min_rate, min(options.max_rate, quick))
+    if not options.min_rate <= start <= options.max_rate:
         raise UsageError("--min-rate, --start-rate and --max-rate must ascend")
     race_request = race.build_request(options)
     # Tasks before the saturated one run as the track declares them.
@@ -161,8 +175,8 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     return SaturationRequest(
         race=dataclasses.replace(race_request, pacing=pacing),
         task=options.task,
-        objective=Objective(parse_latency_limits(options.objective), options.max_error_rate),
-        within=RateRange(options.start_rate, options.min_rate, options.max_rate, options.precision / 100),
+        objective=objective,
+        within=RateRange(start, options.min_rate, options.max_rate, options.precision / 100),
         connections=options.max_connections,
         window_s=options.probe_time,
         warmup_s=options.probe_warmup,

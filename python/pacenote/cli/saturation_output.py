@@ -19,7 +19,10 @@ _FORMATS = ("markdown", "json")
 def check_saturation_format(options: argparse.Namespace) -> None:
     """Raises UsageError if the result of a saturation cannot be printed in `--report-format`."""
     if options.report_format not in (None, *_FORMATS):
-        raise UsageError(f"--report-format must be {' or '.join(_FORMATS)} for the result of saturate")
+        raise UsageError(
+            f"--report-format must be {' or '.join(_FORMATS)} for the result of saturate",
+            hint="--report-format=json has all figures",
+        )
 
 
 def show_saturation(

@@ -26,8 +26,12 @@ MAX_WINDOW_S = 300.0
 
 def window_s(objective: Objective, rate: float, shortest_s: float) -> float:
     """Returns the seconds to measure at a rate, so that a probe probably decides whether it passes."""
-    operations = max(MIN_OPERATIONS, MARGIN * _samples_to_decide(objective))
-    return max(shortest_s, min(MAX_WINDOW_S, operations / rate))
+    return max(shortest_s, min(MAX_WINDOW_S, _operations(objective) / rate))
+
+
+def quick_rate(objective: Objective, shortest_s: float) -> float:
+    """Returns the rate from which on no probe is longer than the shortest."""
+    return _operations(objective) / shortest_s
 
 
 def lowest_rate(objective: Objective, shortest_s: float) -> float:
@@ -38,6 +42,11 @@ def lowest_rate(objective: Objective, shortest_s: float) -> float:
 def lowest_decided_rate(objective: Objective, shortest_s: float) -> float:
     """Returns the rate below which even the longest probe often does not decide."""
     return MARGIN * _samples_to_decide(objective) / max(shortest_s, MAX_WINDOW_S)
+
+
+def _operations(objective: Objective) -> float:
+    """Returns the number of operations for which a probe is planned."""
+    return max(MIN_OPERATIONS, MARGIN * _samples_to_decide(objective))
 
 
 def _samples_to_decide(objective: Objective) -> int:

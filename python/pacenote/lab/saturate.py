@@ -22,10 +22,18 @@ from pacenote.lab.probe import (
     level_left_out,
     lowest_decided_rate,
     lowest_rate,
+    quick_rate,
     window_s,
     work_per_operation,
 )
-from pacenote.lab.rate_search import MAX_IDLE_TRIALS, RateRange, RateSearch, RateTrial, has_slowed_down
+from pacenote.lab.rate_search import (
+    GROWTH,
+    MAX_IDLE_TRIALS,
+    RateRange,
+    RateSearch,
+    RateTrial,
+    has_slowed_down,
+)
 from pacenote.model.driver_health import clock_findings, void_findings
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.race_listener import RaceListener
@@ -53,7 +61,7 @@ from pacenote.race.run import RaceContext, run_stages
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
-from pacenote.units import OPS, Rate, format_seconds
+from pacenote.units import OPS, Rate, format_rate, format_seconds
 
 MAX_VOID_TRIALS = 3
 """Maximum number of trials of a rate that something other than the engine affects, such as the driver.
@@ -184,7 +192,7 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
         scheduled = _find(challenge, request.task)
         _check_native(plan, scheduled.task)
         before = expected_duration(plan, _preparation(plan, scheduled.position, request.prepare))
-        listener.info(_announcement(request, within, before))
+        listener.info(announcement(request, within, before))
 
     def drive(context: RaceContext) -> RaceRecord:
         searches.append(_Search(request, context, within))
@@ -448,15 +456,26 @@ def _preparation(plan: Plan, position: int, prepare: PrepareChoice) -> tuple[Ste
     return plan.steps[:position] if prepare == "all" else needed_steps(plan, position)
 
 
-def _announcement(request: SaturationRequest, within: RateRange, before: ExpectedDuration) -> str:
-    """States how long a search takes: at low rates, a probe may take minutes."""
-    shortest_s = request.warmup_s + request.window_s
-    first_s = request.warmup_s + window_s(request.objective, within.start, request.window_s)
+def announcement(request: SaturationRequest, within: RateRange, before: ExpectedDuration) -> str:
+    """States how long a search takes: at low rates, a probe may take minutes.
+
+    The rate at most doubles from probe to probe, so no search of the fewest probes is shorter than the first
+    duration. Most that do not go below the first rate are not longer than the second.
+    """
+
+    def probe_s(rate: float) -> float:
+        return request.warmup_s + window_s(request.objective, rate, request.window_s)
+
     fewest, most = TYPICAL_PROBES
-    span = f"{format_seconds(round(fewest * shortest_s))} to {format_seconds(round(most * first_s))}"
-    text = f"expected duration: {span} for {fewest} to {most} probes of {format_seconds(shortest_s)} each"
-    if first_s > shortest_s:
-        text += f" ({format_seconds(first_s)} at {within.start:g} {OPS}/s, since it needs enough operations)"
+    least_s = sum(probe_s(min(within.highest, within.start * GROWTH**n)) for n in range(fewest))
+    span = f"{format_seconds(round(least_s))} to {format_seconds(round(most * probe_s(within.start)))}"
+    quick = quick_rate(request.objective, request.window_s)
+    text = (
+        f"expected duration: {span} for {fewest} to {most} probes: {format_seconds(probe_s(quick))} each, "
+        f"longer below {format_rate(quick)} {OPS}/s"
+    )
+    if within.start < quick:
+        text += f" ({format_seconds(probe_s(within.start))} at {within.start:,.4g} {OPS}/s)"
     if request.clients:
         levels = len(sweep_order(request.clients, request.repeats))
         sweep_s = levels * (request.warmup_s + request.level_s)
