@@ -18,6 +18,8 @@ from python_tasks.racing import Server, serving, start_race, stored_race
 
 pytestmark = pytest.mark.process
 
+HINT = "hint: finished tasks, per-second statistics and all but the last samples are kept: pacenote report r"
+
 TRACK = """
     import asyncio
     import ctypes
@@ -142,7 +144,7 @@ def test_an_exit_in_a_runner_is_an_error_and_keeps_what_was_measured(tmp_path):
     with racing(tmp_path, "nothing", "exits") as (process, _):
         output, error = process.communicate(timeout=60)
     text = f'the Python code of track "tour" ({tmp_path}/tour/track.py) ended its process with exit code 0, '
-    lines = [f"error: {text}as `os._exit` does", "hint: what was measured is kept: pacenote report r"]
+    lines = [f"error: {text}as `os._exit` does", HINT]
     assert (process.returncode, output, error.splitlines()[1:]) == (64, "", lines)
     record = stored_race(tmp_path)
     assert [task.task for task in record.tasks] == ["nothing"]

@@ -20,6 +20,8 @@ from python_tasks.racing import serving, start_race, stored_race
 
 pytestmark = pytest.mark.process
 
+HINT = "hint: finished tasks, per-second statistics and all but the last samples are kept: pacenote report r"
+
 TRACK = """
     import asyncio
     import ctypes
@@ -121,7 +123,7 @@ def test_code_that_holds_the_interpreter_is_reported_and_ended(tmp_path):
     assert f"{place}: nothing else runs until it returns, and the race ends after 1 s" in warning
     lines = error.splitlines()
     assert lines[0].startswith("error: the race cannot go on: the Python code of track ")
-    assert lines[1:] == ["hint: what was measured is kept: pacenote report r"]
+    assert lines[1:] == [HINT]
     assert process.returncode == 64
     record = stored_race(tmp_path)
     assert ([task.task for task in record.tasks], record.verdict.state) == (["nothing"], "void")

@@ -409,7 +409,8 @@ def _with_stored_race(
     # The process that has ended could not do this itself.
     with contextlib.suppress(StoreError):
         folder.redact_logs()
-    return type(error)(error.message, hint=f"what was measured is kept: pacenote report {request.race_id}")
+    kept = "finished tasks, per-second statistics and all but the last samples are kept"
+    return type(error)(error.message, hint=f"{kept}: pacenote report {request.race_id}")
 
 
 @contextmanager

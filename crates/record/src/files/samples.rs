@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -30,6 +31,13 @@ use crate::sample::Sample;
 /// if they have more.
 const ROW_GROUP_DETAILS: usize = 16 << 20;
 
+/// Age of the first collected sample at which the first row group is written that has neither all its rows nor all its
+/// details, so that a kill loses little of a slow task.
+const FIRST_AGE: Duration = Duration::from_secs(10);
+/// By how much this age grows with each such row group. A day has about 1,220 of them instead of 8,640, because each
+/// takes about 8 kB until the race ends.
+const AGE_GROWTH: Duration = Duration::from_millis(100);
+
 /// The samples file of a running race.
 #[derive(Debug)]
 pub struct SamplesFile {
@@ -40,6 +48,10 @@ pub struct SamplesFile {
     pending_samples: Vec<Sample>,
     /// Their details.
     pending_details: PendingDetails,
+    /// When the first of them was seen.
+    pending_since: Option<Instant>,
+    /// Number of row groups that were written because of the age of their samples.
+    aged_groups: u32,
     /// Number of rows in the file.
     rows_written: u64,
     /// The samples in the file, by the position of their task in the plan. They are lost if the file is removed.
@@ -118,6 +130,8 @@ impl SamplesFile {
             row_group_index,
             pending_samples: Vec::new(),
             pending_details: PendingDetails::default(),
+            pending_since: None,
+            aged_groups: 0,
             rows_written: 0,
             written: BTreeMap::new(),
             lost: LostSamples::new(),
@@ -138,12 +152,32 @@ impl SamplesFile {
         if is_full { self.flush(catalog) } else { Ok(()) }
     }
 
+    /// Returns the time until the collected samples are to be written because of their age; `None` if there are none.
+    pub fn due_in(&mut self, now: Instant) -> Option<Duration> {
+        if self.pending_samples.is_empty() {
+            return None;
+        }
+        let age = now.saturating_duration_since(*self.pending_since.get_or_insert(now));
+        Some((FIRST_AGE + AGE_GROWTH.saturating_mul(self.aged_groups)).saturating_sub(age))
+    }
+
+    /// Writes the samples collected so far because of their age.
+    ///
+    /// # Errors
+    ///
+    /// An error if a file cannot be written.
+    pub fn flush_aged(&mut self, catalog: &Catalog) -> Result<(), RecordError> {
+        self.aged_groups += 1;
+        self.flush(catalog)
+    }
+
     /// Writes the samples collected so far as a row group, and adds it to the row group index.
     ///
     /// # Errors
     ///
     /// An error if a file cannot be written.
     pub fn flush(&mut self, catalog: &Catalog) -> Result<(), RecordError> {
+        self.pending_since = None;
         if self.pending_samples.is_empty() {
             return Ok(());
         }
@@ -456,6 +490,36 @@ mod tests {
         assert_eq!((closed.rows, closed.lost[&0].lost, closed.lost[&1].lost), (10, 5, 7));
         let losses = std::fs::read_to_string(folder.path().join("recovery.json")).unwrap();
         assert!(losses.contains("[\"42 samples are lost, because"), "{losses}");
+    }
+
+    #[test]
+    fn samples_are_due_at_an_age_that_grows_with_the_number_of_such_row_groups() {
+        let (folder, catalog, began) = (tempfile::tempdir().unwrap(), catalog(), Instant::now());
+        let mut file = SamplesFile::create(folder.path()).unwrap();
+        let second = Duration::from_secs(1);
+        assert_eq!(file.due_in(began), None);
+        file.append(&batch(vec![sample(); 3]), &catalog).unwrap();
+        assert_eq!(file.due_in(began), Some(10 * second));
+        file.append(&batch(vec![sample(); 3]), &catalog).unwrap();
+        assert_eq!(file.due_in(began + 9 * second), Some(second));
+        // The end of a task.
+        file.flush(&catalog).unwrap();
+        assert_eq!(file.due_in(began + 9 * second), None);
+        let written = |file: &mut SamplesFile, now| {
+            file.append(&batch(vec![sample(); 2]), &catalog).unwrap();
+            let due = now + file.due_in(now).unwrap();
+            assert_eq!(file.due_in(due), Some(Duration::ZERO));
+            file.flush_aged(&catalog).unwrap();
+            due
+        };
+        let third = (0..3).fold(began, |now, _| written(&mut file, now));
+        assert_eq!(third - began, Duration::from_millis(10_000 + 10_100 + 10_200));
+        // Near the end of a day.
+        file.aged_groups = 1_218;
+        assert_eq!(written(&mut file, began) - began, Duration::from_millis(131_800));
+        // The race is killed.
+        drop(file);
+        assert_eq!(complete_samples(folder.path(), FooterPlacement::Beside).unwrap(), Some(6 + 2 * 4));
     }
 
     /// The samples of another recorder follow, although their operations ended earlier.

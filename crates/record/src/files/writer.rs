@@ -5,9 +5,10 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use crate::buffers::{BufferPool, LostSamples};
 use crate::catalog::{Catalog, SubOperationInfo};
@@ -87,7 +88,7 @@ impl Writer {
         let files = RaceFiles { catalog, samples, series };
         let thread = thread::Builder::new()
             .name("pacenote-write".into())
-            .spawn(move || files.run(&receiver, &shared))
+            .spawn(move || files.run(&receiver, &shared, Instant::now))
             .map_err(RecordError::Thread)?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), state })
     }
@@ -172,6 +173,10 @@ impl Writer {
 }
 
 impl WriterState {
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
     /// Stores the error if it is the first one.
     fn fail(&self, error: RecordError) {
         if !self.failed.swap(true, Ordering::Relaxed) {
@@ -191,18 +196,24 @@ impl Drop for Writer {
 }
 
 impl RaceFiles {
-    fn run(mut self, jobs: &Receiver<Job>, state: &WriterState) -> Self {
-        while let Ok(job) = jobs.recv() {
-            if let Err(error) = self.execute(job, state) {
+    fn run(mut self, jobs: &Receiver<Job>, state: &WriterState, now: impl Fn() -> Instant) -> Self {
+        loop {
+            let due_in = self.samples.due_in(now()).filter(|_| !state.has_failed());
+            let result = match next_job(jobs, due_in) {
+                Ok(job) => self.execute(job, state),
+                Err(RecvTimeoutError::Timeout) if state.has_failed() => Ok(()),
+                Err(RecvTimeoutError::Timeout) => self.samples.flush_aged(&self.catalog),
+                Err(RecvTimeoutError::Disconnected) => return self,
+            };
+            if let Err(error) = result {
                 state.fail(error);
             }
         }
-        self
     }
 
     /// After an error, nothing else is written, but buffers are still released.
     fn execute(&mut self, job: Job, state: &WriterState) -> Result<(), RecordError> {
-        let writing = !state.failed.load(Ordering::Relaxed);
+        let writing = !state.has_failed();
         match job {
             Job::Samples { batch, buffers } => {
                 let mut result = Ok(());
@@ -230,5 +241,66 @@ impl RaceFiles {
             Job::Flush if writing => self.samples.flush(&self.catalog),
             Job::Flush => Ok(()),
         }
+    }
+}
+
+/// Returns the next job, or that none has come in this time. Jobs that wait do not delay what is due.
+fn next_job(jobs: &Receiver<Job>, due_in: Option<Duration>) -> Result<Job, RecvTimeoutError> {
+    match due_in {
+        None => Ok(jobs.recv()?),
+        Some(Duration::ZERO) => Err(RecvTimeoutError::Timeout),
+        Some(time) => jobs.recv_timeout(time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::buffers::RetentionPolicy;
+    use crate::catalog::TaskInfo;
+    use crate::files::recover_files;
+    use crate::sample::{OperationTimes, Sample, SampleResult, SampleType, Traffic};
+
+    fn samples(count: usize) -> Job {
+        let sample = Sample {
+            task_index: 0,
+            sub_operation: None,
+            client_number: 0,
+            sample_type: SampleType::Measured,
+            times: OperationTimes::default(),
+            result: SampleResult::default(),
+            traffic: Traffic::default(),
+        };
+        let batch = SampleBatch { samples: vec![sample; count], details: Vec::new() };
+        Job::Samples { batch, buffers: BufferPool::new(RetentionPolicy::All) }
+    }
+
+    /// Executes jobs, and returns the number of samples that are readable if the process is killed then. Each reading
+    /// of the clock is `step` after the one before.
+    fn readable_after(jobs: Vec<Job>, step: Duration, state: &WriterState) -> Option<u64> {
+        let (folder, began, readings) = (tempfile::tempdir().unwrap(), Instant::now(), Cell::new(0));
+        let catalog = Catalog { tasks: vec![TaskInfo::default()], sub_operations: Vec::new() };
+        let series = SeriesFile::create(folder.path()).unwrap();
+        let samples = SamplesFile::create(folder.path()).unwrap();
+        let (sender, receiver) = channel();
+        jobs.into_iter().for_each(|job| sender.send(job).unwrap());
+        drop(sender);
+        let now = || began + step * readings.replace(readings.get() + 1);
+        drop(RaceFiles { catalog, samples, series }.run(&receiver, state, now));
+        std::fs::remove_file(folder.path().join("series.jsonl")).unwrap();
+        recover_files(folder.path()).unwrap()
+    }
+
+    #[test]
+    fn samples_of_a_running_task_are_written_when_they_are_ten_seconds_old() {
+        let state = WriterState::default();
+        let after =
+            |ms| readable_after((0..5).map(|_| samples(2)).collect(), Duration::from_millis(ms), &state);
+        // Five batches at intervals of 3.5 s: the first is 10.5 s old after the fourth, which is written with it.
+        assert_eq!((after(1_000), after(3_500)), (Some(0), Some(8)));
+        state.failed.store(true, Ordering::Relaxed);
+        assert_eq!(after(3_500), Some(0));
     }
 }
