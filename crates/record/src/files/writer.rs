@@ -285,7 +285,9 @@ mod tests {
         let series = SeriesFile::create(folder.path()).unwrap();
         let samples = SamplesFile::create(folder.path()).unwrap();
         let (sender, receiver) = channel();
-        jobs.into_iter().for_each(|job| sender.send(job).unwrap());
+        for job in jobs {
+            sender.send(job).unwrap();
+        }
         drop(sender);
         let now = || began + step * readings.replace(readings.get() + 1);
         drop(RaceFiles { catalog, samples, series }.run(&receiver, state, now));
