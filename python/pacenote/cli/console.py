@@ -32,7 +32,7 @@ class Console:
     """Standard output and standard error. `quiet` suppresses progress only.
 
     Standard error never shows user names, passwords and secret parameters of URLs, values of secret names,
-    and secrets that `hide` knows. Nor do results, if `result_without_secrets` prints them.
+    and secrets that `hide` knows. Nor do results of `result_without_secrets` and `result_lines`.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
@@ -87,10 +87,20 @@ class Console:
         """Prints a result as `result` does, but without secrets."""
         self.result(self.redacted(text))
 
+    @property
+    def result_width(self) -> int | None:
+        """The columns of the terminal that results go to, or None if they go elsewhere."""
+        return self._out.width()
+
+    def result_lines(self, text: str) -> None:
+        """Prints a result without secrets. On a terminal, lines that are too long break between words."""
+        width = self.result_width
+        self._out.write("".join(_wrapped(line, width) for line in self.redacted(text).splitlines()))
+
     def progress(self, line: str) -> None:
         """Prints a line of progress, unless quiet."""
         if not self.quiet:
-            self._err.write(f"{printable(line)}\n")
+            self._err.write(self._wrapped(printable(line)))
 
     def step(self, line: str) -> None:
         """Prints a line of progress when a step begins; during the step, the same line has no effect."""
@@ -100,19 +110,23 @@ class Console:
 
     def warning(self, text: str) -> None:
         """Prints a warning in one line."""
-        self._err.write(f"warning: {printable(text)}\n")
+        self._err.write(self._wrapped(f"warning: {printable(text)}"))
 
     def error(self, error: PacenoteError) -> None:
         """Prints an error: what is wrong, all problems if there are several, and the hint."""
-        lines = [f"error: {printable(error.message) or type(error).__name__}"]
+        text = self._wrapped(f"error: {printable(error.message) or type(error).__name__}")
         # All problems of a track are shown together; the message of an error with one problem contains it.
         problems = [problem for problem in getattr(error, "problems", ()) if problem not in error.message]
         for problem in problems:
             # A problem may contain an excerpt of a file, which has several lines.
             first, *more = map(printable, problem.split("\n"))
-            lines += [f"  - {first}", *more]
-        lines += [f"hint: {printable(error.hint)}"] if error.hint else []
-        self._err.write("\n".join(lines) + "\n")
+            text += self._wrapped(f"  - {first}") + "".join(f"{line}\n" for line in more)
+        text += self._wrapped(f"hint: {printable(error.hint)}") if error.hint else ""
+        self._err.write(text)
+
+    def _wrapped(self, line: str) -> str:
+        # Secrets are hidden first, because no secret is found that a line break separates.
+        return _wrapped(self.redacted(line), self._err.width())
 
     def error_at_exit(self, text: str) -> None:
         """Prints an error just before the process ends, and shows a cursor that a live display has hidden.
@@ -181,6 +195,14 @@ class _SafeStream(io.TextIOBase):
             return self._stream is not None and self._stream.isatty()
         return False
 
+    def width(self) -> int | None:
+        """Returns the columns of the terminal, or None if there is no terminal that states them."""
+        if not self.isatty():
+            return None
+        with contextlib.suppress(OSError, ValueError):
+            return os.get_terminal_size(self.fileno()).columns or None
+        return None
+
     def fileno(self) -> int:
         """Returns the file descriptor of the stream. Raises OSError if there is none."""
         if self._stream is None:
@@ -227,6 +249,22 @@ class _SafeStream(io.TextIOBase):
         except (OSError, ValueError):
             # The stream has no descriptor, or no descriptor is available.
             self._stream = None
+
+
+def _wrapped(line: str, width: int | None) -> str:
+    """Returns a line with its newline; one that is longer than `width` breaks between words, and the rest is
+    indented by two more columns.
+    """
+    if width is None or len(line) <= width:
+        return f"{line}\n"
+    # Not imported at the start: only a terminal needs it.
+    import textwrap
+
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    parts = textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "".join(f"{part}\n" for part in parts)
 
 
 def _accepts_text(stream: TextIO) -> bool:

@@ -24,6 +24,9 @@ from pacenote.units import format_bytes, format_count, format_seconds
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
+_WIDTH = 100
+"""Columns that the list of parameters fills at most."""
+
 
 def add_options(parser: Parser) -> None:
     """Adds Rally's options of `info`."""
@@ -45,10 +48,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.progress(text)
     track = wanted.track
     challenges = [track.challenge(options.challenge)] if options.challenge else track.challenges
-    lines = [*_head(track), *_parameters(track)]
+    width = min(_WIDTH, console.result_width or _WIDTH)
+    lines = [*_head(track), *_parameters(track, width)]
     for challenge in challenges:
         lines += _challenge(challenge, track)
-    console.result_without_secrets("".join(f"{printable(line)}\n" for line in lines))
+    console.result_lines("".join(f"{printable(line)}\n" for line in lines))
     return 0
 
 
@@ -94,7 +98,7 @@ def _documents(counts: Iterable[int | None]) -> str:
     return format_count(sum(count or 0 for count in known), "document")
 
 
-def _parameters(track: Track) -> Iterator[str]:
+def _parameters(track: Track, width: int) -> Iterator[str]:
     parameters = track.parameters()
     if parameters:
         shown = (
@@ -104,7 +108,7 @@ def _parameters(track: Track) -> Iterator[str]:
         yield "Parameters (--track-params), with their defaults:"
         yield from textwrap.wrap(
             ", ".join(shown),
-            width=100,
+            width=width,
             initial_indent="  ",
             subsequent_indent="  ",
             break_long_words=False,

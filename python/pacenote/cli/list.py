@@ -10,7 +10,7 @@ from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.rally_ini import warn_about_metrics_store
-from pacenote.cli.tables import json_text, table
+from pacenote.cli.tables import Fit, json_text, table
 from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
@@ -73,7 +73,7 @@ def _races(options: argparse.Namespace, console: Console) -> str:
     return list_races(options, console)
 
 
-def _annotations(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
+def _annotations(options: argparse.Namespace, console: Console) -> str:
     first, last = (day and day.strftime("%Y%m%d") for day in (options.from_date, options.to_date))
     found = [
         one
@@ -89,7 +89,8 @@ def _annotations(options: argparse.Namespace, console: Console) -> str:  # noqa:
         for one in found
     ]
     cells = [[cell or "" for cell in row] for row in rows]
-    return table(_ANNOTATION_COLUMNS, cells) if cells else "No annotations found.\n"
+    fit = Fit(console.result_width, ((5, 20),), (3, 4, 2), wraps_last=True)
+    return table(_ANNOTATION_COLUMNS, cells, fit) if cells else "No annotations found.\n"
 
 
 def _tracks(options: argparse.Namespace, console: Console) -> str:
@@ -98,33 +99,34 @@ def _tracks(options: argparse.Namespace, console: Console) -> str:
     return list_tracks(options, console)
 
 
-def _telemetry(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists have one signature
+def _telemetry(options: argparse.Namespace, console: Console) -> str:
     from pacenote.telemetry.devices import DEVICES
 
     rows = [(device.name, f"{device.description} Always on.") for device in DEVICES]
-    return _named(options, "telemetry devices", rows)
+    return _named(options, console, "telemetry devices", rows)
 
 
-def _pipelines(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
+def _pipelines(options: argparse.Namespace, console: Console) -> str:
     from pacenote.cli.engine_options import PIPELINES
 
-    return _named(options, "pipelines", list(PIPELINES.items()))
+    return _named(options, console, "pipelines", list(PIPELINES.items()))
 
 
-def _cars(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
+def _cars(options: argparse.Namespace, console: Console) -> str:
     from pacenote.provision.cars import CARS
 
-    return _named(options, "cars", [(car.name, car.description) for car in CARS.values()])
+    return _named(options, console, "cars", [(car.name, car.description) for car in CARS.values()])
 
 
-def _plugins(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
-    return _named(options, "plugins of the engine", [])
+def _plugins(options: argparse.Namespace, console: Console) -> str:
+    return _named(options, console, "plugins of the engine", [])
 
 
-def _named(options: argparse.Namespace, what: str, rows: list[tuple[str, str]]) -> str:
+def _named(options: argparse.Namespace, console: Console, what: str, rows: list[tuple[str, str]]) -> str:
     if options.format == "json":
         return json_text([{"name": name, "description": text} for name, text in rows])
-    return table(("Name", "Description"), rows) if rows else f"No {what} are available.\n"
+    fit = Fit(console.result_width, ((1, 20),), wraps_last=True)
+    return table(("Name", "Description"), rows, fit) if rows else f"No {what} are available.\n"
 
 
 _LISTS: Mapping[str, Callable[[argparse.Namespace, Console], str]] = {

@@ -8,22 +8,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pacenote.cli.console import Console
-from pacenote.cli.tables import json_text, table
+from pacenote.cli.tables import Fit, json_text, table
 from pacenote.errors import StoreError
-from pacenote.model.printable import single_line
 from pacenote.model.race_record import TIMESTAMP_FORMAT
 from pacenote.store.race_index import RaceFilter, RaceSummary
 from pacenote.store.race_store import RaceStore, check_home
 
 _HEADERS = ("ID", "Age", "Track", "Engine", "Tags", "Result", "State")
-_SHORTENED = ((4, 12), (2, 20), (3, 12), (4, 8), (2, 8), (5, 24))
-"""Columns to shorten if a line is too long, in this order, to a width: tags, track, engine, result."""
+_SHORTENED = ((4, 12), (2, 18), (5, 34), (2, 12), (5, 16), (3, 12))
+"""Columns to shorten if a line is too long, in this order, to a width: tags, track, result, engine."""
+
+_DROPPED = (4, 1)
+"""Columns to drop before others lose more than their ends, in this order: tags, age."""
 
 _WIDTH = 100
 """Width of the table where there is no terminal."""
 
-_MIN_WIDTH = 80
-_GAP = 2
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -46,20 +46,14 @@ def list_races(options: argparse.Namespace, console: Console) -> str:
         return json_text({"races": [_document(race, store) for race in races]})
     if not races:
         return "No races found.\n"
-    width = max(_MIN_WIDTH, console.rich_results().width) if console.shows_results_on_terminal else _WIDTH
-    return race_table(races, store.short_ids(race.race_id for race in races), datetime.now(UTC), width)
+    ids = store.short_ids(race.race_id for race in races)
+    return race_table(races, ids, datetime.now(UTC), console.result_width or _WIDTH)
 
 
 def race_table(races: Sequence[RaceSummary], ids: Mapping[str, str], now: datetime, width: int) -> str:
     """Returns one line per race, of at most `width` columns; `ids` are the short ids of the races."""
-    rows = [[single_line(cell) for cell in _cells(race, ids[race.race_id], now)] for race in races]
-    widths = [max(len(row[column]) for row in (_HEADERS, *rows)) for column in range(len(_HEADERS))]
-    for column, least in _SHORTENED:
-        excess = sum(widths) + _GAP * (len(widths) - 1) - width
-        widths[column] -= max(0, min(excess, widths[column] - least))
-    return table(
-        _HEADERS, [[_cut(cell, most) for cell, most in zip(row, widths, strict=True)] for row in rows]
-    )
+    rows = [_cells(race, ids[race.race_id], now) for race in races]
+    return table(_HEADERS, rows, Fit(width, _SHORTENED, _DROPPED))
 
 
 def _cells(race: RaceSummary, short_id: str, now: datetime) -> list[str]:
@@ -79,10 +73,6 @@ def _age(timestamp: str, now: datetime) -> str:
     began = datetime.strptime(timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC)
     seconds = int((now - began).total_seconds())
     return next((f"{seconds // length} {unit}" for length, unit in _AGES if seconds >= length), "")
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _document(race: RaceSummary, store: RaceStore) -> dict[str, Any]:

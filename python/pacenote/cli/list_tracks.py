@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 
 from pacenote.cli.console import Console
-from pacenote.cli.tables import json_text, table
+from pacenote.cli.tables import Fit, json_text, table
 from pacenote.cli.track_options import check_source
 from pacenote.errors import TrackError, UsageError
 from pacenote.store.home import default_home
@@ -20,6 +20,12 @@ _COLUMNS = (
     *("Name", "Description", "Documents", "Compressed Size", "Uncompressed Size"),
     *("Default Challenge", "All Challenges"),
 )
+_SHORTENED = ((6, 16), (1, 24), (5, 17), (0, 20))
+"""Columns to shorten on a narrow terminal: all challenges, description, default challenge, name."""
+
+_DROPPED = (6, 3, 4)
+"""Columns to drop if this is not sufficient: all challenges, and the sizes."""
+
 _REPOSITORY_OPTIONS = ("track_repository", "track_revision")
 
 
@@ -35,7 +41,8 @@ def list_tracks(options: argparse.Namespace, console: Console) -> str:
         found = _summaries(_repositories(options, console))
     if options.format == "json":
         return json_text([asdict(summary) for summary in found])
-    return table(_COLUMNS, [_cells(summary) for summary in found]) if found else "No tracks found.\n"
+    fit = Fit(console.result_width, _SHORTENED, _DROPPED)
+    return table(_COLUMNS, [_cells(summary) for summary in found], fit) if found else "No tracks found.\n"
 
 
 def _summaries(repositories: Iterable[FolderRepository]) -> list[TrackSummary]:

@@ -97,8 +97,6 @@ def progress_table(progress: RaceProgress, width: int = _WIDE) -> Group:
         title += f"; {left}"
     rows = [_cells(task, _BAR if width >= _WIDE else 0) for task in progress.tasks]
     table = Table(
-        title=Text(title),
-        title_justify="left",
         show_edge=False,
         pad_edge=False,
         box=SIMPLE_HEAD,
@@ -118,7 +116,8 @@ def progress_table(progress: RaceProgress, width: int = _WIDE) -> Group:
         table.add_row(*row)
     waits = [(task.task, wait_text(task, progress)) for task in progress.tasks]
     lines = [Text(f"{single_line(task)}: {text}", style="yellow") for task, text in waits if text]
-    return Group(table, *lines)
+    # A title of the table would be wrapped to the width of the table.
+    return Group(Text(title), table, *lines)
 
 
 def _cells(task: TaskProgress, bar: int) -> list[Text]:

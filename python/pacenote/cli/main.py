@@ -114,7 +114,7 @@ def _run_guarded(arguments: list[str], console: Console, *, owns_process: bool) 
 
 def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
-        console.result(_help())
+        console.result_lines(_help())
         return 0 if arguments else UsageError.exit_code
     name, *rest = arguments
     if name == "help":

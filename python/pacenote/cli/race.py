@@ -100,7 +100,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             console.warning(text)
         for text in found.notes:
             console.progress(text)
-        console.result_without_secrets(dry_run_text(found))
+        console.result_lines(dry_run_text(found))
         return 0
     race_module = importlib.import_module("pacenote.race.run")
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race

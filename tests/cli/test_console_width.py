@@ -1,0 +1,141 @@
+"""Lines on a narrow terminal: they break between words, and tables drop and shorten columns."""
+
+import fcntl
+import io
+import os
+import struct
+import termios
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console as RichConsole
+
+from pacenote.cli.console import Console
+from pacenote.cli.list_races import race_table
+from pacenote.cli.live_progress import progress_table
+from pacenote.cli.tables import Fit, table
+from pacenote.errors import TrackError
+from pacenote.model.result import RaceProgress, TaskProgress, TimeLeft
+from pacenote.store.race_index import RaceSummary
+
+SENTENCE = "the engine that the track needs was not found in the folder of downloads"
+
+
+@pytest.fixture
+def terminal():
+    """A terminal of 40 columns, and a function that returns the lines that it shows."""
+    controller, side = os.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    stream = os.fdopen(side, "w")
+
+    def lines():
+        # The kernel passes text on in pieces.
+        stream.write("\x04")
+        stream.flush()
+        shown = b""
+        while not shown.endswith(b"\x04"):
+            shown += os.read(controller, 65_536)
+        return shown.rstrip(b"\x04").decode().replace("\r", "").splitlines()
+
+    yield stream, lines
+    stream.close()
+    os.close(controller)
+
+
+def test_errors_and_hints_break_between_words(terminal):
+    stream, lines = terminal
+    Console(io.StringIO(), stream).error(
+        TrackError(SENTENCE, problems=(SENTENCE.replace("downloads", "files"),), hint=SENTENCE)
+    )
+    assert lines() == [
+        "error: the engine that the track needs",
+        "  was not found in the folder of",
+        "  downloads",
+        "  - the engine that the track needs was",
+        "    not found in the folder of files",
+        "hint: the engine that the track needs",
+        "  was not found in the folder of",
+        "  downloads",
+    ]
+
+
+def test_warnings_progress_and_results_break_between_words(terminal):
+    stream, lines = terminal
+    console = Console(stream, stream)
+    console.warning(SENTENCE)
+    console.progress(SENTENCE)
+    console.result_lines(f"  {SENTENCE}\n\nshort\n")
+    shown = lines()
+    assert max(map(len, shown)) <= 40
+    assert shown[-4:] == [
+        "  the engine that the track needs was",
+        "    not found in the folder of downloads",
+        "",
+        "short",
+    ]
+
+
+def test_other_outputs_get_lines_of_any_length():
+    out, err = io.StringIO(), io.StringIO()
+    console = Console(out, err)
+    console.warning(SENTENCE)
+    console.result_lines(f"{SENTENCE}\n")
+    assert (out.getvalue(), err.getvalue()) == (f"{SENTENCE}\n", f"warning: {SENTENCE}\n")
+
+
+def test_a_secret_that_a_line_break_would_separate_is_hidden(terminal):
+    stream, lines = terminal
+    console = Console(io.StringIO(), stream)
+    console.hide(frozenset({"correct horse battery staple"}))
+    console.warning("the server refused the password correct horse battery staple")
+    assert "horse" not in " ".join(lines())
+
+
+def test_a_table_shortens_columns_and_drops_others():
+    rows = [["name", "a long description", "1234567890"]]
+    headers = ("A", "B", "C")
+    assert table(headers, rows, Fit(30, ((1, 8),))).splitlines()[2] == "name  a long desc…  1234567890"
+    assert table(headers, rows, Fit(20, ((1, 8),), (2,))).splitlines()[2] == "name  a long descri…"
+    assert table(headers, rows, Fit(20, ((1, 8),), (2,))).splitlines()[0].split() == ["A", "B"]
+
+
+def test_the_last_column_of_a_table_breaks_between_words():
+    rows = [["one", "first second third"], ["two", ""]]
+    assert table(("A", "B"), rows, Fit(16, ((1, 5),), wraps_last=True)).splitlines()[2:] == [
+        "one  first",
+        "     second",
+        "     third",
+        "two",
+    ]
+
+
+def test_a_list_of_races_of_80_columns_has_challenge_and_version():
+    race = RaceSummary(
+        race_id="b625d810-94f3-4db7-b65f-d6554a032a0e",
+        timestamp="20260301T123015Z",
+        track="http_logs",
+        challenge="append-fast",
+        distribution="opensearch",
+        version="3.3.0",
+        user_tags={"intention": "baseline"},
+        verdict="suspect",
+        state="complete",
+        headline="70,730 docs/s",
+        track_revision="",
+        car="defaults",
+        revision="",
+    )
+    now = datetime(2026, 3, 1, 13, 30, 15, tzinfo=UTC)
+    headers, _, line = race_table([race], {race.race_id: "b625d810"}, now, 80).splitlines()
+    assert len(line) <= 80
+    assert headers.split() == ["ID", "Age", "Track", "Engine", "Result", "State"]
+    assert "http_logs / appen" in line
+    assert "opensearch 3.3.0" in line
+
+
+def test_the_title_of_the_live_table_is_not_wrapped_to_its_columns():
+    running = (TaskProgress("t", "ops", False, None, 5.0, None, None, 1, 0, None),)
+    progress = RaceProgress(2, 7, 65.2, running, left=TimeLeft(600.0, complete=True))
+    file = io.StringIO()
+    RichConsole(file=file, width=80).print(progress_table(progress, 80))
+    assert file.getvalue().splitlines()[0].rstrip() == "step 2 of 7, 1 min 5 s; race: about 10 min left"
