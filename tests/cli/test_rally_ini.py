@@ -125,3 +125,11 @@ def test_rallys_data_files_are_used_without_a_setting(rally_ini, race, tmp_path)
     assert err == f"settings of {file}: --dataset-cache={tmp_path / 'own' / 'data'}\n"
     file.write_text(f"{file.read_text()}[benchmarks]\nlocal.dataset.cache = /data\n")
     assert race("--track=x")[0].dataset_cache == Path("/data")
+
+
+def test_a_data_folder_of_rally_that_cannot_be_written_is_not_the_default(race, tmp_path, monkeypatch):
+    folder = tmp_path / "rally" / ".rally" / "benchmarks" / "data"
+    folder.mkdir(parents=True)
+    # root may write everywhere
+    monkeypatch.setattr("pacenote.cli.rally_ini.os.access", lambda path, _mode: path != folder)
+    assert race("--track=x")[0].dataset_cache is None

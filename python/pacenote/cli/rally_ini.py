@@ -146,9 +146,11 @@ def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySetting
 
 
 def _data_folder(root: Path) -> dict[str, ConfiguredOption]:
-    """Returns the option for the folder in which Rally keeps data files by default, if it exists."""
+    """Returns the option for the folder in which Rally keeps data files by default, if it exists and files that
+    are missing in it can be added.
+    """
     folder = root / "data"
-    if not _is_folder(folder):
+    if not _is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
         return {}
     return {"dataset-cache": ConfiguredOption(str(folder), f"{folder}, Rally's data files")}
 
