@@ -146,8 +146,8 @@ def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySetting
 
 
 def _data_folder(root: Path) -> dict[str, ConfiguredOption]:
-    """Returns the option for the folder in which Rally keeps data files by default, if it exists and files that
-    are missing in it can be added.
+    """Returns the option for the folder in which Rally keeps data files by default, if it exists and can be
+    written, because files that are missing in it are added.
     """
     folder = root / "data"
     if not _is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
