@@ -313,10 +313,12 @@ def test_without_a_terminal_progress_is_plain_lines(run, fake_race):
         "downloading opensearch 3.3.0: done",
         "race r1: track 'http_logs', challenge 'append-no-conflicts' on opensearch 3.3.0",
         "[1/2] search started",
-        "[1/2] search: 812 ops/s, p50 1.5 ms, p99 3.25 ms, 10 errors, warming up, 25 %, 30 s left",
-        "[1/2] search: 812 ops/s, p50 1.5 ms, p99 3.25 ms, 20 errors, 25 %, 30 s left",
+        "[1/2] search: 812 ops/s, service time p50 1.5 ms, p99 3.25 ms, 10 errors, warming up, 25 %, "
+        "30 s left",
+        "[1/2] search: 812 ops/s, service time p50 1.5 ms, p99 3.25 ms, 20 errors, 25 %, 30 s left",
         "warning: the host is noisy",
-        "search done: 1 min 10 s (1 min measured), 833.33 ops/s, p50 2 ms, p99 8 ms, 4.8 MiB sent",
+        "search done: 1 min 10 s (1 min measured), 833.33 ops/s, service time p50 2 ms, p99 8 ms, "
+        "4.8 MiB sent",
         "race r1 is valid",
     ]
     assert "- Verdict: valid" in out

@@ -168,7 +168,7 @@ def test_unsent_operations_are_blamed_on_the_scheduler_if_waiting_for_it_explain
     unsent = replace(late, accounting=replace(late.accounting, unsent=late.accounting.operations))
     needed_s = unsent.accounting.unsent * late.service_time.mean_ms / 1000
     for delay_s, cause in (
-        (needed_s * 0.99, "saturated, latency is queueing"),
+        (needed_s * 0.99, "the engine is saturated, and latency is mostly waiting time"),
         (needed_s * 1.01, "the track's Python code was too slow: make schedulers, "),
     ):
         (reason,) = determine_verdict(record(tasks=(replace(unsent, scheduler_delay_s=delay_s),))).reasons
@@ -240,7 +240,7 @@ def test_late_sends_of_a_task_without_responses_do_not_change_the_verdict():
 def test_unsent_operations_make_a_race_suspect():
     slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
     (reason,) = determine_verdict(record(tasks=(slow,))).reasons
-    assert reason.startswith("slow: 100 of 1,000 planned operations were not sent: saturated")
+    assert reason.startswith("slow: 100 of 1,000 planned operations were not sent: the engine is saturated")
     last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
     assert determine_verdict(record(tasks=(last,))).state == "valid"
 
@@ -393,15 +393,22 @@ def test_a_missed_target_rate_is_the_first_reason():
     state, reasons = judged(race)
     assert (state, reasons[0]) == (
         "suspect",
-        "term: 117 of 5,000 ops/s: saturated, latency is queueing: use a lower rate or more clients; "
-        "`pacenote saturate` finds the highest rate that it sustains",
+        "term: 117 of 5,000 ops/s: the engine is saturated, and latency is mostly waiting time: use a lower "
+        "rate or more clients; `pacenote saturate` finds the highest rate that it sustains",
     )
     both = replace(
         race, tasks=(saturated(), saturated("range", 6_000)), targets=targets | {"range": targets["term"]}
     )
     finding, *_ = determine_verdict(both).findings
     assert (finding.tasks, finding.cause) == (("term", "range"), "engine")
-    assert finding.text.startswith("2 % to 10 % of their target rates: saturated")
+    assert finding.text.startswith("2 % to 10 % of their target rates: the engine is saturated")
+
+
+def test_a_small_part_of_a_target_rate_is_not_called_zero():
+    targets = {name: TargetRate(5_000.0, operations=5_000.0) for name in ("term", "range")}
+    race = record(tasks=(saturated(ended=12), saturated("range", 24)), targets=targets)
+    finding, *_ = determine_verdict(race).findings
+    assert finding.text.startswith("less than 1 % of their target rates")
 
 
 def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():

@@ -58,7 +58,7 @@ def test_a_backlog_makes_a_race_suspect_when_another_task_completes_the_step(
     assert record.verdict is not None
     assert record.verdict.state == "suspect"
     (finding,) = [each for each in record.verdict.findings if each.tasks == ("slow",)]
-    assert finding.text.endswith("saturated, latency is queueing")
+    assert finding.text.endswith("the engine is saturated, and latency is mostly waiting time")
 
 
 @pytest.mark.parametrize("options", [[], ["--open-loop"], ["--max-shortfall=99.9"]])

@@ -102,7 +102,7 @@ def progress_table(progress: RaceProgress, width: int = _WIDE) -> Group:
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    names = ("Task", "", "Rate", "p50", "p99", "Errors", "Left")
+    names = ("Task", "", "Rate", "Service p50", "p99", "Errors", "Left")
     longest = [
         max([len(name), *(cell.cell_len for cell in column)])
         for name, *column in zip(names, *rows, strict=True)

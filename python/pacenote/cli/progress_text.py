@@ -125,7 +125,7 @@ def rate_text(task: TaskProgress) -> str:
 def _progress_parts(task: TaskProgress) -> list[str]:
     parts = [rate_text(task)]
     if task.p50_ms is not None and not task.one_off:
-        parts.append(f"p50 {format_seconds(task.p50_ms / 1e3)}")
+        parts.append(f"service time p50 {format_seconds(task.p50_ms / 1e3)}")
     if task.p99_ms is not None and not task.one_off:
         parts.append(f"p99 {format_seconds(task.p99_ms / 1e3)}")
     if task.errors:
@@ -169,9 +169,9 @@ def _rates(result: TaskResult) -> Iterator[str]:
     if result.throughput:
         yield f"{format_number(result.throughput.mean)} {result.unit}/s"
     times = result.latency or result.service_time
-    name = "latency " if result.latency else ""
+    name = "latency" if result.latency else "service time"
     p50, p99 = (times.at(50.0), times.at(99.0)) if times else (None, None)
     if p50:
-        yield f"{name}p50 {format_seconds(p50.ms / 1e3)}"
+        yield f"{name} p50 {format_seconds(p50.ms / 1e3)}"
     if p99 and p99.supported:
         yield f"p99 {format_seconds(p99.ms / 1e3)}"

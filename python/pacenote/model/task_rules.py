@@ -52,7 +52,7 @@ _LESS_PYTHON = "let plug-ins compute less and wait only with await, or use fewer
 
 _SLOWER: Mapping[Cause, tuple[str, str]] = {
     "engine": (
-        "saturated, latency is queueing",
+        "the engine is saturated, and latency is mostly waiting time",
         "use a lower rate or more clients; `pacenote saturate` finds the highest rate that it sustains",
     ),
     "driver": ("the driver could not send more", "leave cores to the driver, or give it more"),
@@ -434,7 +434,7 @@ def _percent(value: float) -> str:
 
 
 def _whole_percent(value: float) -> str:
-    return f"{value:.0f} %"
+    return f"{value:.0f} %" if value >= 1 else "less than 1 %"
 
 
 TASK_RULES: tuple[Callable[[Sequence[TaskResult]], Iterator[Finding]], ...] = (

@@ -89,9 +89,9 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
     texts: list[str] = []
     if any(row.mark == UNSUPPORTED_MARK for row in rows):
         texts.append(
-            f"{UNSUPPORTED_MARK} Too few samples for this percentile (p99 needs 368, p99.9 3,688, p99.99 "
-            "36,887). The 95 % interval of the true value is shown if the samples give one. The verdict does "
-            "not depend on it."
+            f"{UNSUPPORTED_MARK} Too few samples for this percentile (p99 needs at least 368, p99.9 3,688, "
+            "p99.99 36,887). The 95 % interval of the true value is shown if the samples give one. The "
+            "verdict does not depend on it."
         )
     if any(row.mark == SHORT_WINDOW_MARK for row in rows):
         texts.append(
@@ -248,9 +248,20 @@ def _waited_text(task: TaskResult) -> str:
         ceiling = format_count(task.clients, "connection")
         return f"{format_count(waited, 'operation')} waited for a free connection: the limit is {ceiling}"
     if waited > _WAITED_SHARE * operations:
-        late = f"{waited:,} of {operations:,} operations were sent late"
-        return f"{late}: their client was still waiting for the previous response"
+        text = f"{waited:,} of {operations:,} operations waited for the previous response of their client"
+        return f"{text}, most of the latency" if mostly_waits(task) else text
     return ""
+
+
+def mostly_waits(task: TaskResult) -> bool:
+    """Returns whether most of the median latency of a task was waiting for the previous response of its
+    client.
+    """
+    times = (task.latency, task.service_time, task.lateness)
+    latency, service, late = (summary.at(50.0) if summary else None for summary in times)
+    if task.open_loop or not task.accounting.waited or not (latency and service and late):
+        return False
+    return latency.ms - late.ms - service.ms > latency.ms / 2
 
 
 def _error_text(error: FailureGroup) -> str:

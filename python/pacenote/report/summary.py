@@ -115,7 +115,7 @@ def _task_rows(task: TaskResult, *, with_processing: bool) -> Iterator[Row]:
     for which in ("min", "mean", "median", "max"):
         value = round(getattr(task.throughput, which), 2) if task.throughput else None
         seconds = task.window_s if task.reported_s is None else task.reported_s
-        mark = SHORT_WINDOW_MARK if task.throughput and seconds < 1 else ""
+        mark = SHORT_WINDOW_MARK if task.throughput and task.throughput.mean and seconds < 1 else ""
         yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s", mark=mark)
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)

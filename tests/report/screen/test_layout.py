@@ -15,11 +15,13 @@ from rich.console import Console
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
 from pacenote.model.race_record import RaceRecord, Verdict
+from pacenote.model.result import OperationTotals, Throughput
 from pacenote.report.render.screen import render_screen
 from pacenote.report.screen.build import RaceLocation, build_screen
 from pacenote.report.screen.layout import lay_out
 from pacenote.report.screen.text import broken_lines, plain_text, shortened
-from report.screen.races import indexing, interrupted_start, suspect_race, valid_race, void_race
+from report.screen.races import indexing, interrupted_start, searching, suspect_race, valid_race, void_race
+from support.records import task, times
 
 GOLDEN = Path(__file__).parent / "golden"
 RACES: dict[str, Callable[[], RaceRecord]] = {
@@ -105,6 +107,36 @@ def test_a_rate_of_which_nothing_was_measured_was_not_kept():
     tasks = (*race.tasks[:2], replace(race.tasks[2], window_operations=0), *race.tasks[3:])
     shown = {answer.label: answer.text for answer in screen(replace(race, tasks=tasks)).answers}
     assert shown["Target rates"] == "3 of 4 kept"
+
+
+def test_an_administrative_task_of_a_reason_is_called_so():
+    verdict = Verdict("suspect", (Finding("late", tasks=("setup", "default")),))
+    race = suspect_race()
+    race = replace(race, verdict=verdict, tasks=(task("setup"), *race.tasks), unreported=("setup",))
+    (finding,) = screen(race).findings
+    assert finding.tasks == ("setup (administrative)", "default")
+
+
+def test_a_rate_of_zero_is_not_called_extrapolated():
+    short = indexing(window_s=0.5)
+    none = indexing(window_s=0.5, throughput=Throughput(0.0, 0.0, 0.0, 0.0))
+    for found, text in ((short, "6,242†"), (none, "0")):
+        shown = screen(replace(valid_race(), tasks=(found,)))
+        assert shown.tables[0].lines[0].cells[0].text == text
+        assert any(note.startswith("†") for note in shown.footnotes) == (found is short)
+
+
+@pytest.mark.parametrize(("service_ms", "is_marked"), [(50.0, True), (60.0, False)])
+def test_latency_that_is_mostly_waiting_for_the_previous_response_is_explained(service_ms, is_marked):
+    counts = OperationTotals(600, 600, 0, 0, 0, 0, 600, 600, waited=428)
+    search = replace(
+        searching("default", p50=114.0), accounting=counts, service_time=times(500, p50=service_ms)
+    )
+    shown = screen(replace(valid_race(), tasks=(search,)))
+    text = "^ latency is mostly waiting for the previous response of the same client: default"
+    assert (f"{text} (428 of 600 operations)" in shown.footnotes) == is_marked
+    assert shown.tables[0].lines[0].name == ("default ^" if is_marked else "default")
+    assert "service p50" in plain_text(lay_out(shown, 140))
 
 
 def test_a_rate_at_which_operations_only_fail_was_not_kept():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from pacenote.model.finding import Finding
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
@@ -39,7 +40,7 @@ def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
     return Screen(
         headline=_headline(record),
         answers=answers(record, reported),
-        findings=tuple(map(printable_finding, record.verdict.findings)),
+        findings=_findings(record, reported),
         errors=error_lines(record.tasks),
         columns=COLUMNS,
         tables=task_tables(record, reported),
@@ -55,8 +56,26 @@ def _headline(record: RaceRecord) -> Headline:
     engine = f" on {cluster.distribution} {cluster.version or ''}" if cluster.distribution else ""
     race = " / ".join(name for name in (record.track.name, record.challenge) if name) + engine
     wall_s = record.driver.get("wall_s")
-    took = format_seconds(round(wall_s)) if isinstance(wall_s, int | float) and wall_s >= 0.5 else ""
+    took = (
+        f"measured in {format_seconds(round(wall_s))}"
+        if isinstance(wall_s, int | float) and wall_s >= 0.5
+        else ""
+    )
     return Headline(record.verdict.state, single_line(race), took)
+
+
+def _findings(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Finding, ...]:
+    """Returns the reasons of the verdict, in which tasks that no table shows are called administrative."""
+    hidden = {task.task for task in record.tasks} - {task.task for task in reported}
+    return tuple(
+        printable_finding(
+            replace(
+                finding,
+                tasks=tuple(f"{name} (administrative)" if name in hidden else name for name in finding.tasks),
+            )
+        )
+        for finding in record.verdict.findings
+    )
 
 
 def _other_tasks(reported: Sequence[TaskResult]) -> Paragraph:

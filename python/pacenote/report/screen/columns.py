@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pacenote.report.screen.screen import Cell, Screen, TaskTable
 from pacenote.report.screen.text import Line, Span, shortened
@@ -28,18 +27,7 @@ def table_lines(screen: Screen, width: int) -> list[list[Line]]:
             fits = widths[index] and _total([*shown, index], widths, name) <= width
             if column.priority == priority and fits:
                 shown.append(index)
-        # A heading that says more is worth more than the columns of the next priorities.
-        for index in shown:
-            heading = screen.columns[index].long_name
-            longer = max(0, len(heading) - widths[index])
-            if heading and _total(shown, widths, name) + longer <= width:
-                widths[index] += longer
-                tables = tuple(_with_heading(table, index, heading) for table in tables)
     return [_table(table, sorted(shown), widths, name) for table in tables]
-
-
-def _with_heading(table: TaskTable, index: int, head: str) -> TaskTable:
-    return replace(table, heads=(*table.heads[:index], head, *table.heads[index + 1 :]))
 
 
 def _widths(screen: Screen) -> list[int]:

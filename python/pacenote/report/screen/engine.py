@@ -37,7 +37,9 @@ def _times(system: SystemMetrics, names: tuple[tuple[str, str, str], ...]) -> It
     for name, time, count in names:
         spent_ms, events = getattr(system, time), getattr(system, count) if count else None
         if spent_ms or events:
-            yield f"{name} {format_seconds((spent_ms or 0) / 1000)}" + (f" ({events:,})" if events else "")
+            yield f"{name} {format_seconds((spent_ms or 0) / 1000)}" + (
+                f" ({format_count(events, 'time')})" if events else ""
+            )
 
 
 def _sizes(system: SystemMetrics) -> Iterator[str]:

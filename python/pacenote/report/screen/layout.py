@@ -50,7 +50,13 @@ def lay_out(screen: Screen, width: int) -> list[Line]:
 
 def _headline(headline: Headline, width: int) -> list[Line]:
     badge = Span(f" {headline.state.upper():7}  ", _STATES[headline.state])
-    return hanging(badge, f"{headline.race}    {headline.duration}".rstrip(), width, "title")
+    line = f"{headline.race}    {headline.duration}".rstrip()
+    if len(badge.text) + len(line) <= width:
+        return [(badge, Span(line, "title"))]
+    lines = hanging(badge, headline.race, width, "title")
+    if headline.duration:
+        lines.append((Span(" " * len(badge.text)), Span(headline.duration, "title")))
+    return lines
 
 
 def _answers(answers: Sequence[Answer], width: int) -> Iterator[Line]:

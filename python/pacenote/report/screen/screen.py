@@ -19,7 +19,7 @@ class Headline:
     """Track, challenge and engine."""
 
     duration: str
-    """How long the race took; empty if unknown."""
+    """For how long the driver ran, in words; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Column:
     name: str
     """Identifies the column, such as `p99`."""
 
-    long_name: str = ""
-    """A heading that says more, for a screen with room for it."""
+    heading: str = ""
+    """Its heading, or empty if that is the name."""
 
     priority: int = 0
     """0 if the column is always shown; of the others, those with low numbers are the first to be added."""

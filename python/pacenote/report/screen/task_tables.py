@@ -10,6 +10,7 @@ from pacenote.model.result import Percentile, TaskResult, percentiles_for
 from pacenote.model.target_rate import TargetRate, achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once, searches
 from pacenote.model.verdict import targets_not_kept
+from pacenote.report.notes import mostly_waits
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK
 from pacenote.report.screen.screen import Cell, Column, TaskLine, TaskTable
 from pacenote.units import format_range, format_rate, format_seconds
@@ -17,21 +18,26 @@ from pacenote.units import format_range, format_rate, format_seconds
 UNSTEADY_MARK = "~"
 """Marks a task that became faster or slower while it was measured."""
 
+WAITING_MARK = "^"
+"""Marks a task of which most of the latency is waiting for previous responses."""
+
 _RATE, _MAX, _COUNT, _CLIENTS, _LATE, _ERRORS = "rate", "max", "operations", "clients", "late p99", "errors"
+_SERVICE = "service p50"
 _PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0}
 _HIGH = "p99.9"
 
 COLUMNS = (
     Column(_RATE),
-    Column("p50", long_name="latency p50"),
+    Column("p50", heading="latency p50"),
     Column("p90", priority=1),
     Column("p99"),
     Column(_HIGH, priority=3),
     Column(_MAX, priority=2),
     Column(_ERRORS),
-    Column(_COUNT, priority=4),
-    Column(_CLIENTS, priority=5),
-    Column(_LATE, priority=6),
+    Column(_SERVICE, priority=4),
+    Column(_COUNT, priority=5),
+    Column(_CLIENTS, priority=6),
+    Column(_LATE, priority=7),
 )
 """The columns of every table."""
 
@@ -54,7 +60,7 @@ def task_tables(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Tas
 def footnotes(reported: Sequence[TaskResult]) -> tuple[str, ...]:
     """Returns explanations of the marks that occur in the tables."""
     tasks = [task for task in reported if not runs_once(task)]
-    return (*_unsupported_note(tasks), *_short_note(tasks), *_unsteady_note(tasks))
+    return (*_unsupported_note(tasks), *_short_note(tasks), *_unsteady_note(tasks), *_waiting_note(tasks))
 
 
 class _Marks:
@@ -73,7 +79,7 @@ def _table(title: str, tasks: Sequence[TaskResult], marks: _Marks) -> TaskTable:
     rate = f"{rate} / target" if has_target else rate
     return TaskTable(
         title,
-        heads=(rate, *(column.name for column in COLUMNS[1:])),
+        heads=(rate, *(column.heading or column.name for column in COLUMNS[1:])),
         lines=tuple(_line(task, units[0], marks) for task in tasks),
     )
 
@@ -89,17 +95,20 @@ def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskLine:
     failed = task.work.failed if indexes(task) and task.work.failed else task.accounting.failed
     high = times.at(99.9) if times else None
     late = task.lateness.at(99.0) if task.lateness else None
+    service = task.service_time.at(50.0) if task.service_time and task.latency else None
     cells = {
         _RATE: Cell(_rate(task, unit, marks.targets.get(task.task)), task.task in marks.missed),
         **{name: Cell(_percentile(percentile)) for name, percentile in found.items()},
         _HIGH: Cell(_if_supported(high)),
         _MAX: Cell(_milliseconds(times.max_ms) if times else ""),
         _ERRORS: Cell(f"{failed:,}", is_wrong=failed > 0),
+        _SERVICE: Cell(_if_supported(service)),
         _COUNT: Cell(f"{task.accounting.normal:,}"),
         _CLIENTS: Cell(f"{task.clients:,}"),
         _LATE: Cell(_if_supported(late)),
     }
     name = single_line(task.task) + (f" {UNSTEADY_MARK}" if task.steady.changes else "")
+    name += f" {WAITING_MARK}" if mostly_waits(task) else ""
     return TaskLine(name, tuple(cells[column.name] for column in COLUMNS), task.task in marks.doubtful)
 
 
@@ -144,7 +153,8 @@ def _unsupported_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
                 counts.append(times.count)
     if needed:
         needs = ", ".join(
-            f"{name} needs {count:,}" for name, count in sorted(needed.items(), key=lambda one: one[1])
+            f"{name} needs at least {count:,}"
+            for name, count in sorted(needed.items(), key=lambda one: one[1])
         )
         have = format_range(counts, "{:,.0f}".format)
         yield f"{UNSUPPORTED_MARK} too few samples ({have}): {needs}; raise iterations or time-period"
@@ -165,10 +175,23 @@ def _unsteady_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
         yield f"{UNSTEADY_MARK} not in a steady state while measured: {', '.join(unsteady)}"
 
 
+def _waiting_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
+    waiting = [
+        f"{single_line(task.task)} ({task.accounting.waited:,} of {task.accounting.operations:,} operations)"
+        for task in tasks
+        if mostly_waits(task)
+    ]
+    if waiting:
+        yield (
+            f"{WAITING_MARK} latency is mostly waiting for the previous response of the same client: "
+            f"{', '.join(waiting)}"
+        )
+
+
 def _is_short(task: TaskResult) -> bool:
-    return (
-        task.throughput is not None and (task.window_s if task.reported_s is None else task.reported_s) < 1.0
-    )
+    if task.throughput is None or not task.throughput.mean:
+        return False
+    return (task.window_s if task.reported_s is None else task.reported_s) < 1.0
 
 
 def _milliseconds(value: float) -> str:
