@@ -212,6 +212,9 @@ BACKLOGS = """
     def backwards(current):
         return current + 0.01 if current < 0.04 else 0.02
 
+    def backwards_once(current):
+        return 0.02 if current == 0.03 else 0.03 if not current else current + 0.02
+
     def every_10_ms(current):
         return current + 0.01
 
@@ -225,7 +228,7 @@ BACKLOGS = """
         return current + 1e-9
 
     def register(registry):
-        for one in (every_10_ms, at_once, bursts, backwards, endless, fast):
+        for one in (every_10_ms, at_once, bursts, backwards, backwards_once, endless, fast):
             registry.register_scheduler(one.__name__, one)
     """
 
@@ -271,6 +274,16 @@ def test_more_operations_are_unsent_than_a_scheduler_could_be_asked_for(tmp_path
     for name in ("fast", "endless"):
         assert 1000 < raced.task(name).accounting.unsent <= 100_000
     assert all(task.unsent_is_least for task in raced.record.tasks)
+
+
+def test_a_scheduler_that_goes_back_in_time_makes_the_unsent_operations_unknown(tmp_path):
+    timed = {**ping("backwards_once", **{"time-period": 0.12}), "name": "timed"}
+    counted = {**ping("backwards_once", iterations=4), "name": "counted"}
+    with serving(slow_requests) as server:
+        raced = race_track(tmp_path, BACKLOGS, [timed, counted], server.address)
+    assert raced.task("timed").unsent_is_least
+    # All of its operations were sent.
+    assert not raced.task("counted").unsent_is_least
 
 
 def test_unsent_operations_that_were_due_in_the_warm_up_are_not_measured_ones(tmp_path):

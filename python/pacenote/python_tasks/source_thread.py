@@ -123,6 +123,9 @@ class SourceState:
     ended: bool = False
     """Whether the source supplies no further operations."""
 
+    is_complete: bool = True
+    """Whether the scheduler has never gone back in time; otherwise, what was due is unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class PluginCall:
@@ -434,9 +437,12 @@ class SourceThread:
     def _advance(self, state: SourceState, scheduler: Scheduler) -> bool:
         """Advances to the next operation, and returns False if source or scheduler have ended."""
         try:
-            state.due_s = due_time(scheduler.next(state.due_s))
+            next_s = due_time(scheduler.next(state.due_s))
         except StopIteration:
             return False
+        if 0 < next_s < state.due_s:
+            state.is_complete = False
+        state.due_s = next_s
         state.scheduled += 1
         return self._supply(state) if state.task.queued or state.task.has_runner else True
 
@@ -447,7 +453,7 @@ class SourceThread:
             now, index = time.perf_counter(), state.task.index
             until = self._counting_until.setdefault(index, now + _COUNTING_TIMEOUT_S)
             self._guarded(state, partial(_count_due, unsent, state, message, until))
-            if not unsent.is_complete:
+            if not (unsent.is_complete and state.is_complete):
                 self.backlogs.add(index)
         self._bridge.count_unsent(message.query_id, unsent.total, unsent.warmup)
 
