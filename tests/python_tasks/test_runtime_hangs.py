@@ -149,7 +149,7 @@ class _Bridge:
 def test_a_defect_in_the_code_that_serves_events_ends_the_race(tmp_path):
     bridge = _Bridge()
     tasks = SimpleNamespace(
-        root=tmp_path, warn=lambda _: None, context=None, steps=(), tasks={}, registry=None
+        root=tmp_path, warn=lambda _: None, context=None, steps=(), tasks={}, registry=None, alone=frozenset
     )
     with PythonRuntime(bridge, tasks):  # type: ignore[arg-type]
         assert bridge.failed.wait(DEADLINE_S)
