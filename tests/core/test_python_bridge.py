@@ -190,6 +190,7 @@ def test_results_of_the_driver_have_exactly_the_fields_of_task_result(port: int,
             "scheduler_delay_s": 0.0,
             "unsent_is_least": False,
             "unfinished_requests": 0,
+            "caught_failures": 0,
             "inconsistent_results": 0,
         }
 

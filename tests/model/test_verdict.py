@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.recorded_options import RecordedOptions
@@ -145,6 +147,22 @@ def test_operations_that_a_scheduler_could_not_be_asked_for_make_a_race_suspect(
     state, (reason,) = judged(record(tasks=(replace(paced(), unsent_is_least=True),)))
     assert state == "suspect"
     assert reason.startswith("term: how many operations were not sent is unknown (at least 0)")
+
+
+@pytest.mark.parametrize(("caught", "is_suspect"), [(1, False), (2, True)])
+def test_failed_requests_in_operations_that_succeed_make_a_race_suspect(caught, is_suspect):
+    counts = replace(paced().accounting, requests=100)
+    caught_in = paced(accounting=counts, caught_failures=caught)
+    state, reasons = judged(record(tasks=(caught_in,)))
+    assert (state, "".join(reasons)) == (
+        (
+            "suspect",
+            "term: 2 of 100 requests failed in operations that count as successes (limit 1 %): let the "
+            "runner raise the error or return success: false, or accept it with --max-error-rate",
+        )
+        if is_suspect
+        else ("valid", "")
+    )
 
 
 def test_late_sends_are_blamed_on_the_scheduler_if_operations_waited_for_it():

@@ -418,3 +418,71 @@ def test_an_engine_that_refuses_connections_ends_the_race(tmp_path, operation, o
     }
     assert raced.task("t").accounting.succeeded == last_search - 1
     assert not any("defect" in text or "does not handle" in text for text in raced.warnings)
+
+
+CATCHING = """
+    import contextlib
+    from elasticsearch import NotFoundError
+    from esrally.driver.runner import Retry, runner_for
+
+    TRIES = []
+
+    async def failing(es, params):
+        with contextlib.suppress(Exception):
+            await es.search(index="error")
+
+    async def seven(es, params):
+        with contextlib.suppress(Exception):
+            await es.transport.perform_request(method="POST", url="/error", params={})
+
+    async def called(es, params):
+        with contextlib.suppress(Exception):
+            await runner_for("refresh")(es, {"index": "error"})
+
+    async def reset(es, params):
+        with contextlib.suppress(Exception):
+            await es.search(index="reset")
+
+    async def expected(es, params):
+        assert not await es.indices.exists(index="gone")
+        await es.options(ignore_status=(500,)).search(index="error")
+        with contextlib.suppress(NotFoundError):
+            await es.indices.delete(index="gone")
+        with contextlib.suppress(Exception):
+            await es.indices.create(index="there")
+
+    async def unsuccessful(es, params):
+        await failing(es, params)
+        return {"success": False}
+
+    async def again(es, params):
+        TRIES.append(1)
+        await failing(es, params)
+        return {"success": len(TRIES) == 3}
+
+    def register(registry):
+        for one in (failing, seven, called, reset, expected, unsuccessful):
+            registry.register_runner(one.__name__, one, async_runner=True)
+        registry.register_runner("again", Retry(again), async_runner=True)
+    """
+
+
+def test_failed_requests_in_operations_that_succeed_are_counted_and_warned_about(tmp_path):
+    def answer(line, _body):
+        if "/reset" in line:
+            return TORN
+        if "/there" in line:
+            return 400, {"error": {"type": "resource_already_exists_exception"}, "status": 400}
+        status = 404 if "/gone" in line else 500 if "/error" in line else None
+        return status and (status, {"error": {"type": "some_exception"}, "status": status})
+
+    counts = {"failing": 2, "seven": 2, "called": 2, "reset": 2, "expected": 0, "unsuccessful": 0}
+    schedule = [{"operation": name, "iterations": 2} for name in counts]
+    again = {"operation-type": "again", "retry-until-success": True, "retry-wait-period": 0}
+    with serving(answer) as server:
+        raced = race_track(tmp_path, CATCHING, [*schedule, {"operation": again}], server.address)
+    assert {name: raced.task(name).caught_failures for name in counts} == counts
+    assert (raced.task("unsuccessful").error_rate, raced.task("expected").error_rate) == (1.0, 0.0)
+    # The first two attempts were repeated.
+    assert raced.task("again").caught_failures == 1
+    assert sum("failed in operations that count as successes" in text for text in raced.warnings) == 5

@@ -407,12 +407,13 @@ def test_operations_without_a_response_are_reported_with_what_ended_them(ended_b
 
 
 def test_mistakes_of_runners_are_reported():
-    race = record(tasks=(replace(task(), unfinished_requests=2, inconsistent_results=1),))
+    race = record(tasks=(replace(task(), unfinished_requests=2, inconsistent_results=1, caught_failures=3),))
     texts = [note.text for note in build_report(race).notes if note.label == "Warning"]
     assert (
         "2 requests of the runner had not ended when their client did: their bytes are not counted" in texts
     )
     assert any("for 1 operation do not add up" in text for text in texts)
+    assert any(text.startswith("3 requests failed in operations that count as") for text in texts)
 
 
 def test_verdict_and_missing_telemetry_are_reported():

@@ -440,6 +440,10 @@ class TaskResult:
     """Requests of its runner in Python that had not ended when their client did, so that no total has their
     bytes.
     """
+    caught_failures: int = 0
+    """Requests with an error status or without a reply in operations of a runner in Python that succeeded,
+    warm-up included; not those that only tell that something is missing or exists already.
+    """
     inconsistent_results: int = 0
     """Operations that succeeded, but whose runner in Python returned counts that do not add up to its weight,
     warm-up included.

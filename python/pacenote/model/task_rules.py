@@ -176,6 +176,23 @@ def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator
         yield _error_finding("of all operations failed, warm-up included", rates, overall, limit)
 
 
+def caught_failures(tasks: Iterable[TaskResult], limit: float) -> Iterator[Finding]:
+    """Yields findings about requests that failed in operations which their runners count as successes."""
+    found = [task for task in tasks if task.caught_failures > limit * task.accounting.requests]
+    if found:
+        failed, requests = (
+            sum(task.caught_failures for task in found),
+            sum(task.accounting.requests for task in found),
+        )
+        yield Finding(
+            f"{failed:,} of {format_count(requests, 'request')} failed in operations that count as successes "
+            f"(limit {limit * 100:.4g} %)",
+            "engine",
+            "let the runner raise the error or return success: false, or accept it with --max-error-rate",
+            names(found),
+        )
+
+
 def _error_finding(what: str, rates: Iterable[float], tasks: Sequence[TaskResult], limit: float) -> Finding:
     share = format_range((rate * 100 for rate in rates), _percent)
     counts: Counter[tuple[str, bool]] = Counter()

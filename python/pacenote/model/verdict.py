@@ -96,6 +96,8 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
         yield _test_mode(record.corpora)
     yield from task_rules.unsent(task for task in record.tasks if task not in missed)
     yield from task_rules.uncounted_backlogs(record.tasks)
+    reported = (task for task in record.tasks if task.task not in record.unreported)
+    yield from task_rules.caught_failures(reported, record.max_error_rate)
     yield from overhead_findings(record.tasks)
     yield from disturbances(record.tasks, record.driver)
     yield from driver_health.host_findings(record.driver)

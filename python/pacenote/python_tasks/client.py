@@ -9,10 +9,11 @@ Imported before the first step that has a runner of a plug-in, because importing
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import io
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from elastic_transport import (
     ConnectionTimeout,
     HttpHeaders,
     NodeConfig,
+    SerializationError,
     TlsError,
     TransportError,
     TransportWarning,
@@ -37,6 +39,8 @@ from elasticsearch.serializer import JsonSerializer
 
 from pacenote._core import RunnerRequest
 from pacenote.model.engine import EngineInfo
+from pacenote.operations.runner import ConnectionFailed, HttpStatusError, RequestTimedOut
+from pacenote.plugins.rally_api.failed_requests import FAILED_REQUESTS
 from pacenote.plugins.rally_api.media_types import JSON, NDJSON, plain_media_types
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContextHolder
 from pacenote.python_tasks.builtin_operations import BuiltinOperations, RejectedOperation
@@ -148,10 +152,40 @@ class _Transport(AsyncTransport):
         params, body = options.pop("params", None), options.pop("body", None)
         target = f"{target}?{_quote_query(params)}" if params else target
         headers = _with_media_types(options.pop("headers", None), target, body)
-        meta, response = await super().perform_request(method, target, body=body, headers=headers)
-        if not 200 <= meta.status < 300:
-            raise HTTP_EXCEPTIONS.get(meta.status, ApiError)(message=str(response), meta=meta, body=response)
+        with _counting_failures(method):
+            meta, response = await super().perform_request(method, target, body=body, headers=headers)
+            if not 200 <= meta.status < 300:
+                error = HTTP_EXCEPTIONS.get(meta.status, ApiError)
+                raise error(message=str(response), meta=meta, body=response)
         return response
+
+
+@contextlib.contextmanager
+def _counting_failures(method: str) -> Iterator[None]:
+    """Counts a request that fails, unless its runner may expect this; a status that it ignores is none."""
+    try:
+        yield
+    except _FAILURES as error:
+        failed = FAILED_REQUESTS.get()
+        if failed is not None and not _may_be_expected(method, error):
+            failed.count += 1
+        raise
+
+
+_FAILURES = (
+    *(ApiError, TransportError, NoResponse, RejectedOperation),
+    *(HttpStatusError, ConnectionFailed, RequestTimedOut),
+)
+"""Errors of requests."""
+
+
+def _may_be_expected(method: str, error: Exception) -> bool:
+    """Returns whether the error only tells whether something exists, or is not about the request."""
+    if not isinstance(error, ApiError):
+        return isinstance(error, SerializationError)
+    if error.status_code == 404:
+        return method in ("GET", "HEAD", "DELETE")
+    return error.status_code == 400 and "resource_already_exists_exception" in str(error.body)
 
 
 def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object) -> dict[str, str]:
@@ -241,7 +275,8 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
     async def perform_request(self, method: str, path: str, **options: Any) -> Any:
         """Sends a request with a method and a path."""
         options["headers"] = _with_media_types(options.get("headers"), path, options.get("body"))
-        return await super().perform_request(method, path, **options)
+        with _counting_failures(method):
+            return await super().perform_request(method, path, **options)
 
     async def pacenote_execute(self, type_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Executes an operation of a built-in type and returns what Rally's runner of the type returns.
@@ -251,7 +286,10 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
         if self.pacenote_builtin_operations is None:
             raise RuntimeError("built-in operations can only be executed while a race runs")
         try:
-            return await self.pacenote_builtin_operations.execute(type_name, params, self.pacenote_cluster)
+            with _counting_failures(""):
+                return await self.pacenote_builtin_operations.execute(
+                    type_name, params, self.pacenote_cluster
+                )
         except NoResponse as failure:
             raise _as_transport_error(failure) from None
         except RejectedOperation as rejected:

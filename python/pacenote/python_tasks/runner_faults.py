@@ -1,5 +1,5 @@
 """Mistakes of runners that make figures of their tasks doubtful: requests that had not ended when their
-client did, and counts that contradict each other.
+client did, failed requests in operations that succeeded, and counts that contradict each other.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class RunnerFaults:
     def __init__(self) -> None:
         self._unfinished: Counter[int] = Counter()
         self._not_awaited: Counter[int] = Counter()
+        self._caught: Counter[int] = Counter()
         self._inconsistent: Counter[int] = Counter()
 
     def add_unfinished(self, task: int, requests: int, *, awaited: bool) -> None:
@@ -29,6 +30,10 @@ class RunnerFaults:
         if not awaited:
             self._not_awaited[task] += requests
 
+    def add_caught(self, task: int, requests: int) -> None:
+        """Adds the requests of an operation that failed although the operation succeeded."""
+        self._caught[task] += requests
+
     def add_inconsistent(self, task: int) -> None:
         """Adds an operation that succeeded, but whose counts do not add up to its work."""
         self._inconsistent[task] += 1
@@ -38,6 +43,7 @@ class RunnerFaults:
         return replace(
             result,
             unfinished_requests=self._unfinished[result.index],
+            caught_failures=self._caught[result.index],
             inconsistent_results=self._inconsistent[result.index],
         )
 
@@ -48,6 +54,11 @@ class RunnerFaults:
             yield (
                 f"the runner of task {name} has not awaited {requests:,} of its requests until their end, so "
                 "their bytes are not counted"
+            )
+        if requests := self._caught[result.index]:
+            yield (
+                f"{format_count(requests, 'request')} of task {name} failed in operations that count as "
+                "successes, because the runner has not raised the error"
             )
         if operations := self._inconsistent[result.index]:
             yield (

@@ -35,6 +35,7 @@ from pacenote._core import (
 from pacenote.model.result import TaskResult
 from pacenote.plugins.failures import coroutine_location, describe, describe_defect, thread_location
 from pacenote.plugins.process_guard import ProcessGuard, abandon
+from pacenote.plugins.rally_api.failed_requests import FAILED_REQUESTS, FailedRequests
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
 from pacenote.python_tasks.delays import EventLoopDelays
 from pacenote.python_tasks.details import details_json
@@ -440,6 +441,7 @@ class PythonRuntime:
         self._router.begin_operation(owner)
         OWNER.set(owner)
         CURRENT_CONTEXT.set(RequestContext())
+        FAILED_REQUESTS.set(failed := FailedRequests())
         scheduled = self._tasks.tasks[client.task].scheduled
         if scheduled:
             self._sources.send(RunnerStarted(client, time.perf_counter()))
@@ -447,6 +449,8 @@ class PythonRuntime:
         self._guard.end_if_copied()
         ended_s = time.perf_counter()
         delay_s += self._router.end_operation(owner)
+        if result.success:
+            self._faults.add_caught(client.task, failed.count)
         if result.is_inconsistent:
             self._faults.add_inconsistent(client.task)
         if query.measured and result.success:

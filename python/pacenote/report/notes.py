@@ -187,6 +187,9 @@ def _runner_texts(task: TaskResult) -> Iterator[str]:
     if task.unfinished_requests:
         count = format_count(task.unfinished_requests, "request")
         yield f"{count} of the runner had not ended when their client did: their bytes are not counted"
+    if task.caught_failures:
+        count = format_count(task.caught_failures, "request")
+        yield f"{count} failed in operations that count as successes: the runner has not raised the error"
     if task.inconsistent_results:
         count = format_count(task.inconsistent_results, "operation")
         yield f"the counts of the runner for {count} do not add up to the weight, all of which counts as done"

@@ -17,6 +17,7 @@ from pacenote.model.work import RETRY_LIMIT_S
 from pacenote.operations.registry import known_types
 from pacenote.plugins.plugin_registry import current_registry, innermost
 from pacenote.plugins.rally_api.errors import DataError, RallyError
+from pacenote.plugins.rally_api.failed_requests import FAILED_REQUESTS, FailedRequests
 
 Params = dict[str, Any]
 
@@ -109,7 +110,10 @@ class Retry(_Wrapper):
                 return bool(time.monotonic() - began + wait_s > limit_s)
             return attempt > int(params.get("retries", 0))
 
+        failed_requests = FAILED_REQUESTS.get() or FailedRequests()
+        failed_before = failed_requests.count
         for attempt in itertools.count(1):
+            failed_requests.count = failed_before
             try:
                 result = await self.delegate(es, params)
             except Exception as error:
