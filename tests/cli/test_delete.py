@@ -38,7 +38,7 @@ def test_a_dry_run_deletes_nothing(run, races):
         (["race", "--id=xyz,abc"], 64, "'abc' matches 2 races"),
         (["race", "--id="], 2, "--id is empty"),
         (["race"], 2, "the following arguments are required: --id"),
-        (["races", "--id=xyz"], 2, "delete cannot be 'races'\nhint: did you mean race?"),
+        (["races", "--id=xyz"], 2, "cannot delete 'races'\nhint: did you mean race?"),
         (["annotation", "--id=nope"], 64, "there is no annotation 'nope'"),
     ],
 )

@@ -104,7 +104,7 @@ def test_no_command_is_a_usage_error(run):
         (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),
         (["race", "me:pw@h:1"], "error: unrecognized arguments: <hidden>@h:1\n"),
         (["report"], "error: the following arguments are required: RACE\n"),
-        (["list", "race"], "error: list cannot be 'race'\nhint: did you mean races?\n"),
+        (["list", "race"], "error: cannot list 'race'\nhint: did you mean races?\n"),
         (["help", "rase"], "error: unknown command 'rase'\nhint: did you mean race?\n"),
     ],
 )

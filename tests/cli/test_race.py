@@ -389,6 +389,15 @@ def test_processing_time_is_shown_if_rallys_configuration_asks_for_it(run, fake_
     assert "50th percentile processing time" in run("race", "--track=x")[1]
 
 
+def test_a_report_file_that_cannot_be_written_leaves_no_folders(run, fake_race, tmp_path):
+    fake_race(lambda *_: record())
+    (tmp_path / "file").touch()
+    for name in ("a/b/" + "x" * 300, "file/c/r.md"):
+        code, _, err = run("race", "--track=geonames", f"--report-file={tmp_path / name}")
+        assert (code, "cannot be written" in err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir() if path.name not in ("home", "rally")] == ["file"]
+
+
 def test_a_report_file_given_alone_is_markdown(run, fake_race, tmp_path):
     fake_race(lambda request, listener: record())
     run("race", "--track=x", f"--report-file={tmp_path / 'r.md'}", "--show-in-report=all")

@@ -69,9 +69,7 @@ def test_the_message_contains_the_number_of_problems_or_the_location_of_the_only
     with pytest.raises(TrackError) as caught:
         plan(task("a", Operation("q", "x")))
     assert caught.value.message.startswith('challenge "c" of track "t": a of task "a": "x" is neither')
-    assert caught.value.hint.startswith(
-        "operation types written in Python are registered by the track's plug-in"
-    )
+    assert caught.value.hint.startswith('define it in "operations", or')
 
 
 def test_operations_that_are_not_scheduled_may_be_invalid() -> None:

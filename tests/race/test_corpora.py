@@ -320,6 +320,41 @@ def test_an_error_about_missing_data_names_the_folder_for_it(folder: Folder) -> 
         folder.prepare({"source-file": "./none.json"})
 
 
+def test_a_folder_in_place_of_the_users_file_is_an_error(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(CorpusError, match=r"^\./mine of corpus 'notes' is a folder$"):
+        folder.prepare({"source-file": "./mine"})
+
+
+@pytest.mark.parametrize(
+    ("content", "accepted"),
+    [
+        (b'{"a": 1}\nnot checked\n', True),
+        (b"", True),
+        (b"127.0.0.1 - GET /\n", False),
+        (b"[\n{}\n]\n", False),
+    ],
+)
+def test_the_first_line_of_the_users_file_must_be_json(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, accepted: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "access.json.gz").write_bytes(gzip.compress(content))
+    documents: dict[str, object] = {"source-file": "./access.json.gz"}
+    folder.allow_outside_paths = True
+    if accepted:
+        assert single(folder.prepare(documents))[2] == content.count(b"\n")
+        return
+    with pytest.raises(
+        CorpusError, match=r"^line 1 of \./access\.json\.gz is not a JSON document$"
+    ) as caught:
+        folder.prepare(documents)
+    assert caught.value.hint.startswith("the file must have one JSON document per line")
+
+
 @pytest.mark.parametrize("damaged", [gzip.compress(lines(5000))[:-40], b"not gzip at all"])
 def test_a_damaged_archive_is_named_and_leaves_no_files(folder: Folder, damaged: bytes) -> None:
     (folder.data / "notes.json.gz").write_bytes(damaged)

@@ -53,6 +53,15 @@ def test_the_documents_are_those_that_would_be_sent(tmp_path: Path) -> None:
     assert f" of {sum(count or 0 for count in counts):,} documents in {len(counts)} files" in line
 
 
+def test_a_file_of_the_user_that_is_missing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = request(tmp_path, track="http_logs", track_params={"corpus_file": "./none.json"})
+    with pytest.raises(CorpusError, match=r"^\./none\.json of corpus 'http_logs' is missing$"):
+        dry_run(own)
+
+
 def test_the_source_of_data_is_stated(tmp_path: Path) -> None:
     missing = notes(tmp_path, **{"base-url": "http://127.0.0.1:1/data"})
     assert dry_run(missing).corpora[0].source == "to be downloaded from http://127.0.0.1:1/data"

@@ -159,16 +159,32 @@ def test_pacenote_generate_does_not_replace_foreign_files(tmp_path: Path) -> Non
         assert path.read_text() == "collected for years"
 
 
-def test_pacenote_generate_replaces_what_it_has_generated_before(tmp_path: Path) -> None:
+def test_pacenote_generate_completes_what_it_has_begun(tmp_path: Path) -> None:
     def stop(label: str, done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         generate("http_logs", 700, 1, tmp_path, stop)
     (tmp_path / "documents-241998.json").touch()
-    for name, documents in (("http_logs", 700), ("noaa", 10), ("http_logs", 20)):
+    for name, documents in (("http_logs", 20), ("noaa", 10)):
         generate(name, documents, 1, tmp_path, no_progress)
     assert sum(path.read_bytes().count(b"\n") for path in tmp_path.glob("documents*.json")) == 20 + 10
+
+
+def test_pacenote_generate_does_not_replace_another_data_set(tmp_path: Path) -> None:
+    generate("http_logs", 20, 1, tmp_path, no_progress)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
+
+    def refuse(documents: int, seed: int) -> None:
+        with pytest.raises(CorpusError, match="has documents of another corpus, number or seed") as caught:
+            generate("http_logs", documents, seed, tmp_path, no_progress)
+        assert caught.value.hint == "choose another --output-path, or remove its files"
+
+    refuse(21, 1)
+    refuse(20, 2)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == before
+    generate("noaa", 10, 1, tmp_path, no_progress)
+    refuse(21, 1)
 
 
 KILLED = """

@@ -61,11 +61,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
         chart_type=options.chart_type,
         chart_name=options.chart_name,
     )
+    day = datetime.strptime(annotation.race_timestamp, TIMESTAMP_FORMAT).date()
     if options.dry_run:
-        console.result(f"would add annotation '{annotation.message}' to {annotation.race_timestamp}\n")
+        console.result(f"would add annotation '{annotation.message}' to {day}\n")
         return 0
     AnnotationStore(default_home()).add(annotation)
-    console.result(f"added annotation {annotation.annotation_id} to {annotation.race_timestamp}\n")
+    console.result(f"added annotation {annotation.annotation_id} to {day}\n")
     return 0
 
 
@@ -75,7 +76,7 @@ def _midnight(text: str) -> str:
         moment = datetime.strptime(text, TIMESTAMP_FORMAT)
     except ValueError:
         raise UsageError(
-            f"--race-timestamp cannot be '{text}'",
+            f"--race-timestamp '{text}' is not a timestamp",
             hint="timestamps are written like 20260301T123015Z, in UTC",
         ) from None
     return moment.replace(hour=0, minute=0, second=0).strftime(TIMESTAMP_FORMAT)

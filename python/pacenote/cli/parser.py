@@ -243,7 +243,7 @@ def similar(name: str, known: Iterable[str]) -> str:
 def validate_choice(
     value: str, option: str, known: Collection[str], unavailable: Mapping[str, str] | None = None
 ) -> str:
-    """Returns the value if it is known.
+    """Returns the value of an option, or the argument of the command `option`, if it is known.
 
     Raises UsageError, with a different message for values that only Rally has: `unavailable` contains what to
     do instead.
@@ -252,6 +252,5 @@ def validate_choice(
         return value
     if unavailable and value in unavailable:
         raise UsageError(f"{option} {value} is not available in Pacenote yet", hint=unavailable[value])
-    raise UsageError(
-        f"{option} cannot be '{value}'", hint=similar(value, known) or f"one of {', '.join(known)}"
-    )
+    wrong = f"{option} cannot be" if option.startswith("--") else f"cannot {option}"
+    raise UsageError(f"{wrong} '{value}'", hint=similar(value, known) or f"one of {', '.join(known)}")

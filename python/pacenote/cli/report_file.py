@@ -18,22 +18,28 @@ _APPENDED = (None, "markdown")
 
 
 def check_report_file(file: Path | None) -> Path | None:
-    """Returns the absolute path, because a track's Python code may change the current folder, and creates its
-    folder. Raises UsageError if the report could not be written after the race.
+    """Returns the absolute path, because a track's Python code may change the current folder.
+
+    Raises UsageError if the report could not be written after the race. Creates nothing that stays.
     """
     if file is None:
         return None
     file = file.absolute()
     is_new = not file.exists()
+    created = [folder for folder in file.parents if not folder.exists()]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8"):
             pass
     except OSError as error:
         raise UsageError(f"--report-file {file} cannot be written: {error.strerror}") from error
-    if is_new:
-        with contextlib.suppress(OSError):
-            file.unlink()
+    finally:
+        if is_new:
+            with contextlib.suppress(OSError):
+                file.unlink()
+        for folder in created:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
     return file
 
 

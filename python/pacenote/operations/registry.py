@@ -50,7 +50,7 @@ def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
     raise TrackError(
         f"{quoted(name)} is neither an operation of the track nor an operation type"
         f"{did_you_mean(name, known)}",
-        hint="operation types written in Python are registered by the track's plug-in, track.py",
+        hint='define it in "operations", or register the type in the track\'s plug-in, track.py',
     )
 
 

@@ -214,7 +214,7 @@ class CorpusPreparer:
         request, name = self._request, documents.source_file
         sources = self._sources(corpus, documents)
         if not self.may_download(corpus, documents):
-            raise self._not_found(corpus, documents, dirs, offline=request.offline and bool(sources))
+            raise self.not_found(corpus, documents, dirs, offline=request.offline and bool(sources))
         target = path_inside(dirs.cache, name, corpus.name)
         size = documents.compressed_bytes if documents.archive else documents.uncompressed_bytes
         with exclusive_folder(target.parent, (target.name,)):
@@ -272,9 +272,15 @@ class CorpusPreparer:
         files = tuple(DataFile(folder / file, present.documents[file]) for file in names)
         return _CorpusFiles("generated", files, _states(files), present.verify)
 
-    def _not_found(
-        self, corpus: Corpus, documents: Documents, dirs: DataDirs, *, offline: bool
+    def not_found(
+        self, corpus: Corpus, documents: Documents, dirs: DataDirs, *, offline: bool = False
     ) -> CorpusNotAvailable:
+        """Returns the error about a file that is not on this machine and is not downloaded."""
+        if documents.is_local and Path(documents.source_file).is_dir():
+            return CorpusNotAvailable(
+                f"{documents.source_file} of corpus '{corpus.name}' is a folder",
+                hint="name a file in it, with one JSON document per line",
+            )
         message = f"{documents.source_file} of corpus '{corpus.name}' is missing"
         if documents.is_local:
             return CorpusNotAvailable(message, hint="the path is relative to the current folder")

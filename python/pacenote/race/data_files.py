@@ -6,6 +6,7 @@ import bz2
 import gzip
 import hashlib
 import itertools
+import json
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,10 @@ AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"
 
 _STREAMABLE = (".gz", ".bz2")
 """Archives whose first documents can be read without unpacking the rest."""
+
+
+_MAX_FIRST_LINE = 1 << 20
+"""Bytes up to which the first line of a file is read to check it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,8 @@ def open_data_file(
         path = _unpack(path, documents, dirs, progress, documents.uncompressed_bytes if checked else None)
     if checked:
         _check_size(path, documents.uncompressed_bytes)
+    if documents.is_local:
+        _check_first_line(path, documents.source_file)
     path = path if dirs.is_cached(path) else _linked(path, dirs)
     lines = call_core(lambda: _core.count_lines(str(path)))
     count = lines // _lines_per_document(documents)
@@ -150,6 +157,26 @@ def _check_size(path: Path, declared: int | None) -> None:
         raise CorpusError(
             f"{path} has {size:,} bytes, but the track declares {declared:,}",
             hint="use the file unchanged with --corpus=as-is, or move it away and run again to download it",
+        )
+
+
+def _check_first_line(path: Path, name: str) -> None:
+    """Raises CorpusError if the first line of the user's own file is not a JSON object, so that the mistake
+    is found before an engine starts.
+    """
+    with path.open("rb") as file:
+        line = file.readline(_MAX_FIRST_LINE)
+    # The end of a longer line is not known.
+    if not line or len(line) == _MAX_FIRST_LINE:
+        return
+    try:
+        is_document = isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        is_document = False
+    if not is_document:
+        raise CorpusError(
+            f"line 1 of {name} is not a JSON document",
+            hint="the file must have one JSON document per line, as `jq -c` writes them",
         )
 
 

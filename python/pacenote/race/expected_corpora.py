@@ -80,8 +80,11 @@ def _expect(
     if "" in sources:
         if request.corpus is None and preparer.can_generate_instead(corpus, wanted):
             return _generated(corpus, wanted, request)
-        missing = wanted[sources.index("")].source_file
-        return ExpectedCorpus(corpus.name, f"{missing} is missing, so the race would not begin")
+        missing = wanted[sources.index("")]
+        if missing.is_local:
+            # The user named it, and a race would reject it as well.
+            raise preparer.not_found(corpus, missing, dirs)
+        return ExpectedCorpus(corpus.name, f"{missing.source_file} is missing, so the race would not begin")
     counts = {documents.source_file: documents.document_count for documents in wanted}
     return ExpectedCorpus(corpus.name, "; ".join(dict.fromkeys(sources)), counts)
 

@@ -106,5 +106,6 @@ class RenderedTrack:
             f"the rendered track is not valid JSON: {cause.msg}, column {cause.colno} "
             f"({self._describe_line(cause.lineno)})",
             problems=(excerpt(redact_unparsed(self.text), cause.lineno),),
-            hint="check the rendered text there: a variable without a value renders as an empty string",
+            hint="check the rendered text there: a variable without a value renders as an empty string, and "
+            "text without quotation marks is not JSON",
         )
