@@ -32,11 +32,37 @@ def test_a_report_is_printed_again(run, races):
 
 
 def test_the_report_of_a_killed_race_has_its_finished_tasks(run):
-    RaceStore().create(record("killed", tasks=(), complete=False)).append(task())
+    killed = record("killed", tasks=(task(),), complete=False)
+    RaceStore().create(killed).finish(killed)
     code, out, _ = run("report", "killed")
     assert code == 0
     assert "Mean Throughput" in out
     assert "- Reason: the race has not finished" in out
+    assert run("report", "killed", "--report=short")[1].split()[0] == "KILLED"
+
+
+@pytest.mark.parametrize(
+    ("changes", "badge"),
+    [({}, "RUNNING"), ({"interrupted": True}, "INTERRUPTED"), ({"aborted": "no node"}, "ABORTED")],
+)
+def test_the_screen_names_the_state_of_a_race_as_the_list_does(run, changes, badge):
+    running = RaceStore().create(record("race", tasks=(), complete=False, **changes))
+    running.append(task())
+    assert run("report", "race", "--report=short")[1].split()[0] == badge
+    assert run("list", "races")[1].split()[-1] == badge.lower()
+
+
+def test_the_step_of_a_running_race_is_shown(run):
+    allocations = [[0], [1, 2], [3]]
+    steps = [{"slots": [{"allocations": [{"task": one} for one in ids]}]} for ids in allocations]
+    running = RaceStore().create(record("race", tasks=(), complete=False))
+    for plan, text in (
+        ("{", ""),
+        (json.dumps({"tasks": [{"name": name} for name in "abcd"], "steps": steps}), " (step 2 of 3)"),
+    ):
+        running.write_plan(plan)
+        running.append(task("a" if text else "b"))
+        assert f"- Reason: the race is still running{text}\n" in run("report", "race")[1]
 
 
 def test_the_result_of_a_saturation_is_shown_again(run, tmp_path):

@@ -30,12 +30,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.full:
         options.report = "full"
     folder = RaceStore().folder(options.race)
+    is_running = folder.is_in_use()
     record = folder.read()
     for problem in recover(folder):
         console.warning(problem)
     saturation = folder.read_saturation()
     if saturation is None:
-        show_report(record, folder.path, options, console)
+        show_report(record, folder.path, options, console, is_running=is_running)
     else:
         show_saturation(saturation, record, options, console)
     return 0

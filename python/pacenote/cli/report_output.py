@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from pacenote.cli.parser import Parser
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
+    from pacenote.model.race_state import RaceState
     from pacenote.report.rows import Report
 
 FORMATS = ("markdown", "csv", "csv-full", "json")
@@ -62,10 +64,22 @@ def check_report_file(options: argparse.Namespace) -> None:
     options.report_file = report_file.check_report_file(options.report_file)
 
 
-def show_report(record: RaceRecord, folder: Path, options: argparse.Namespace, console: Console) -> None:
-    """Prints the report of the race in `folder`, and writes it to `--report-file`. Raises StoreError."""
+def show_report(
+    record: RaceRecord,
+    folder: Path,
+    options: argparse.Namespace,
+    console: Console,
+    *,
+    is_running: bool = False,
+) -> None:
+    """Prints the report of the race in `folder`, which a different process may be running, and writes it to
+    `--report-file`. Raises StoreError.
+    """
+    state = _state(record, is_running=is_running)
+    if state == "running":
+        record = _as_running(record, folder)
     if _is_short(options, console):
-        _show_screen(record, folder, console)
+        _show_screen(record, state, folder, console)
     else:
         _show_full(record, options, console)
     if options.report_file is not None:
@@ -87,13 +101,34 @@ def _is_short(options: argparse.Namespace, console: Console) -> bool:
     return console.shows_results_on_terminal and not asked
 
 
-def _show_screen(record: RaceRecord, folder: Path, console: Console) -> None:
+def _state(record: RaceRecord, *, is_running: bool) -> RaceState:
+    """Returns the state of a race as the list of races has it."""
+    from pacenote.model.race_state import race_state
+
+    state = race_state(record)
+    if state != "unfinished":
+        return state
+    return "running" if is_running else "killed"
+
+
+def _as_running(record: RaceRecord, folder: Path) -> RaceRecord:
+    """Returns the record of a running race, which says so instead of that the race has not finished."""
+    from pacenote.model.finding import NOT_FINISHED, Finding
+    from pacenote.store.race_folder import RaceFolder
+
+    step = RaceFolder(folder).running_step(record)
+    running = Finding(f"the race is still running ({step})" if step else "the race is still running")
+    findings = (running if one == NOT_FINISHED else one for one in record.verdict.findings)
+    return replace(record, verdict=replace(record.verdict, findings=tuple(findings)))
+
+
+def _show_screen(record: RaceRecord, state: RaceState, folder: Path, console: Console) -> None:
     from pacenote.report.render.screen import render_screen
     from pacenote.report.screen.build import RaceLocation, build_screen
     from pacenote.store.race_store import RaceStore
 
     short_ids = RaceStore(folder.parents[1]).short_ids((folder.name,))
-    location = RaceLocation(_below_home(folder), short_ids[folder.name])
+    location = RaceLocation(_below_home(folder), short_ids[folder.name], state)
     render_screen(build_screen(record, location), console.rich_results())
 
 

@@ -35,6 +35,10 @@ class Finding:
         return ": ".join(part for part in (name_tasks(self.tasks), self.text, self.advice) if part)
 
 
+NOT_FINISHED = Finding("the race has not finished")
+"""The reason of a race that is still running or was killed."""
+
+
 def name_tasks(tasks: tuple[str, ...]) -> str:
     """Returns the names of tasks, of which the first eight are listed."""
     more = len(tasks) - _SHOWN_TASKS

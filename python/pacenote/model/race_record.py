@@ -14,7 +14,7 @@ from typing import Any, Literal, get_type_hints
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode, encode
-from pacenote.model.finding import Finding
+from pacenote.model.finding import NOT_FINISHED, Finding
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.recorded_options import RecordedOptions
@@ -367,7 +367,7 @@ class RaceRecord:
     telemetry_errors: tuple[str, ...] = ()
     """Errors of telemetry devices, one sentence each."""
 
-    verdict: Verdict = field(default_factory=lambda: Verdict("void", (Finding("the race has not finished"),)))
+    verdict: Verdict = field(default_factory=lambda: Verdict("void", (NOT_FINISHED,)))
     """Whether the results may be used."""
 
     saturation: RecordedSaturation | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pacenote.model import driver_health, task_rules
-from pacenote.model.finding import Finding
+from pacenote.model.finding import NOT_FINISHED, Finding
 from pacenote.model.overhead_rules import overhead_findings
 from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.result import TaskResult
@@ -84,7 +84,7 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
         yield from task_rules.not_measured(reported)
     yield from task_rules.plugin_failures(record.tasks, tolerable=False)
     if not (record.complete or ended_early):
-        yield Finding("the race has not finished")
+        yield NOT_FINISHED
     yield from driver_health.void_findings(record.driver)
     yield from _missing_documents(check for check in record.documents if check.is_missing_documents)
 

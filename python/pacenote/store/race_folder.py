@@ -316,6 +316,23 @@ class RaceFolder:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
         return record if record.complete else redact_record(self._with_journal(record), secrets)
 
+    def running_step(self, record: RaceRecord) -> str:
+        """Returns which step of its plan a race is at, such as `step 3 of 8`, or an empty text if it is
+        not known.
+        """
+        ended = {result.task for result in record.tasks}
+        try:
+            plan = json.loads(read_regular_file(self.plan_json))
+            names = [task["name"] for task in plan["tasks"]]
+            tasks = [
+                {names[one["task"]] for slot in step["slots"] for one in slot["allocations"]}
+                for step in plan["steps"]
+            ]
+        except (OSError, ValueError, RecursionError, LookupError, TypeError):
+            return ""
+        before = sum(step <= ended for step in tasks)
+        return f"step {min(before + 1, len(tasks))} of {len(tasks)}" if tasks else ""
+
     def _with_journal(self, record: RaceRecord) -> RaceRecord:
         results, damage = self._read_journal()
         stored = {task.task for task in record.tasks}

@@ -17,17 +17,12 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Literal
 
 from pacenote.errors import PacenoteError
 from pacenote.model.headline import headline
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
+from pacenote.model.race_state import RaceState, race_state
 from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
-
-RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "running", "killed", "unreadable"]
-"""An `unfinished` race is running or was killed, which `RaceStore.list` distinguishes; the `race.json` of an
-`unreadable` one is damaged.
-"""
 
 INDEX_FILE = "index.sqlite"
 """Name of the index."""
@@ -279,17 +274,9 @@ def _row(folder: Path) -> tuple[str, ...]:
         cluster.build_hash or "",
         json.dumps(dict(record.user_tags)),
         record.verdict.state,
-        _state(record),
+        race_state(record),
         headline(record),
     )
-
-
-def _state(record: RaceRecord) -> RaceState:
-    if record.complete:
-        return "complete"
-    if record.interrupted:
-        return "interrupted"
-    return "aborted" if record.aborted else "unfinished"
 
 
 def _query(criteria: RaceFilter) -> tuple[str, list[str]]:

@@ -15,6 +15,7 @@ from rich.console import Console
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
 from pacenote.model.race_record import RaceRecord, Verdict
+from pacenote.model.race_state import race_state
 from pacenote.model.result import OperationTotals, Throughput
 from pacenote.report.render.screen import render_screen
 from pacenote.report.screen.build import RaceLocation, build_screen
@@ -33,7 +34,9 @@ RACES: dict[str, Callable[[], RaceRecord]] = {
 
 
 def screen(race: RaceRecord):
-    return build_screen(race, RaceLocation(f"~/.pacenote/races/{race.race_id}", race.race_id[:8]))
+    return build_screen(
+        race, RaceLocation(f"~/.pacenote/races/{race.race_id}", race.race_id[:8], race_state(race))
+    )
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -107,6 +110,15 @@ def test_a_rate_of_which_nothing_was_measured_was_not_kept():
     tasks = (*race.tasks[:2], replace(race.tasks[2], window_operations=0), *race.tasks[3:])
     shown = {answer.label: answer.text for answer in screen(replace(race, tasks=tasks)).answers}
     assert shown["Target rates"] == "3 of 4 kept"
+
+
+def test_a_running_race_is_not_called_void():
+    location = RaceLocation("r", "r", "running")
+    race = replace(valid_race(), complete=False, verdict=Verdict("void", (Finding("still running"),)))
+    text = plain_text(lay_out(build_screen(race, location), 80))
+    assert text.startswith(" RUNNING  ")
+    assert " So far\n  ! still running.\n" in text
+    assert "void" not in text.lower()
 
 
 def test_an_administrative_task_of_a_reason_is_called_so():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pacenote.model.finding import Finding
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_state import RaceState
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.report.notes import printable_finding
@@ -23,13 +24,16 @@ from pacenote.units import format_count, format_seconds
 
 @dataclass(frozen=True, slots=True)
 class RaceLocation:
-    """Where a race is stored, as shown to the user."""
+    """Where a race is stored, as shown to the user, and its state."""
 
     folder: str
     """Path of its folder."""
 
     short_id: str
     """The shortest text that commands accept as its id."""
+
+    state: RaceState
+    """Whether the race is still running, or how it ended."""
 
 
 def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
@@ -38,7 +42,7 @@ def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
     paragraphs = (_other_tasks(reported), engine_paragraph(record.system), setup_paragraph(record))
     started = f"id {location.short_id}, started {record.timestamp:%Y-%m-%d %H:%M} UTC"
     return Screen(
-        headline=_headline(record),
+        headline=_headline(record, location.state),
         answers=answers(record, reported),
         findings=_findings(record, reported),
         errors=error_lines(record.tasks),
@@ -51,7 +55,7 @@ def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
     )
 
 
-def _headline(record: RaceRecord) -> Headline:
+def _headline(record: RaceRecord, state: RaceState) -> Headline:
     cluster = record.cluster
     engine = f" on {cluster.distribution} {cluster.version or ''}" if cluster.distribution else ""
     race = " / ".join(name for name in (record.track.name, record.challenge) if name) + engine
@@ -61,7 +65,8 @@ def _headline(record: RaceRecord) -> Headline:
         if isinstance(wall_s, int | float) and wall_s >= 0.5
         else ""
     )
-    return Headline(record.verdict.state, single_line(race), took)
+    badge = record.verdict.state if state == "complete" else state
+    return Headline(record.verdict.state, badge, single_line(race), took)
 
 
 def _findings(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Finding, ...]:

@@ -49,7 +49,7 @@ def lay_out(screen: Screen, width: int) -> list[Line]:
 
 
 def _headline(headline: Headline, width: int) -> list[Line]:
-    badge = Span(f" {headline.state.upper():7}  ", _STATES[headline.state])
+    badge = Span(f" {headline.badge.upper():7}  ", _style(headline))
     line = f"{headline.race}    {headline.duration}".rstrip()
     if len(badge.text) + len(line) <= width:
         return [(badge, Span(line, "title"))]
@@ -57,6 +57,10 @@ def _headline(headline: Headline, width: int) -> list[Line]:
     if headline.duration:
         lines.append((Span(" " * len(badge.text)), Span(headline.duration, "title")))
     return lines
+
+
+def _style(headline: Headline) -> Style:
+    return "doubtful" if headline.badge == "running" else _STATES[headline.state]
 
 
 def _answers(answers: Sequence[Answer], width: int) -> Iterator[Line]:
@@ -83,8 +87,9 @@ def _answers(answers: Sequence[Answer], width: int) -> Iterator[Line]:
 def _findings(screen: Screen, width: int) -> Iterator[Line]:
     if not screen.findings:
         return
-    style = _STATES[screen.headline.state]
-    yield (Span(f" Why {screen.headline.state}", "title"),)
+    style = _style(screen.headline)
+    title = " So far" if screen.headline.badge == "running" else f" Why {screen.headline.state}"
+    yield (Span(title, "title"),)
     for finding in screen.findings:
         yield from hanging(Span("  ! ", style), f"{_subject(finding)}{finding.text}.", width)
         if len(finding.tasks) > 1:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import VerdictState
+from pacenote.model.race_state import RaceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,9 @@ class Headline:
 
     state: VerdictState
     """The verdict."""
+
+    badge: VerdictState | RaceState
+    """The verdict, or the state of a race that is not complete."""
 
     race: str
     """Track, challenge and engine."""
