@@ -27,7 +27,8 @@ def indexes(task: TaskResult) -> bool:
 
 def searches(task: TaskResult) -> bool:
     """Returns whether a task searches."""
-    return not indexes(task) and any(word in task.operation_type for word in _SEARCH_WORDS)
+    named = any(word in task.operation_type for word in _SEARCH_WORDS)
+    return named and not indexes(task) and not task.operation_type.startswith("delete-")
 
 
 def runs_once(task: TaskResult) -> bool:
