@@ -30,6 +30,14 @@ def test_clients_that_spend_their_time_opening_connections_make_a_race_suspect()
     assert reason.endswith("a connection is opened again after a failure: find out why operations fail")
 
 
+def test_slow_first_connections_are_not_told_as_closed_ones():
+    for requests in (0, 58_000):
+        (reason,) = reasons(connecting_s=190.0, accounting=replace(task().accounting, requests=requests))
+        assert reason.endswith(
+            "opening them took so long, or failed: find out what makes opening connections slow"
+        )
+
+
 def test_clients_that_spend_their_time_cleaning_up_make_a_race_suspect():
     assert reasons(cleanup=CleanUps(30, {}, 20.0)) == ()
     assert reasons(cleanup=CleanUps(30, {}, 200.0), connecting_s=0.1) == (

@@ -96,6 +96,7 @@ def _hidden_time(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
 
 _ADVICE: Mapping[str, tuple[str, str]] = {
     "cleanup": ("{cleaned_up} cleaned up", "see the log of the engine"),
+    "opening": ("opening them took so long, or failed", "find out what makes opening connections slow"),
     "failures": (
         "a connection is opened again after a failure",
         "find out why operations fail",
@@ -116,7 +117,9 @@ def _cause(task: TaskResult) -> str:
     reconnects = task.accounting.reconnects
     if task.cleanup.duration_s > task.connecting_s:
         return "cleanup"
-    if 2 * task.accounting.failed >= reconnects > 0:
+    if not reconnects:
+        return "opening"
+    if 2 * task.accounting.failed >= reconnects:
         return "failures"
     return "closing" if 2 * reconnects >= task.accounting.requests else "reopening"
 
