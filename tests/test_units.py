@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pacenote.units import Rate, format_bytes, format_count, format_number, format_seconds, split_by_weight
+from pacenote.units import (
+    Rate,
+    format_bytes,
+    format_count,
+    format_excess,
+    format_number,
+    format_seconds,
+    split_by_weight,
+)
 
 
 @pytest.mark.parametrize(
@@ -97,3 +105,10 @@ def test_the_parts_always_add_up_to_the_total() -> None:
         assert sum(parts) == total
         assert 0 not in parts
     assert split_by_weight(sum(weights), weights) == weights
+
+
+def test_a_share_above_a_limit_does_not_look_like_the_limit():
+    assert format_excess(0.014, 0.01) == "1.4 %"
+    assert format_excess(0.01004, 0.01, ".3g") == "1.004 %"
+    assert format_excess(0.026, 0.01) == "3 %"
+    assert format_excess(0.0123, 0.01, ".3g") == "1.23 %"

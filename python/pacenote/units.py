@@ -92,6 +92,16 @@ def format_range(values: Iterable[float], one: Callable[[float], str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def format_excess(share: float, limit: float, form: str = ".0f") -> str:
+    """Formats a share above a limit as a percentage, with more digits if both would look the same."""
+    text, decimals = format(share * 100, form), 0
+    while text == format(limit * 100, form) and share > limit and decimals < 9:
+        decimals += 1
+        form = f".{decimals}f"
+        text = format(share * 100, form)
+    return f"{text} %"
+
+
 def split_by_weight(total: int, weights: tuple[int, ...]) -> tuple[int, ...]:
     """Splits `total` into whole parts in proportion to `weights`, by the largest remainder method.
 

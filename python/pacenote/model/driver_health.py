@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pacenote.model.codec import MAX_INTEGER
 from pacenote.model.finding import Finding
-from pacenote.units import format_count
+from pacenote.units import format_count, format_excess
 
 THREAD_CPU_SHARE = 0.80
 """Above this share of ten seconds, a busy driver thread may have queued requests behind its own work."""
@@ -335,7 +335,8 @@ def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
             found.append((share, str(busiest.get("step"))))
     if found:
         yield Finding(
-            f"the driver was busy {_worst(found)} of ten seconds (limit {THREAD_CPU_SHARE * 100:.0f} %): it "
+            f"the driver was busy {_worst(found, THREAD_CPU_SHARE)} of ten seconds "
+            f"(limit {THREAD_CPU_SHARE * 100:.0f} %): it "
             "may have been the bottleneck",
             "driver",
             "give it more threads and cores",
@@ -353,8 +354,8 @@ def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
             found.append((wait_ms / max(service_ms, 1e-9), str(delayed.get("task"))))
     if found:
         yield Finding(
-            f"the driver waited for a core and read replies late, by {_worst(found)} of service time (limit "
-            f"{RUN_QUEUE_SHARE * 100:.0f} %)",
+            f"the driver waited for a core and read replies late, by {_worst(found, RUN_QUEUE_SHARE)} of "
+            f"service time (limit {RUN_QUEUE_SHARE * 100:.0f} %)",
             "machine",
             _FREE_CORE,
             _steps(found),
@@ -382,8 +383,8 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
     ]
     if found:
         yield Finding(
-            f"the driver waited for a core in waits of 5 ms or more, {_worst(found)} of its time (limit "
-            f"{CORE_WAIT_SHARE * 100:.0f} %), so the slowest replies were read late",
+            f"the driver waited for a core in waits of 5 ms or more, {_worst(found, CORE_WAIT_SHARE)} of its "
+            f"time (limit {CORE_WAIT_SHARE * 100:.0f} %), so the slowest replies were read late",
             "machine",
             _FREE_CORE,
             _steps(found),
@@ -399,8 +400,8 @@ def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
     ]
     if shares and max(shares) > STARVED_SHARE:
         yield Finding(
-            f"the driver waited for a core for {max(shares) * 100:.0f} % of the race (limit "
-            f"{STARVED_SHARE * 100:.0f} %)",
+            f"the driver waited for a core for {format_excess(max(shares), STARVED_SHARE)} of the race "
+            f"(limit {STARVED_SHARE * 100:.0f} %)",
             "machine",
             _FREE_CORE,
         )
@@ -416,8 +417,8 @@ def _faulting(driver: Mapping[str, object]) -> Iterator[Finding]:
             found.append((faults / operations, str(faulting.get("step"))))
     if found:
         yield Finding(
-            f"the driver read its memory or its program from the disk during {_worst(found)} of operations "
-            f"(limit {FAULT_SHARE * 100:.0f} %)",
+            f"the driver read its memory or its program from the disk during {_worst(found, FAULT_SHARE)} of "
+            f"operations (limit {FAULT_SHARE * 100:.0f} %)",
             "machine",
             "free memory of this machine",
             _steps(found),
@@ -435,7 +436,7 @@ def _data_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
                 files[str(wait.get("file"))] = None
     if found:
         yield Finding(
-            f"the driver waited for the disk for {_worst(found)} of its time while it read "
+            f"the driver waited for the disk for {_worst(found, DATA_WAIT_SHARE)} of its time while it read "
             f"{', '.join(files)} (limit {DATA_WAIT_SHARE * 100:.0f} %)",
             "machine",
             "put the data on a faster disk",
@@ -471,7 +472,7 @@ def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
     else:
         return
     yield Finding(
-        f"{stolen * 100:.0f} % of CPU time was stolen by other virtual machines{when} (limit "
+        f"{format_excess(stolen, limit)} of CPU time was stolen by other virtual machines{when} (limit "
         f"{limit * 100:.0f} %)",
         "machine",
         "repeat on a quiet host, or on one with cores of its own",
@@ -484,15 +485,17 @@ def _throttled(driver: Mapping[str, object]) -> Iterator[Finding]:
     if share > THROTTLED_SHARE:
         yield Finding(
             f"a CPU quota stopped the driver for {_number(throttling, 'throttled_s'):.3g} s, "
-            f"{share * 100:.0f} % of the race (limit {THROTTLED_SHARE * 100:.0f} %)",
+            f"{format_excess(share, THROTTLED_SHARE)} of the race (limit {THROTTLED_SHARE * 100:.0f} %)",
             "machine",
             "raise the quota of its container or control group",
         )
 
 
-def _worst(found: Sequence[tuple[float, str]]) -> str:
-    """Returns the highest of shares as a percentage; `found` has each with the step in which it was seen."""
-    text = f"{max(found)[0] * 100:.3g} %"
+def _worst(found: Sequence[tuple[float, str]], limit: float) -> str:
+    """Returns the highest of shares above a limit as a percentage; `found` has each with the step in which it
+    was seen.
+    """
+    text = format_excess(max(found)[0], limit, ".3g")
     return text if len(found) == 1 else f"up to {text}"
 
 
