@@ -193,6 +193,32 @@ def test_unsent_operations_are_blamed_on_the_scheduler_if_waiting_for_it_explain
         assert cause in reason
 
 
+def test_late_sends_are_blamed_on_a_parameter_source_if_operations_waited_for_it():
+    late = paced(lateness=times(p50=0.4, p99=0.8))
+    half_s = late.accounting.operations * 0.25 / 1000
+    for waited_s, cause in (
+        (half_s * 0.99, "term: the driver sent late (p50 400 µs, "),
+        (half_s, "term: operations waited for a parameter source in Python and were sent late (p50 400 µs, "),
+    ):
+        # The tasks run for so long that the wait is a small part of the time of their clients.
+        changed = replace(late, underrun_s=waited_s, duration_s=1e6)
+        (reason,) = determine_verdict(record(tasks=(changed,))).reasons
+        assert reason.startswith(cause)
+
+
+def test_unsent_operations_are_blamed_on_the_driver_only_if_its_lateness_explains_them():
+    late = paced(late_p99=3.0)
+    assert late.lateness is not None
+    assert late.service_time is not None
+    late_ms = late.lateness.mean_ms * late.accounting.operations
+    explained = int(late_ms / late.service_time.mean_ms * 2)
+    for unsent, cause in ((explained, "driver"), (explained + 1, "engine")):
+        counts = replace(late.accounting, unsent=unsent)
+        first, second = determine_verdict(record(tasks=(replace(late, accounting=counts),))).findings
+        assert ("were not sent" in first.text, first.cause) == (True, cause)
+        assert (second.text.startswith("the driver sent late"), second.cause) == (True, "driver")
+
+
 def test_late_sends_are_not_blamed_on_the_driver_alone_if_connections_were_opened_again():
     late = paced(late_p99=0.81)
     operations = late.accounting.operations

@@ -63,10 +63,10 @@ _SLOWER: Mapping[Cause, tuple[str, str]] = {
 }
 """Why a task did not keep to its schedule, by cause, and what to do."""
 
-_Delay = Literal["driver", "python", "runner", "scheduler", "reconnects"]
+_Delay = Literal["driver", "python", "runner", "scheduler", "source", "reconnects"]
 """What requests that were sent late had waited for: the driver, Python code of other operations, Python's own
-work before the first request of a runner, the scheduler or its parameter source in Python, or connections
-that were opened again.
+work before the first request of a runner, the scheduler or its parameter source in Python, a parameter source
+that runs ahead, or connections that were opened again.
 """
 
 _DELAYS: Mapping[_Delay, tuple[str, Cause, str]] = {
@@ -89,6 +89,11 @@ _DELAYS: Mapping[_Delay, tuple[str, Cause, str]] = {
         "operations waited for the scheduler or its parameter source in Python and were sent late",
         "track",
         "make it faster",
+    ),
+    "source": (
+        "operations waited for a parameter source in Python and were sent late",
+        "track",
+        "make the source faster",
     ),
     "reconnects": (
         "{reopened} had to be opened again, and operations that waited for this were sent late",
@@ -146,7 +151,8 @@ def _by_cause(tasks: Iterable[TaskResult]) -> dict[Cause, list[TaskResult]]:
         above = tuple(_excessive_lateness(task))
         delayed_by = _delay(task, above[0][0].q) if above else "runner"
         # Python's own work delays each operation by little, which does not make a task miss its rate.
-        late_for = None if delayed_by == "runner" else _DELAYS[delayed_by][1]
+        explains = delayed_by != "runner" and _lateness_explains_unsent(task)
+        late_for = _DELAYS[delayed_by][1] if explains else None
         if waits_for_source(task) or _waits_for_python(task) or _explains_unsent(task) or late_for == "track":
             cause = "track"
         elif late_for == "driver" or _works_long(task):
@@ -174,6 +180,17 @@ def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator
     if overall:
         rates = (task.accounting.failed_share for task in overall)
         yield _error_finding("of all operations failed, warm-up included", rates, overall, limit)
+
+
+def _lateness_explains_unsent(task: TaskResult) -> bool:
+    """Returns whether a task was late for at least half as long as its unsent operations would have taken.
+
+    A few late operations do not make others unsent, such as those that an engine which hung has held up.
+    """
+    if task.service_time is None or task.lateness is None:
+        return False
+    late_ms = task.lateness.mean_ms * task.accounting.operations
+    return late_ms >= task.accounting.unsent * task.service_time.mean_ms / 2
 
 
 def caught_failures(tasks: Iterable[TaskResult], limit: float) -> Iterator[Finding]:
@@ -399,6 +416,8 @@ def _delay(task: TaskResult, q: float) -> _Delay:
         return "python"
     if task.scheduler_delay_s and task.scheduler_delay_s * 1000 >= operations * lateness_ms / 2:
         return "scheduler"
+    if task.underrun_s and task.underrun_s * 1000 >= operations * lateness_ms / 2:
+        return "source"
     if reconnects and 100 * reconnects >= (100 - q) * operations:
         return "reconnects"
     return "runner" if task.python_delay else "driver"
