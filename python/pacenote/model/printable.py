@@ -35,8 +35,13 @@ def encodable_value(value: Any) -> Any:
 
 
 def shortened(text: str, length: int) -> str:
-    """Returns the text with at most this many characters; one that is cut off ends in `…`."""
-    return text if len(text) <= length else text[: length - 1] + "…"
+    """Returns the text with at most this many characters; one that is cut off ends in `…`, after a whole word
+    unless that is much shorter.
+    """
+    if len(text) <= length:
+        return text
+    word_end = text.rfind(" ", 0, length)
+    return text[: word_end if word_end > length * 3 / 4 else length - 1] + "…"
 
 
 def whole_line(text: str) -> str:
