@@ -16,12 +16,14 @@ import pytest
 
 from pacenote.errors import DriverError, UsageError
 from pacenote.lab import rate_search
+from pacenote.lab.probe import evaluate_probe
 from pacenote.lab.rate_search import RateRange
 from pacenote.lab.saturate import STALLED, SaturationRequest, announcement, saturate
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
+from pacenote.model.saturation import Objective, Probe, SaturationResult, parse_latency_limits
+from pacenote.model.saturation_answer import answer, tries_text
 from pacenote.plan.duration import ExpectedDuration
 from pacenote.stats.usl import fit_usl
 from support.disks import fill, small_disk
@@ -290,7 +292,7 @@ def test_failures_are_part_of_the_percentiles_of_a_probe(request_: SaturationReq
         objective = Objective(parse_latency_limits("p50:10s"), error_rate=0.9)
         found = saturate(replace(request_, race=race, objective=objective), Listener()).result
     for probe in found.probes:
-        assert "p50 of latency is endless, because too many operations failed" in " ".join(probe.reasons)
+        assert "no p50 of latency: more than 50 % of the operations failed" in " ".join(probe.reasons)
         assert probe.outcome in ("failed", "void")
         percentile = probe.at(50.0)
         assert percentile is not None
@@ -386,8 +388,8 @@ def test_the_duration_of_the_search_is_stated_before_the_first_probe(request_: S
     saturate(replace(request_, objective=Objective((), 0.1), window_s=0.1), listener)
     # 167 operations prove an error rate of 10 %, and 10 % are added.
     expected = (
-        "expected duration: 2 s to 6 s for 10 to 30 probes: 110 ms each, longer below 1,837 ops/s (194 ms at "
-        "1,000 ops/s)"
+        "expected duration: 2 s to 6 s for 10 to 30 probes of 110 ms each, longer below 1,837 ops/s (194 ms "
+        "at 1,000 ops/s)"
     )
     assert expected in texts
 
@@ -396,7 +398,24 @@ def test_the_shortest_expected_duration_includes_the_probes_at_low_rates(request
     slow = replace(request_, objective=Objective((), 0.01), window_s=20.0, warmup_s=5.0)
     texts = [announcement(slow, RateRange(start, 0.1, 1e6), ExpectedDuration()) for start in (10.0, 94.0)]
     # 193 s, 99 s, 52 s and 28 s at 10, 20, 40 and 80 operations per second, then six times 25 s.
-    assert texts[0].startswith("expected duration: 8 min 42 s to 96 min 16 s for 10 to 30 probes: 25 s each")
-    assert texts[0].endswith("longer below 93.8 ops/s (3 min 13 s at 10 ops/s)")
-    assert texts[1].startswith("expected duration: 4 min 10 s to 12 min 30 s for 10 to 30 probes: 25 s each")
-    assert texts[1].endswith("longer below 93.8 ops/s")
+    probes = "for 10 to 30 probes of 25 s each, longer below 93.8 ops/s"
+    assert texts == [
+        f"expected duration: 8 min 42 s to 96 min 16 s {probes} (3 min 13 s at 10 ops/s)",
+        f"expected duration: 4 min 10 s to 12 min 30 s {probes}",
+    ]
+
+
+def test_a_rate_that_passes_only_after_two_void_probes_is_in_dispute(
+    request_: SaturationRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = itertools.cycle(("void", "void", "passed"))
+
+    def disturbed(*measured: Any) -> Probe:
+        return replace(evaluate_probe(*measured), outcome=next(outcomes))
+
+    monkeypatch.setattr("pacenote.lab.saturate.evaluate_probe", disturbed)
+    found = saturate(request_, Listener()).result
+    assert [probe.outcome for probe in found.probes] == ["void", "void", "passed"]
+    assert (found.stable, found.disputed, found.limited_by) == (None, (1000.0,), "disagreement")
+    assert answer(found).startswith("inconclusive; the probes at 1,000 ops/s")
+    assert tries_text(1000.0, found) == "1 of 3 probes passed (2 void)"

@@ -3,6 +3,7 @@
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from pacenote.model.finding import Finding
@@ -17,8 +18,8 @@ from pacenote.model.saturation import (
     SaturationResult,
     UslFit,
 )
-from pacenote.model.saturation_answer import answer
-from pacenote.report.render.saturation import print_saturation
+from pacenote.model.saturation_answer import answer, outcome_text
+from pacenote.report.render.saturation import LEVELS_TITLE, print_saturation
 from pacenote.report.render.saturation import render_saturation as render_report
 from pacenote.report.saturation import build_saturation_report
 
@@ -72,9 +73,9 @@ def test_the_answer_is_an_interval_in_both_units():
 def test_the_text_shows_the_objective_every_probe_and_the_levels():
     text = render_saturation(FOUND)
     assert "objective: p99 of latency at most 50 ms (upper bound of its 95 % interval), error rate" in text
-    assert "open loop, at most 8 connections" in text
+    assert "open loop: operations are sent when they are due, on at most 8 connections" in text
     row = next(line for line in text.splitlines() if line.startswith("| 1 | 100 "))
-    assert row == "| 1 | 100 | 99.5 |  | endless * | 2 | 3 | failed: error rate / 2 % |"
+    assert row == "| 1 | 100 | 99.5 |  | none * | 2 | 3 | failed: error rate / 2 % |"
     assert "| 1 | 55 | 50 | 60 | 1 of 2: error rate 20 % |" in text
     assert "too few, or too scattered" in text
     assert "\n- *: too few samples for an interval\n" in text
@@ -86,7 +87,7 @@ def test_a_probe_shows_the_bound_that_decided_it():
     decided = replace(PROBE, latency_with_failures=(CensoredPercentile(99.0, 12.5, 14.0, supported=True),))
     assert "| 12.5 (to 14) |" in render_saturation(replace(FOUND, probes=(decided,)))
     few = replace(decided, latency_with_failures=(CensoredPercentile(99.0, 12.5, None, supported=True),))
-    assert "| 12.5 (to endless) |" in render_saturation(replace(FOUND, probes=(few,)))
+    assert "| 12.5 (no bound) |" in render_saturation(replace(FOUND, probes=(few,)))
 
 
 def test_a_document_of_format_1_is_still_shown():
@@ -150,7 +151,7 @@ def test_a_rate_that_passed_is_stated_even_if_a_lower_one_failed():
     assert answer(found) == f"inconclusive; {passed}"
     text = render_saturation(found)
     assert "no rate met the objective" not in text
-    assert "- 40 ops/s: 1 of 2 probes passed\n- 80 ops/s: 1 of 2 probes passed" in text
+    assert "- 40 ops/s: 1 of 2 probes passed (1 failed)\n- 80 ops/s: 1 of 2 probes passed (1 failed)" in text
 
 
 def test_a_rate_at_which_no_probe_failed_is_not_an_upper_end():
@@ -189,8 +190,8 @@ def test_a_terminal_gets_tables_instead_of_markdown():
     assert not any("| --- |" in line or line.startswith("#") or "**" in line for line in lines)
     assert "    aborted: [red]x" in lines
     row = next(line for line in lines if line.replace("│", " ").split()[:2] == ["1", "100"])
-    assert "endless *" in row
-    assert "Closed loop, by clients" in lines
+    assert "none *" in row
+    assert LEVELS_TITLE in lines
     assert any(line.strip().startswith("contention (sigma): 1") for line in lines)
     assert max(map(len, lines)) <= 100
 
@@ -198,3 +199,69 @@ def test_a_terminal_gets_tables_instead_of_markdown():
 def test_without_probes_there_is_no_table():
     empty = replace(FOUND, probes=(), levels=(), complete=False, stable=None, unstable=None)
     assert "|" not in render_saturation(empty)
+
+
+REASON = "the driver sent late (p99 3 ms, over 10 % of service time): p99 is doubtful"
+
+TIMES = (
+    CensoredPercentile(50.0, 1580.12345, 1582.54321, supported=True),
+    CensoredPercentile(99.0, 17285.123, 19513.321, supported=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [(80, ["waited", "p50 ms", "done"]), (100, ["waited", "p50 ms"]), (140, [])],
+)
+def test_a_terminal_shows_whole_numbers_and_outcomes_at_each_width(width, left_out):
+    outcomes = ("passed", "failed", "void", "undecided")
+    measured = replace(PROBE, reasons=(REASON,), waited=98765, latency_with_failures=TIMES)
+    probes = tuple(replace(measured, number=n, outcome=outcome) for n, outcome in enumerate(outcomes, 1))
+    file = io.StringIO()
+    report = build_saturation_report(replace(FOUND, probes=probes, levels=()), rounded=True)
+    print_saturation(report, Console(file=file, width=width))
+    text = file.getvalue().replace("┃", "│")
+    rows = {line.split()[0]: line.split("│") for line in text.splitlines() if line.count("│") > 2}
+    heads = [head.strip() for head in rows["probe"]]
+    every = ("probe", "target ops/s", "done", "p50 ms", "p99 ms", "errors %", "waited", "outcome")
+    assert heads == [head for head in every if head not in left_out]
+    for number, outcome in enumerate(outcomes, 1):
+        cells = dict(zip(heads, (cell.strip() for cell in rows[str(number)]), strict=True))
+        assert cells["outcome"].partition(" ")[0].strip(":,") == outcome
+        assert cells["target ops/s"] == "100"
+        assert cells["p99 ms"] == "17,285 (to 19,513)"
+        assert cells.get("p50 ms", "1,580 (to 1,583)") == "1,580 (to 1,583)"
+        assert cells.get("done", "99.5") == "99.5"
+        assert cells.get("waited", "98,765") == "98,765"
+    assert (f"not shown in {width} columns: {', '.join(left_out)}" in text) == bool(left_out)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    # Files have all digits.
+    whole = "| 1580.12 (to 1582.54) | 17285.1 (to 19513.3) |"
+    assert whole in render_saturation(replace(FOUND, probes=probes))
+
+
+def test_the_rates_of_the_answer_are_stated_with_their_tries():
+    rates = ((800.0, "void"), (800.0, "passed"), (1600.0, "undecided"), (1600.0, "undecided"))
+    found = replace(
+        FOUND,
+        unit="ops",
+        probes=tuple(replace(PROBE, rate=rate, outcome=outcome) for rate, outcome in rates),
+        stable=800.0,
+        unstable=1600.0,
+        limited_by="samples",
+    )
+    text = render_saturation(found)
+    rule = "800 ops/s: 1 of 2 probes passed (1 void); 1,600 ops/s: 0 of 2 probes passed (2 undecided)"
+    assert f"**at least 800 ops/s; undecided at 1,600 ops/s**\n\n- decided by: {rule}\n- void probes" in text
+    mixed = replace(found, stable=400.0, disputed=(800.0,))
+    assert answer(mixed) == "at least 400 ops/s; the probes at 800 ops/s disagree; undecided at 1,600 ops/s"
+
+
+def test_a_disturbed_probe_that_passed_says_why_it_counts():
+    passed = replace(PROBE, outcome="passed", reasons=(REASON,))
+    assert outcome_text(passed) == f"passed, although disturbed: {REASON}"
+    why = "- disturbed probes that passed count: a slow driver or machine can only make latency longer\n"
+    assert why in render_saturation(replace(FOUND, probes=(passed,)))
+    assert "disturbed" not in render_saturation(FOUND)
+    assert outcome_text(replace(passed, reasons=())) == "passed"

@@ -35,7 +35,8 @@ def show_saturation(
         from pacenote.report.render.saturation import print_saturation
         from pacenote.report.saturation import build_saturation_report
 
-        print_saturation(build_saturation_report(result, record.verdict), console.rich_results())
+        report = build_saturation_report(result, record.verdict, rounded=True)
+        print_saturation(report, console.rich_results())
     else:
         console.result(text)
     if options.report_file is not None:

@@ -77,7 +77,8 @@ def evaluate_probe(
     """
     failures = tuple(_failures(result, objective))
     undecided = tuple(_undecided(result, objective))
-    disturbed = tuple(map(str, disturbances((result,), driver)))
+    # Without the name of the only task, and without advice.
+    disturbed = tuple(finding.text for finding in disturbances((result,), driver))
     outcome: ProbeOutcome = "failed" if failures else "undecided" if undecided else "passed"
     excused = disturbed and outcome != "passed" and not _fails_by_reports(result, objective)
     if excused or any(clock_findings(driver)):
@@ -104,7 +105,7 @@ def level_left_out(result: TaskResult, objective: Objective, driver: Mapping[str
     rate = result.error_rate or 0.0
     if rate > objective.error_rate:
         errors.append(f"error rate {rate * 100:.3g} %")
-    return (*errors, *map(str, disturbances((result,), driver)))
+    return (*errors, *(finding.text for finding in disturbances((result,), driver)))
 
 
 def _due(result: TaskResult) -> int:
@@ -135,7 +136,8 @@ def _failures(result: TaskResult, objective: Objective) -> Iterator[str]:
         if percentile is None:
             yield f"p{limit.q:g} of latency is missing"
         elif percentile.ms is None:
-            yield f"p{limit.q:g} of latency is endless, because too many operations failed or were not sent"
+            share = f"{100 - limit.q:.3g} %"
+            yield f"no p{limit.q:g} of latency: more than {share} of the operations failed or were not sent"
         elif percentile.ms > limit.ms:
             yield f"p{limit.q:g} of latency is {percentile.ms:.4g} ms"
 

@@ -34,6 +34,7 @@ from pacenote.lab.rate_search import (
     RateTrial,
     has_slowed_down,
 )
+from pacenote.lab.task_alone import ScheduledTask, Timing, looped, paced, task_alone, unpaced, with_task
 from pacenote.model.driver_health import clock_findings, void_findings
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.race_listener import RaceListener
@@ -49,11 +50,11 @@ from pacenote.model.saturation import (
     SaturationResult,
     SearchedRange,
 )
-from pacenote.model.saturation_answer import recorded_saturation
+from pacenote.model.saturation_answer import outcome_text, recorded_saturation
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import BulkWork
-from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
+from pacenote.plan.document import Plan, Step
 from pacenote.plan.duration import ExpectedDuration, expected_duration
 from pacenote.plan.preparation import needed_steps
 from pacenote.race.drive import DriveResult
@@ -61,7 +62,7 @@ from pacenote.race.run import RaceContext, run_stages
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error
 from pacenote.store.race_folder import RaceFolder
-from pacenote.units import OPS, Rate, format_rate, format_seconds
+from pacenote.units import OPS, format_rate, format_seconds
 
 MAX_VOID_TRIALS = 3
 """Maximum number of trials of a rate that something other than the engine affects, such as the driver.
@@ -149,22 +150,6 @@ class Saturation:
 
 
 @dataclass(frozen=True, slots=True)
-class _ScheduledTask:
-    """A task and the position of its element in the schedule."""
-
-    position: int
-    task: Task
-
-
-@dataclass(frozen=True, slots=True)
-class _Timing:
-    """The duration of a task."""
-
-    warmup_s: float
-    measured_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class _SoloRun:
     """One run of the task alone."""
 
@@ -220,7 +205,7 @@ class _Search:
         arrivals = request.race.pacing.arrivals
         task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
         self._sends_files = _sends_files(context.plan, task)
-        self._task = _looped(task) if self._sends_files else task
+        self._task = looped(task) if self._sends_files else task
         self._within = within
         self._runs = 0
         self._wrong_clocks = 0
@@ -330,20 +315,27 @@ class _Search:
     def _search(self) -> None:
         search = RateSearch(self._within)
         while (rate := search.next_rate()) is not None:
-            for _ in range(MAX_VOID_TRIALS):
-                outcome = self._probe(rate).outcome
-                if outcome != "void":
-                    break
-            search.add(RateTrial(rate, outcome == "passed"))
+            for passed in self._try(rate):
+                search.add(RateTrial(rate, passed))
             if self._failed_probes == 0:
                 # Otherwise it is not known yet whether the probes fail because of their rate.
                 self._update_answer(search)
         self._update_answer(search)
 
+    def _try(self, rate: float) -> tuple[bool, ...]:
+        """Probes a rate until a probe is not void, and returns whether it passed; both outcomes if all before
+        the last one were void, since they did not meet the objective either.
+        """
+        for _ in range(MAX_VOID_TRIALS - 1):
+            outcome = self._probe(rate).outcome
+            if outcome != "void":
+                return (outcome == "passed",)
+        return (True, False) if self._probe(rate).outcome == "passed" else (False,)
+
     def _probe(self, rate: float) -> Probe:
         objective = self._request.objective
-        timing = _Timing(self._request.warmup_s, window_s(objective, rate, self._request.window_s))
-        run = self._drive(_paced(self._task, rate, self._request.connections, timing), open_loop=True)
+        timing = Timing(self._request.warmup_s, window_s(objective, rate, self._request.window_s))
+        run = self._drive(paced(self._task, rate, self._request.connections, timing), open_loop=True)
         probe = evaluate_probe(self._runs, rate, run.result, objective, run.driver)
         self.result = dataclasses.replace(
             self.result,
@@ -352,8 +344,7 @@ class _Search:
             work_per_operation=work_per_operation(run.result, self.result.work_per_operation),
         )
         self._store()
-        reasons = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
-        self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{reasons}")
+        self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {outcome_text(probe)}")
         self._check_success(run.result)
         return probe
 
@@ -401,9 +392,9 @@ class _Search:
         request = self._request
         if not request.clients:
             return
-        timing = _Timing(request.warmup_s, request.level_s)
+        timing = Timing(request.warmup_s, request.level_s)
         for clients in sweep_order(request.clients, request.repeats):
-            run = self._drive(_unpaced(self._task, clients, timing), open_loop=False)
+            run = self._drive(unpaced(self._task, clients, timing), open_loop=False)
             level = self._level(run, clients)
             self.result = dataclasses.replace(self.result, levels=(*self.result.levels, level))
             self._store()
@@ -413,8 +404,8 @@ class _Search:
         work = run.result.throughput.mean if run.result.throughput else 0.0
         left_out = level_left_out(run.result, self._request.objective, run.driver)
         if left_out:
-            text = f"{clients} clients: left out of the scalability law ({'; '.join(left_out)})"
-            self._context.listener.info(text)
+            why = "; ".join(left_out)
+            self._context.listener.info(f"{clients} clients: not used for the scalability law: {why}")
         return ConcurrencyLevel(self._runs, clients, work, run.result.error_rate, left_out)
 
     def _drive(self, task: Task, *, open_loop: bool) -> _SoloRun:
@@ -428,8 +419,8 @@ class _Search:
             folder.path.mkdir(mode=PRIVATE_FOLDER)
         except OSError as error:
             raise store_error("create", folder.path, error) from error
-        challenge = _with_task(self._challenge, _ScheduledTask(self._position, task))
-        plan = _task_alone(self._context.replan(challenge), task, open_loop=open_loop)
+        challenge = with_task(self._challenge, ScheduledTask(self._position, task))
+        plan = task_alone(self._context.replan(challenge), task, open_loop=open_loop)
         folder.write_plan(plan.to_public_json(secrets))
         driven = self._context.drive(plan, folder)
         if not driven.completed:
@@ -470,10 +461,9 @@ def announcement(request: SaturationRequest, within: RateRange, before: Expected
     least_s = sum(probe_s(min(within.highest, within.start * GROWTH**n)) for n in range(fewest))
     span = f"{format_seconds(round(least_s))} to {format_seconds(round(most * probe_s(within.start)))}"
     quick = quick_rate(request.objective, request.window_s)
-    text = (
-        f"expected duration: {span} for {fewest} to {most} probes: {format_seconds(probe_s(quick))} each, "
-        f"longer below {format_rate(quick)} {OPS}/s"
-    )
+    text = f"expected duration: {span} for {fewest} to {most} probes of {format_seconds(probe_s(quick))} each"
+    if within.lowest < quick:
+        text += f", longer below {format_rate(quick)} {OPS}/s"
     if within.start < quick:
         text += f" ({format_seconds(probe_s(within.start))} at {within.start:,.4g} {OPS}/s)"
     if request.clients:
@@ -492,12 +482,12 @@ def _decided(probes: tuple[Probe, ...]) -> list[RateTrial]:
     ]
 
 
-def _find(challenge: Challenge, name: str | None) -> _ScheduledTask:
+def _find(challenge: Challenge, name: str | None) -> ScheduledTask:
     """Returns the task with this name, or the last task if `name` is None. Raises UsageError."""
-    tasks: dict[str, _ScheduledTask] = {}
+    tasks: dict[str, ScheduledTask] = {}
     for position, element in enumerate(challenge.schedule):
         for task in element.tasks if isinstance(element, Parallel) else (element,):
-            tasks[task.name] = _ScheduledTask(position, task)
+            tasks[task.name] = ScheduledTask(position, task)
     if name is None:
         return list(tasks.values())[-1]
     if name not in tasks:
@@ -537,58 +527,6 @@ def _check_native(plan: Plan, task: Task) -> None:
 def _sends_files(plan: Plan, task: Task) -> bool:
     """Returns whether a task sends data files, which end before a search has ended."""
     return any(isinstance(planned.work, BulkWork) for planned in plan.tasks if planned.name == task.name)
-
-
-def _looped(task: Task) -> Task:
-    """Returns the task with its data sent repeatedly."""
-    operation = dataclasses.replace(task.operation, params={**task.operation.params, "looped": True})
-    return dataclasses.replace(task, operation=operation)
-
-
-def _paced(task: Task, rate: float, connections: int, timing: _Timing) -> Task:
-    return dataclasses.replace(
-        _unpaced(task, connections, timing), target_throughput=Rate(rate, OPS), target_interval=None
-    )
-
-
-def _unpaced(task: Task, clients: int, timing: _Timing) -> Task:
-    return dataclasses.replace(
-        task,
-        clients=clients,
-        warmup_iterations=None,
-        iterations=None,
-        warmup_time_period=timing.warmup_s,
-        time_period=timing.measured_s,
-        ramp_up_time_period=None,
-        target_throughput=None,
-        target_interval=None,
-    )
-
-
-def _with_task(challenge: Challenge, scheduled: _ScheduledTask) -> Challenge:
-    """Returns the challenge with the scheduled task replaced."""
-    position, task = scheduled.position, scheduled.task
-    element = challenge.schedule[position]
-    if isinstance(element, Parallel):
-        tasks = tuple(task if one.name == task.name else one for one in element.tasks)
-        changed: Task | Parallel = dataclasses.replace(element, tasks=tasks, clients=None, completed_by=None)
-    else:
-        changed = task
-    return dataclasses.replace(
-        challenge, schedule=(*challenge.schedule[:position], changed, *challenge.schedule[position + 1 :])
-    )
-
-
-def _task_alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
-    """Returns the plan with one step, in which all clients run the task."""
-    index = next(index for index, planned in enumerate(plan.tasks) if planned.name == task.name)
-    planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop, must_succeed=False)
-    rows = tuple(ClientAllocation(client, (TaskAllocation(index, client),)) for client in range(task.clients))
-    return dataclasses.replace(
-        plan,
-        tasks=(*plan.tasks[:index], planned, *plan.tasks[index + 1 :]),
-        steps=(Step(task.name, rows, None),),
-    )
 
 
 def _work_by_clients(levels: tuple[ConcurrencyLevel, ...]) -> dict[int, list[float]]:

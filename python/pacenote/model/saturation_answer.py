@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pacenote.model.printable import single_line
-from pacenote.model.saturation import LimitedBy, SaturationResult
-from pacenote.units import OPS, format_number
+from pacenote.model.printable import single_line, whole_line
+from pacenote.model.saturation import LimitedBy, Probe, ProbeOutcome, SaturationResult
+from pacenote.units import OPS, format_count, format_number
+
+_NOT_PASSED: tuple[ProbeOutcome, ...] = ("failed", "undecided", "void")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,10 @@ def answer(found: SaturationResult) -> str:
     stable, unstable = rate_text(found.stable, found), rate_text(found.unstable, found)
     failed = found.limited_by not in ("samples", "driver")
     if found.stable is not None and found.unstable is not None:
-        return f"between {stable} and {unstable}" if failed else f"at least {stable}; undecided at {unstable}"
+        if failed:
+            return f"between {stable} and {unstable}"
+        disputed = f"; the probes at {_rates(found.disputed, found)} disagree" if found.disputed else ""
+        return f"at least {stable}{disputed}; undecided at {unstable}"
     if found.disputed:
         bounds = [f"at least {stable}"] if found.stable is not None else []
         bounds += [f"below {unstable}"] if found.unstable is not None and failed else []
@@ -55,6 +60,24 @@ def answer(found: SaturationResult) -> str:
     if found.unstable is not None:
         return f"below {unstable}: no rate met the objective"
     return "no probe was completed"
+
+
+def tries_text(rate: float, found: SaturationResult) -> str:
+    """Returns how many probes of a rate passed, and what became of the others."""
+    outcomes = [probe.outcome for probe in found.probes if probe.rate == rate]
+    counts = [(outcomes.count(outcome), outcome) for outcome in _NOT_PASSED]
+    others = ", ".join(f"{count} {outcome}" for count, outcome in counts if count)
+    text = f"{outcomes.count('passed')} of {format_count(len(outcomes), 'probe')} passed"
+    return f"{text} ({others})" if others else text
+
+
+def outcome_text(probe: Probe) -> str:
+    """Returns the outcome of a probe with its reasons, in one line."""
+    if not probe.reasons:
+        return probe.outcome
+    # A probe passes only if whatever disturbed it cannot have shortened its latency (`lab.probe`).
+    outcome = "passed, although disturbed" if probe.outcome == "passed" else probe.outcome
+    return f"{outcome}: {'; '.join(map(whole_line, probe.reasons))}"
 
 
 def rate_text(rate: float | None, found: SaturationResult) -> str:

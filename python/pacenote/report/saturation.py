@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import Verdict
 from pacenote.model.result import CensoredPercentile
 from pacenote.model.saturation import ConcurrencyLevel, Estimate, LimitedBy, Probe, SaturationResult, UslFit
-from pacenote.model.saturation_answer import answer, rate_text
+from pacenote.model.saturation_answer import answer, outcome_text, rate_text, tries_text
 from pacenote.report.formatting import format_value
 from pacenote.report.rows import UNSUPPORTED_MARK
-from pacenote.units import format_count, format_number
+from pacenote.units import format_count, format_number, format_rate
 
 _WHY: dict[LimitedBy, str] = {
     "engine": "the engine",
@@ -26,6 +26,22 @@ _WHY: dict[LimitedBy, str] = {
     "search": "the search, which ended before a rate failed",
     "nothing": "no rate met the objective",
 }
+
+
+_NO_TIME = "none"
+"""The cell of a percentile that ranks among the operations that failed or were not sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Formats:
+    """How the numbers of a table are written."""
+
+    rate: Callable[[float], str]
+    time: Callable[[float], str]
+
+
+_WHOLE = _Formats(format_number, format_value)
+_ROUNDED = _Formats(format_rate, format_rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,9 @@ class SaturationTable:
 
     rows: tuple[tuple[str, ...], ...]
     """Its cells."""
+
+    spare: tuple[str, ...] = ()
+    """The titles of the columns that a narrow terminal does not show, the least important first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +92,18 @@ class SaturationReport:
     """The scalability law, below its title; empty without levels."""
 
 
-def build_saturation_report(found: SaturationResult, verdict: Verdict | None = None) -> SaturationReport:
-    """Returns the report of a saturation, with the verdict on the race if it is not valid."""
+def build_saturation_report(
+    found: SaturationResult, verdict: Verdict | None = None, *, rounded: bool = False
+) -> SaturationReport:
+    """Returns the report of a saturation, with the verdict on the race if it is not valid; its tables have
+    numbers with three significant digits if they are `rounded`.
+    """
     return SaturationReport(
         task=single_line(found.task),
         answer=answer(found),
         remarks=(*map(Remark, _remarks(found)), *_verdict(verdict)),
-        probes=_probes(found) if found.probes else None,
-        levels=_levels(found) if found.levels else None,
+        probes=_probes(found, _ROUNDED if rounded else _WHOLE) if found.probes else None,
+        levels=_levels(found, _ROUNDED if rounded else _WHOLE) if found.levels else None,
         law=tuple(_law(found)) if found.levels else (),
     )
 
@@ -91,26 +114,51 @@ def _remarks(found: SaturationResult) -> Iterator[str]:
     allowed = found.objective.error_rate
     limits.append(f"error rate at most {allowed * 100:g} %{bound if 0 < allowed < 1 else ''}")
     limits.append("all operations sent and answered")
+    yield from _rule(found)
     yield f"race: {found.race_id}"
     yield f"objective: {', '.join(limits)}"
-    yield f"open loop, at most {format_count(found.connections, 'connection')}"
+    yield (
+        "open loop: operations are sent when they are due, on at most "
+        f"{format_count(found.connections, 'connection')}"
+    )
     yield (
         f"each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer if the "
         f"objective needs it; precision {found.precision * 100:g} %"
     )
     yield f"limited by: {_WHY[found.limited_by]}"
     for rate in (*found.disputed, *found.passed_above):
-        probes = [probe for probe in found.probes if probe.rate == rate]
-        passed = sum(probe.outcome == "passed" for probe in probes)
-        yield f"{rate_text(rate, found)}: {passed} of {format_count(len(probes), 'probe')} passed"
+        yield f"{rate_text(rate, found)}: {tries_text(rate, found)}"
     for note in found.notes:
         yield single_line(note)
-    times = (probe.at(q) for probe in found.probes for q in _shown_percentiles(found))
-    if any(time is not None and not time.supported for time in times):
-        yield f"{UNSUPPORTED_MARK}: too few samples for an interval"
+    if any(probe.outcome == "passed" and probe.reasons for probe in found.probes):
+        yield ("disturbed probes that passed count: a slow driver or machine can only make latency longer")
+    yield from _legend(found)
     if not found.complete:
         why = f" ({single_line(found.ended_early)})" if found.ended_early else ""
         yield f"the search ended early{why}: the interval is the result so far"
+
+
+def _rule(found: SaturationResult) -> Iterator[str]:
+    """Yields how often the rates of the answer were probed, with which outcomes."""
+    probed = {probe.rate for probe in found.probes}
+    rates = [rate for rate in (found.stable, found.unstable) if rate in probed]
+    if not rates:
+        return
+    tries = (f"{rate_text(rate, found)}: {tries_text(rate, found)}" for rate in rates)
+    yield f"decided by: {'; '.join(tries)}"
+    if any(probe.outcome == "void" for probe in found.probes):
+        yield (
+            "void probes missed the objective while something other than the engine disturbed them: they do "
+            "not count, except that a rate is in dispute if two are void before one passes"
+        )
+
+
+def _legend(found: SaturationResult) -> Iterator[str]:
+    times = [probe.at(q) for probe in found.probes for q in _shown_percentiles(found)]
+    if any(time is not None and not time.supported for time in times):
+        yield f"{UNSUPPORTED_MARK}: too few samples for an interval"
+    if any(time is not None and time.ms is None for time in times):
+        yield f"{_NO_TIME}: so many operations failed or were not sent that there is no percentile"
 
 
 def _verdict(verdict: Verdict | None) -> Iterator[Remark]:
@@ -126,58 +174,64 @@ def _shown_percentiles(found: SaturationResult) -> list[float]:
     return sorted({50.0, 99.0, *(limit.q for limit in found.objective.latency)})
 
 
-def _probes(found: SaturationResult) -> SaturationTable:
+def _probes(found: SaturationResult, formats: _Formats) -> SaturationTable:
     shown = _shown_percentiles(found)
-    times = (f"p{q:g} ms" for q in shown)
-    heads = ("probe", "target ops/s", "done", *times, "errors %", "waited", "outcome")
-    return SaturationTable(heads, tuple(_probe_cells(probe, shown) for probe in found.probes))
+    times = {q: f"p{q:g} ms" for q in shown}
+    heads = ("probe", "target ops/s", "done", *times.values(), "errors %", "waited", "outcome")
+    limited = {limit.q for limit in found.objective.latency}
+    free = [name for q, name in times.items() if q not in limited]
+    last = [name for q, name in times.items() if q in limited]
+    rows = tuple(_probe_cells(probe, shown, formats) for probe in found.probes)
+    return SaturationTable(heads, rows, spare=("waited", *free, "done", "errors %", *last))
 
 
-def _probe_cells(probe: Probe, shown: Sequence[float]) -> tuple[str, ...]:
+def _probe_cells(probe: Probe, shown: Sequence[float], formats: _Formats) -> tuple[str, ...]:
     times = [probe.at(q) for q in shown]
-    why = f": {'; '.join(single_line(reason) for reason in probe.reasons)}" if probe.reasons else ""
     return (
         str(probe.number),
-        format_number(probe.rate),
-        format_number(probe.achieved),
-        *(_latency_cell(time) for time in times),
+        formats.rate(probe.rate),
+        formats.rate(probe.achieved),
+        *(_latency_cell(time, formats) for time in times),
         "" if probe.error_rate is None else f"{probe.error_rate * 100:.3g}",
         f"{probe.waited:,}",
-        f"{probe.outcome}{why}",
+        outcome_text(probe),
     )
 
 
-def _latency_cell(percentile: CensoredPercentile | None) -> str:
+def _latency_cell(percentile: CensoredPercentile | None, formats: _Formats) -> str:
     if percentile is None:
         return ""
-    text = "endless" if percentile.ms is None else format_value(percentile.ms)
+    text = _NO_TIME if percentile.ms is None else formats.time(percentile.ms)
     if not percentile.supported:
         return f"{text} {UNSUPPORTED_MARK}"
     high = percentile.high_ms
-    return f"{text} (to {'endless' if high is None else format_value(high)})"
+    if high is None:
+        return text if percentile.ms is None else f"{text} (no bound)"
+    return f"{text} (to {formats.time(high)})"
 
 
-def _levels(found: SaturationResult) -> SaturationTable:
+def _levels(found: SaturationResult, formats: _Formats) -> SaturationTable:
     clients = sorted({level.clients for level in found.levels})
-    rows = [_level_cells(one, [level for level in found.levels if level.clients == one]) for one in clients]
+    by_clients = {one: [level for level in found.levels if level.clients == one] for one in clients}
+    rows = tuple(_level_cells(one, levels, formats) for one, levels in by_clients.items())
     heads = ("clients", f"{single_line(found.unit) or 'ops'}/s", "lowest", "highest", "left out of the law")
-    return SaturationTable(heads, tuple(rows))
+    return SaturationTable(heads, rows, spare=("highest", "lowest"))
 
 
-def _level_cells(clients: int, levels: Sequence[ConcurrencyLevel]) -> tuple[str, ...]:
+def _level_cells(clients: int, levels: Sequence[ConcurrencyLevel], formats: _Formats) -> tuple[str, ...]:
     rates = [level.work for level in levels]
     figures = (sum(rates) / len(rates), min(rates), max(rates))
     reasons = sorted({single_line(reason) for level in levels for reason in level.left_out})
     count = sum(bool(level.left_out) for level in levels)
     left_out = f"{count} of {len(levels)}: {'; '.join(reasons)}" if count else ""
-    return (str(clients), *(format_number(rate) for rate in figures), left_out)
+    return (str(clients), *(formats.rate(rate) for rate in figures), left_out)
 
 
 def _law(found: SaturationResult) -> Iterator[Remark]:
     if found.fit is None:
         yield Remark("The levels are too few, or too scattered, for the Universal Scalability Law.")
         return
-    yield Remark("Universal Scalability Law, with 95 % confidence intervals:")
+    yield Remark("Universal Scalability Law, a curve of throughput over clients, with 95 % intervals:")
     for text in _parameters(found.fit, found):
         yield Remark(text, detail=True)
 

@@ -11,7 +11,14 @@ if TYPE_CHECKING:  # Markdown does not need rich.
     from rich.console import Console
     from rich.table import Table
 
-LEVELS_TITLE = "Closed loop, by clients"
+LEVELS_TITLE = "Closed loop, in which clients wait for responses, by clients"
+"""The title of the table of levels."""
+
+_GAP = 3
+"""Columns of the terminal between two columns of a table."""
+
+_OUTCOME = 24
+"""Columns of the terminal that the last column of a table, whose text is wrapped, has at least."""
 
 
 def render_saturation(report: SaturationReport) -> str:
@@ -35,11 +42,11 @@ def print_saturation(report: SaturationReport, console: Console) -> None:
     _print_remarks(report.remarks, console)
     if report.probes is not None:
         console.print()
-        console.print(_table(report.probes))
+        _print_table(report.probes, console)
     if report.levels is not None:
         console.print()
         console.print(Text(LEVELS_TITLE, style="bold"))
-        console.print(_table(report.levels))
+        _print_table(report.levels, console)
         _print_remarks(report.law, console)
 
 
@@ -63,6 +70,34 @@ def _print_remarks(remarks: Iterable[Remark], console: Console) -> None:
 
     for remark in remarks:
         console.print(Padding(Text(remark.text), (0, 0, 0, 4 if remark.detail else 2)))
+
+
+def _print_table(table: SaturationTable, console: Console) -> None:
+    """Prints the columns for which the terminal is wide enough, and names the others."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    left_out = _left_out(table, console.width)
+    kept = [number for number, head in enumerate(table.heads) if head not in left_out]
+    rows = (tuple(row[number] for number in kept) for row in table.rows)
+    console.print(_table(SaturationTable(tuple(table.heads[number] for number in kept), tuple(rows))))
+    if left_out:
+        text = f"not shown in {console.width} columns: {', '.join(left_out)} (see --report-format=markdown)"
+        console.print(Padding(Text(text, style="dim"), (0, 0, 0, 2)))
+
+
+def _left_out(table: SaturationTable, width: int) -> tuple[str, ...]:
+    """Returns the titles of the columns that must be left out, so that no number is cut off."""
+    from rich.cells import cell_len
+
+    *numbers, last = zip(table.heads, *table.rows, strict=True)
+    needed = {cells[0]: max(map(cell_len, cells)) + _GAP for cells in numbers}
+    outcome = min(_OUTCOME, max(map(cell_len, last)))
+    for count in range(len(table.spare) + 1):
+        left_out = table.spare[:count]
+        if sum(size for head, size in needed.items() if head not in left_out) + outcome <= width:
+            break
+    return left_out
 
 
 def _table(table: SaturationTable) -> Table:

@@ -1,0 +1,86 @@
+"""The task of a search alone, at a rate or with a number of clients, in its challenge and plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from pacenote.model.track import Challenge, Parallel, Task
+from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
+from pacenote.units import OPS, Rate
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledTask:
+    """A task and the position of its element in the schedule."""
+
+    position: int
+    """The position of the element."""
+
+    task: Task
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The duration of a task."""
+
+    warmup_s: float
+    """Seconds of warm-up."""
+
+    measured_s: float
+    """Seconds of the measured window."""
+
+
+def looped(task: Task) -> Task:
+    """Returns the task with its data sent repeatedly."""
+    operation = dataclasses.replace(task.operation, params={**task.operation.params, "looped": True})
+    return dataclasses.replace(task, operation=operation)
+
+
+def paced(task: Task, rate: float, connections: int, timing: Timing) -> Task:
+    """Returns the task at this rate, in operations per second, with one client for each connection."""
+    return dataclasses.replace(
+        unpaced(task, connections, timing), target_throughput=Rate(rate, OPS), target_interval=None
+    )
+
+
+def unpaced(task: Task, clients: int, timing: Timing) -> Task:
+    """Returns the task with this number of clients, without a target rate."""
+    return dataclasses.replace(
+        task,
+        clients=clients,
+        warmup_iterations=None,
+        iterations=None,
+        warmup_time_period=timing.warmup_s,
+        time_period=timing.measured_s,
+        ramp_up_time_period=None,
+        target_throughput=None,
+        target_interval=None,
+    )
+
+
+def with_task(challenge: Challenge, scheduled: ScheduledTask) -> Challenge:
+    """Returns the challenge with the scheduled task replaced."""
+    position, task = scheduled.position, scheduled.task
+    element = challenge.schedule[position]
+    if isinstance(element, Parallel):
+        tasks = tuple(task if one.name == task.name else one for one in element.tasks)
+        changed: Task | Parallel = dataclasses.replace(element, tasks=tasks, clients=None, completed_by=None)
+    else:
+        changed = task
+    return dataclasses.replace(
+        challenge, schedule=(*challenge.schedule[:position], changed, *challenge.schedule[position + 1 :])
+    )
+
+
+def task_alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
+    """Returns the plan with one step, in which all clients run the task."""
+    index = next(index for index, planned in enumerate(plan.tasks) if planned.name == task.name)
+    planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop, must_succeed=False)
+    rows = tuple(ClientAllocation(client, (TaskAllocation(index, client),)) for client in range(task.clients))
+    return dataclasses.replace(
+        plan,
+        tasks=(*plan.tasks[:index], planned, *plan.tasks[index + 1 :]),
+        steps=(Step(task.name, rows, None),),
+    )
