@@ -117,7 +117,7 @@ CREATE = TaskProgress("create", "ops", False, 0.0, 0.0, 1.0, 1.0, 0, 0, None, on
 def test_a_rate_is_shown_beside_its_target_with_the_time_left_of_the_race():
     paced = progress_of(replace(SEARCH, target=5000.0), left=TimeLeft(600.0, complete=False))
     rates = "search: 116 of 5,000 ops/s, service time p50 5.9 s, p99 6 s, 1 error, 50 %, 1 min 1 s left"
-    assert progress_lines(paced) == [f"{rates}, race: at least 10 min left"]
+    assert progress_lines(paced) == [f"{rates}, race: about 10 min left, plus tasks of unknown duration"]
     known = replace(paced, left=TimeLeft(600.0, complete=True))
     assert progress_lines(known) == [f"{rates}, race: about 10 min left"]
     assert progress_lines(replace(known, step=7)) == [rates], "the task ends with the race"

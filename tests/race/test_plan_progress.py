@@ -63,3 +63,29 @@ def test_the_time_left_adds_later_steps_to_the_running_ones() -> None:
     assert completed(planned, 2, running("b", None)).left == TimeLeft(30.0, complete=False)
     assert completed(planned, 3, running("c", 12.0)).left == TimeLeft(12.0, complete=True)
     assert completed(plan(task("b")), 1, running("b", None)).left is None
+
+
+def etas(planned: Any, *seen: tuple[float, float | None, float | None]) -> list[float | None]:
+    """Returns the shown seconds until the end of the task "t"; each item has the seconds of the race, the
+    share of the task that is done, and the seconds that the driver estimates.
+    """
+    listener = Listener()
+    progress = PlanProgress(listener, planned)
+    for elapsed_s, share, eta_s in seen:
+        one = TaskProgress("t", "ops", False, share, 1.0, None, None, 1, 0, eta_s)
+        progress.progress(RaceProgress(1, 1, elapsed_s, (one,)))
+    return [one.tasks[0].eta_s for one in listener.seen]
+
+
+def test_the_pace_of_a_task_tells_its_end_once_it_has_settled() -> None:
+    seen = ((3.0, 0.5, 1.0), (12.0, 0.5, 460.0), (13.0, 0.04, 460.0), (14.0, 0.06, 150.0))
+    assert etas(plan(task("t", iterations=9)), *seen) == [None, None, None, 150.0]
+    assert etas(plan(task("t", time_period=60.0)), (3.0, 0.01, 59.0)) == [59.0]
+    assert completed(plan(task("t", iterations=9)), 1, running("t", 460.0)).left is None
+
+
+def test_the_end_of_a_pause_and_of_a_schedule_is_known_from_the_start() -> None:
+    pause = plan(task("t", Operation("t", "sleep", {"duration": 30})))
+    assert etas(pause, (5.0, None, None), (9.0, 0.0, None)) == [30.0, 26.0]
+    paced = plan(task("t", iterations=100, target_throughput=Rate(2.0)))
+    assert etas(paced, (5.0, 0.01, 460.0)) == [50.0]

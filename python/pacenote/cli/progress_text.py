@@ -111,7 +111,7 @@ def left_text(progress: RaceProgress) -> str:
     if progress.left is None:
         return ""
     seconds = format_seconds(round(progress.left.seconds))
-    return f"race: {'about' if progress.left.complete else 'at least'} {seconds} left"
+    return f"race: about {seconds} left{'' if progress.left.complete else ', plus tasks of unknown duration'}"
 
 
 def rate_text(task: TaskProgress) -> str:

@@ -1,4 +1,7 @@
-"""Adds to the progress of the driver what only the plan states: target rates, and the time that is left."""
+"""Adds to the progress of the driver what only the plan states: target rates, and the time that is left.
+
+The driver derives the end of a task from its pace so far, which is shown once the pace has settled.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,16 @@ from pacenote.model.race_listener import DriveListener
 from pacenote.model.result import RaceProgress, TaskProgress, TaskResult, TimeLeft
 from pacenote.model.work import BulkWork, CallSequence, Composite, PagedRequest, Request, TaskWork
 from pacenote.plan.document import Deterministic, Iterations, Plan, PlannedTask, Poisson, Uniform
-from pacenote.plan.duration import ExpectedDuration, step_duration
+from pacenote.plan.duration import ExpectedDuration, step_duration, task_seconds
 
 _MIN_LEFT_S = 1.0
 """Time left below which an incomplete figure says nothing."""
+
+_SETTLED_S = 10.0
+"""Seconds of a task after which its pace tells when it ends."""
+
+_SETTLED_SHARE = 0.05
+"""Share of a task that must be done for this."""
 
 
 class PlanProgress:
@@ -21,14 +30,16 @@ class PlanProgress:
     def __init__(self, listener: DriveListener, plan: Plan) -> None:
         self._listener = listener
         self._tasks = {task.name: task for task in plan.tasks}
+        self._began_s: dict[str, float] = {}
         # Expected durations of the steps that follow each step: computed once, because plans may be large.
         steps = [step_duration(plan, step) for step in reversed(plan.steps)]
         self._later = tuple(reversed([ExpectedDuration(), *accumulate(steps)]))
 
     def progress(self, progress: RaceProgress) -> None:
         """Reports the running tasks."""
-        tasks = tuple(_completed(task, self._tasks[task.task]) for task in progress.tasks)
-        self._listener.progress(replace(progress, tasks=tasks, left=self._left(progress)))
+        tasks = tuple(self._completed(task, progress.elapsed_s) for task in progress.tasks)
+        completed = replace(progress, tasks=tasks)
+        self._listener.progress(replace(completed, left=self._left(completed)))
 
     def task_finished(self, result: TaskResult) -> None:
         """Reports a task that has ended."""
@@ -38,6 +49,12 @@ class PlanProgress:
         """Reports a problem."""
         self._listener.warning(text)
 
+    def _completed(self, progress: TaskProgress, elapsed_s: float) -> TaskProgress:
+        task = self._tasks[progress.task]
+        ran_s = elapsed_s - self._began_s.setdefault(task.name, elapsed_s)
+        one_off = isinstance(task.bound, Iterations) and task.bound.warmup + task.bound.measured == 1
+        return replace(progress, target=_target(task), one_off=one_off, eta_s=_eta_s(progress, task, ran_s))
+
     def _left(self, progress: RaceProgress) -> TimeLeft | None:
         later = self._later[progress.step]
         running = [task.eta_s for task in progress.tasks]
@@ -46,10 +63,16 @@ class PlanProgress:
         return TimeLeft(seconds, complete) if complete or seconds >= _MIN_LEFT_S else None
 
 
-def _completed(progress: TaskProgress, task: PlannedTask) -> TaskProgress:
-    bound = task.bound
-    one_off = isinstance(bound, Iterations) and bound.warmup + bound.measured == 1
-    return replace(progress, target=_target(task), one_off=one_off)
+def _eta_s(progress: TaskProgress, task: PlannedTask, ran_s: float) -> float | None:
+    """Returns the seconds until the end of a task: those of its time period, those at its pace if that has
+    settled, those of its schedule or pause, or None.
+    """
+    is_timed = not isinstance(task.bound, Iterations) and task.bound.measured_s is not None
+    is_settled = ran_s >= _SETTLED_S and (progress.done_share or 0.0) >= _SETTLED_SHARE
+    if progress.eta_s is not None and (is_timed or is_settled):
+        return progress.eta_s
+    planned_s = task_seconds(task)
+    return None if planned_s is None else max(0.0, planned_s - ran_s)
 
 
 def _target(task: PlannedTask) -> float | None:
