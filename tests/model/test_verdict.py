@@ -15,6 +15,7 @@ from pacenote.model.result import (
     PythonDelay,
     SampleCounts,
     TaskResult,
+    WorkTotals,
 )
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.verdict import determine_verdict
@@ -446,6 +447,17 @@ def test_a_missed_target_rate_is_the_first_reason():
     finding, *_ = determine_verdict(both).findings
     assert (finding.tasks, finding.cause) == (("term", "range"), "engine")
     assert finding.text.startswith("2 % to 10 % of their target rates: the engine is saturated")
+
+
+def test_a_task_that_indexed_nothing_is_the_first_reason():
+    failed = replace(task().accounting, operations=10, succeeded=0, failed=10, warmup=0, normal=10)
+    search = task("term", accounting=failed, error_rate=1.0)
+    index = bulk(accounting=failed, error_rate=1.0, work=WorkTotals(0, 5_000), throughput=None)
+    first, second = determine_verdict(record(tasks=(search, index))).findings
+    assert (first.tasks, second.tasks) == (("index-append",), ("term",))
+    assert first.text.startswith(
+        "100 % of the operations failed (limit 1 %), mostly HTTP 429: no document was"
+    )
 
 
 def test_a_small_part_of_a_target_rate_is_not_called_zero():

@@ -77,5 +77,7 @@ def test_iterations_that_take_longer_than_their_target_rate_allows_make_a_race_s
     (result,) = record.tasks
     assert (result.accounting.operations, result.accounting.unsent) == (10, 0)
     assert record.targets == {"slow": TargetRate(5_000.0, "ops", 5_000.0)}
-    missed = [reason for reason in record.verdict.reasons if " of 5,000 ops/s: saturated" in reason]
+    missed = [
+        reason for reason in record.verdict.reasons if " of 5,000 ops/s: the engine is saturated" in reason
+    ]
     assert len(missed) == (0 if "--max-shortfall=99.9" in options else 1)

@@ -114,7 +114,7 @@ class OperationTotals:
     unsent: int = 0
     """Operations that were due before the task ended, for whatever reason, but did not begin."""
     waited: int = 0
-    """Operations sent late because no client was free when they were due."""
+    """Operations that waited for a response because no client was free when they were due."""
     reconnects: int = 0
     """Connections that were reopened while the task ran."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pacenote.model import driver_health
@@ -11,6 +12,7 @@ from pacenote.model.finding import Cause, Finding
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.target_rate import TargetRate, achieved_rate
+from pacenote.model.task_kinds import indexes
 from pacenote.units import format_count, format_range, format_rate, format_seconds
 
 LATENESS_SHARE = 0.10
@@ -171,10 +173,15 @@ def _explains_unsent(task: TaskResult) -> bool:
 def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator[Finding]:
     """Yields findings about the error rate of the measured operations or, if that is acceptable, of all
     operations: a warm-up that fails leaves the engine without the data or the caches that are to be measured.
+    Tasks that indexed nothing come first, because those after them lack their documents.
     """
-    measured = [task for task in tasks if (task.error_rate or 0.0) > limit]
-    overall = [task for task in tasks if task not in measured and task.accounting.failed_share > limit]
-    if measured:
+    failing = [task for task in tasks if (task.error_rate or 0.0) > limit]
+    overall = [task for task in tasks if task not in failing and task.accounting.failed_share > limit]
+    if empty := list(filter(_indexed_nothing, failing)):
+        rates = (task.error_rate or 0.0 for task in empty)
+        found = _error_finding("of the operations failed", rates, empty, limit)
+        yield replace(found, text=f"{found.text}: no document was indexed, so later tasks lacked them")
+    if measured := [task for task in failing if task not in empty]:
         rates = (task.error_rate or 0.0 for task in measured)
         yield _error_finding("of the operations failed", rates, measured, limit)
     if overall:
@@ -208,6 +215,10 @@ def caught_failures(tasks: Iterable[TaskResult], limit: float) -> Iterator[Findi
             "let the runner raise the error or return success: false, or accept it with --max-error-rate",
             names(found),
         )
+
+
+def _indexed_nothing(task: TaskResult) -> bool:
+    return indexes(task) and not task.work.done and not task.accounting.succeeded
 
 
 def _error_finding(what: str, rates: Iterable[float], tasks: Sequence[TaskResult], limit: float) -> Finding:
