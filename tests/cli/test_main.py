@@ -85,6 +85,11 @@ def test_no_command_is_a_usage_error(run):
         ),
         (["race", "--trak=x"], "error: `pacenote race` has no option --trak\nhint: did you mean --track"),
         (
+            ["race", "--target-throughput=5"],
+            "error: `pacenote race` has no option --target-throughput\n"
+            "hint: a parameter of a track is given as --track-params=target_throughput:VALUE\n",
+        ),
+        (
             ["race", "--zzzz"],
             "error: `pacenote race` has no option --zzzz\nhint: see `pacenote race --help`\n",
         ),

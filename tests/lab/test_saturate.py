@@ -315,8 +315,9 @@ def test_a_sweep_with_too_few_levels_for_the_law_is_rejected_before_the_race_beg
 
 
 def test_an_unknown_task_is_reported_before_the_race_begins(request_: SaturationRequest) -> None:
-    with pytest.raises(UsageError, match="has no task"):
+    with pytest.raises(UsageError, match="has no task") as caught:
         saturate(replace(request_, task="raw"), Listener())
+    assert caught.value.hint.startswith("`pacenote info --track")
     assert not (request_.race.home / "races").exists()
 
 

@@ -81,8 +81,8 @@ def test_filters_that_match_nothing_are_reported_with_similar_names(tmp_path: Pa
 def test_included_tasks_of_which_there_are_none_are_an_error(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=SCHEDULE)
     with pytest.raises(UsageError, match=r'^--include-tasks: track ".*" has no task "none"$') as caught:
-        unmatched_filters(track, ("none",), ())
-    assert "`pacenote info` lists the tasks" in caught.value.hint
+        unmatched_filters(track, ("none",), (), "pacenote info --track=x")
+    assert "`pacenote info --track=x` lists the tasks" in caught.value.hint
 
 
 def test_filters_that_match_nothing_are_warnings_of_a_track(tmp_path: Path) -> None:

@@ -18,6 +18,13 @@ Group = Literal["search", "track", "cluster", "load", "report", "advanced"]
 _HELP_COLUMN = 34
 """The column at which the descriptions of options begin."""
 
+_TRACK_PARAMETERS = frozenset({
+    *("bulk_indexing_clients", "bulk_size", "clients", "ingest_percentage", "iterations", "search_clients"),
+    *("number_of_replicas", "number_of_shards", "target_throughput", "time_period", "warmup_iterations"),
+    *("corpus_file", "warmup_time_period"),
+})
+"""Typical parameters of tracks, which are no options of a command."""
+
 
 class Parser(argparse.ArgumentParser):
     """The parser of one command.
@@ -170,10 +177,13 @@ class Parser(argparse.ArgumentParser):
             return matches[0]
         if matches:
             raise UsageError(f"{name} is ambiguous: it may be {' or '.join(matches)}")
-        raise UsageError(
-            f"`{self.prog}` has no option {name}",
-            hint=similar(name, self._available()) or f"see `{self.prog} --help`",
-        )
+        raise UsageError(f"`{self.prog}` has no option {name}", hint=self._instead_of(name))
+
+    def _instead_of(self, name: str) -> str:
+        parameter = name.removeprefix("--").replace("-", "_")
+        if parameter in _TRACK_PARAMETERS and self.has_option("--track-params"):
+            return f"a parameter of a track is given as --track-params={parameter}:VALUE"
+        return similar(name, self._available()) or f"see `{self.prog} --help`"
 
 
 class _Help(argparse.HelpFormatter):

@@ -174,7 +174,7 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
         )
 
     def check(challenge: Challenge, plan: Plan) -> None:
-        scheduled = _find(challenge, request.task)
+        scheduled = _find(challenge, request)
         _check_native(plan, scheduled.task)
         before = expected_duration(plan, _preparation(plan, scheduled.position, request.prepare))
         listener.info(announcement(request, within, before))
@@ -199,7 +199,7 @@ class _Search:
         self._request = request
         self._context = context
         self._challenge = context.prepared.challenge
-        scheduled = _find(self._challenge, request.task)
+        scheduled = _find(self._challenge, request)
         self._position, task = scheduled.position, scheduled.task
         # `--arrivals` does not change tasks that have no target rate in the track.
         arrivals = request.race.pacing.arrivals
@@ -482,8 +482,9 @@ def _decided(probes: tuple[Probe, ...]) -> list[RateTrial]:
     ]
 
 
-def _find(challenge: Challenge, name: str | None) -> ScheduledTask:
-    """Returns the task with this name, or the last task if `name` is None. Raises UsageError."""
+def _find(challenge: Challenge, request: SaturationRequest) -> ScheduledTask:
+    """Returns the requested task, or the last task if the request names none. Raises UsageError."""
+    name = request.task
     tasks: dict[str, ScheduledTask] = {}
     for position, element in enumerate(challenge.schedule):
         for task in element.tasks if isinstance(element, Parallel) else (element,):
@@ -493,7 +494,7 @@ def _find(challenge: Challenge, name: str | None) -> ScheduledTask:
     if name not in tasks:
         raise UsageError(
             f"challenge {quoted(challenge.name)} has no task {quoted(name)}{did_you_mean(name, tasks)}",
-            hint="`pacenote info` lists its tasks",
+            hint=f"`{request.race.track_request().info_command()}` lists its tasks",
         )
     return tasks[name]
 

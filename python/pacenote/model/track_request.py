@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.secrets import redact_urls
 
 BuildFlavor = Literal["default", "serverless"]
 
@@ -72,3 +74,14 @@ class TrackRequest:
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
     """The pacing of tasks with a target rate."""
+
+    def info_command(self) -> str:
+        """Returns the command that shows this track, without secrets."""
+        options = {
+            "track-path": self.track_path,
+            "track": self.track,
+            "track-repository": self.track_repository,
+            "track-revision": self.track_revision,
+        }
+        given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+        return redact_urls(shlex.join(("pacenote", "info", *given)))

@@ -63,9 +63,11 @@ def filter_tasks(track: Track, include: Iterable[str], exclude: Iterable[str]) -
     return keep_tasks(track, keep)
 
 
-def unmatched_filters(track: Track, include: Iterable[str], exclude: Iterable[str]) -> tuple[str, ...]:
+def unmatched_filters(
+    track: Track, include: Iterable[str], exclude: Iterable[str], info_command: str = "pacenote info"
+) -> tuple[str, ...]:
     """Returns a warning about the filters that match no task of the track, with similar names; none if all
-    match. Raises it as `UsageError` if `include` leaves no task.
+    match. Raises it as `UsageError` if `include` leaves no task; `info_command` shows the track.
     """
     included = [parse_filter(text) for text in include]
     filters = included or [parse_filter(text) for text in exclude]
@@ -82,7 +84,7 @@ def unmatched_filters(track: Track, include: Iterable[str], exclude: Iterable[st
     if len(unmatched) == len(included):
         raise UsageError(
             text,
-            hint="`pacenote info` lists the tasks; type: and tag: match operation types and tags",
+            hint=f"`{info_command}` lists the tasks; type: and tag: match operation types and tags",
         )
     return (text,)
 

@@ -65,7 +65,9 @@ def load_selected_track(
     located = locate_track(request, progress)
     declared = load_track(located.source, request.track_params, render_options(request))
     challenge = declared.challenge(request.challenge)
-    unmatched = unmatched_filters(declared, request.include_tasks, request.exclude_tasks)
+    unmatched = unmatched_filters(
+        declared, request.include_tasks, request.exclude_tasks, request.info_command()
+    )
     track = filter_tasks(declared, request.include_tasks, request.exclude_tasks)
     kept = {task.name for task in track.challenge(challenge.name).tasks()}
     excluded = tuple(task for task in challenge.tasks() if task.name not in kept)
@@ -91,7 +93,8 @@ def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambd
     if not challenge.schedule:
         raise UsageError(
             f"challenge {quoted(challenge.name)} has no tasks to run",
-            hint="`pacenote info` lists its tasks; filters and the build flavor exclude some of them",
+            hint=f"`{request.info_command()}` lists its tasks; filters and the build flavor exclude some of "
+            "them",
         )
     return PreparedTrack(track, challenge, selected.located, notes, selected.excluded)
 
