@@ -186,12 +186,17 @@ def test_credentials_of_http_headers_are_redacted(text: str, hidden: str) -> Non
         ("password='ab\nnext line'", "password='<hidden>\nnext line'"),
         ('"token": "<hidden>"', '"token": "<hidden>"'),
         ('"auth":"Basic <hidden>"', '"auth":"Basic <hidden>"'),
+        ("curl --token ab12 --n 1234", "curl --token <hidden> --n 1234"),
+        ("curl --api-key  'abcd' -n", "curl --api-key  '<hidden>' -n"),
+        ("curl --password=ab12", "curl --password=<hidden>"),
+        ("invalid token [abcdefg8] of [user1234]", "invalid token [<hidden>] of [user1234]"),
         *(
             (text, text)
             for text in (
                 *('"auth": true', "auth=false", '"password": ""', '"password":', "pw=1", "password: "),
                 *("unknown token: VALUE_STRING", "token: must be one of 3 names", '"token": is missing'),
                 *("max_tokens=5120, token_count=1000", '["password", "user"]', "key=0123456789abcdef"),
+                *("--token is missing", "--password FILE", "unexpected token [START_OBJECT]", "token [1234]"),
                 *("tokenizer=standard", "credentials are wrong: see 12345678", "the token: [START_OBJECT]"),
             )
         ),
@@ -202,7 +207,9 @@ def test_values_of_secret_names_are_redacted_in_text(text: str, hidden: str) -> 
     assert redact(hidden, ("unrelated",)) == hidden
 
 
-@pytest.mark.parametrize("unit", ['token="', r"token=\"", "token=[", "token: ", "token=a", '"token"'])
+@pytest.mark.parametrize(
+    "unit", ['token="', r"token=\"", "token=[", "token: ", "token=a", '"token"', "token [", "--token "]
+)
 def test_names_in_long_text_are_redacted_in_linear_time(unit: str) -> None:
     """Quadratic time would be minutes."""
     redact(unit * 50_000, ())

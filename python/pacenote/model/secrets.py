@@ -125,6 +125,12 @@ _VALUE = re.compile(
 )
 """A value after such a name. One in quotation marks that does not end is the rest of its line."""
 
+_AFTER_BLANK = re.compile(
+    r"""(?<![\w.-])(?:--(?P<option>[a-zA-Z][\w.-]*+)(?:\s++|=)(?P<mark>["']?)(?P<value>[^\s"']++)(?P=mark)"""
+    r"""|(?P<name>[a-zA-Z][\w.-]*+)\s++\[(?P<list>[^\[\]\n]*+)\])"""
+)
+"""An option with its value as on a command line (`--a b`), or a name and its value in brackets (`a [b]`)."""
+
 _MIN_HEADER_LENGTH = 8
 """Minimum length of a value after a colon without quotation marks that is redacted because of its name: a
 shorter one may be a word of a sentence.
@@ -196,7 +202,18 @@ def redact(text: str, secrets: Collection[str]) -> str:
         forms, pattern = _forms(frozenset(secrets))
         text = pattern.sub(REDACTED, text)
         text = _redact_shortened(text, forms) if _ELLIPSIS.search(text) else text
-    return _redact_named(text)
+    return _redact_named(_AFTER_BLANK.sub(_redact_after_blank, text))
+
+
+def _redact_after_blank(match: re.Match[str]) -> str:
+    """Redacts the value after a secret name, unless it may be a word of a sentence."""
+    group, least = ("value", _MIN_LENGTH) if match["option"] else ("list", _MIN_HEADER_LENGTH)
+    value = match[group]
+    may_be_word = len(value) < least or not any(map(str.isdigit, value))
+    if not is_secret(match["option"] or match["name"]) or (may_be_word and not match["mark"]):
+        return match[0]
+    start = match.start()
+    return match[0][: match.start(group) - start] + REDACTED + match[0][match.end(group) - start :]
 
 
 def _redact_named(text: str) -> str:
