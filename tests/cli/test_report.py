@@ -34,7 +34,8 @@ def test_a_report_is_printed_again(run, races):
 def test_the_report_of_a_killed_race_has_its_finished_tasks(run):
     killed = record("killed", tasks=(task(),), complete=False)
     RaceStore().create(killed).finish(killed)
-    code, out, _ = run("report", "killed")
+    code, out, err = run("report", "killed")
+    assert "tasks.jsonl is missing, so the results of finished tasks are lost" in err
     assert code == 0
     assert "Mean Throughput" in out
     assert "- Reason: the race has not finished" in out

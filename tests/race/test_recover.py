@@ -13,11 +13,12 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from pacenote.race.recover import recover
+from pacenote.race.recover import missing_files, recover
 from pacenote.store.race_folder import RaceFolder
 from race.test_drive import plan
 from support.disks import fill, small_disk
 from support.http_server import HttpResponse, http_server
+from support.records import record
 
 pytestmark = pytest.mark.process
 
@@ -197,3 +198,28 @@ def test_files_that_cannot_be_written_are_reported(killed: Path, tmp_path: Path)
             subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
             assert is_recovered(folder)
     assert "samples or per-second statistics could not be completed: cannot record to" in problem
+
+
+def test_what_a_killed_race_had_begun_to_write_is_removed(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    left = [tmp_path / f".race.json.{number}.tmp" for number in (ended.pid, 10**30)]
+    others = [tmp_path / f".race.json.{os.getpid()}.tmp", tmp_path / f".other.{ended.pid}.tmp"]
+    for path in (*left, *others):
+        path.write_bytes(b"{")
+    assert recover(RaceFolder(tmp_path)) == ()
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+
+
+def test_missing_files_of_a_killed_race_are_stated(killed: Path, tmp_path: Path) -> None:
+    folder = copy(killed, tmp_path / "race")
+    unfinished = record(complete=False)
+    assert list(missing_files(folder, unfinished)) == []
+    folder.journal.unlink()
+    (folder.path / "series.jsonl").unlink()
+    assert list(missing_files(folder, unfinished)) == [
+        f"{folder.journal} is missing, so the results of finished tasks are lost",
+        f"{folder.path / 'series.jsonl'} is missing, so the per-second statistics are lost",
+    ]
+    for finished in (record(), record(complete=False, interrupted=True)):
+        assert list(missing_files(folder, finished)) == []

@@ -9,7 +9,7 @@ from pacenote.cli.parser import Parser
 from pacenote.cli.report_output import add_report_options, show_report
 from pacenote.cli.saturation_output import show_saturation
 from pacenote.cli.unavailable import UnavailableOption
-from pacenote.race.recover import recover
+from pacenote.race.recover import missing_files, recover
 from pacenote.store.race_store import RaceStore
 
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
@@ -32,9 +32,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     folder = RaceStore().folder(options.race)
     is_running = folder.is_in_use()
     record = folder.read()
-    for problem in recover(folder):
-        console.warning(problem)
     saturation = folder.read_saturation()
+    # The files of a saturation are those of its probes.
+    missing = missing_files(folder, record) if saturation is None else ()
+    for problem in (*missing, *recover(folder)):
+        console.warning(problem)
     if saturation is None:
         show_report(record, folder.path, options, console, is_running=is_running)
     else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+from pacenote.model.race_record import RaceRecord
 from pacenote.store.atomic_files import is_regular_file
 from pacenote.store.race_folder import RaceFolder
 
@@ -21,6 +23,20 @@ def recover(folder: RaceFolder) -> tuple[str, ...]:
     """
     folder.release_abandoned_room()
     return (*_complete(folder), *_unreadable_samples(folder), *folder.losses())
+
+
+def missing_files(folder: RaceFolder, record: RaceRecord) -> Iterator[str]:
+    """Yields a sentence for each file that a killed race must have and that is missing. Call it before
+    `recover`.
+    """
+    if record.complete or record.aborted or record.interrupted or folder.is_in_use():
+        return
+    if not os.path.lexists(folder.journal):
+        yield f"{folder.journal} is missing, so the results of finished tasks are lost"
+    series = folder.path / "series.jsonl"
+    was_driven = bool(record.tasks) or os.path.lexists(folder.samples)
+    if was_driven and not (os.path.lexists(series) or os.path.lexists(folder.series)):
+        yield f"{series} is missing, so the per-second statistics are lost"
 
 
 def _complete(folder: RaceFolder) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -22,6 +23,9 @@ PRIVATE_FILE = 0o600
 
 
 _REASONS = {errno.ENOENT: "its folder was removed", errno.ELOOP: "it is a symbolic link"}
+
+_TEMPORARY = re.compile(r"\.(?:race|saturation|plan)\.json\.([1-9]\d*)\.tmp")
+"""Name of a file that replaces another one, with the id of the process that writes it."""
 
 MAX_FILE_BYTES = 64 << 20
 """Size of the largest JSON file that is read: the results of thousands of tasks."""
@@ -82,6 +86,25 @@ def write_atomically(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise store_error("write", path, error) from error
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Removes what processes that were killed had begun to write atomically in a folder."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            found = _TEMPORARY.fullmatch(path.name)
+            if found is not None and not _is_running(int(found[1])):
+                path.unlink()
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def append_line(path: Path, line: bytes) -> None:

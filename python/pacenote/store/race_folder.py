@@ -38,7 +38,13 @@ from pacenote.model.result import TaskResult
 from pacenote.model.saturation import SaturationResult
 from pacenote.model.secrets import redact_value
 from pacenote.model.verdict import determine_verdict
-from pacenote.store.atomic_files import append_line, read_regular_file, store_error, write_atomically
+from pacenote.store.atomic_files import (
+    append_line,
+    read_regular_file,
+    remove_abandoned,
+    store_error,
+    write_atomically,
+)
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
 from pacenote.units import format_count
@@ -172,10 +178,12 @@ class RaceFolder:
         return is_locked(self._reserved)
 
     def release_abandoned_room(self) -> None:
-        """Releases the room that a killed race had reserved."""
+        """Releases the room that a killed race had reserved, and removes what it had begun to write."""
         release_abandoned(self._reserved_saturation)
         if release_abandoned(self._reserved):
             release_rest(self.journal)
+        if not self.is_in_use():
+            remove_abandoned(self.path)
 
     @property
     def _reserved(self) -> Path:
