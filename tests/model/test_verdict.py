@@ -102,7 +102,7 @@ def test_late_sends_make_a_race_suspect():
         "suspect",
         (
             "term: the driver sent late (p99 810 µs, over 10 % of service time): p99 is doubtful, p50 is "
-            "not: leave a core to the driver, or run the engine on another host",
+            "not: leave a core to the driver (`taskset` for the engine), or run the engine on another host",
         ),
     )
     (reason,) = determine_verdict(record(tasks=(paced(lateness=times(p50=0.21, p99=0.3)),))).reasons
@@ -439,7 +439,8 @@ def test_a_missed_target_rate_is_the_first_reason():
     assert (state, reasons[0]) == (
         "suspect",
         "term: 117 of 5,000 ops/s: the engine is saturated, and latency is mostly waiting time: use a lower "
-        "rate or more clients; `pacenote saturate` finds the highest rate that it sustains",
+        "rate or more clients; `pacenote saturate` with --task and the track of this race finds the highest "
+        "rate that it sustains",
     )
     both = replace(
         race, tasks=(saturated(), saturated("range", 6_000)), targets=targets | {"range": targets["term"]}

@@ -35,7 +35,7 @@ MIN_STARVED_S = 10.0
 
 _UNTIMED_THREADS = ("collect", "control", "health")
 
-_FREE_CORE = "leave a core to the driver, or run the engine on another host"
+_FREE_CORE = "leave a core to the driver (`taskset` for the engine), or run the engine on another host"
 
 NOT_RUNNING = "its process was stopped, or its virtual machine was paused"
 """Why the driver does not run for less than a gap."""

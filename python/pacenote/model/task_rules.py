@@ -55,7 +55,8 @@ _LESS_PYTHON = "let plug-ins compute less and wait only with await, or use fewer
 _SLOWER: Mapping[Cause, tuple[str, str]] = {
     "engine": (
         "the engine is saturated, and latency is mostly waiting time",
-        "use a lower rate or more clients; `pacenote saturate` finds the highest rate that it sustains",
+        "use a lower rate or more clients; `pacenote saturate` with --task and the track of this race finds "
+        "the highest rate that it sustains",
     ),
     "driver": ("the driver could not send more", "leave cores to the driver, or give it more"),
     "track": (
@@ -75,7 +76,7 @@ _DELAYS: Mapping[_Delay, tuple[str, Cause, str]] = {
     "driver": (
         "the driver sent late",
         "driver",
-        "leave a core to the driver, or run the engine on another host",
+        "leave a core to the driver (`taskset` for the engine), or run the engine on another host",
     ),
     "python": (
         "operations waited for the track's Python code and were sent late",

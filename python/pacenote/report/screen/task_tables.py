@@ -157,7 +157,8 @@ def _unsupported_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
             for name, count in sorted(needed.items(), key=lambda one: one[1])
         )
         have = format_range(counts, "{:,.0f}".format)
-        yield f"{UNSUPPORTED_MARK} too few samples ({have}): {needs}; raise iterations or time-period"
+        more = "raise iterations or time-period in the track"
+        yield f"{UNSUPPORTED_MARK} too few samples ({have}): {needs}; {more}"
 
 
 def _short_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
