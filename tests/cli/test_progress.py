@@ -146,6 +146,17 @@ def test_a_task_that_ended_early_is_not_done(ended_by, how):
     assert line.startswith(f"search {how} after 1 min 10 s")
 
 
+def test_the_last_line_says_whether_a_race_ended_early(capsys):
+    listener = PlainListener(Console())
+    for changes in ({}, {"interrupted": True}, {"aborted": "no node"}):
+        listener.finished(record("r", complete=not changes, **changes))
+    assert capsys.readouterr().err.splitlines() == [
+        "race r is valid",
+        "race r was interrupted and is void",
+        "race r was aborted and is void",
+    ]
+
+
 def test_a_retry_until_success_states_what_it_waits_for():
     wait = RetryWait("create", "cluster health is red", 12, 40.4, 600.0)
     waiting = progress_of(CREATE, waits=(wait,))

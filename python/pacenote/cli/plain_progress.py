@@ -13,6 +13,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.progress_text import ProgressEstimator, progress_line, race_line, result_line
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_state import race_state
 from pacenote.model.result import RaceProgress, TaskResult
 
 INTERVAL_S = 10.0
@@ -72,5 +73,8 @@ class PlainListener:
         self._console.warning(single_line(text))
 
     def finished(self, record: RaceRecord) -> None:
-        """Shows the verdict."""
-        self._console.progress(f"race {record.race_id} is {record.verdict.state}")
+        """Shows the verdict, and whether the race ended early."""
+        early = {"interrupted": "was interrupted and ", "aborted": "was aborted and "}.get(
+            race_state(record), ""
+        )
+        self._console.progress(f"race {record.race_id} {early}is {record.verdict.state}")
