@@ -254,6 +254,7 @@ def test_the_rates_of_the_answer_are_stated_with_their_tries():
     text = render_saturation(found)
     rule = "800 ops/s: 1 of 2 probes passed (1 void); 1,600 ops/s: 0 of 2 probes passed (2 undecided)"
     assert f"**at least 800 ops/s; undecided at 1,600 ops/s**\n\n- decided by: {rule}\n- void probes" in text
+    assert "another one for the engine, may help" in text
     mixed = replace(found, stable=400.0, disputed=(800.0,))
     assert answer(mixed) == "at least 400 ops/s; the probes at 800 ops/s disagree; undecided at 1,600 ops/s"
 

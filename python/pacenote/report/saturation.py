@@ -149,7 +149,8 @@ def _rule(found: SaturationResult) -> Iterator[str]:
     if any(probe.outcome == "void" for probe in found.probes):
         yield (
             "void probes missed the objective while something other than the engine disturbed them: they do "
-            "not count, except that a rate is in dispute if two are void before one passes"
+            "not count, except that a rate is in dispute if two are void before one passes; a quieter "
+            "machine for the driver, or another one for the engine, may help"
         )
 
 
