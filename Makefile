@@ -23,7 +23,7 @@ test: unit engine
 ## target lint checks the structure of the sources.
 unit: $(VENV)/.built
 	cargo test --workspace --quiet
-	$(BIN)/pytest --ignore=tests/shape -m "not engine and not process" -n 3 --dist loadfile --durations=10
+	$(BIN)/pytest --ignore=tests/shape -m "not engine and not process" -n 3 --dist worksteal --durations=10
 
 ## Tests that start a real engine, or that wait for other processes or for whole races against local servers.
 engine: $(VENV)/.built

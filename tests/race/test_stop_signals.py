@@ -28,6 +28,17 @@ DEADLINE_S = 60.0
 """Seconds after which a process that does not end fails the test."""
 
 
+@pytest.fixture(autouse=True)
+def stop_signals_are_not_ignored() -> Iterator[None]:
+    """Lets races receive SIGINT and SIGHUP even if this process ignores them, as with `nohup`."""
+    ignored = [number for number in stop_signals.STOP_SIGNALS if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.default_int_handler)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def test_the_first_signal_lets_requests_finish_and_the_second_drops_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
