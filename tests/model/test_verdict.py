@@ -126,19 +126,29 @@ def test_tasks_with_the_same_problem_share_a_reason_that_states_its_cause():
 def test_late_sends_are_blamed_on_python_code_if_operations_waited_for_it():
     late = paced(lateness=times(p50=0.4, p99=0.8))
     assert late.lateness is not None
+    assert late.processing_time is not None
     waited = "operations waited for the track's Python code and were sent late (p50 400 µs, over 10 %"
     own = "Python's own work before the request of a runner made it late (p50 400 µs, over 10 %"
+    # The runner's own work takes 0.7 ms.
+    processing = replace(late.processing_time, mean_ms=late.processing_time.mean_ms + 0.7)
     for lateness_ms, mean_ms, text in ((0.5, 0.3, own), (1.2, 0.6, waited), (1.3, 0.6, own)):
         delay = PythonDelay(operations=100, mean_ms=mean_ms, service_ms=10.0, share=mean_ms / 10.0)
-        delayed = replace(late, lateness=replace(late.lateness, mean_ms=lateness_ms), python_delay=delay)
+        lateness = replace(late.lateness, mean_ms=lateness_ms)
+        delayed = replace(late, lateness=lateness, python_delay=delay, processing_time=processing)
         (finding,) = determine_verdict(record(tasks=(delayed,))).findings
         assert (finding.cause, finding.text.startswith(text)) == ("track", True), finding.text
     assert "use a built-in operation type" in finding.advice
+    # More than half of the lateness is not the runner's own work.
+    later = replace(delayed, lateness=replace(late.lateness, mean_ms=1.5))
+    (finding,) = determine_verdict(record(tasks=(later,))).findings
+    assert (finding.cause, finding.text.startswith("the driver sent late (p50 400 µs")) == ("driver", True)
 
 
 def test_unsent_operations_are_not_blamed_on_the_own_work_of_python():
     delay = PythonDelay(operations=100, mean_ms=0.3, service_ms=10.0, share=0.03)
     late = replace(paced(lateness=times(p50=0.4, p99=0.8)), python_delay=delay)
+    assert late.processing_time is not None
+    late = replace(late, processing_time=replace(late.processing_time, mean_ms=10.0))
     late = replace(late, accounting=replace(late.accounting, unsent=late.accounting.operations))
     unsent, _ = determine_verdict(record(tasks=(late,))).findings
     assert ("were not sent" in unsent.text, unsent.cause) == (True, "engine")
@@ -290,11 +300,13 @@ def test_unsent_operations_make_a_race_suspect():
     assert determine_verdict(record(tasks=(last,))).state == "valid"
 
 
-def failing(failed: int, unsent: int = 0) -> RaceRecord:
-    """A race in which a plug-in failed, and the error rate is not a reason."""
+def failing(failed: int, unsent: int = 0, sources: int = 1) -> RaceRecord:
+    """A race in which plug-ins failed, and the sources of some clients; the error rate is not a reason."""
     errors = (FailureGroup("plugin", "track.py:8: KeyError: 'size'", None, failed, 1.0, 2.0),)
     counts = replace(task().accounting, operations=1000 - unsent, failed=failed, unsent=unsent)
-    return record(tasks=(task("own", errors=errors, accounting=counts),), max_error_rate=1.0)
+    return record(
+        tasks=(task("own", errors=errors, accounting=counts, failed_sources=sources),), max_error_rate=1.0
+    )
 
 
 def test_failures_of_plug_ins_make_a_race_suspect_or_void():
@@ -308,6 +320,24 @@ def test_failures_of_plug_ins_make_a_race_suspect_or_void():
     assert determine_verdict(failing(11)).state == "void"
 
 
+def test_a_failure_of_a_plug_in_does_not_explain_the_backlog_of_other_clients():
+    plugin = "own: 1 of 1,000 planned operations failed in a plug-in of the track"
+    backlog = "own: 600 of 1,000 planned operations were not sent: the engine is saturated"
+    # A runner that fails leaves nothing unsent.
+    state, (unsent, failed) = judged(failing(1, 600, sources=0))
+    assert (state, unsent.startswith(backlog), failed.startswith(f"{plugin}:")) == ("suspect", True, True)
+    # One of two clients cannot leave more than half of the schedule.
+    state, (failed, unsent) = judged(failing(1, 600, sources=1))
+    assert (state, failed.startswith(f"{plugin}, and 500 were not sent:")) == ("void", True)
+    assert unsent.startswith("own: 100 of 1,000 planned operations were not sent: the engine is saturated")
+    # In an open loop, the other client sends the whole schedule.
+    race = failing(1, 600, sources=1)
+    shared = replace(race, tasks=(replace(race.tasks[0], open_loop=True),))
+    assert judged(shared)[1][0].startswith(backlog)
+    state, (failed,) = judged(failing(2, 600, sources=2))
+    assert (state, "failed in a plug-in of the track, and 600 were not sent:" in failed) == ("void", True)
+
+
 def test_a_defect_of_a_built_in_operation_is_not_blamed_on_the_track():
     race = failing(1)
     (own,) = race.tasks
@@ -318,8 +348,12 @@ def test_a_defect_of_a_built_in_operation_is_not_blamed_on_the_track():
     assert (finding.cause, finding.tasks) == ("pacenote", ("own",))
     text = "1 of 1,000 planned operations failed because of a defect of Pacenote in an operation"
     assert finding.text == text
-    both = determine_verdict(replace(race, tasks=(replace(own, errors=(group, defect)),)))
+    counts = replace(own.accounting, operations=998, unsent=2)
+    # Only the source of the plug-in left operations unsent.
+    mixed = replace(own, errors=(group, defect), accounting=counts)
+    both = determine_verdict(replace(race, tasks=(mixed,)))
     assert [finding.cause for finding in both.findings] == ["track", "pacenote"]
+    assert both.findings[0].text.endswith("failed in a plug-in of the track, and 2 were not sent")
     assert both.findings[1].text == text
 
 
@@ -476,6 +510,11 @@ def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
     }
     for cause, slowed in causes.items():
         assert determine_verdict(record(tasks=(slowed,), targets=targets)).findings[0].cause == cause
+    counts = replace(saturated().accounting, operations=30_001, unsent=29_999)
+    for failed_sources, why in ((0, "the engine is saturated"), (1, "parameter sources or schedulers of")):
+        half = saturated(accounting=counts, failed_sources=failed_sources)
+        missed, *_ = determine_verdict(record(tasks=(half,), targets=targets)).findings
+        assert missed.text.startswith(f"117 of 5,000 ops/s: {why}")
 
 
 def test_the_tolerated_shortfall_is_an_option():

@@ -302,8 +302,10 @@ def test_a_source_may_modify_the_dictionary_that_it_returned_before(tmp_path):
     values = raced.task("five").values
     assert (values["unchanged"].min, values["seen"].max) == (1, 4)
     # The third operation failed; the first two are counted.
-    failing = raced.task("failing").accounting
-    assert (failing.succeeded, failing.failed, failing.unsent) == (2, 1, 6)
+    failing = raced.task("failing")
+    counts = failing.accounting
+    assert (counts.succeeded, counts.failed, counts.unsent) == (2, 1, 6)
+    assert (failing.failed_sources, raced.task("five").failed_sources) == (1, 0)
     assert raced.record.verdict.state == "void"
 
 

@@ -436,6 +436,10 @@ class TaskResult:
     """Whether more operations may be unsent than `accounting` counts, because its scheduler in Python could
     not be asked for all of them.
     """
+    failed_sources: int = 0
+    """Clients whose parameter source or scheduler in Python failed: the rest of their schedules is unsent,
+    unless other clients share it.
+    """
     unfinished_requests: int = 0
     """Requests of its runner in Python that had not ended when their client did, so that no total has their
     bytes.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from pacenote.model import driver_health
 from pacenote.model.finding import Cause, Finding
@@ -29,7 +29,7 @@ target rate.
 """
 
 PLUGIN_SHARE = 0.01
-"""Highest acceptable share of planned operations that a plug-in did not execute because it failed."""
+"""Highest acceptable share of planned operations that plug-ins did not execute because they failed."""
 
 DRIVER_TIME_SHARE = 0.10
 """Highest acceptable duration of the driver's own work on an operation as a fraction of its service time."""
@@ -52,64 +52,85 @@ UNDERRUN_SHARE = 0.01
 
 _LESS_PYTHON = "let plug-ins compute less and wait only with await, or use fewer clients"
 
-_SLOWER: Mapping[Cause, tuple[str, str]] = {
-    "engine": (
-        "the engine is saturated, and latency is mostly waiting time",
-        "use a lower rate or more clients; `pacenote saturate` with --task and the track of this race finds "
-        "the highest rate that it sustains",
-    ),
-    "driver": ("the driver could not send more", "leave cores to the driver, or give it more"),
-    "track": (
-        "the track's Python code was too slow",
-        "make schedulers, parameter sources and runners faster",
-    ),
-}
-"""Why a task did not keep to its schedule, by cause, and what to do."""
 
-_Delay = Literal["driver", "python", "runner", "scheduler", "source", "reconnects"]
-"""What requests that were sent late had waited for: the driver, Python code of other operations, Python's own
-work before the first request of a runner, the scheduler or its parameter source in Python, a parameter source
-that runs ahead, or connections that were opened again.
-"""
+@dataclass(frozen=True, slots=True)
+class _Slowness:
+    """A reason why a task did not keep to its schedule."""
 
-_DELAYS: Mapping[_Delay, tuple[str, Cause, str]] = {
-    "driver": (
-        "the driver sent late",
-        "driver",
-        "leave a core to the driver (`taskset` for the engine), or run the engine on another host",
-    ),
-    "python": (
-        "operations waited for the track's Python code and were sent late",
-        "track",
-        _LESS_PYTHON,
-    ),
-    "runner": (
-        "Python's own work before the request of a runner made it late",
-        "track",
-        "use a built-in operation type if the runner only wraps one request, or judge by service time",
-    ),
-    "scheduler": (
-        "operations waited for the scheduler or its parameter source in Python and were sent late",
-        "track",
-        "make it faster",
-    ),
-    "source": (
-        "operations waited for a parameter source in Python and were sent late",
-        "track",
-        "make the source faster",
-    ),
-    "reconnects": (
-        "{reopened} had to be opened again, and operations that waited for this were sent late",
-        "engine",
-        "find out what closes the connections, and leave a core to the driver",
-    ),
-}
-"""How a delay is told, what caused it, and what to do."""
+    text: str
+    """The reason."""
+
+    cause: Cause
+    """What caused it."""
+
+    advice: str
+    """What to do about it."""
+
+
+_ENGINE_SLOW = _Slowness(
+    "the engine is saturated, and latency is mostly waiting time",
+    "engine",
+    "use a lower rate or more clients; `pacenote saturate` with --task and the track of this race finds the "
+    "highest rate that it sustains",
+)
+_DRIVER_SLOW = _Slowness(
+    "the driver could not send more", "driver", "leave cores to the driver, or give it more"
+)
+_PYTHON_SLOW = _Slowness(
+    "the track's Python code was too slow", "track", "make schedulers, parameter sources and runners faster"
+)
+_PYTHON_FAILED = _Slowness(
+    "parameter sources or schedulers of clients failed",
+    "track",
+    "correct them: the errors of the report state file and line",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    """What requests that were sent late had waited for."""
+
+    text: str
+    """How it is told; `{reopened}` is the number of connections that were opened again."""
+
+    cause: Cause
+    """What caused it."""
+
+    advice: str
+    """What to do about it."""
+
+
+_DRIVER_DELAY = _Delay(
+    "the driver sent late",
+    "driver",
+    "leave a core to the driver (`taskset` for the engine), or run the engine on another host",
+)
+_PYTHON_DELAY = _Delay(
+    "operations waited for the track's Python code and were sent late", "track", _LESS_PYTHON
+)
+_RUNNER_DELAY = _Delay(
+    "Python's own work before the request of a runner made it late",
+    "track",
+    "use a built-in operation type if the runner only wraps one request, or judge by service time",
+)
+_SCHEDULER_DELAY = _Delay(
+    "operations waited for the scheduler or its parameter source in Python and were sent late",
+    "track",
+    "make it faster",
+)
+_SOURCE_DELAY = _Delay(
+    "operations waited for a parameter source in Python and were sent late", "track", "make the source faster"
+)
+_RECONNECT_DELAY = _Delay(
+    "{reopened} had to be opened again, and operations that waited for this were sent late",
+    "engine",
+    "find out what closes the connections, and leave a core to the driver",
+)
 
 
 def missed_targets(tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate]) -> Iterator[Finding]:
     """Yields findings about tasks that missed their target rates; `targets` has the rate of each."""
-    for cause, group in _by_cause(tasks).items():
+    for slowness, group in _grouped(tasks, _why_missed).items():
         rates = [(achieved_rate(task, targets[task.task]), targets[task.task]) for task in group]
         if len(rates) == 1:
             ((achieved, target),) = rates
@@ -117,19 +138,21 @@ def missed_targets(tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate
         else:
             kept = (achieved / target.value * 100.0 for achieved, target in rates)
             what = f"{format_range(kept, _whole_percent)} of their target rates"
-        why, advice = _SLOWER[cause]
-        yield Finding(f"{what}: {why}", cause, advice, names(group))
+        yield Finding(f"{what}: {slowness.text}", slowness.cause, slowness.advice, names(group))
 
 
 def unsent(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
-    """Yields findings about tasks that did not send all operations of their schedules."""
-    # After a failure in a plug-in, the engine is not the reason.
-    late = [task for task in tasks if task.accounting.unsent > UNSENT_SHARE * planned(task)]
-    for cause, group in _by_cause(task for task in late if not _failed_in_plugins(task)).items():
-        count, total = sum(task.accounting.unsent for task in group), sum(map(planned, group))
-        why, advice = _SLOWER[cause]
+    """Yields findings about tasks that did not send all operations of their schedules, without those of
+    clients whose plug-ins failed.
+    """
+    late = [task for task in tasks if _backlog(task) > UNSENT_SHARE * planned(task)]
+    for slowness, group in _grouped(late, _slowness).items():
+        count, total = sum(map(_backlog, group)), sum(map(planned, group))
         yield Finding(
-            f"{count:,} of {total:,} planned operations were not sent: {why}", cause, advice, names(group)
+            f"{count:,} of {total:,} planned operations were not sent: {slowness.text}",
+            slowness.cause,
+            slowness.advice,
+            names(group),
         )
 
 
@@ -146,22 +169,31 @@ def uncounted_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
         )
 
 
-def _by_cause(tasks: Iterable[TaskResult]) -> dict[Cause, list[TaskResult]]:
-    """Returns tasks that did not keep to their schedules, by what probably slowed them."""
-    groups: dict[Cause, list[TaskResult]] = {}
+def _grouped(
+    tasks: Iterable[TaskResult], reason: Callable[[TaskResult], _Slowness]
+) -> dict[_Slowness, list[TaskResult]]:
+    """Returns tasks that did not keep to their schedules, by the reason."""
+    groups: dict[_Slowness, list[TaskResult]] = {}
     for task in tasks:
-        cause: Cause = "engine"
-        above = tuple(_excessive_lateness(task))
-        delayed_by = _delay(task, above[0][0].q) if above else "runner"
-        # Python's own work delays each operation by little, which does not make a task miss its rate.
-        explains = delayed_by != "runner" and _lateness_explains_unsent(task)
-        late_for = _DELAYS[delayed_by][1] if explains else None
-        if waits_for_source(task) or _waits_for_python(task) or _explains_unsent(task) or late_for == "track":
-            cause = "track"
-        elif late_for == "driver" or _works_long(task):
-            cause = "driver"
-        groups.setdefault(cause, []).append(task)
+        groups.setdefault(reason(task), []).append(task)
     return groups
+
+
+def _why_missed(task: TaskResult) -> _Slowness:
+    """Returns why a task missed its target rate."""
+    return _PYTHON_FAILED if _unsent_by_plugins(task) > _backlog(task) else _slowness(task)
+
+
+def _slowness(task: TaskResult) -> _Slowness:
+    """Returns what probably slowed a task that did not keep to its schedule."""
+    above = tuple(_excessive_lateness(task))
+    delay = _delay(task, above[0][0].q) if above else None
+    # Python's own work delays each operation by little, which does not make a task miss its rate.
+    explains = delay not in (None, _RUNNER_DELAY) and _lateness_explains_unsent(task)
+    late_for = delay.cause if delay and explains else None
+    if waits_for_source(task) or _waits_for_python(task) or _explains_unsent(task) or late_for == "track":
+        return _PYTHON_SLOW
+    return _DRIVER_SLOW if late_for == "driver" or _works_long(task) else _ENGINE_SLOW
 
 
 def _explains_unsent(task: TaskResult) -> bool:
@@ -257,37 +289,24 @@ def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator
     """Yields findings about tasks in which plug-ins failed, either tolerably or not."""
     failing = [task for task in tasks if _failed_in_plugins(task) and _is_tolerable(task) == tolerable]
     if own := [task for task in failing if _failed_in_plugins(task) > _defects(task)]:
-        yield _plugin_finding(
-            sum(_failed_in_plugins(task) - _defects(task) for task in own),
-            own,
-            (
-                "in a plug-in of the track",
-                "track",
-                "correct the plug-in: the errors of the report state file and line",
-            ),
+        failed = sum(_failed_in_plugins(task) - _defects(task) for task in own)
+        missing = sum(map(_unsent_by_plugins, own))
+        and_unsent = f", and {missing:,} were not sent" if missing else ""
+        yield Finding(
+            f"{failed:,} of {sum(map(planned, own)):,} planned operations failed in a plug-in of the track"
+            f"{and_unsent}",
+            "track",
+            "correct the plug-in: the errors of the report state file and line",
+            names(own),
         )
     if defective := [task for task in failing if _defects(task)]:
-        yield _plugin_finding(
-            sum(map(_defects, defective)),
-            defective,
-            (
-                f"because of {DEFECT} in an operation",
-                "pacenote",
-                "report this bug, with the errors of the report",
-            ),
+        failed, of_all = sum(map(_defects, defective)), sum(map(planned, defective))
+        yield Finding(
+            f"{failed:,} of {of_all:,} planned operations failed because of {DEFECT} in an operation",
+            "pacenote",
+            "report this bug, with the errors of the report",
+            names(defective),
         )
-
-
-def _plugin_finding(count: int, tasks: Sequence[TaskResult], why: tuple[str, Cause, str]) -> Finding:
-    where, cause, advice = why
-    missing = sum(task.accounting.unsent for task in tasks)
-    and_unsent = f", and {missing:,} were not sent" if missing else ""
-    return Finding(
-        f"{count:,} of {sum(map(planned, tasks)):,} planned operations failed {where}{and_unsent}",
-        cause,
-        advice,
-        names(tasks),
-    )
 
 
 def late(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
@@ -295,21 +314,20 @@ def late(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     found: dict[tuple[_Delay, tuple[float, ...]], list[tuple[TaskResult, float]]] = {}
     for task in tasks:
         if above := tuple(_excessive_lateness(task)):
-            percentiles = tuple(delay.q for delay, _ in above)
+            percentiles = tuple(lateness.q for lateness, _ in above)
             key = (_delay(task, percentiles[0]), percentiles)
             found.setdefault(key, []).append((task, above[-1][0].ms))
-    for (delayed_by, percentiles), delays in found.items():
+    for (delay, percentiles), delays in found.items():
         doubtful = " and ".join(f"p{q:g}" for q in percentiles)
         others = "" if 50.0 in percentiles else ", p50 is not"
-        what, cause, advice = _DELAYS[delayed_by]
         times = format_range((delay_ms for _, delay_ms in delays), _milliseconds)
         reopened = format_count(sum(task.accounting.reconnects for task, _ in delays), "connection")
         yield Finding(
-            f"{what.format(reopened=reopened)} (p{percentiles[-1]:g} {times}, over "
+            f"{delay.text.format(reopened=reopened)} (p{percentiles[-1]:g} {times}, over "
             f"{LATENESS_SHARE * 100:.0f} % of service time): {doubtful} "
             f"{'is' if len(percentiles) == 1 else 'are'} doubtful{others}",
-            cause,
-            advice,
+            delay.cause,
+            delay.advice,
             names(task for task, _ in delays),
         )
 
@@ -425,14 +443,23 @@ def _delay(task: TaskResult, q: float) -> _Delay:
     # At least half of the lateness.
     python_ms = task.python_delay.mean_ms if task.python_delay else 0.0
     if python_ms >= max(MIN_PYTHON_DELAY_MS, lateness_ms / 2):
-        return "python"
+        return _PYTHON_DELAY
     if task.scheduler_delay_s and task.scheduler_delay_s * 1000 >= operations * lateness_ms / 2:
-        return "scheduler"
+        return _SCHEDULER_DELAY
     if task.underrun_s and task.underrun_s * 1000 >= operations * lateness_ms / 2:
-        return "source"
+        return _SOURCE_DELAY
     if reconnects and 100 * reconnects >= (100 - q) * operations:
-        return "reconnects"
-    return "runner" if task.python_delay else "driver"
+        return _RECONNECT_DELAY
+    return _RUNNER_DELAY if _own_work_ms(task) >= lateness_ms / 2 else _DRIVER_DELAY
+
+
+def _own_work_ms(task: TaskResult) -> float:
+    """Returns the mean work of a runner in Python before its first and after its last request, in
+    milliseconds, with the wait for Python; 0 if no runner executed the task.
+    """
+    if task.python_delay is None or task.processing_time is None or task.service_time is None:
+        return 0.0
+    return task.processing_time.mean_ms - task.service_time.mean_ms
 
 
 def _works_long(task: TaskResult) -> bool:
@@ -454,11 +481,23 @@ def _defects(task: TaskResult) -> int:
 
 
 def _is_tolerable(task: TaskResult) -> bool:
-    """Returns whether plug-ins executed nearly all operations of a task.
+    """Returns whether plug-ins executed nearly all operations of a task that they were to execute."""
+    return _failed_in_plugins(task) + _unsent_by_plugins(task) <= PLUGIN_SHARE * planned(task)
 
-    A parameter source that fails cannot go on, so the rest of its operations are unsent.
+
+def _unsent_by_plugins(task: TaskResult) -> int:
+    """Returns how many operations of a task may be unsent because parameter sources or schedulers failed: at
+    most the shares of their clients. Clients that share a schedule send it while one of them is left.
     """
-    return _failed_in_plugins(task) + task.accounting.unsent <= PLUGIN_SHARE * planned(task)
+    failed = min(task.failed_sources, task.clients)
+    if task.open_loop and failed < task.clients:
+        return 0
+    return min(task.accounting.unsent, math.ceil(planned(task) * failed / task.clients))
+
+
+def _backlog(task: TaskResult) -> int:
+    """Returns how many operations of a task are unsent for another reason."""
+    return task.accounting.unsent - _unsent_by_plugins(task)
 
 
 def _excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percentile]]:

@@ -1,5 +1,5 @@
 """How long operations waited for Python: for the event loop, which serves the runners of all clients in turn,
-and for schedulers; and schedulers that could not be asked for all operations.
+and for schedulers; schedulers that could not be asked for all operations; and sources that failed.
 """
 
 from __future__ import annotations
@@ -84,3 +84,18 @@ class UncountedBacklogs:
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of a task, which states whether its unsent operations are all counted."""
         return replace(result, unsent_is_least=result.index in self._tasks)
+
+
+class FailedSources:
+    """Counts the clients whose parameter sources or schedulers failed, by task."""
+
+    def __init__(self) -> None:
+        self._clients: defaultdict[int, int] = defaultdict(int)
+
+    def add(self, task: int) -> None:
+        """Adds a client of a task, which is given by its position in the plan."""
+        self._clients[task] += 1
+
+    def add_to(self, result: TaskResult) -> TaskResult:
+        """Returns the result of a task with the number of these clients."""
+        return replace(result, failed_sources=self._clients.get(result.index, 0))

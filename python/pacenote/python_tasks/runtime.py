@@ -197,7 +197,8 @@ class PythonRuntime:
         result = result if returned is None else returned.add_to(result)
         for text in self._faults.warnings(result):
             self._tasks.warn(text)
-        for part in (self._faults, self._delays, self._sources.delays, self._sources.backlogs):
+        sources = self._sources
+        for part in (self._faults, self._delays, sources.delays, sources.backlogs, sources.failed):
             result = part.add_to(result)
         return result
 

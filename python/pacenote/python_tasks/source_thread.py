@@ -35,7 +35,7 @@ from pacenote.plugins.failures import describe
 from pacenote.plugins.plugin_registry import completes_task
 from pacenote.plugins.process_guard import ProcessGuard
 from pacenote.plugins.rally_api.type_sources import ConstantParamSource
-from pacenote.python_tasks.delays import SchedulerDelays, UncountedBacklogs
+from pacenote.python_tasks.delays import FailedSources, SchedulerDelays, UncountedBacklogs
 from pacenote.python_tasks.messages import (
     ParamsConsumed,
     RunnerEnded,
@@ -162,6 +162,8 @@ class SourceThread:
         """Waits of operations for schedulers."""
         self.backlogs = UncountedBacklogs()
         """Tasks whose schedulers could not be asked for all operations that were due."""
+        self.failed = FailedSources()
+        """Clients whose sources or schedulers failed."""
         self._thread = threading.Thread(target=self._run, name="pacenote-sources", daemon=True)
 
     def start(self) -> None:
@@ -269,7 +271,7 @@ class SourceThread:
                 state = self._clients.get(client)
                 # It has ended if its runner has all parameters that it needs.
                 if state is None or not state.ended:
-                    self._bridge.finish(client, encodable(reason))
+                    self._fail(client, encodable(reason))
                 if state is not None:
                     state.ended = True
         self._bridge.prepared(step, None)
@@ -302,7 +304,7 @@ class SourceThread:
             for client in range(clients):
                 client_id = ClientId(task.index, client)
                 self._clients.pop(client_id, None)
-                self._bridge.finish(client_id, self._describe(task, error))
+                self._fail(client_id, self._describe(task, error))
         finally:
             self._call = None
         self._guard.end_if_copied()
@@ -492,10 +494,15 @@ class SourceThread:
             call()
         except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             state.ended = True
-            self._bridge.finish(state.client, self._describe(state.task, error))
+            self._fail(state.client, self._describe(state.task, error))
         finally:
             self._call = None
         self._guard.end_if_copied()
+
+    def _fail(self, client: ClientId, reason: str) -> None:
+        """Ends the task of a client whose source or scheduler failed."""
+        self.failed.add(client.task)
+        self._bridge.finish(client, reason)
 
     def _describe(self, task: PythonTask, error: BaseException) -> str:
         name = source_name(task.rally_task)
