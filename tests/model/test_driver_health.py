@@ -299,6 +299,16 @@ def test_long_waits_for_a_core_are_not_reported_where_the_mean_reply_waits_too_l
     assert tail.text.startswith("the driver waited for a core in waits of 5 ms or more, 2 % of its time")
 
 
+def test_waits_for_a_core_of_threads_that_measure_nothing_are_not_a_second_reason() -> None:
+    starved = {"name": "collect", "run_queue_s": 3.0, "wall_s": 20.0}
+    late = {"name": "drive-0", "delayed": {"task": "t", "wait_ms": 1.0, "service_ms": 5.0}}
+    (alone,) = suspect_findings({"threads": [starved]})
+    assert alone.text.startswith("the driver waited for a core for 15 % of the race")
+    for thread in (late, {"name": "drive-0", "core_waits": [CORE_WAIT | {"share": 0.3}]}):
+        (finding,) = suspect_findings({"threads": [starved, thread]})
+        assert finding.tasks
+
+
 def test_few_page_faults_are_not_judged() -> None:
     for faults, operations in [(99, 100), (30, 90), (150, 99), (100, 1000)]:
         faulting = {"step": "s", "major_faults": faults, "operations": operations}

@@ -156,9 +156,9 @@ def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
 def suspect_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields the reasons why the driver or its host may have distorted measurements."""
     yield from _busy(driver)
-    yield from _delayed(driver)
-    yield from _core_waits(driver)
-    yield from _starved(driver)
+    # If the threads that measure waited for a core, it says nothing new that others did, too.
+    waits = (*_delayed(driver), *_core_waits(driver))
+    yield from waits or _starved(driver)
     yield from _faulting(driver)
     yield from _data_waits(driver)
     yield from _outside_requests(driver)
