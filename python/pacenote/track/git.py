@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from pacenote.command import run_command
 from pacenote.errors import TrackError
-from pacenote.track.command import run_command
 
 _NOT_INHERITED = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
