@@ -187,7 +187,7 @@ def test_invalid_options_are_rejected(text, message, hint):
 
 def test_the_content_of_a_file_that_is_not_an_object_is_not_shown(tmp_path):
     (tmp_path / "secret.json").write_text('["hunter2"]')
-    with pytest.raises(UsageError, match="--client-options must be an object"):
+    with pytest.raises(UsageError, match="--client-options is a list, but must be an object"):
         client_options(str(tmp_path / "secret.json"))
 
 

@@ -73,7 +73,8 @@ def test_files_that_cannot_be_read_are_reported(tmp_path: Path, content: bytes |
         ("a:1,b", "--track-params: item 2 is not a key:value pair"),
         (":1", "--track-params: item 1 is not a key:value pair"),
         ('{"a": }', "--track-params is not valid JSON: Expecting value at line 1, column 7"),
-        ("x.json", "--track-params is [1], but must be an object"),
+        ("x.json", "--track-params is a list, but must be an object"),
+        ('[{"a": 1}]', "--track-params is a list, but must be an object"),
     ],
 )
 def test_text_that_is_not_a_dictionary_is_rejected(text: str, message: str) -> None:
@@ -83,7 +84,7 @@ def test_text_that_is_not_a_dictionary_is_rejected(text: str, message: str) -> N
 
 
 def test_text_that_is_not_a_list_is_rejected() -> None:
-    with pytest.raises(UsageError, match="--hosts is 3, but must be a list"):
+    with pytest.raises(UsageError, match="--hosts is a number, but must be a list"):
         parse_list("x.json", "--hosts", lambda _: "3")
 
 

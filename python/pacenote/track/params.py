@@ -16,13 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import UsageError
-from pacenote.model.problems import preview
 
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
 """An item up to the next comma outside quotes."""
 
 _QUOTED = re.compile(r"^([^':]*:|)'([^']*)'$")
 """A list item that is quoted, either as a whole or after its kind (`tag:'a,b'`)."""
+
+_JSON_TYPES = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "a number",
+    list: "a list",
+    str: "text",
+    type(None): "null",
+}
+"""The names of parsed values in messages."""
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -44,7 +54,7 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
     else:
         return [_QUOTED.sub(r"\1\2", item.strip()) for item in _ITEM.findall(text) if item.strip()]
     if not isinstance(value, list):
-        raise UsageError(f"{option} is {preview(value)}, but must be a list")
+        raise UsageError(f"{option} is {_JSON_TYPES[type(value)]}, but must be a list")
     return value
 
 
@@ -58,7 +68,7 @@ def parse_dict(
     Raises `UsageError` if the text is not a dictionary.
     """
     text = text.strip()
-    if text.startswith("{"):
+    if text.startswith(("{", "[")):
         value = _json(text, option)
     elif text.endswith(".json") and ":" not in text:
         value = _json_file(text, option, read)
@@ -69,9 +79,8 @@ def parse_dict(
             key: _unquoted(value) if key in texts else parse_scalar(value) for key, value in pairs.items()
         }
     if not isinstance(value, dict):
-        # Values of keys in `texts` may be secret.
-        found = "" if texts else f"is {preview(value)}, but "
-        raise UsageError(f"{option} {found}must be an object")
+        # The value may be secret.
+        raise UsageError(f"{option} is {_JSON_TYPES[type(value)]}, but must be an object")
     return value
 
 
