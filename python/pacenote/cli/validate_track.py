@@ -17,7 +17,7 @@ from pacenote.cli.track_options import (
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
-from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
+from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Track
 from pacenote.units import format_count
 
@@ -47,10 +47,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     track = for_build_flavor(wanted.track, request)
     chosen = track.challenge(options.challenge).name
     others = [] if options.challenge else [each.name for each in track.challenges if each.name != chosen]
-    if track.plugin is None:
-        valid = _valid_challenges([chosen, *others], _planner(lambda _: track, NO_PLUGINS), console)
-    else:
-        valid = _valid_with_plugins(track, [chosen, *others], options, console)
+    valid = _valid_in(track, [chosen, *others], options, console)
     if not options.quiet:
         counted = format_count(len(valid), "challenge")
         tasks = format_count(sum(1 for name in valid for _ in track.challenge(name).tasks()), "task")
@@ -58,12 +55,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _valid_with_plugins(
+def _valid_in(
     track: Track, challenges: Sequence[str], options: argparse.Namespace, console: Console
 ) -> list[str]:
+    """Plans challenges with the plug-ins of the track, if it has any, and returns those without problems.
+
+    Raises TrackError if the first has any, and warns about the others.
+    """
+    from pacenote.race.plugins import plugin_names, track_plugins
+
     request = track_request(options)
-    # Imported only for tracks with Python code.
-    from pacenote.race.plugins import track_plugins
 
     with track_plugins(
         track,
@@ -72,13 +73,14 @@ def _valid_with_plugins(
         warn=console.warning,
         in_copy=options.owns_process,
     ) as plugins:
-        assert plugins is not None
 
         def changed(challenge: str) -> Track:
+            if plugins is None:
+                return track
             plugins.validate(challenge, request.track_params)
             return plugins.after_load(track, challenge)
 
-        return _valid_challenges(challenges, _planner(changed, plugins.names), console)
+        return _valid_challenges(challenges, _planner(changed, plugin_names(plugins)), console)
 
 
 def _valid_challenges(challenges: Sequence[str], plan: Callable[[str], None], console: Console) -> list[str]:
