@@ -13,7 +13,27 @@ from typing import IO, Any, Self
 from pacenote.plugins.tools import current_tools
 
 
-class MmapSource:
+class _Source:
+    """Base class of files that a `with` block opens and closes."""
+
+    def open(self) -> Self:
+        """Opens the file."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the file."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class MmapSource(_Source):
     """A memory-mapped file, read line by line as bytes."""
 
     def __init__(self, file_name: str, mode: str, encoding: str = "utf-8") -> None:
@@ -64,14 +84,6 @@ class MmapSource:
         if self.f is not None:
             self.f.close()
             self.f = None
-
-    def __enter__(self) -> Self:
-        return self.open()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __str__(self) -> str:
         return self.file_name
@@ -194,7 +206,7 @@ def get_size(start_path: str = ".") -> int:
     return sum(file.stat().st_size for file in files)
 
 
-class StringAsFileSource:
+class StringAsFileSource(_Source):
     """Lines that are read like a file, for tests of plug-ins."""
 
     def __init__(self, contents: Sequence[str], mode: str, encoding: str = "utf-8") -> None:
@@ -230,14 +242,6 @@ class StringAsFileSource:
     def close(self) -> None:
         """Drops the lines."""
         self.contents = []
-
-    def __enter__(self) -> Self:
-        return self.open()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class DictStringFileSourceFactory:
