@@ -101,14 +101,15 @@ class Retry(_Wrapper):
         until_success = params.get("retry-until-success", self.retry_until_success)
         on_error = until_success or params.get("retry-on-error", False)
         on_timeout = params.get("retry-on-timeout", True)
-        wait_s = params.get("retry-wait-period", 0.5)
+        wait_s = _number(params, "retry-wait-period", 0.5)
+        limit_s = _number(params, "retry-time-period", RETRY_LIMIT_S)
+        retries = int(_number(params, "retries", 0))
         began = time.monotonic()
 
         def was_last(attempt: int) -> bool:
             if until_success:
-                limit_s = params.get("retry-time-period", RETRY_LIMIT_S)
-                return bool(time.monotonic() - began + wait_s > limit_s)
-            return attempt > int(params.get("retries", 0))
+                return time.monotonic() - began + wait_s > limit_s
+            return attempt > retries
 
         failed_requests = FAILED_REQUESTS.get() or FailedRequests()
         failed_before = failed_requests.count
@@ -128,6 +129,14 @@ class Retry(_Wrapper):
 
     def __repr__(self) -> str:
         return f"retryable {self.delegate!r}"
+
+
+def _number(params: Params, key: str, default: float) -> float:
+    """Returns a number that may be given as text, as in Rally's parameters from the command line."""
+    try:
+        return float(params.get(key, default))
+    except (TypeError, ValueError):
+        raise DataError(f"{key} is {params[key]!r}, but must be a number") from None
 
 
 def _is_transient(error: Exception) -> bool:
