@@ -6,16 +6,19 @@ import json
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pacenote.errors import DriverError
 from pacenote.model.printable import single_line
 from pacenote.model.problems import preview
 from pacenote.model.work import Headers, Request, RetryPolicy
-from pacenote.units import OPS
+from pacenote.units import OPS, format_count
 
 _REQUEST_TIMEOUT = 408
+
+NO_SUCCESS = "no success"
+"""The reason of a result without success that states none."""
 
 _BUSY_STATUSES = (429, 502, 503, 504)
 
@@ -67,6 +70,11 @@ class DriverResponse:
 class RunnerError(DriverError):
     """A request or an operation failed. The operation fails unless its runner handles the error."""
 
+    def add(self, text: str) -> None:
+        """Adds a text to the end of the message."""
+        self.message += text
+        self.args = (self.message,)
+
 
 class HttpStatusError(RunnerError):
     """A response has a status that is neither 2xx nor ignored.
@@ -79,6 +87,11 @@ class HttpStatusError(RunnerError):
         self.status = status
         self.body = body
         self.reason = reason
+
+    def add(self, text: str) -> None:
+        """Adds a text to the end of the message and of the engine's reason."""
+        super().add(text)
+        self.reason += text
 
 
 class ConnectionFailed(RunnerError):
@@ -248,7 +261,7 @@ async def run_with_retry(
 
     It is retried after a connection error, a timeout or status 408, and, depending on `retry`, after a
     result without success or a few replies in a row that say that the engine is busy. One that is retried
-    until it succeeds is given up at the limit of `retry`.
+    until it succeeds is given up at the limit of `retry`, which its reason then states.
     """
     import asyncio  # Slow to import, and only needed when an operation runs.
 
@@ -260,21 +273,38 @@ async def run_with_retry(
             return time.monotonic() - began + retry.wait_s > retry.limit_s
         return attempts > retry.retries
 
+    def given_up() -> str:
+        seconds = int(time.monotonic() - began)
+        return f" (given up after {format_count(attempts, 'attempt')} in {seconds} s)"
+
     while True:
         attempts += 1
         try:
             result = await runner(client, params, client_state)
-            if result.success or not retry.on_unsuccess or was_last():
-                return result
-        except (ConnectionFailed, RequestTimedOut):
-            busy.end_row()
-            if not retry.on_timeout or was_last():
+        except RunnerError as error:
+            if not _may_retry(error, retry, busy):
                 raise
-        except HttpStatusError as error:
-            is_ignored = busy.ignores(error.status) and retry.until_success
-            is_timeout = retry.on_timeout and error.status == _REQUEST_TIMEOUT
-            if not (is_ignored or is_timeout) or was_last():
+            if was_last():
+                if retry.until_success:
+                    error.add(given_up())
                 raise
         else:
             busy.end_row()
+            if result.success or not retry.on_unsuccess:
+                return result
+            if was_last():
+                given_up_text = given_up() if retry.until_success else ""
+                return replace(result, reason=f"{result.reason or NO_SUCCESS}{given_up_text}")
         await asyncio.sleep(retry.wait_s)
+
+
+def _may_retry(error: RunnerError, retry: RetryPolicy, busy: BusyReplies) -> bool:
+    """Returns whether a failed attempt is one after which an operation may be tried again."""
+    if isinstance(error, HttpStatusError):
+        is_ignored = busy.ignores(error.status) and retry.until_success
+        return is_ignored or (retry.on_timeout and error.status == _REQUEST_TIMEOUT)
+    busy.end_row()
+    if isinstance(error, ConnectionFailed):
+        # A reply that is not HTTP is no failure of the connection.
+        return retry.on_timeout and error.error_class != "protocol"
+    return retry.on_timeout and isinstance(error, RequestTimedOut)

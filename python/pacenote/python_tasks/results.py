@@ -20,6 +20,7 @@ from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
     MAX_FIGURE,
     MAX_WEIGHT,
+    NO_SUCCESS,
     BuiltinResult,
     ConnectionFailed,
     HttpStatusError,
@@ -131,7 +132,7 @@ def from_builtin(result: BuiltinResult) -> PythonOperationResult:
             meta={"success": True, **result.values},
             completes_task=result.completes_task,
         )
-    failure = _failure("condition", "", result.reason or "no success")
+    failure = _failure("condition", "", result.reason or NO_SUCCESS)
     completes_task, failed = result.completes_task, result.weight
     return PythonOperationResult(
         0, result.unit, False, failure, completes_task=completes_task, failed_weight=failed
