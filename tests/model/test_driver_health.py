@@ -344,6 +344,17 @@ def test_pauses_belong_to_the_part_of_the_race_in_which_they_were() -> None:
     assert paused_s({"clock": {"paused": None}}, 0, 10) == paused_s({}, 0, 10) == 0
 
 
+def test_short_pauses_stand_for_those_between_two_readings_unless_they_are_few() -> None:
+    def race(short: int) -> dict[str, object]:
+        noticed = {"paused_s": 0.1 + short * 0.002, "short": short, "short_s": short * 0.002}
+        return {"clock": {"paused": [{"from_s": 1.0, "to_s": 2.0} | noticed]}}
+
+    assert paused_s(race(4), 0, 10) == pytest.approx(0.1 + 4 * 0.002)
+    assert paused_s(race(5), 0, 10) == pytest.approx(0.1 + 5 * 0.02)
+    assert paused_s(race(20), 0, 1.5) == pytest.approx(0.05 + 10 * 0.02)
+    assert paused_s(race(8), 0, 1.5) == pytest.approx(0.05 + 4 * 0.002)
+
+
 def test_pauses_with_their_times_are_not_reported_for_the_race_too() -> None:
     second = {"from_s": 1.0, "to_s": 2.0, "paused_s": 0.9}
     for total_s, count in ((0.9, 0), (1.3, 0), (1.5, 1)):

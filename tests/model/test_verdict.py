@@ -255,8 +255,8 @@ def test_pauses_of_the_driver_in_a_task_make_a_race_suspect():
 
     assert reasons(0.05) == ()
     assert reasons(0.28) == (
-        "term: the driver did not run for 0.28 s of 4 s (limit 1 %): its process was stopped, or its virtual "
-        "machine was paused: repeat the race on an idle machine",
+        "term: the driver did not run for about 0.28 s of 4 s (limit 1 %): its process was stopped, or its "
+        "virtual machine was paused: repeat the race on an idle machine",
     )
     (only,) = reasons(0.6, gaps=[{"at_s": 1.1, "length_s": 0.62}], gaps_s=0.62)
     assert only.startswith("the driver did not run for 0.62 s, 1.1 s after its start")

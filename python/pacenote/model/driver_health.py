@@ -40,6 +40,12 @@ _FREE_CORE = "leave a core to the driver (`taskset` for the engine), or run the 
 NOT_RUNNING = "its process was stopped, or its virtual machine was paused"
 """Why the driver does not run for less than a gap."""
 
+READING_INTERVAL_S = 0.02
+"""Mean interval at which the driver notices pauses."""
+
+MIN_SHORT_PAUSES = 5
+"""Number of noticed pauses below this interval from which the ones that were not noticed are estimated."""
+
 REPEAT_IDLE = "repeat the race on an idle machine"
 """What to do after the driver did not run."""
 
@@ -214,7 +220,7 @@ def _pauses(driver: Mapping[str, object]) -> Iterator[Finding]:
     """
     clock = _part(driver, "clock")
     total_s = _number(clock, "paused_s")
-    without_time_s = total_s - paused_s(driver, 0, math.inf)
+    without_time_s = total_s - _noticed_pauses(driver, 0, math.inf)[0]
     limit_s = max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s"))
     if not has_gaps(driver) and without_time_s > limit_s:
         yield Finding(
@@ -233,17 +239,31 @@ def has_gaps(driver: Mapping[str, object]) -> bool:
 def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
     """Returns for how long the driver did not run between two times of the race, in seconds: its process was
     stopped, or its virtual machine was paused. An earlier version recorded none.
+
+    A pause that is shorter than the interval of the readings is noticed only if one is due in it, so that
+    each noticed one stands for an interval of pauses. A few may be chance, and count with their own length.
+    """
+    noticed_s, short, short_s = _noticed_pauses(driver, from_s, to_s)
+    return noticed_s + (short * READING_INTERVAL_S - short_s if short >= MIN_SHORT_PAUSES else 0.0)
+
+
+def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> tuple[float, float, float]:
+    """Returns the length of all noticed pauses between two times of the race, and the number and the
+    length of the short ones among them.
     """
     seconds = _part(driver, "clock").get("paused")
-    total = 0.0
+    noticed_s = short = short_s = 0.0
     for second in seconds if isinstance(seconds, list | tuple) else ():
         if not isinstance(second, Mapping):
             continue
         began_s, ended_s = _number(second, "from_s"), _number(second, "to_s")
         within_s = min(to_s, ended_s) - max(from_s, began_s)
         if within_s > 0:
-            total += _number(second, "paused_s") * within_s / (ended_s - began_s)
-    return total
+            share = within_s / (ended_s - began_s)
+            noticed_s += _number(second, "paused_s") * share
+            short += _number(second, "short") * share
+            short_s += _number(second, "short_s") * share
+    return noticed_s, short, short_s
 
 
 def _gaps(clock: Mapping[str, object]) -> Iterator[Finding]:

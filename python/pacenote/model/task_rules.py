@@ -348,7 +348,7 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
     if found:
         total_s, of_s = sum(paused_s for _, paused_s in found), sum(task.duration_s for task, _ in found)
         yield Finding(
-            f"the driver did not run for {total_s:.2g} s of {of_s:.3g} s (limit "
+            f"the driver did not run for about {total_s:.2g} s of {of_s:.3g} s (limit "
             f"{driver_health.PAUSED_SHARE * 100:.0f} %): {driver_health.NOT_RUNNING}",
             "machine",
             driver_health.REPEAT_IDLE,

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::coordinator::threads::{join, spawn};
 use crate::error::DriveError;
-use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading, READING_INTERVAL};
+use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
 use crate::health::cpu::PeakLoad;
 use crate::health::cpu_quota::{QuotaCounters, Throttling};
 use crate::health::host::{HostMonitor, HostUsage};
@@ -50,14 +50,15 @@ impl HealthThread {
         let (mut clocks, mut host, quota) =
             (ClockMonitor::start(), HostMonitor::start(), QuotaCounters::read());
         let thread = spawn("health", move || {
-            let mut record_clocks =
-                || clocks.record(ClockReading::read().with_waits(), race_state.race_time_ns(Instant::now()));
-            while stopped.recv_timeout(READING_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                record_clocks();
+            let record = |clocks: &mut ClockMonitor| {
+                clocks.record(ClockReading::read_with_waits(), race_state.race_time_ns(Instant::now()));
+            };
+            while stopped.recv_timeout(clocks.next_interval()) == Err(RecvTimeoutError::Timeout) {
+                record(&mut clocks);
                 race_state.core_waits.read();
                 host.read_when_due(started.elapsed());
             }
-            record_clocks();
+            record(&mut clocks);
             let quota = QuotaCounters::read().zip(quota);
             HealthSummary {
                 clock: clocks.end(),

@@ -21,14 +21,23 @@ const MIN_STEP_NS: i64 = 100_000_000;
 /// Maximum number of recorded steps, and of recorded gaps, because a faulty clock may step every second.
 const MAX_STEPS: usize = 32;
 
-/// Interval at which the clocks are to be read.
-pub const READING_INTERVAL: Duration = Duration::from_millis(20);
+/// Mean interval at which the clocks are to be read.
+const READING_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Shortest interval, in nanoseconds. The longest one is 30 ms. They vary, because equal ones would meet all pauses that
+/// come again at such an interval, or none.
+const MIN_INTERVAL_NS: u64 = 10_000_000;
+
+/// Range of the intervals, and the difference between successive ones modulo this range, in nanoseconds: by the golden
+/// ratio of the range, so that all lengths are equally frequent.
+const INTERVAL_RANGE_NS: u64 = 20_000_000;
+const INTERVAL_STEP_NS: u64 = 12_360_680;
 
 /// Smallest time between two readings that is a gap, in nanoseconds.
 const MIN_GAP_NS: i64 = 500_000_000;
 
 /// Smallest delay of a reading that is a pause, in nanoseconds, without the time in which the thread waited for a core.
-const MIN_PAUSE_NS: i64 = 5_000_000;
+const MIN_PAUSE_NS: i64 = 1_000_000;
 
 /// Smallest delay of a reading that is a pause, in nanoseconds, if the kernel does not count the waits for a core.
 const MIN_UNEXPLAINED_NS: i64 = 100_000_000;
@@ -89,6 +98,11 @@ pub struct PausedSecond {
     pub paused_s: f64,
     /// Number of the pauses.
     pub pauses: u32,
+    /// Number of those that are shorter than the interval of the readings: most of them are between two readings and
+    /// not noticed, so that each one that is noticed stands for an interval of pauses.
+    pub short: u32,
+    /// Total length of the noticed short ones in seconds.
+    pub short_s: f64,
 }
 
 /// Properties and irregularities of the clocks during a race.
@@ -109,13 +123,13 @@ pub struct ClockHealth {
     pub gaps: Vec<ClockGap>,
     /// Total length of all gaps in seconds.
     pub gaps_s: f64,
-    /// Number of pauses: readings during the race that were late by 5 ms or more, for another reason than a wait for a
+    /// Number of pauses: readings during the race that were late by 1 ms or more, for another reason than a wait for a
     /// core; gaps are included. If the kernel does not count these waits, it is the number of readings that were late by
     /// 0.1 s or more for any reason.
     pub pauses: u32,
     /// Total length of the pauses in seconds.
     pub paused_s: f64,
-    /// The first 256 seconds of the race in which pauses ended.
+    /// The first 256 seconds of the race in which pauses ended; those with a single short pause make room for others.
     pub paused: Vec<PausedSecond>,
     /// Time for which the machine was suspended, in seconds.
     pub suspended_s: f64,
@@ -129,6 +143,8 @@ pub struct ClockMonitor {
     reference: ClockReading,
     /// The last reading.
     previous: ClockReading,
+    /// Time after it at which the next one is due.
+    interval: Duration,
     health: ClockHealth,
 }
 
@@ -155,15 +171,25 @@ impl ClockReading {
         }
     }
 
-    /// Returns the reading with the waits of the calling thread.
-    pub fn with_waits(self) -> Self {
-        Self { waited: RunQueueStats::read().map(|stats| stats.wait_ns), ..self }
+    /// Reads the clocks and the waits of the calling thread. Reads them again if the thread waited for a core in between,
+    /// because the next reading would then be late without a wait.
+    pub fn read_with_waits() -> Self {
+        let waited = || RunQueueStats::read().map(|stats| stats.wait_ns);
+        let mut before = waited();
+        for _ in 0..MAX_RETRIES {
+            let (reading, after) = (Self::read(), waited());
+            if before == after {
+                return Self { waited: after, ..reading };
+            }
+            before = after;
+        }
+        Self { waited: before, ..Self::read() }
     }
 
-    /// Returns by how much this reading is late if `previous` was the one before, without waits for a core; 0 if it is
+    /// Returns by how much this reading is late if it was due at this interval after `previous`, without waits for a core; 0 if it is
     /// too little for a pause.
-    fn pause_since(&self, previous: &Self) -> i64 {
-        let interval = i64::try_from(READING_INTERVAL.as_nanos()).unwrap_or(i64::MAX);
+    fn pause_since(&self, previous: &Self, interval: Duration) -> i64 {
+        let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
         let late = self.monotonic - previous.monotonic - interval;
         let waits = self.waited.zip(previous.waited);
         let waited = waits.map(|(now, then)| i64::try_from(now.saturating_sub(then)).unwrap_or(i64::MAX));
@@ -176,17 +202,41 @@ impl ClockReading {
 impl ClockHealth {
     fn add_pause(&mut self, length_ns: i64, end_ns: u64) {
         let (paused_s, to_s) = (seconds(length_ns), end_ns as f64 / 1e9);
-        let from_s = (to_s - paused_s).max(0.0);
         self.pauses += 1;
         self.paused_s += paused_s;
+        let is_short = paused_s < READING_INTERVAL.as_secs_f64();
+        let one = PausedSecond {
+            from_s: (to_s - paused_s).max(0.0),
+            to_s,
+            paused_s,
+            pauses: 1,
+            short: u32::from(is_short),
+            short_s: if is_short { paused_s } else { 0.0 },
+        };
         let same_second = self.paused.last_mut().filter(|last| last.to_s.floor() >= to_s.floor());
         if let Some(last) = same_second {
-            last.to_s = to_s;
-            last.paused_s += paused_s;
-            last.pauses += 1;
-        } else if self.paused.len() < MAX_PAUSED_SECONDS {
-            self.paused.push(PausedSecond { from_s, to_s, paused_s, pauses: 1 });
+            last.add(&one);
+            return;
         }
+        if self.paused.len() == MAX_PAUSED_SECONDS
+            && let Some(least) = self.paused.iter().position(|second| second.pauses == 1 && second.short == 1)
+        {
+            self.paused.remove(least);
+        }
+        if self.paused.len() < MAX_PAUSED_SECONDS {
+            self.paused.push(one);
+        }
+    }
+}
+
+impl PausedSecond {
+    /// Adds a later pause.
+    fn add(&mut self, later: &Self) {
+        self.to_s = later.to_s;
+        self.paused_s += later.paused_s;
+        self.pauses += later.pauses;
+        self.short += later.short;
+        self.short_s += later.short_s;
     }
 }
 
@@ -201,14 +251,22 @@ impl ClockMonitor {
     }
 
     fn from(first: ClockReading, health: ClockHealth) -> Self {
-        Self { first, reference: first, previous: first, health }
+        Self { first, reference: first, previous: first, interval: READING_INTERVAL, health }
+    }
+
+    /// Returns the time after which the clocks are to be read next: from 10 to 30 ms, 20 ms in the mean.
+    pub fn next_interval(&mut self) -> Duration {
+        let last_ns = u64::try_from(self.interval.as_nanos()).unwrap_or(MIN_INTERVAL_NS);
+        let offset_ns = (last_ns - MIN_INTERVAL_NS + INTERVAL_STEP_NS) % INTERVAL_RANGE_NS;
+        self.interval = Duration::from_nanos(MIN_INTERVAL_NS + offset_ns);
+        self.interval
     }
 
     /// Compares a reading with the earlier ones, `race_ns` after the first step began; 0 if it has not begun. Must be
-    /// called at every `READING_INTERVAL`.
+    /// called after every [`ClockMonitor::next_interval`].
     pub fn record(&mut self, now: ClockReading, race_ns: u64) {
         let gap = now.monotonic - self.previous.monotonic;
-        let pause = now.pause_since(&self.previous);
+        let pause = now.pause_since(&self.previous, self.interval);
         if pause > 0 && race_ns > 0 {
             self.health.add_pause(pause, race_ns);
         }
@@ -358,7 +416,7 @@ mod tests {
 
     #[test]
     fn late_readings_are_pauses_of_the_driver_unless_it_waited_for_a_core() {
-        let late = paused(&[(200, 0), (220, 0), (290, 0), (500, 187), (520, 187), (1_320, 188)]);
+        let late = paused(&[(200, 0), (220, 0), (290, 0), (500, 190), (520, 190), (1_320, 191)]);
         assert_eq!((late.pauses, late.gaps.len()), (3, 1));
         assert!((late.paused_s - (0.18 + 0.05 + 0.779)).abs() < 1e-9, "{late:?}");
         let seconds: Vec<(f64, f64)> =
@@ -366,6 +424,53 @@ mod tests {
         assert_eq!(seconds.len(), 2, "{late:?}");
         assert!((seconds[0].0 - 0.0).abs() < 1e-9 && (seconds[0].1 - 0.19).abs() < 1e-9, "{late:?}");
         assert!((seconds[1].0 - 0.441).abs() < 1e-9 && (seconds[1].1 - 1.22).abs() < 1e-9, "{late:?}");
+    }
+
+    #[test]
+    fn short_pauses_are_counted_and_those_that_are_alone_make_room_for_others() {
+        // Two short pauses, one that is not short, and a reading that is late by less than 1 ms.
+        let few = paused(&[(200, 0), (224, 0), (246, 0), (296, 0), (316, 0)]);
+        let second = few.paused[0];
+        assert_eq!((few.pauses, second.pauses, second.short), (4, 4, 2), "{few:?}");
+        assert!((second.short_s - 0.006).abs() < 1e-9, "{second:?}");
+        // One short pause in each second, which is otherwise a wait for a core, and a longer one at the end.
+        let mut readings: Vec<(i64, u64)> = Vec::new();
+        for number in 1..=300_u16 {
+            let (at_ms, waited_ms) = (i64::from(number) * 1_000, u64::from(number) * 1_000);
+            readings.extend([(at_ms, waited_ms), (at_ms + 22, waited_ms)]);
+        }
+        readings.push((300_100, 300_000));
+        let alone = paused(&readings);
+        let last = alone.paused.last().unwrap();
+        assert_eq!(
+            (alone.pauses, alone.paused.len(), last.pauses, last.short),
+            (301, MAX_PAUSED_SECONDS, 1, 0)
+        );
+    }
+
+    /// A driver that is stopped for 3 of every 10 ms: every second reading at equal intervals would be the same.
+    #[test]
+    fn pauses_between_readings_are_estimated_whatever_their_interval() {
+        for period_us in [9_500, 10_000, 10_500, 20_000, 40_000, 137_000] {
+            let mut monitor = ClockMonitor::from(
+                ClockReading { waited: Some(0), ..reading(0, 0, 0) },
+                ClockHealth::default(),
+            );
+            let (mut now_us, end_us, paused_us) = (0, 60_000_000, period_us * 3 / 10);
+            while now_us < end_us {
+                now_us += i64::try_from(monitor.next_interval().as_micros()).unwrap();
+                // A reading that is due in a pause is made at its end.
+                let phase_us = now_us % period_us;
+                now_us += (paused_us - phase_us).max(0);
+                let monotonic = 5_000 * MS + now_us * 1_000;
+                monitor.record(ClockReading { monotonic, waited: Some(0), ..reading(0, 0, 0) }, 1);
+            }
+            let health = monitor.ended_with(None);
+            let (short, short_s) = (f64::from(health.paused[0].short), health.paused[0].short_s);
+            let estimated_s = health.paused_s + short * 0.02 - short_s;
+            // Residues below 1 ms are not pauses.
+            assert!((8.0..20.0).contains(&estimated_s), "{period_us}: {estimated_s}");
+        }
     }
 
     #[test]
@@ -412,7 +517,7 @@ mod tests {
     #[test]
     fn the_clocks_of_this_machine_are_described() {
         let mut monitor = ClockMonitor::start();
-        monitor.record(ClockReading::read().with_waits(), 1);
+        monitor.record(ClockReading::read_with_waits(), 1);
         let health = monitor.end();
         assert!(health.read_ns > 0.0 && health.resolution_ns > 0, "{health:?}");
         assert_eq!(health.backward, 0);
