@@ -220,7 +220,7 @@ def _pauses(driver: Mapping[str, object]) -> Iterator[Finding]:
     """
     clock = _part(driver, "clock")
     total_s = _number(clock, "paused_s")
-    without_time_s = total_s - _noticed_pauses(driver, 0, math.inf)[0]
+    without_time_s = total_s - _noticed_pauses(driver, 0, math.inf).length_s
     limit_s = max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s"))
     if not has_gaps(driver) and without_time_s > limit_s:
         yield Finding(
@@ -243,16 +243,32 @@ def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
     A pause that is shorter than the interval of the readings is noticed only if one is due in it, so that
     each noticed one stands for an interval of pauses. A few may be chance, and count with their own length.
     """
-    noticed_s, short, short_s = _noticed_pauses(driver, from_s, to_s)
-    return noticed_s + (short * READING_INTERVAL_S - short_s if short >= MIN_SHORT_PAUSES else 0.0)
+    noticed = _noticed_pauses(driver, from_s, to_s)
+    if noticed.short < MIN_SHORT_PAUSES:
+        return noticed.length_s
+    return noticed.length_s + noticed.short * READING_INTERVAL_S - noticed.short_s
 
 
-def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> tuple[float, float, float]:
-    """Returns the length of all noticed pauses between two times of the race, and the number and the
-    length of the short ones among them.
+@dataclass(frozen=True, slots=True)
+class _NoticedPauses:
+    """Pauses of the driver that fell on a reading of its clocks."""
+
+    length_s: float = 0.0
+    """Length of all of them in seconds."""
+
+    short: float = 0.0
+    """Number of those that are shorter than the interval of the readings."""
+
+    short_s: float = 0.0
+    """Length of these in seconds."""
+
+
+def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> _NoticedPauses:
+    """Returns the noticed pauses between two times of the race: of a second that is only partly between them,
+    the same part.
     """
+    found = _NoticedPauses()
     seconds = _part(driver, "clock").get("paused")
-    noticed_s = short = short_s = 0.0
     for second in seconds if isinstance(seconds, list | tuple) else ():
         if not isinstance(second, Mapping):
             continue
@@ -260,10 +276,12 @@ def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) ->
         within_s = min(to_s, ended_s) - max(from_s, began_s)
         if within_s > 0:
             share = within_s / (ended_s - began_s)
-            noticed_s += _number(second, "paused_s") * share
-            short += _number(second, "short") * share
-            short_s += _number(second, "short_s") * share
-    return noticed_s, short, short_s
+            found = _NoticedPauses(
+                found.length_s + _number(second, "paused_s") * share,
+                found.short + _number(second, "short") * share,
+                found.short_s + _number(second, "short_s") * share,
+            )
+    return found
 
 
 def _gaps(clock: Mapping[str, object]) -> Iterator[Finding]:

@@ -186,8 +186,8 @@ impl ClockReading {
         Self { waited: before, ..Self::read() }
     }
 
-    /// Returns by how much this reading is late if it was due at this interval after `previous`, without waits for a core; 0 if it is
-    /// too little for a pause.
+    /// Returns by how much this reading is late if it was due at this interval after `previous`, without waits for a
+    /// core; 0 if it is too little for a pause.
     fn pause_since(&self, previous: &Self, interval: Duration) -> i64 {
         let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
         let late = self.monotonic - previous.monotonic - interval;
