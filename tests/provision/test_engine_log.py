@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pacenote.provision.engine_log import cause_lines, describe_exit, hint_for
+from pacenote.provision import engine_log
+from pacenote.provision.engine_log import cause_lines, describe_exit, hint_for, read_tail
 
 BIND = """[2026][INFO ] starting
 BindHttpException[Failed to bind to 127.0.0.1:[9200]]; nested: BindException[Address already in use];
@@ -45,3 +46,19 @@ def test_exit_codes_and_signals_are_described() -> None:
     assert [describe_exit(code) for code in (1, -15)] == ["exit code 1", "killed by SIGTERM"]
     assert "memory" in describe_exit(-9)
     assert describe_exit(-99) == "killed by signal 99"
+
+
+def test_the_end_of_a_log_begins_with_a_whole_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine_log, "_TAIL_BYTES", 10)
+    log = tmp_path / "engine.log"
+    for content, tail in {
+        b"Exception in A\nfirst\nlast\n": "last\n",
+        b"before\nfirst\nend\n": "first\nend\n",
+        b"short\n": "short\n",
+        b"a line that is too long": "is too long",
+    }.items():
+        log.write_bytes(content)
+        assert read_tail(log) == tail, content
+    log.write_bytes(b"before\nown\n")
+    assert read_tail(log, 7) == "own\n"
+    assert read_tail(tmp_path / "missing") == ""

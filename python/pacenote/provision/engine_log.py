@@ -48,17 +48,22 @@ _ERROR = re.compile(r"\b[\w.]*(Exception|Error)\b|\bERROR\b|\bFATAL\b|^Error|\bf
 
 
 def read_tail(log: Path, start: int = 0) -> str:
-    """Returns up to 256 KiB from the end of a log, but nothing before byte `start`.
+    """Returns whole lines of up to 256 KiB from the end of a log, but nothing before byte `start`, at which a
+    line begins.
 
     The result is empty if the log cannot be read.
     """
     try:
         with log.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            file.seek(max(start, size - _TAIL_BYTES))
-            return file.read().decode("utf-8", "replace")
+            cut = size - _TAIL_BYTES > start
+            # The byte before tells whether a line begins there.
+            file.seek(size - _TAIL_BYTES - 1 if cut else start)
+            text = file.read()
     except OSError:
         return ""
+    before, _, lines = text.partition(b"\n") if cut else (b"", b"", text)
+    return (lines or before).decode("utf-8", "replace")
 
 
 def cause_lines(text: str) -> tuple[str, ...]:
