@@ -5,6 +5,7 @@ import dataclasses
 import errno
 import json
 import os
+import shutil
 
 import pytest
 
@@ -35,6 +36,21 @@ def test_a_killed_race_is_readable_up_to_its_last_task(store):
     assert not found.complete
     assert found.verdict.state == "void"
     assert "the race has not finished" in found.verdict.reasons
+
+
+def test_an_incomplete_line_of_the_journal_is_stated_unless_the_race_is_writing_it(store, tmp_path):
+    folder = store.create(unfinished())
+    folder.append(bulk())
+    with folder.journal.open("ab") as file:
+        file.write(b'{"task": "te')
+    lost = "the incomplete last line of tasks.jsonl left out: results are lost"
+    assert lost not in folder.read().verdict.reasons
+    # Nothing uses a copy.
+    killed = RaceFolder(shutil.copytree(folder.path, tmp_path / "killed"))
+    assert lost in killed.read().verdict.reasons
+    with killed.journal.open("ab") as file:
+        file.write(b'\n{"task"')
+    assert f"1 damaged line and {lost}" in killed.read().verdict.reasons
 
 
 def test_a_task_in_both_record_and_journal_is_counted_once(store):

@@ -15,8 +15,8 @@
     └── artifacts/         engine logs, recordings, reports
 
 A race that was killed is readable up to its last finished task: its `race.json` is the record that it started
-with, and `tasks.jsonl` contains the results since. A line that is incomplete because of the kill is omitted;
-other damaged lines are omitted as well, and counted in the verdict, and so is a journal that cannot be read.
+with, and `tasks.jsonl` contains the results since. A line that is incomplete because of the kill is omitted,
+and so are other damaged lines and a journal that cannot be read; the verdict states them.
 """
 
 from __future__ import annotations
@@ -362,14 +362,19 @@ class RaceFolder:
         except OSError as error:
             return [], f"{store_error('read', self.journal, error).message}, so results are missing"
         results, damaged = [], 0
-        # Each complete line ends with a newline; text after the last newline is an incomplete line.
-        for line in lines[:-1]:
+        # Each complete line ends with a newline; text after the last newline is an incomplete line, or one
+        # that the race is just writing. The rest is reserved room.
+        *lines, rest = lines
+        is_cut = bool(rest.strip(b"\0")) and not self.is_in_use()
+        for line in lines:
             try:
                 results.append(TaskResult.from_document(json.loads(line)))
             except (ValueError, RecursionError, PacenoteError):
                 damaged += 1
-        lost = f"{format_count(damaged, 'damaged line')} of {self.journal.name} left out: results are lost"
-        return results, lost if damaged else ""
+        left_out = [format_count(damaged, "damaged line")] if damaged else []
+        left_out += ["the incomplete last line"] if is_cut else []
+        lost = f"{' and '.join(left_out)} of {self.journal.name} left out: results are lost"
+        return results, lost if left_out else ""
 
 
 def _losses(folder: Path) -> Iterator[str]:
