@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from pacenote.model.finding import Finding
 from pacenote.model.result import CleanUps, TaskResult
@@ -20,6 +21,28 @@ _SHOWN_SHARE = 0.01
 
 CLEANUP_FAILURE_SHARE = 0.01
 """Highest acceptable share of requests that clean up and fail: what they were to free stays in the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Overhead:
+    """A reason why clients do something else than their operations."""
+
+    text: str
+    """How it is told; `{cleaned_up}` and `{reopened}` are the numbers of requests and connections."""
+
+    advice: str
+    """What to do about it."""
+
+
+_CLEANUP = _Overhead("{cleaned_up} cleaned up", "see the log of the engine")
+_OPENING = _Overhead("opening them took so long, or failed", "find out what makes opening connections slow")
+_FAILURES = _Overhead("a connection is opened again after a failure", "find out why operations fail")
+_CLOSING = _Overhead(
+    "the server closes them after each reply", "keep connections alive in the engine or the proxy"
+)
+_REOPENING = _Overhead(
+    "{reopened} had to be opened again", "find out what closes them, or makes opening them slow"
+)
 
 
 def overhead_findings(tasks: Sequence[TaskResult]) -> Iterator[Finding]:
@@ -67,12 +90,12 @@ def _failed_cleanup(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
 
 def _hidden_time(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     """Reports clients of closed loops that do something else than their operations."""
-    groups: dict[str, list[TaskResult]] = {}
+    groups: dict[_Overhead, list[TaskResult]] = {}
     for task in tasks:
         hidden_s = task.connecting_s + task.cleanup.duration_s
         if not task.paced and hidden_s > OVERHEAD_SHARE * _available_s(task) > 0:
-            groups.setdefault(_cause(task), []).append(task)
-    for cause, group in groups.items():
+            groups.setdefault(_overhead(task), []).append(task)
+    for overhead, group in groups.items():
         shares = (
             ("opening connections", [task.connecting_s / _available_s(task) for task in group]),
             ("in requests that clean up", [task.cleanup.duration_s / _available_s(task) for task in group]),
@@ -84,44 +107,24 @@ def _hidden_time(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
         )
         reopened = format_count(sum(task.accounting.reconnects for task in group), "connection")
         cleaned_up = format_count(sum(task.cleanup.requests for task in group), "request")
-        why, advice = _ADVICE[cause]
         yield Finding(
             f"clients spent {spent}, which no service time contains (limit {OVERHEAD_SHARE * 100:.0f} %): "
-            f"{why.format(reopened=reopened, cleaned_up=cleaned_up)}",
+            f"{overhead.text.format(reopened=reopened, cleaned_up=cleaned_up)}",
             "engine",
-            advice,
+            overhead.advice,
             names(group),
         )
 
 
-_ADVICE: Mapping[str, tuple[str, str]] = {
-    "cleanup": ("{cleaned_up} cleaned up", "see the log of the engine"),
-    "opening": ("opening them took so long, or failed", "find out what makes opening connections slow"),
-    "failures": (
-        "a connection is opened again after a failure",
-        "find out why operations fail",
-    ),
-    "closing": (
-        "the server closes them after each reply",
-        "keep connections alive in the engine or the proxy",
-    ),
-    "reopening": (
-        "{reopened} had to be opened again",
-        "find out what closes them, or makes opening them slow",
-    ),
-}
-"""Why clients do something else than their operations, by cause, and what to do."""
-
-
-def _cause(task: TaskResult) -> str:
+def _overhead(task: TaskResult) -> _Overhead:
     reconnects = task.accounting.reconnects
     if task.cleanup.duration_s > task.connecting_s:
-        return "cleanup"
+        return _CLEANUP
     if not reconnects:
-        return "opening"
+        return _OPENING
     if 2 * task.accounting.failed >= reconnects:
-        return "failures"
-    return "closing" if 2 * reconnects >= task.accounting.requests else "reopening"
+        return _FAILURES
+    return _CLOSING if 2 * reconnects >= task.accounting.requests else _REOPENING
 
 
 def _available_s(task: TaskResult) -> float:

@@ -15,7 +15,7 @@ from pacenote.report.notes import printable_finding
 from pacenote.report.screen.answers import answers
 from pacenote.report.screen.engine import engine_paragraph
 from pacenote.report.screen.errors import error_lines
-from pacenote.report.screen.screen import Command, Headline, Paragraph, Screen
+from pacenote.report.screen.screen import Command, Headline, Paragraph, Screen, StoredRace
 from pacenote.report.screen.setup import setup_paragraph
 from pacenote.report.screen.task_tables import COLUMNS, footnotes, task_tables
 from pacenote.report.summary import build_report
@@ -50,7 +50,7 @@ def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
         tables=task_tables(record, reported),
         footnotes=footnotes(reported),
         paragraphs=tuple(paragraph for paragraph in paragraphs if paragraph.groups),
-        results=(location.folder, started),
+        results=StoredRace(location.folder, started),
         commands=tuple(_commands(record, location)),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pacenote.model.finding import Cause, Finding
 from pacenote.report.screen.columns import table_lines
-from pacenote.report.screen.screen import Answer, Command, Headline, Paragraph, Screen
+from pacenote.report.screen.screen import Answer, Command, Headline, Paragraph, Screen, StoredRace
 from pacenote.report.screen.text import Line, Span, Style, broken_lines, hanging, joined_phrases
 
 MIN_WIDTH, MAX_WIDTH = 80, 140
@@ -132,14 +132,13 @@ def _paragraphs(paragraphs: Sequence[Paragraph], width: int) -> Iterator[list[Li
         ]
 
 
-def _results(results: tuple[str, str], width: int) -> Iterator[Line]:
+def _results(race: StoredRace, width: int) -> Iterator[Line]:
     label = Span(f" {'Results':{_LABEL - 1}}", "title")
-    folder, race = results
-    if len(label.text) + len(folder) + len(race) + 4 <= width:
-        yield (label, Span(folder), Span(f"  ({race})", "quiet"))
+    if len(label.text) + len(race.folder) + len(race.description) + 4 <= width:
+        yield (label, Span(race.folder), Span(f"  ({race.description})", "quiet"))
         return
-    yield (label, Span(folder))
-    yield (Span(" " * len(label.text)), Span(race, "quiet"))
+    yield (label, Span(race.folder))
+    yield (Span(" " * len(label.text)), Span(race.description, "quiet"))
 
 
 def _commands(commands: Sequence[Command], width: int) -> Iterator[Line]:

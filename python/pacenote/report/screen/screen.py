@@ -116,6 +116,17 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredRace:
+    """Where to find a race."""
+
+    folder: str
+    """Its folder."""
+
+    description: str
+    """Its id, and the time at which it began."""
+
+
+@dataclass(frozen=True, slots=True)
 class Screen:
     """The last screen of a race."""
 
@@ -143,8 +154,8 @@ class Screen:
     paragraphs: tuple[Paragraph, ...]
     """Other tasks, the engine, and the conditions of the race."""
 
-    results: tuple[str, str]
-    """The folder of the race, and its id with the time at which it began."""
+    results: StoredRace
+    """Where the results are."""
 
     commands: tuple[Command, ...]
     """What to enter next."""
