@@ -39,6 +39,7 @@ class Folder:
         self.more: list[dict[str, object]] = []
         self.allow_outside_paths = False
         self.track_params: dict[str, object] = {}
+        self.dataset_cache: Path | None = None
 
     def prepare(
         self,
@@ -72,6 +73,7 @@ class Folder:
             corpus_mirrors=mirrors,
             allow_outside_paths=self.allow_outside_paths,
             track_params=self.track_params,
+            dataset_cache=self.dataset_cache,
         )
 
         def progress(label: str, done: int, total: int) -> None:
@@ -111,6 +113,24 @@ def test_an_archive_is_unpacked_once(folder: Folder, ending: str, packed) -> Non
     assert single(folder.prepare(documents)) == ("declared", folder.data / "notes.json", 25)
     archive.write_bytes(b"no longer an archive")
     assert single(folder.prepare(documents))[2] == 25
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_data_in_pacenotes_home_is_used_if_another_folder_has_none(
+    folder: Folder, tmp_path: Path, *, packed: bool
+) -> None:
+    file = folder.data / ("notes.json.gz" if packed else "notes.json")
+    file.write_bytes(gzip.compress(lines(25)) if packed else lines(25))
+    folder.dataset_cache = tmp_path / "rally"
+    documents = {"source-file": "notes.json.bz2", "document-count": 25}
+    for _ in range(2):
+        _, path, count = single(folder.prepare(documents, offline=True))
+        # What is unpacked, and the offset table, are in the other folder.
+        assert (path.is_relative_to(folder.dataset_cache), count) == (True, 25)
+        assert list(folder.data.iterdir()) == [file]
+    (folder.dataset_cache / "notes" / "notes.json").write_bytes(lines(25) + b"{}\n")
+    with pytest.raises(CorpusError, match=f"{folder.dataset_cache}.* holds 26 documents"):
+        folder.prepare(documents, offline=True)
 
 
 def test_the_tracks_own_folder_is_searched_first(folder: Folder) -> None:

@@ -170,7 +170,12 @@ class RaceRequest:
     @property
     def data_root(self) -> Path:
         """The folder of data files."""
-        return self.dataset_cache or self.home / "corpora"
+        return self.dataset_cache or self.own_data_root
+
+    @property
+    def own_data_root(self) -> Path:
+        """The folder of data files in `home`."""
+        return self.home / "corpora"
 
     def track_request(self, engine_version: str = "") -> TrackRequest:
         """Returns the request for the track; the version of the engine selects the branch of a repository."""

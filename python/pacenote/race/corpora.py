@@ -156,6 +156,9 @@ class CorpusPreparer:
             value for value in request.track_params.values() if isinstance(value, str)
         )
         self._cache = request.data_root
+        # Earlier races may have used the folder in Pacenote's home, before Rally's folder existed.
+        other = request.own_data_root
+        self._other_cache = None if other.absolute() == self._cache.absolute() else other
         self._request = request
         self._progress = progress
 
@@ -185,7 +188,8 @@ class CorpusPreparer:
     def dirs(self, corpus: Corpus) -> DataDirs:
         """Returns the folders that are searched for the files of a corpus. Raises CorpusError."""
         cache = path_inside(self._cache, corpus.name, corpus.name)
-        return DataDirs(cache, self._track_folders, self._allowed, self._named_by_user)
+        other = self._other_cache and path_inside(self._other_cache, corpus.name, corpus.name)
+        return DataDirs(cache, self._track_folders, self._allowed, self._named_by_user, other)
 
     def may_download(self, corpus: Corpus, documents: Documents) -> bool:
         """Returns whether a file is downloaded if it is not on this machine."""

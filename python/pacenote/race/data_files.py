@@ -46,6 +46,9 @@ class DataDirs:
     named_by_user: frozenset[str] = frozenset()
     """The values of `--track-params`: a path among them may lead anywhere, because the user typed it."""
 
+    other_cache: Path | None = None
+    """Folder below Pacenote's home if the cache is another one; searched last and never written to."""
+
     def find(self, documents: Documents) -> Path | None:
         """Returns the absolute path of the unpacked file or of an archive of it, or None if neither exists.
 
@@ -55,10 +58,11 @@ class DataDirs:
         name = documents.document_file
         archives = (name + suffix for suffix in ARCHIVE_SUFFIXES)
         names = dict.fromkeys([name, documents.source_file, *archives])
-        folders = [Path()] if documents.is_local else [*self.searched_first, self.cache]
+        folders = [Path()] if documents.is_local else [*self.searched_first, *self._caches]
         candidates = (folder / name for folder in folders for name in names)
         path = next((path.absolute() for path in candidates if path.is_file()), None)
-        if path is not None and not (self.is_cached(path) or self._is_allowed(path, documents)):
+        cached = path is not None and any(_is_below(cache, path) for cache in self._caches)
+        if path is not None and not (cached or self._is_allowed(path, documents)):
             raise CorpusError(
                 f"{documents.source_file} leads to {path.resolve()}, outside of the folders of the track and "
                 "its data",
@@ -69,15 +73,24 @@ class DataDirs:
 
     def is_cached(self, path: Path) -> bool:
         """Returns whether an absolute path is below the cache, without following links."""
-        cache = self.cache.absolute()
-        # With a link before it, `..` leads elsewhere.
-        return path.is_relative_to(cache) and ".." not in path.relative_to(cache).parts
+        return _is_below(self.cache, path)
+
+    @property
+    def _caches(self) -> tuple[Path, ...]:
+        return (self.cache,) if self.other_cache is None else (self.cache, self.other_cache)
 
     def _is_allowed(self, path: Path, documents: Documents) -> bool:
         if self.allowed is None or (documents.is_local and documents.source_file in self.named_by_user):
             return True
-        folders = (self.cache.resolve(), *self.allowed)
+        folders = (*(cache.resolve() for cache in self._caches), *self.allowed)
         return any(path.resolve().is_relative_to(folder) for folder in folders)
+
+
+def _is_below(folder: Path, path: Path) -> bool:
+    """Returns whether an absolute path is below a folder, without following links."""
+    absolute = folder.absolute()
+    # With a link before it, `..` leads elsewhere.
+    return path.is_relative_to(absolute) and ".." not in path.relative_to(absolute).parts
 
 
 def open_data_file(
