@@ -2,7 +2,7 @@
 //! load; one that has to wait reads it again and registers for the stop notification.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -66,6 +66,21 @@ pub struct RetryWait {
     pub limit_s: f64,
 }
 
+/// Shows why one operation is retried, until it is dropped: the operation has ended then, or was dropped itself, like
+/// those of a composite of which another one failed.
+#[derive(Debug)]
+pub struct ShownRetryWait<'a> {
+    race_state: &'a RaceState,
+    id: u64,
+}
+
+/// A wait that is shown, with the id of what shows it.
+#[derive(Debug)]
+struct ListedRetryWait {
+    id: u64,
+    wait: RetryWait,
+}
+
 /// The state shared by all threads of a race.
 #[derive(Debug)]
 pub struct RaceState {
@@ -82,8 +97,10 @@ pub struct RaceState {
     events: Mutex<VecDeque<RaceEvent>>,
     event_published: Condvar,
     progress: Mutex<StepsProgress>,
-    /// Operations that are retried until they succeed, at most one per task.
-    retry_waits: Mutex<Vec<RetryWait>>,
+    /// Operations that are retried until they succeed.
+    retry_waits: Mutex<Vec<ListedRetryWait>>,
+    /// Number of operations that have been retried until they succeed.
+    retry_wait_count: AtomicU64,
     /// When the first step started; all times of the race are relative to this.
     started: Mutex<Option<Instant>>,
     /// Waits of the threads that send requests for a core.
@@ -103,6 +120,7 @@ impl RaceState {
             event_published: Condvar::new(),
             progress: Mutex::new(StepsProgress { total_steps: step_count, ..StepsProgress::default() }),
             retry_waits: Mutex::default(),
+            retry_wait_count: AtomicU64::new(0),
             started: Mutex::default(),
             core_waits: CoreWaitMonitor::default(),
         }
@@ -199,21 +217,23 @@ impl RaceState {
         lock(&self.progress)
     }
 
-    /// Shows why an operation is retried, instead of what its task has shown before.
-    pub fn show_retry_wait(&self, wait: RetryWait) {
-        let mut waits = lock(&self.retry_waits);
-        waits.retain(|other| other.task != wait.task);
-        waits.push(wait);
+    /// Returns what shows why an operation is retried; it shows nothing yet.
+    pub fn show_retry_wait(&self) -> ShownRetryWait<'_> {
+        ShownRetryWait { race_state: self, id: self.retry_wait_count.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// Removes what is shown of the retries of a task.
-    pub fn hide_retry_wait(&self, task: &str) {
-        lock(&self.retry_waits).retain(|wait| wait.task != task);
-    }
-
-    /// Returns the operations that are retried until they succeed, at most one per task.
+    /// Returns the operations that are retried until they succeed, of each task the one that has been for the longest
+    /// time.
     pub fn retry_waits(&self) -> Vec<RetryWait> {
-        lock(&self.retry_waits).clone()
+        let mut waits: Vec<RetryWait> = Vec::new();
+        for ListedRetryWait { wait, .. } in lock(&self.retry_waits).iter() {
+            match waits.iter_mut().find(|other| other.task == wait.task) {
+                Some(other) if other.waited_s < wait.waited_s => *other = wait.clone(),
+                Some(_) => {}
+                None => waits.push(wait.clone()),
+            }
+        }
+        waits
     }
 
     /// Starts the race's clock unless it is already running.
@@ -225,6 +245,23 @@ impl RaceState {
     pub fn race_time_ns(&self, instant: Instant) -> u64 {
         let started = *lock(&self.started);
         started.map_or(0, |started| nanos_since(started, instant))
+    }
+}
+
+impl ShownRetryWait<'_> {
+    /// Shows this, instead of what it has shown before.
+    pub fn update(&self, wait: RetryWait) {
+        let mut waits = lock(&self.race_state.retry_waits);
+        match waits.iter_mut().find(|listed| listed.id == self.id) {
+            Some(listed) => listed.wait = wait,
+            None => waits.push(ListedRetryWait { id: self.id, wait }),
+        }
+    }
+}
+
+impl Drop for ShownRetryWait<'_> {
+    fn drop(&mut self) {
+        lock(&self.race_state.retry_waits).retain(|listed| listed.id != self.id);
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use pacenote_driver::StopLevel;
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
+use support::calls::{calls_task, composite, operation, path_of};
 use support::{
     Server, bulk_task, json_response, plan, request, request_task, run, run_with, step, success_response,
 };
@@ -259,6 +260,41 @@ fn the_progress_shows_what_a_retry_until_success_waits_for() {
     assert_eq!((shown[0].task.as_str(), shown[0].limit_s), ("health", 600.0));
     assert!(shown[0].attempts > 0 && shown[0].reason.contains("red"), "{shown:?}");
     assert!(after.is_empty(), "{after:?}");
+}
+
+#[test]
+fn the_progress_shows_no_retries_of_a_stream_that_ended_because_another_one_failed() {
+    let seen = Arc::new(AtomicBool::new(false));
+    let was_seen = Arc::clone(&seen);
+    let server = Server::start(move |request, _| match path_of(request) {
+        "/health" => Some(health("red")),
+        "/fails" => {
+            while !was_seen.load(SeqCst) {
+                sleep(Duration::from_millis(1));
+            }
+            Some(json_response(400, &json!({})))
+        }
+        _ => Some(success_response()),
+    });
+    let mut endless = operation("endless", &[request("GET", "/health")]);
+    endless["calls"][0]["check"] = json!({"kind": "health", "status": "green", "no_relocating_shards": true});
+    endless["retry"]["until_success"] = true.into();
+    let fails = operation("fails", &[request("GET", "/fails")]);
+    let streams = [endless, fails].map(|one| json!({"kind": "stream", "items": [one]}));
+    let both = calls_task("both", 1, &[composite(&streams, Value::Null)]);
+    let mut after = None;
+    let race = run_with(&plan(server.port, &[both, request_task("last", 1, 1)]), |race| {
+        while race.progress().waits.is_empty() {
+            sleep(Duration::from_millis(1));
+        }
+        seen.store(true, SeqCst);
+        while race.progress().step < 2 {
+            sleep(Duration::from_millis(1));
+        }
+        after = Some(race.progress().waits);
+    });
+    assert_eq!(race.task("both").operation_totals.failed, 1);
+    assert_eq!(after, Some(vec![]));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::paging::Paginator;
 use super::request::{CheckedRequest, count_clean_up};
 use super::wait::{execute_sleep, sleep_before_retry};
 use crate::error::DriveError;
-use crate::race_state::{RaceState, RetryWait};
+use crate::race_state::RetryWait;
 use crate::response::outcome::WorkOutcome;
 
 /// Calls that are made one after another, and their retry policy.
@@ -128,6 +128,7 @@ impl PreparedCallList {
         let mut first_sent = None;
         let mut traffic = Traffic::default();
         let mut busy_replies = BusyReplies::default();
+        let mut shown = None;
         loop {
             let mut outcome = self.attempt(execution).await?;
             let first_sent = *first_sent.get_or_insert(outcome.first_sent);
@@ -140,15 +141,14 @@ impl PreparedCallList {
             let attempts = Attempts { count: attempt_count, last: &outcome, may_retry, duration };
             let next = self.next_attempt(&attempts);
             let cancellation = execution.cancellation;
-            self.show_retries(&attempts, next, cancellation.race_state);
+            if let (NextAttempt::Follows, Some(task)) = (next, &self.retried_task) {
+                let shown = shown.get_or_insert_with(|| cancellation.race_state.show_retry_wait());
+                shown.update(self.retry_wait(task, &attempts));
+            }
             let wait = Duration::from_secs_f64(self.retry.wait_s);
             let tries_again = next == NextAttempt::Follows
                 && sleep_before_retry(wait, cancellation.task_end, cancellation).await?;
             if !tries_again {
-                // Only a task that retried, or whose end allows no other attempt, shows something.
-                if attempt_count > 1 || next == NextAttempt::Follows {
-                    self.hide_retries(cancellation.race_state);
-                }
                 if next == NextAttempt::GivenUp {
                     give_up(&mut outcome, attempt_count, duration);
                 }
@@ -171,25 +171,14 @@ impl PreparedCallList {
         if u64::from(attempts.count) <= retries { NextAttempt::Follows } else { NextAttempt::None }
     }
 
-    /// Shows why the calls are made again if they are retried until they succeed.
-    fn show_retries(&self, attempts: &Attempts<'_>, next: NextAttempt, race_state: &RaceState) {
-        if next == NextAttempt::Follows
-            && let Some(task) = &self.retried_task
-        {
-            race_state.show_retry_wait(RetryWait {
-                task: task.to_string(),
-                reason: attempts.last.result.describe(),
-                attempts: attempts.count,
-                waited_s: attempts.duration.as_secs_f64(),
-                limit_s: self.retry.limit_s,
-            });
-        }
-    }
-
-    /// Shows that the calls are not made again if they were retried until they succeed.
-    fn hide_retries(&self, race_state: &RaceState) {
-        if let Some(task) = &self.retried_task {
-            race_state.hide_retry_wait(task);
+    /// Returns why the calls, which are retried until they succeed, are made again.
+    fn retry_wait(&self, task: &str, attempts: &Attempts<'_>) -> RetryWait {
+        RetryWait {
+            task: task.to_owned(),
+            reason: attempts.last.result.describe(),
+            attempts: attempts.count,
+            waited_s: attempts.duration.as_secs_f64(),
+            limit_s: self.retry.limit_s,
         }
     }
 
