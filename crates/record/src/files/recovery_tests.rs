@@ -297,6 +297,21 @@ fn damaged_lines_of_the_series_are_counted_and_kept() {
 }
 
 #[test]
+fn an_incomplete_last_line_of_the_series_is_stated_but_not_kept() {
+    let mut race = files(killed_race().path());
+    race.get_mut("series.jsonl").unwrap().extend(b"{\"task\"");
+    interrupt_everywhere(
+        &race,
+        |folder| recover_files(folder).is_ok(),
+        |folder| {
+            assert!(!files(folder).keys().any(|name| name.starts_with("series.jsonl")));
+            let cut = "the incomplete last line of series.jsonl (7 bytes) is not in series.parquet";
+            assert_eq!(losses(folder).iter().filter(|loss| *loss == cut).count(), 1, "{:?}", losses(folder));
+        },
+    );
+}
+
+#[test]
 fn a_complete_series_is_not_replaced_by_a_journal_with_fewer_rows() {
     let mut race = files(killed_race().path());
     let journal = race["series.jsonl"].clone();

@@ -233,6 +233,9 @@ pub fn complete_series(folder: &Path, expected_lines: Option<u64>) -> Result<u64
         }
     };
     let Some(loss) = lines.loss(rows, expected_lines) else {
+        if let Some(cut) = lines.cut() {
+            add_losses(folder, &[cut]).map_err(journal_error)?;
+        }
         durable::remove(&journal).map_err(journal_error)?;
         return Ok(rows);
     };
@@ -250,6 +253,8 @@ struct JournalLines {
     damaged: u64,
     /// Bytes of the damaged lines.
     damaged_bytes: u64,
+    /// Bytes of the last line, if it has no end.
+    incomplete_bytes: u64,
 }
 
 impl JournalLines {
@@ -266,7 +271,7 @@ impl JournalLines {
 
     /// Returns what the journal lacks of the rows of the file and of the lines that were appended to it.
     fn loss(&self, rows: u64, expected_lines: Option<u64>) -> Option<String> {
-        let Self { readable, damaged, damaged_bytes } = self;
+        let Self { readable, damaged, damaged_bytes, .. } = self;
         match expected_lines {
             Some(expected) if rows < expected => {
                 return Some(format!("only {rows} of {expected} lines of {JOURNAL} are in {PARQUET}"));
@@ -284,6 +289,16 @@ impl JournalLines {
             format!("{damaged} damaged {lines} of {JOURNAL} ({damaged_bytes} bytes) {are} not in {PARQUET}")
         })
     }
+
+    /// Returns what the file lacks because the race was killed while it wrote a line.
+    fn cut(&self) -> Option<String> {
+        (self.incomplete_bytes > 0).then(|| {
+            format!(
+                "the incomplete last line of {JOURNAL} ({} bytes) is not in {PARQUET}",
+                self.incomplete_bytes
+            )
+        })
+    }
 }
 
 fn count_lines(journal: &Path) -> io::Result<JournalLines> {
@@ -291,7 +306,7 @@ fn count_lines(journal: &Path) -> io::Result<JournalLines> {
 }
 
 /// Passes each readable line of a journal, as a row with its length, to `receive`. Only the last line can be
-/// incomplete: without its end, it is left out.
+/// incomplete: without its end, it is left out, and its bytes are counted.
 fn read_lines(
     journal: &Path,
     mut receive: impl FnMut(SeriesRow, usize) -> io::Result<()>,
@@ -304,6 +319,7 @@ fn read_lines(
         }
         line.clear();
     }
+    lines.incomplete_bytes = line.len() as u64;
     Ok(lines)
 }
 
