@@ -222,7 +222,7 @@ def _pauses(driver: Mapping[str, object]) -> Iterator[Finding]:
     total_s = _number(clock, "paused_s")
     without_time_s = total_s - _noticed_pauses(driver, 0, math.inf).length_s
     limit_s = max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s"))
-    if not has_gaps(driver) and without_time_s > limit_s:
+    if without_time_s > limit_s:
         yield Finding(
             f"the driver did not run in {format_count(int(_number(clock, 'pauses')), 'pause')}, "
             f"{total_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): {NOT_RUNNING}",
@@ -231,14 +231,9 @@ def _pauses(driver: Mapping[str, object]) -> Iterator[Finding]:
         )
 
 
-def has_gaps(driver: Mapping[str, object]) -> bool:
-    """Returns whether the driver did not run for more than 0.5 s at once."""
-    return bool(_part(driver, "clock").get("gaps"))
-
-
 def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
-    """Returns for how long the driver did not run between two times of the race, in seconds: its process was
-    stopped, or its virtual machine was paused. An earlier version recorded none.
+    """Returns the length of the pauses between two times of the race, in seconds, in which the driver did not
+    run: its process was stopped, or its virtual machine was paused. Gaps are not included.
 
     A pause that is shorter than the interval of the readings is noticed only if one is due in it, so that
     each noticed one stands for an interval of pauses. A few may be chance, and count with their own length.

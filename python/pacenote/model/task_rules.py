@@ -334,11 +334,9 @@ def late(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
 
 def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields findings about tasks during which the driver did not run: what was due then was sent late, by
-    all clients, and the operations that waited behind it are not late themselves.
+    all clients, and the operations that waited behind it are not late themselves. A long gap is reported with
+    its time and length instead.
     """
-    # A long gap is reported with its time and length.
-    if driver_health.has_gaps(driver):
-        return
     found = []
     for task in tasks:
         paused_s = driver_health.paused_s(driver, task.started_s, task.started_s + task.duration_s)
