@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lab.test_saturate import Listener
+from pacenote.errors import UsageError
 from pacenote.lab.rate_search import RateRange
 from pacenote.lab.saturate import Saturation, SaturationRequest, saturate
 from pacenote.model.race_request import RaceRequest
@@ -100,6 +101,25 @@ def test_the_expected_duration_is_stated_before_anything_starts(request_: Satura
         "expected duration: 4 min 10 s to 12 min 30 s for 10 to 30 probes of 25 s each, then 1 min for the "
         "closed loop; before them, the preparation: as long as the engine needs for 1 task"
     ]
+
+
+@pytest.fixture
+def merging(request_: SaturationRequest) -> SaturationRequest:
+    """A search in a challenge whose last task is administrative."""
+    assert request_.race.track_path is not None
+    schedule = [*SCHEDULE, {"operation": {"name": "merge", "operation-type": "force-merge"}}]
+    (request_.race.track_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+    return request_
+
+
+def test_an_administrative_task_is_rejected(merging: SaturationRequest) -> None:
+    with pytest.raises(UsageError, match='task "merge" is administrative') as caught:
+        saturate(replace(merging, task="merge"), Listener())
+    assert caught.value.hint == "other tasks: warm, target"
+
+
+def test_the_default_is_the_last_task_that_is_not_administrative(merging: SaturationRequest) -> None:
+    assert saturate(replace(merging, task=None), Listener()).result.task == "target"
 
 
 def test_the_answer_is_part_of_the_record(request_: SaturationRequest) -> None:

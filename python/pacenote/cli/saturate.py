@@ -44,7 +44,9 @@ def add_options(parser: Parser) -> None:
 
 
 def _add_search_options(parser: Parser) -> None:
-    parser.add_argument("--task", help="name of the task (default: the last task of the challenge)")
+    parser.add_argument(
+        "--task", help="name of the task (default: the last of the challenge that is not administrative)"
+    )
     parser.add_argument(
         "--objective",
         default="",

@@ -56,7 +56,7 @@ from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import BulkWork
 from pacenote.plan.document import Plan, Step
 from pacenote.plan.duration import ExpectedDuration, expected_duration
-from pacenote.plan.preparation import needed_steps
+from pacenote.plan.preparation import is_measured, needed_steps
 from pacenote.race.drive import DriveResult
 from pacenote.race.run import RaceContext, run_stages
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, sweep_order
@@ -103,7 +103,7 @@ class SaturationRequest:
     """The race that prepares the engine: track, challenge, cluster and data."""
 
     task: str | None
-    """Name of the task to saturate; None is the last task of the challenge."""
+    """Name of the task to saturate; None is the last task of the challenge that is not administrative."""
 
     objective: Objective
     """The limits that a rate must meet to pass."""
@@ -483,18 +483,29 @@ def _decided(probes: tuple[Probe, ...]) -> list[RateTrial]:
 
 
 def _find(challenge: Challenge, request: SaturationRequest) -> ScheduledTask:
-    """Returns the requested task, or the last task if the request names none. Raises UsageError."""
+    """Returns the requested task, or the last measured one if the request names none.
+
+    Raises UsageError for an unknown or administrative task.
+    """
     name = request.task
     tasks: dict[str, ScheduledTask] = {}
     for position, element in enumerate(challenge.schedule):
         for task in element.tasks if isinstance(element, Parallel) else (element,):
             tasks[task.name] = ScheduledTask(position, task)
+    measured = [one for one in tasks.values() if is_measured(one.task)]
+    if name is None and measured:
+        return measured[-1]
     if name is None:
-        return list(tasks.values())[-1]
+        raise UsageError(f"all tasks of challenge {quoted(challenge.name)} are administrative")
     if name not in tasks:
         raise UsageError(
             f"challenge {quoted(challenge.name)} has no task {quoted(name)}{did_you_mean(name, tasks)}",
             hint=f"`{request.race.track_request().info_command()}` lists its tasks",
+        )
+    if tasks[name] not in measured:
+        raise UsageError(
+            f"task {quoted(name)} is administrative: it prepares the engine, and its rate is not a limit",
+            hint=f"other tasks: {', '.join(one.task.name for one in measured) or 'none'}",
         )
     return tasks[name]
 

@@ -12,6 +12,7 @@ from pacenote.model.work import (
     SubOperation,
     Wait,
 )
+from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask, Step
 
@@ -24,6 +25,13 @@ def prepares(task: Task, element: Task | Parallel) -> bool:
     """
     beside = element.tasks if isinstance(element, Parallel) else (task,)
     return all(_is_admin(one) for one in beside)
+
+
+def is_measured(task: Task) -> bool:
+    """Returns whether the rate of a task is of interest: it is not administrative, or the track includes it
+    in reports.
+    """
+    return not _is_admin(task) or include_in_reporting(find_type(task.operation.type), task.operation.params)
 
 
 def needed_steps(plan: Plan, count: int) -> tuple[Step, ...]:
