@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 
@@ -14,12 +15,14 @@ from pacenote.provision.distributions.opensearch import OpenSearch
 DISTRIBUTIONS: Mapping[str, Distribution] = {each.name: each for each in (OpenSearch(), Elasticsearch())}
 """All distributions by name; a new distribution is added here."""
 
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+
 
 def find_distribution(name: str, version: str) -> Distribution:
     """Returns the distribution with this name.
 
-    `version` is the one to start; it is empty for the default one. Raises UsageError for an unknown name,
-    EngineError for a version that cannot be assembled.
+    `version` is the one to start; it is empty for the default one. Raises UsageError for an unknown name and
+    an incomplete version, EngineError for a version that cannot be assembled.
     """
     if name not in DISTRIBUTIONS:
         close = get_close_matches(name, DISTRIBUTIONS, n=1)
@@ -30,6 +33,11 @@ def find_distribution(name: str, version: str) -> Distribution:
             else "name a known one, or use --pipeline=benchmark-only",
         )
     found = DISTRIBUTIONS[name]
+    if version and not _VERSION.match(version):
+        raise UsageError(
+            f"'{version}' is not a complete version of {name}",
+            hint=f"give all three numbers, for example {found.default_version}",
+        )
     if version and not found.supports(version):
         raise EngineError(
             f"{name} {version} cannot be started by Pacenote; it can start {_supported(DISTRIBUTIONS)}",
