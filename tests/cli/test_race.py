@@ -280,7 +280,11 @@ def test_a_dry_run_does_not_create_the_folder_of_the_report(run, tmp_path):
     ("option", "message"),
     [
         ("--target-hosts=localhost:99999", "'localhost:99999' in --target-hosts is not a host"),
+        ("--target-hosts=foo bar", "'foo bar' in --target-hosts is not a host"),
         ("--car=16gheap,nonsense", "unknown car 'nonsense' in --car"),
+        ("--distribution-version=3.3", "hint: give all three numbers, for example 3.3.0"),
+        ("--driver-threads=0", "--driver-threads"),
+        ("--report-file=/dev/null/report.md", "--report-file /dev/null/report.md cannot be written"),
     ],
 )
 def test_a_dry_run_rejects_what_the_race_would_reject(run, option, message):

@@ -58,6 +58,8 @@ def test_contradictory_hosts_are_rejected(text: str, tls: bool | None, message: 
         "",
         " , ",
         "a:b",
+        "a b",
+        "http://a<b>:1",
         "a:99999",
         "a:",
         "ftp://a",

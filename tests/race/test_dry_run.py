@@ -82,9 +82,9 @@ def test_the_source_of_data_is_stated(tmp_path: Path) -> None:
 def test_the_engine_and_the_duration_are_stated(tmp_path: Path) -> None:
     search = {"operation": {"operation-type": "raw-request", "path": "/"}, "time-period": 20}
     own = notes(tmp_path, search)
-    found = dry_run(dataclasses.replace(own, car=("4gheap",)))
+    found = dry_run(dataclasses.replace(own, car=("1gheap",)))
     assert found.engine == (
-        "opensearch 3.3.0, started on a free port of 127.0.0.1 with car '4gheap' and 4g of heap"
+        "opensearch 3.3.0, started on a free port of 127.0.0.1 with car '1gheap' and 1g of heap"
     )
     assert found.duration == ExpectedDuration(20.0, 1)
     hosts = dataclasses.replace(own, pipeline="benchmark-only", target_hosts=("10.0.0.1:9200", "b:9201"))
@@ -117,3 +117,8 @@ def test_an_engine_or_java_that_a_race_would_refuse_is_refused(
         dry_run(request(tmp_path, track="http_logs", **engine))
     cluster = {"pipeline": "benchmark-only", "target_hosts": ("10.0.0.1:9200",)}
     assert dry_run(request(tmp_path, track="http_logs", **engine, **cluster)).steps
+
+
+def test_a_heap_larger_than_the_memory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"too little memory: a node with 97\.7 TiB of heap"):
+        dry_run(request(tmp_path, track="http_logs", car_params={"heap_size": "100000g"}))

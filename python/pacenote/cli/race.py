@@ -84,8 +84,7 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Runs the race, prints its report, and returns the exit code. Raises PacenoteError."""
     request = build_request(options)
-    if not request.dry_run:
-        check_report_file(options)
+    check_report_file(options)
     show_rally_settings(options, console)
     for text in options_without_effect(options, request):
         console.warning(text)
@@ -369,7 +368,7 @@ def _add_race_options(parser: Parser) -> None:
         )
         parser.add_argument(
             "--driver-threads",
-            type=values.count,
+            type=values.positive,
             metavar="N",
             default=0,
             help="threads that send requests (default: one per core)",

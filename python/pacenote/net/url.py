@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pacenote.errors import UsageError
+
+_NOT_IN_HOSTS = re.compile(r'[\s"<>\\^`{|}]')
+"""Characters that no host name contains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ def parse_url(url: str, setting: str) -> ParsedUrl:
         port = parts.port
     except ValueError:
         raise UsageError(f"{setting} is not a URL with a valid host and port") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or _NOT_IN_HOSTS.search(parts.hostname):
         raise UsageError(
             f"{setting} is not an http or https URL", hint="write it as https://host[:port]/path"
         )

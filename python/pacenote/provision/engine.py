@@ -76,7 +76,7 @@ def check_engine_request(request: EngineRequest) -> None:
     node_registry.current_process()
     node_registry.cleanup_orphans(layout)
     distribution = check_engine_choice(request)
-    _check_memory(request)
+    check_engine_memory(request)
     _find_lock(request, distribution, layout)
 
 
@@ -91,6 +91,11 @@ def check_engine_choice(request: EngineRequest) -> Distribution:
     return distribution
 
 
+def check_engine_memory(request: EngineRequest) -> None:
+    """Raises UsageError for an invalid heap size, and EngineError if the free memory is not sufficient."""
+    resources.check_memory(resources.parse_heap(request.car.heap_size), resources.available_memory())
+
+
 def start_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Node:
     """Installs an engine, starts a node and waits until it is healthy. The caller must stop it.
 
@@ -99,7 +104,7 @@ def start_engine(request: EngineRequest, progress: ProgressCallback = no_progres
     layout = create_layout(request.home)
     node_registry.cleanup_orphans(layout)
     # This is checked first so that nothing is downloaded for an engine that cannot run.
-    _check_memory(request)
+    check_engine_memory(request)
     installation = _install(request, layout, progress)
     spec = NodeSpec(
         distribution=installation.distribution.name,
@@ -179,10 +184,6 @@ def _available_majors(request: EngineRequest, supported: JavaRange, layout: Engi
         if request.runtime_jdk in (None, "bundled", str(major))
         if wheel_home(major, layout.java).exists() or not request.offline
     ]
-
-
-def _check_memory(request: EngineRequest) -> None:
-    resources.check_memory(resources.parse_heap(request.car.heap_size), resources.available_memory())
 
 
 def _find_lock(request: EngineRequest, distribution: Distribution, layout: EngineLayout) -> EngineLock | None:

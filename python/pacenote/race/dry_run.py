@@ -9,9 +9,9 @@ from pacenote.model.race_request import RaceRequest
 from pacenote.plan.build import PlanContext
 from pacenote.plan.duration import ExpectedDuration, expected_duration
 from pacenote.plan.explain import StepDescription, explain
-from pacenote.provision.cars import compose_car
+from pacenote.provision.engine import check_engine_memory
 from pacenote.race.capacity import check_capacity
-from pacenote.race.engine_request import check_engine
+from pacenote.race.engine_request import check_engine, engine_request
 from pacenote.race.expected_corpora import ExpectedCorpus, expect_corpora
 from pacenote.race.planning import check_searched_indices, expected_engine, plan_challenge
 from pacenote.race.plugins import plugin_names, run_track_processors, source_files, track_plugins
@@ -76,7 +76,7 @@ def dry_run(request: RaceRequest) -> DryRun:
 def _described_engine(request: RaceRequest) -> str:
     """Describes the engine.
 
-    Raises UsageError and EngineError for hosts, and for an engine, a car or a Java, that the race would
+    Raises UsageError and EngineError for hosts, an engine, a car, a heap or a Java that the race would
     reject.
     """
     clusters = parse_clusters(request)
@@ -84,8 +84,9 @@ def _described_engine(request: RaceRequest) -> str:
         hosts = ", ".join(map(str, clusters[0].hosts))
         return f"the cluster at {hosts}, which a dry run does not contact"
     check_engine(request)
-    car = compose_car(request.car, request.car_params)
-    engine = expected_engine(request, None)
+    started = engine_request(request, artifacts=request.home)
+    check_engine_memory(started)
+    car, engine = started.car, expected_engine(request, None)
     return (
         f"{engine.distribution} {engine.version}, started on a free port of 127.0.0.1 with car "
         f"'{car.name}' and {car.heap_size} of heap"
