@@ -76,7 +76,7 @@ def test_the_default_repository_is_cloned_and_listed_before_the_bundled_tracks(r
 
 
 def test_each_step_is_shown_once_however_long_it_takes(run, books, monkeypatch):
-    monkeypatch.setattr("pacenote.track.command.WAITING_INTERVAL_S", 1e-4)
+    monkeypatch.setattr("pacenote.command.WAITING_INTERVAL_S", 1e-4)
     code, _, err = run("list", "tracks", f"--track-repository={repository_of(books).as_uri()}")
     assert code == 0
     assert [line.split()[0] for line in err.splitlines()] == ["cloning", "checking", "tracks"]
