@@ -143,7 +143,12 @@ def test_a_finished_task_with_a_schedule_has_the_percentiles_of_its_latency():
 @pytest.mark.parametrize(("ended_by", "how"), [("stopped", "interrupted"), ("aborted", "aborted")])
 def test_a_task_that_ended_early_is_not_done(ended_by, how):
     line = result_line(replace(task(), ended_by=ended_by, bytes_out=0))
-    assert line.startswith(f"search {how} after 1 min 10 s")
+    assert line.startswith(f"search {how} after 1 min 10 s (1 min measured), 833.33 ops/s")
+    none = OperationTotals(1, 0, 0, 1, 0, 0, 0, 1, unsent=249)
+    line = result_line(
+        replace(task(), ended_by=ended_by, accounting=none, work=WorkTotals(0, 0), bytes_out=158)
+    )
+    assert line == f"search {how}: 1 operation unanswered, 158 B sent"
 
 
 def test_the_last_line_says_whether_a_race_ended_early(capsys):

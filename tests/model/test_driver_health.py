@@ -103,18 +103,18 @@ def test_values_at_their_limits_are_accepted() -> None:
         (
             thread(delayed={"step": "s", "task": "term", "wait_ms": 0.22, "service_ms": 2.0}),
             "term: the driver waited for a core and read replies late, by 11 % of service time (limit 10 %): "
-            "leave a core to the driver (`taskset` for the engine), or run the engine on another host",
+            "stop other programs, or run the engine on another host or on a machine with more cores",
         ),
         (
             thread(core_waits=[CORE_WAIT | {"share": 0.0104}]),
             "index: the driver waited for a core in waits of 5 ms or more, 1.04 % of its time (limit 1 %), "
-            "so the slowest replies were read late: leave a core to the driver (`taskset` for the engine), "
-            "or run the engine on another host",
+            "so the slowest replies were read late: stop other programs, or run the engine on another host "
+            "or on a machine with more cores",
         ),
         (
             driver(threads=[{"name": "collect", "run_queue_s": 6.5, "wall_s": 60.0}]),
-            "the driver waited for a core for 11 % of the race (limit 10 %): leave a core to the driver "
-            "(`taskset` for the engine), or run the engine on another host",
+            "the driver waited for a core for 11 % of the race (limit 10 %): stop other programs, or "
+            "run the engine on another host or on a machine with more cores",
         ),
         (
             thread(data_waits=[WAIT | {"share": 0.034}]),

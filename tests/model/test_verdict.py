@@ -102,7 +102,7 @@ def test_late_sends_make_a_race_suspect():
         "suspect",
         (
             "term: the driver sent late (p99 810 µs, over 10 % of service time): p99 is doubtful, p50 is "
-            "not: leave a core to the driver (`taskset` for the engine), or run the engine on another host",
+            "not: give the driver more cores, or run the engine on another host",
         ),
     )
     (reason,) = determine_verdict(record(tasks=(paced(lateness=times(p50=0.21, p99=0.3)),))).reasons
@@ -112,6 +112,26 @@ def test_late_sends_make_a_race_suspect():
     (reason,) = determine_verdict(record(tasks=(paced(lateness=times(p50=0.21, p99=0.9)),))).reasons
     assert "(p99 900 µs, over 10 % of service time): p50 and p99 are doubtful:" in reason
     assert determine_verdict(record(tasks=(paced(late_p99=0.79),))).state == "valid"
+
+
+def test_late_sends_are_blamed_on_the_machine_if_the_driver_waited_for_a_core_longer_than_it_had_one():
+    def finding(waited_s: float | None):
+        thread = {"name": "drive-0", "cpu_s": 0.77, "run_queue_s": waited_s, "wall_s": 125.0}
+        (found,) = determine_verdict(
+            record(tasks=(paced(late_p99=3.0),), driver={"threads": [thread]})
+        ).findings
+        return found
+
+    machine = finding(1.83)
+    assert (machine.cause, machine.advice) == (
+        "machine",
+        "stop other programs, or run the engine on another host or on a machine with more cores",
+    )
+    assert machine.text.startswith(
+        "the driver sent late, because it waited for a core for 1.83 s in the race, and had one for 770 ms "
+        "(p99 3 ms, over 10 % of service time)"
+    )
+    assert [finding(waited_s).cause for waited_s in (0.76, None)] == ["driver", "driver"]
 
 
 def test_tasks_with_the_same_problem_share_a_reason_that_states_its_cause():
@@ -517,6 +537,32 @@ def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
         half = saturated(accounting=counts, failed_sources=failed_sources)
         missed, *_ = determine_verdict(record(tasks=(half,), targets=targets)).findings
         assert missed.text.startswith(f"117 of 5,000 ops/s: {why}")
+
+
+def test_an_engine_that_answers_nothing_is_not_called_saturated():
+    hanging = replace(saturated().accounting, operations=1, succeeded=0, normal=0, unanswered=1, unsent=249)
+    # The duration ends with the last reply.
+    no_reply = {"service_time": None, "latency": None, "lateness": None, "duration_s": 0.0, "started_s": 2.0}
+    silent = saturated(accounting=hanging, window_operations=0, ended_by="stopped", **no_reply)
+    race = record(tasks=(silent,), interrupted=True, complete=False, driver={"wall_s": 8.0})
+    interrupted, unanswered, unsent = determine_verdict(race).findings
+    assert interrupted.text == "interrupted"
+    assert unanswered.text == "1 operation was unanswered when the race ended, without any reply for 6 s"
+    assert (unsent.text, unsent.cause) == (
+        "249 of 250 planned operations were not sent: no operation was answered",
+        "engine",
+    )
+    soon = determine_verdict(replace(race, driver={"wall_s": 6.0})).findings
+    assert [finding.text for finding in soon] == [interrupted.text, unsent.text]
+
+
+def test_an_engine_at_which_all_operations_fail_is_not_called_saturated():
+    counts = replace(saturated().accounting, succeeded=0, failed=1_400)
+    failing = saturated(accounting=counts, error_rate=1.0, service_time=None, latency=None, lateness=None)
+    race = record(tasks=(failing,), targets={"term": TargetRate(5_000.0, operations=5_000.0)})
+    failures, missed = determine_verdict(race).findings
+    assert failures.text.startswith("100 % of the operations failed")
+    assert missed.text == "0 of 5,000 ops/s: all operations failed"
 
 
 def test_the_tolerated_shortfall_is_an_option():

@@ -141,8 +141,12 @@ def _progress_parts(task: TaskProgress) -> list[str]:
 
 def result_line(result: TaskResult) -> str:
     """Returns the line about a task that ended; one that each client executed at most once has no rates."""
-    parts = [_duration(result)]
     ended = result.accounting.succeeded + result.accounting.failed
+    unanswered = result.accounting.unanswered
+    # The duration ends with the last reply: without any, it says nothing.
+    parts = [_duration(result)] if ended or not unanswered else []
+    if unanswered:
+        parts.append(f"{format_count(unanswered, 'operation')} unanswered")
     if ended > result.clients:
         parts += _rates(result)
     elif result.work.done > ended:
@@ -154,7 +158,7 @@ def result_line(result: TaskResult) -> str:
         reason = f" ({single_line(result.errors[0].reason)[:_REASON]})" if result.errors else ""
         parts.append(f"error rate {rate * 100:.3g} %{reason}")
     how = early_end(result)
-    end = "done:" if how is None else f"{how} after"
+    end = "done:" if how is None else f"{how} after" if ended or not unanswered else f"{how}:"
     return f"{single_line(result.task)} {end} {', '.join(parts)}"
 
 

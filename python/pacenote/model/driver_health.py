@@ -35,7 +35,8 @@ MIN_STARVED_S = 10.0
 
 _UNTIMED_THREADS = ("collect", "control", "health")
 
-_FREE_CORE = "leave a core to the driver (`taskset` for the engine), or run the engine on another host"
+FREE_CORE = "stop other programs, or run the engine on another host or on a machine with more cores"
+"""What to do if the driver waited for a core."""
 
 NOT_RUNNING = "its process was stopped, or its virtual machine was paused"
 """Why the driver does not run for less than a gap."""
@@ -231,6 +232,20 @@ def _pauses(driver: Mapping[str, object]) -> Iterator[Finding]:
         )
 
 
+def wall_s(driver: Mapping[str, object]) -> float:
+    """Returns the time from the first step to the end of the race in seconds, or 0 if it is not known."""
+    return _number(driver, "wall_s")
+
+
+def core_times(driver: Mapping[str, object]) -> tuple[float, float]:
+    """Returns for how long the threads that send requests waited for a core, and had one, in seconds; 0 for
+    what the kernel did not report.
+    """
+    senders = [thread for name, thread in _threads(driver) if name.startswith("drive-") or name == "lane"]
+    waited_s, worked_s = (sum(_number(thread, key) for thread in senders) for key in ("run_queue_s", "cpu_s"))
+    return waited_s, worked_s
+
+
 def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
     """Returns the length of the pauses between two times of the race, in seconds, in which the driver did not
     run: its process was stopped, or its virtual machine was paused. Gaps are not included.
@@ -390,7 +405,7 @@ def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"the driver waited for a core and read replies late, by {_worst(found, RUN_QUEUE_SHARE)} of "
             f"service time (limit {RUN_QUEUE_SHARE * 100:.0f} %)",
             "machine",
-            _FREE_CORE,
+            FREE_CORE,
             _steps(found),
         )
 
@@ -419,7 +434,7 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"the driver waited for a core in waits of 5 ms or more, {_worst(found, CORE_WAIT_SHARE)} of its "
             f"time (limit {CORE_WAIT_SHARE * 100:.0f} %), so the slowest replies were read late",
             "machine",
-            _FREE_CORE,
+            FREE_CORE,
             _steps(found),
         )
 
@@ -436,7 +451,7 @@ def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"the driver waited for a core for {format_excess(max(shares), STARVED_SHARE)} of the race "
             f"(limit {STARVED_SHARE * 100:.0f} %)",
             "machine",
-            _FREE_CORE,
+            FREE_CORE,
         )
 
 

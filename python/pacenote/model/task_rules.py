@@ -50,6 +50,9 @@ shorter ones.
 UNDERRUN_SHARE = 0.01
 """Highest acceptable share of time that clients wait for a parameter source in Python."""
 
+SILENT_S = 5.0
+"""Seconds without a reply from which it is said that a task was waiting for one."""
+
 _LESS_PYTHON = "let plug-ins compute less and wait only with await, or use fewer clients"
 
 
@@ -67,6 +70,8 @@ class _Slowness:
     """What to do about it."""
 
 
+_ALL_FAILED = _Slowness("all operations failed", "unknown", "correct the cause of the failures")
+_NO_ANSWER = _Slowness("no operation was answered", "engine", "look for the reason in the log of the engine")
 _ENGINE_SLOW = _Slowness(
     "the engine is saturated, and latency is mostly waiting time",
     "engine",
@@ -91,7 +96,9 @@ class _Delay:
     """What requests that were sent late had waited for."""
 
     text: str
-    """How it is told; `{reopened}` is the number of connections that were opened again."""
+    """How it is told; `{reopened}` is the number of connections that were opened again, `{waited}` and
+    `{worked}` for how long the driver waited for a core and had one.
+    """
 
     cause: Cause
     """What caused it."""
@@ -101,9 +108,12 @@ class _Delay:
 
 
 _DRIVER_DELAY = _Delay(
-    "the driver sent late",
-    "driver",
-    "leave a core to the driver (`taskset` for the engine), or run the engine on another host",
+    "the driver sent late", "driver", "give the driver more cores, or run the engine on another host"
+)
+_CORE_DELAY = _Delay(
+    "the driver sent late, because it waited for a core for {waited} in the race, and had one for {worked}",
+    "machine",
+    driver_health.FREE_CORE,
 )
 _PYTHON_DELAY = _Delay(
     "operations waited for the track's Python code and were sent late", "track", _LESS_PYTHON
@@ -193,7 +203,11 @@ def _slowness(task: TaskResult) -> _Slowness:
     late_for = delay.cause if delay and explains else None
     if waits_for_source(task) or _waits_for_python(task) or _explains_unsent(task) or late_for == "track":
         return _PYTHON_SLOW
-    return _DRIVER_SLOW if late_for == "driver" or _works_long(task) else _ENGINE_SLOW
+    if late_for == "driver" or _works_long(task):
+        return _DRIVER_SLOW
+    if task.accounting.succeeded:
+        return _ENGINE_SLOW
+    return _ALL_FAILED if task.accounting.failed else _NO_ANSWER
 
 
 def _explains_unsent(task: TaskResult) -> bool:
@@ -285,6 +299,22 @@ def not_measured(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
         yield Finding("nothing was measured: no operation ended", tasks=names(idle))
 
 
+def unanswered(tasks: Iterable[TaskResult], wall_s: float) -> Iterator[Finding]:
+    """Yields findings about tasks that were waiting for replies when the race ended early, `wall_s` after its
+    start, and had not received any for long.
+    """
+    for task in tasks:
+        silent_s = wall_s - task.started_s - task.duration_s
+        if task.accounting.unanswered and silent_s >= SILENT_S:
+            count = format_count(task.accounting.unanswered, "operation")
+            verb = "was" if task.accounting.unanswered == 1 else "were"
+            yield Finding(
+                f"{count} {verb} unanswered when the race ended, without any reply for "
+                f"{format_seconds(round(silent_s))}",
+                tasks=(task.task,),
+            )
+
+
 def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator[Finding]:
     """Yields findings about tasks in which plug-ins failed, either tolerably or not."""
     failing = [task for task in tasks if _failed_in_plugins(task) and _is_tolerable(task) == tolerable]
@@ -309,21 +339,28 @@ def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator
         )
 
 
-def late(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields findings about requests that were sent late, by cause and by the percentiles that it affects."""
+    waited_s, worked_s = driver_health.core_times(driver)
     found: dict[tuple[_Delay, tuple[float, ...]], list[tuple[TaskResult, float]]] = {}
     for task in tasks:
         if above := tuple(_excessive_lateness(task)):
             percentiles = tuple(lateness.q for lateness, _ in above)
-            key = (_delay(task, percentiles[0]), percentiles)
+            delay = _delay(task, percentiles[0])
+            if delay is _DRIVER_DELAY and waited_s > worked_s:
+                delay = _CORE_DELAY
+            key = (delay, percentiles)
             found.setdefault(key, []).append((task, above[-1][0].ms))
     for (delay, percentiles), delays in found.items():
         doubtful = " and ".join(f"p{q:g}" for q in percentiles)
         others = "" if 50.0 in percentiles else ", p50 is not"
         times = format_range((delay_ms for _, delay_ms in delays), _milliseconds)
         reopened = format_count(sum(task.accounting.reconnects for task, _ in delays), "connection")
+        what = delay.text.format(
+            reopened=reopened, waited=format_seconds(waited_s), worked=format_seconds(worked_s)
+        )
         yield Finding(
-            f"{delay.text.format(reopened=reopened)} (p{percentiles[-1]:g} {times}, over "
+            f"{what} (p{percentiles[-1]:g} {times}, over "
             f"{LATENESS_SHARE * 100:.0f} % of service time): {doubtful} "
             f"{'is' if len(percentiles) == 1 else 'are'} doubtful{others}",
             delay.cause,
@@ -523,7 +560,6 @@ def _whole_percent(value: float) -> str:
 
 
 TASK_RULES: tuple[Callable[[Sequence[TaskResult]], Iterator[Finding]], ...] = (
-    late,
     lambda tasks: plugin_failures(tasks, tolerable=True),
     underruns,
     driver_times,

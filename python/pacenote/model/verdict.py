@@ -63,6 +63,7 @@ def disturbances(tasks: Sequence[TaskResult], driver: Mapping[str, object]) -> I
 
     Each makes a race suspect, and a measurement of `saturate` void.
     """
+    yield from task_rules.late(tasks, driver)
     for rule in task_rules.TASK_RULES:
         yield from rule(tasks)
     yield from task_rules.paused(tasks, driver)
@@ -78,6 +79,8 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
     aborted = [task for task in record.tasks if task.ended_by == "aborted"]
     if aborted and not record.aborted:
         yield Finding("aborted", tasks=task_rules.names(aborted))
+    if ended_early:
+        yield from task_rules.unanswered(record.tasks, driver_health.wall_s(record.driver))
     yield from task_rules.excessive_error_rates(record.tasks, record.max_error_rate)
     if not ended_early:
         reported = (task for task in record.tasks if task.task not in record.unreported)

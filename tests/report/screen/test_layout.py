@@ -112,6 +112,17 @@ def test_a_rate_of_which_nothing_was_measured_was_not_kept():
     assert shown["Target rates"] == "3 of 4 kept"
 
 
+def test_reasons_with_the_same_advice_share_it():
+    late, busy = Finding("late", "machine", "wait", ("a",)), Finding("busy", "machine", "wait")
+    verdict = Verdict("suspect", (late, Finding("slow", "engine"), busy))
+    race = replace(suspect_race(), verdict=verdict)
+    text = plain_text(lay_out(screen(race), 80))
+    shared = (
+        "  ! a: late.\n  ! busy.\n    Cause: this machine. Try: wait.\n  ! slow.\n    Cause: the engine.\n"
+    )
+    assert f" Why suspect\n{shared}" in text
+
+
 def test_a_running_race_is_not_called_void():
     location = RaceLocation("r", "r", "running")
     race = replace(valid_race(), complete=False, verdict=Verdict("void", (Finding("still running"),)))

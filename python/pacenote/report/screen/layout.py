@@ -90,11 +90,16 @@ def _findings(screen: Screen, width: int) -> Iterator[Line]:
     style = _style(screen.headline)
     title = " So far" if screen.headline.badge == "running" else f" Why {screen.headline.state}"
     yield (Span(title, "title"),)
+    advised: dict[str, list[Finding]] = {}
     for finding in screen.findings:
-        yield from hanging(Span("  ! ", style), f"{_subject(finding)}{finding.text}.", width)
-        if len(finding.tasks) > 1:
-            yield from hanging(Span("    "), f"{', '.join(finding.tasks)}.", width)
-        if advice := _advice(finding):
+        # Reasons with the same advice follow each other; those without any keep their place.
+        advised.setdefault(_advice(finding) or str(finding), []).append(finding)
+    for findings in advised.values():
+        for finding in findings:
+            yield from hanging(Span("  ! ", style), f"{_subject(finding)}{finding.text}.", width)
+            if len(finding.tasks) > 1:
+                yield from hanging(Span("    "), f"{', '.join(finding.tasks)}.", width)
+        if advice := _advice(findings[0]):
             yield from hanging(Span("    "), advice, width, "quiet")
 
 
