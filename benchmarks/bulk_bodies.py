@@ -11,6 +11,7 @@ from pathlib import Path
 from machine import PYTHON, run
 from outcome import BenchmarkError
 
+from pacenote.model.client_options import ACCEPT_ENCODING
 from pacenote.model.engine import EngineInfo
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.work import ActionLine, BulkWork, CallSequence, Request
@@ -114,7 +115,8 @@ def bulks_of_plan(plan: Plan, folder: Path) -> Bulks:
         first = client % len(by_file)
         for by_client in (*by_file[first:], *by_file[:first]):
             paths.extend(by_client[client])
-    return Bulks(bulk.path, dict(bulk.headers), tuple(tuple(paths) for paths in written))
+    headers = {ACCEPT_ENCODING: "gzip", **dict(bulk.headers)}
+    return Bulks(bulk.path, headers, tuple(tuple(paths) for paths in written))
 
 
 def write_bodies(data: DataFile, clients: int, bulk_size: int, folder: Path) -> list[list[Path]]:

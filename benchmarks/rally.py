@@ -42,7 +42,7 @@ _MAPPING = {
     },
 }
 _ACTION = '{"index":{"_index":"logs"}}'
-_HEADERS = {"content-type": "application/x-ndjson"}
+_HEADERS = {"content-type": "application/x-ndjson", "accept-encoding": "gzip"}
 
 
 @dataclass(frozen=True, slots=True)

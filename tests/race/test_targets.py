@@ -99,12 +99,25 @@ def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_
         # The clients are distributed across the hosts.
         assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
         assert {request.headers["x-key"] for request in one.requests + two.requests} == {"sesame-sesame"}
+        hits = [request for request in one.requests + two.requests if request.line == "GET /hit"]
+        assert {request.headers["accept-encoding"] for request in hits} == {"gzip"}
         hosts = (f"http://{one.address}", f"http://{two.address}")
-    expected = RecordedClient(hosts, authentication="basic", timeout_s=7.0, headers=("x-key",))
+    expected = RecordedClient(
+        hosts, authentication="basic", accept_encoding="gzip", timeout_s=7.0, headers=("x-key",)
+    )
     assert record.client == expected
     assert '"x-key","<hidden>"' in contents
     assert ME not in contents
     assert "sesame-sesame" not in contents
+
+
+def test_replies_without_compression_can_be_requested(tmp_path: Path) -> None:
+    with engine(None) as running:
+        client = ClientOptions(headers=(("accept-encoding", "identity"),))
+        record, _, _ = raced(tmp_path, client, running.address)
+    hits = [request for request in running.requests if request.line == "GET /hit"]
+    assert {request.headers["accept-encoding"] for request in hits} == {"identity"}
+    assert (record.client.accept_encoding, record.client.headers) == ("identity", ())
 
 
 @pytest.mark.skipif(not _speaks_ipv6(), reason="this machine has no IPv6 loopback")

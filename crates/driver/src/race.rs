@@ -57,7 +57,7 @@ impl Race {
     pub fn start(plan: Plan, folder: &Path, memory: ResponseMemory) -> Result<Self, DriveError> {
         let endpoints = cluster_endpoints(&plan, &Arc::new(memory))?;
         raise_descriptor_limit();
-        let plan = Arc::new(with_accept_encoding(plan));
+        let plan = Arc::new(plan);
         let worker_count = worker_count(&plan);
         let state = Arc::new(RaceState::new(worker_count, plan.steps.len()));
         let python = PythonBridge::for_plan(&plan, &endpoints, &state)?;
@@ -125,17 +125,6 @@ impl Drop for Race {
     }
 }
 
-/// Returns the plan with an `accept-encoding` header for every cluster whose responses are to be compressed. A request
-/// with its own `accept-encoding` header keeps it.
-fn with_accept_encoding(mut plan: Plan) -> Plan {
-    let others = plan.others.iter_mut().map(|other| &mut other.target);
-    for target in std::iter::once(&mut plan.target).chain(others).filter(|target| target.compress) {
-        // If two headers have the same name, the later one is sent.
-        target.headers.insert(0, ("accept-encoding".into(), "gzip".into()));
-    }
-    plan
-}
-
 /// Returns the endpoints of every cluster, the cluster under test first. They are prepared before any worker starts,
 /// because resolving names and reading files blocks.
 fn cluster_endpoints(plan: &Plan, memory: &Arc<ResponseMemory>) -> Result<Vec<Endpoints>, DriveError> {
@@ -160,34 +149,4 @@ fn worker_count(plan: &Plan) -> usize {
         threads => threads as usize,
     };
     wanted.min(plan.race_client_count() as usize).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_cluster_with_compression_gets_the_header_before_its_own_headers() {
-        let target = |compress: bool| {
-            serde_json::json!({
-                "hosts": [], "headers": [["accept-encoding", "identity"]], "timeout_ms": 1, "compress": compress,
-                "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
-                        "verify_host": true, "server_name": null}
-            })
-        };
-        let plan = serde_json::json!({
-            "version": 5, "race_id": "r", "seed": 1, "target": target(true),
-            "others": [{"name": "a", "target": target(false)}, {"name": "b", "target": target(true)}],
-            "driver": {"threads": 1, "on_error": "continue", "spin_us": 0, "samples": "none"},
-            "tasks": [], "steps": []
-        });
-        let plan = with_accept_encoding(serde_json::from_value(plan).unwrap());
-        let values = |target: &pacenote_plan::Target| {
-            target.headers.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>()
-        };
-        // If two headers have the same name, the later one is sent, so the cluster's own header takes precedence.
-        assert_eq!(values(&plan.target), ["gzip", "identity"]);
-        assert_eq!(values(&plan.others[0].target), ["identity"]);
-        assert_eq!(values(&plan.others[1].target), ["gzip", "identity"]);
-    }
 }

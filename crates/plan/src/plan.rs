@@ -71,7 +71,7 @@ pub struct Target {
     pub client_headers: Vec<(String, String)>,
     /// Timeout, in milliseconds, for requests without their own.
     pub timeout_ms: u64,
-    /// Whether request bodies are compressed with gzip and compressed responses are requested.
+    /// Whether request bodies are compressed with gzip. Compressed responses are requested with a header.
     pub compress: bool,
     /// Which certificates are trusted, and which certificate the driver presents.
     pub tls: TlsOptions,

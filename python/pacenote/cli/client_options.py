@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pacenote.cli.parser import similar
 from pacenote.cli.values import DEFAULT_CLUSTER
 from pacenote.errors import UsageError
-from pacenote.model.client_options import NO_TIMEOUT_S, ClientOptions, TlsOptions
+from pacenote.model.client_options import ACCEPT_ENCODING, NO_TIMEOUT_S, ClientOptions, TlsOptions
 from pacenote.track.params import parse_dict
 
 if TYPE_CHECKING:
@@ -95,8 +95,11 @@ _MAX_SECRET_CHARS = 65_536
 _NAME = re.compile(r"[a-z][a-z_]*")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VISIBLE = re.compile(r"[\x20-\x7e]+")
-_RESERVED_HEADERS = ("accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding")
+_RESERVED_HEADERS = ("connection", "content-length", "host", "te", "transfer-encoding")
 """Headers that the driver sets itself."""
+
+_ACCEPTED_ENCODINGS = ("gzip", "identity")
+"""Content encodings of replies that the driver decodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +359,8 @@ class _OptionReader:
                 raise self.wrong("headers", "contains an invalid header name")
             if name.lower() in _RESERVED_HEADERS:
                 raise self.wrong("headers", f"cannot set {name.lower()}, which the driver sets")
+            if name.lower() == ACCEPT_ENCODING and given[name] not in _ACCEPTED_ENCODINGS:
+                raise self.wrong("headers", f"contains {name}, which must be gzip or identity")
         return tuple((name.lower(), self.visible(f"headers.{name}", value)) for name, value in given.items())
 
     def refuse(self) -> None:

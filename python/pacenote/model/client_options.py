@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 NO_TIMEOUT_S = 86_400.0
 """The timeout of requests without one, in seconds: the longest time that histograms can hold."""
 
+ACCEPT_ENCODING = "accept-encoding"
+"""The header that states which content encodings of replies the driver decodes."""
+
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
@@ -56,7 +59,7 @@ class ClientOptions:
     """Headers of every request; they may be secret."""
 
     compress: bool = False
-    """Whether request bodies are compressed with gzip, and compressed responses are requested."""
+    """Whether request bodies are compressed with gzip."""
 
     api_key_per_client: bool = False
     """Whether each client of a race sends an API key of its own, which the race creates and deletes."""

@@ -153,7 +153,12 @@ class RecordedClient:
     """The kind of credentials that the driver sent."""
 
     compress: bool = False
-    """Whether bodies were compressed."""
+    """Whether request bodies were compressed."""
+
+    accept_encoding: str | None = None
+    """Content encoding of the replies that were requested, unless an operation requested another one; None in
+    older records: `gzip` if `compress` is set, and otherwise none.
+    """
 
     timeout_s: float | None = None
     """Timeout of requests that do not set their own, in seconds."""

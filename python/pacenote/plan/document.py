@@ -99,7 +99,7 @@ class Target:
     timeout_ms: int
     """Timeout of requests that do not set their own, in milliseconds."""
     compress: bool = False
-    """Whether request bodies are compressed with gzip, and compressed responses are requested."""
+    """Whether request bodies are compressed with gzip."""
     tls: TlsOptions = TlsOptions()
     """TLS settings: trusted certificates, and the certificate that the driver presents."""
     client_headers: Headers = ()

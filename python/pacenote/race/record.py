@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import Interrupted, PacenoteError
+from pacenote.model.client_options import ACCEPT_ENCODING
 from pacenote.model.race_record import (
     Authentication,
     PlanFile,
@@ -156,6 +157,7 @@ def recorded_client(target: Target) -> RecordedClient:
     secrets.
     """
     encrypted = any(host.scheme == "https" for host in target.hosts)
+    names = {name.lower() for name, _ in target.headers}
     schemes = [value.partition(" ")[0].lower() for name, value in target.headers if name == "authorization"]
     return RecordedClient(
         hosts=tuple(f"{host.scheme}://{_address(host)}{host.path}" for host in target.hosts),
@@ -170,8 +172,9 @@ def recorded_client(target: Target) -> RecordedClient:
         client_certificate=encrypted and target.tls.client_cert is not None,
         authentication=next((_SCHEMES.get(scheme, "other") for scheme in schemes), "none"),
         compress=target.compress,
+        accept_encoding=dict(target.headers).get(ACCEPT_ENCODING),
         timeout_s=target.timeout_ms / 1000,
-        headers=tuple(sorted({name.lower() for name, _ in target.headers} - {"authorization"})),
+        headers=tuple(sorted(names - {"authorization", ACCEPT_ENCODING})),
     )
 
 

@@ -8,7 +8,7 @@ from itertools import chain
 
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, ExistingCluster, existing_cluster
 from pacenote.errors import UsageError
-from pacenote.model.client_options import ClientOptions
+from pacenote.model.client_options import ACCEPT_ENCODING, ClientOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.hosts import HttpHost
 from pacenote.net.proxy import proxy_for
@@ -88,6 +88,9 @@ def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
 def _target(cluster: Cluster, client: ClientOptions) -> Target:
     # An engine that the race starts has no security, so credentials are omitted. Other headers are sent.
     headers = client.headers if isinstance(cluster, EmbeddedCluster) else cluster.client_config.headers
+    if all(name != ACCEPT_ENCODING for name, _ in headers):
+        # As in Rally, so that the engine spends the same time on compression.
+        headers = ((ACCEPT_ENCODING, "gzip"), *headers)
     return Target(
         hosts=tuple(map(_host, cluster.hosts)),
         headers=headers,

@@ -134,7 +134,9 @@ def _client_texts(client: RecordedClient) -> Iterator[str]:
     elif client.host_names_verified is False:
         yield "the host names in TLS certificates were not verified"
     if client.compress:
-        yield "request and response bodies were compressed"
+        yield "request bodies were compressed"
+    if client.accept_encoding == "identity":
+        yield "replies were requested without compression"
 
 
 def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:

@@ -1,9 +1,8 @@
 """`search`: one search request.
 
 Failed shards and timeouts are always checked; `detailed-results` keeps the number of hits and shards of each
-response with its sample. Responses are compressed only if the client options (`http_compress`) or the
-`headers` of the operation request it, and never with `response-compression-enabled: false`. With `pages`, it
-is a `scroll-search`, as in old tracks.
+response with its sample. Replies are not compressed with `response-compression-enabled: false`. With `pages`,
+it is a `scroll-search`, as in old tracks.
 """
 
 from __future__ import annotations
