@@ -168,6 +168,11 @@ def test_clients_can_have_api_keys_of_their_own():
         ('{"ca_certs": 1}', "ca_certs must be the name of a file", ""),
         ('{"headers": {"a b": "c"}}', "headers contains an invalid header name", ""),
         ('{"headers": {"Host": "c"}}', "headers cannot set host, which the driver sets", ""),
+        (
+            '{"headers": {"Accept-Encoding": "br"}}',
+            "headers contains Accept-Encoding, which must be gzip or identity",
+            "",
+        ),
         ("headers:hunter2", "headers must be an object", "in JSON"),
         ('{"headers": {"authorization": "x"}, "api_key": "y"}', "give credentials or an authorization", ""),
         ("create_api_key_per_client:perhaps", "create_api_key_per_client must be true or false", ""),

@@ -45,6 +45,8 @@ def test_unusual_connection_settings_are_reported():
         return [text for _, text in notes(build_report(record(client=RecordedClient(**client))), "Client")]
 
     assert client_notes(tls=True, certificates_verified=True, host_names_verified=True) == []
+    assert client_notes(accept_encoding="gzip") == []
+    assert client_notes(accept_encoding="identity") == ["replies were requested without compression"]
     assert client_notes(tls=True, certificates_verified=False, host_names_verified=False, compress=True) == [
         "TLS certificates were not verified",
         "request bodies were compressed",
