@@ -72,7 +72,7 @@ class Listener:
         self.warnings.append(text)
 
 
-def plan(port: int, *iterations: int) -> str:
+def plan(port: int, *iterations: int, parallel: bool = False) -> str:
     tasks = tuple(
         PlannedTask(
             name=f"task{number}",
@@ -92,6 +92,9 @@ def plan(port: int, *iterations: int) -> str:
         Step(task.name, (ClientAllocation(0, (TaskAllocation(number, 0),)),), None)
         for number, task in enumerate(tasks)
     )
+    if parallel:
+        slots = (ClientAllocation(number, (TaskAllocation(number, 0),)) for number in range(len(tasks)))
+        steps = (Step("parallel", tuple(slots), None),)
     target = Target((TargetHost("http", "127.0.0.1", port),), (), 5_000)
     return Plan("r", 1, target, DriverSettings(1, OnError.CONTINUE), tasks, steps).to_json()
 
@@ -114,6 +117,13 @@ def test_results_are_reported_and_stored_when_tasks_end(port: int, folder: RaceF
     assert driven.summary["samples"] == 7
     assert folder.samples.exists()
     assert folder.series.exists()
+
+
+def test_results_of_parallel_tasks_are_in_the_order_of_the_plan(port: int, folder: RaceFolder) -> None:
+    listener = Listener()
+    driven = drive(plan(port, 8, 1, parallel=True), folder, None, listener)
+    assert listener.tasks == ["task1", "task0"]
+    assert [result.task for result in driven.tasks] == ["task0", "task1"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])

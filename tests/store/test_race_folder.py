@@ -38,6 +38,13 @@ def test_a_killed_race_is_readable_up_to_its_last_task(store):
     assert "the race has not finished" in found.verdict.reasons
 
 
+def test_results_of_a_killed_race_are_in_the_order_of_the_plan(store):
+    folder = store.create(unfinished())
+    folder.append(task("second", index=1))
+    folder.append(task("first", index=0))
+    assert [result.task for result in store.load("race-1").tasks] == ["first", "second"]
+
+
 def test_an_incomplete_line_of_the_journal_is_stated_unless_the_race_is_writing_it(store, tmp_path):
     folder = store.create(unfinished())
     folder.append(bulk())

@@ -576,3 +576,8 @@ def percentiles_for(count: int) -> tuple[float, ...]:
     if count == 1:
         return (100.0,)
     return (50.0, *(q for minimum, q in extra.items() if count >= minimum), 100.0)
+
+
+def in_plan_order(results: Iterable[TaskResult]) -> tuple[TaskResult, ...]:
+    """Returns the results in the order of the tasks in the plan, as in Rally's report."""
+    return tuple(sorted(results, key=lambda result: result.index))

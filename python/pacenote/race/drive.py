@@ -19,7 +19,7 @@ from pacenote import _core
 from pacenote.errors import DriverError, StoreError
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.redaction import redact_result
-from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.result import RaceProgress, TaskResult, in_plan_order
 from pacenote.model.secrets import redact
 from pacenote.race.stop_signals import StopRequests
 from pacenote.store.race_folder import RaceFolder
@@ -42,7 +42,7 @@ class DriveResult:
     """The result of driving a plan."""
 
     tasks: tuple[TaskResult, ...]
-    """Results of the tasks in the order in which they ended."""
+    """Results of the tasks that ended, in the order of the plan."""
 
     summary: Mapping[str, object] = field(default_factory=dict)
     """The driver's health: threads, samples, clock steps."""
@@ -161,7 +161,7 @@ class _RunningDriver:
             self._wait_for_exit_reason()
         lost = self._summary.pop("lost_samples", ())
         return DriveResult(
-            tasks=tuple(_without_lost_samples(task, lost) for task in self._tasks),
+            tasks=in_plan_order(_without_lost_samples(task, lost) for task in self._tasks),
             summary=self._summary,
             interrupted=self._stops.requested,
             aborted=self._engine_failure or error or failure,

@@ -34,7 +34,7 @@ from pacenote.model.finding import Finding
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, stored_secrets
-from pacenote.model.result import TaskResult
+from pacenote.model.result import TaskResult, in_plan_order
 from pacenote.model.saturation import SaturationResult
 from pacenote.model.secrets import redact_value
 from pacenote.model.verdict import determine_verdict
@@ -347,7 +347,7 @@ class RaceFolder:
         added = tuple(result for result in results if result.task not in stored)
         if not (added or damage):
             return record
-        record = dataclasses.replace(record, tasks=record.tasks + added)
+        record = dataclasses.replace(record, tasks=in_plan_order(record.tasks + added))
         verdict = determine_verdict(record)
         if damage:
             verdict = dataclasses.replace(verdict, findings=(*verdict.findings, Finding(damage, "machine")))
