@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from pacenote.model.race_record import Verdict
+from pacenote.model.result import Throughput
 from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.render.csv import render_csv, render_full_csv
 from pacenote.report.render.json import render_json
@@ -146,6 +147,26 @@ def test_markup_in_a_name_is_shown_as_text():
 
 def test_without_marked_values_the_table_has_rallys_four_columns():
     assert "interval" not in render_markdown(build_report(record(tasks=(task(),)))).split("\n\n")[1]
+
+
+def test_csv_has_the_digits_of_rally_unless_they_are_too_few():
+    steady = replace(task(), throughput=Throughput(790.0, 833.333333, 840.5, 1_000_000.0))
+    rates = {"none": 0.0, "all": 1.0, "half": 0.005, "few": 0.00001}
+    tasks = (steady, *(replace(task(name), error_rate=rate) for name, rate in rates.items()))
+    lines = render_csv(build_report(record(tasks=tasks))).splitlines()
+    assert [line for line in lines if "Throughput,search," in line] == [
+        "Min Throughput,search,790.00,ops/s",
+        "Mean Throughput,search,833.33,ops/s",
+        "Median Throughput,search,840.50,ops/s",
+        "Max Throughput,search,1000000.00,ops/s",
+    ]
+    assert [line.split(",", 1)[1] for line in lines if line.startswith("error rate,")] == [
+        "search,0.00,%",
+        "none,0.00,%",
+        "all,100.00,%",
+        "half,0.50,%",
+        "few,0.001,%",
+    ]
 
 
 def test_csv_has_rallys_rows_and_columns_only():

@@ -61,6 +61,9 @@ class Row:
     is_rallys: bool = True
     """Whether Rally has the row, too."""
 
+    decimals: int | None = None
+    """Number of decimals that Rally shows, or None for all digits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Note:

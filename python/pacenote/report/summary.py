@@ -116,7 +116,8 @@ def _task_rows(task: TaskResult, *, with_processing: bool) -> Iterator[Row]:
         value = round(getattr(task.throughput, which), 2) if task.throughput else None
         seconds = task.window_s if task.reported_s is None else task.reported_s
         mark = SHORT_WINDOW_MARK if task.throughput and task.throughput.mean and seconds < 1 else ""
-        yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s", mark=mark)
+        metric = f"{which.capitalize()} Throughput"
+        yield Row(metric, task.task, value, f"{task.unit}/s", mark=mark, decimals=2)
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)
     yield from _percentile_rows(task.task, "service-time", task.service_time)
@@ -125,7 +126,7 @@ def _task_rows(task: TaskResult, *, with_processing: bool) -> Iterator[Row]:
     # Without measured operations, the error rate is None, because 0 would mean that all succeeded.
     # Older records have 0 instead of None.
     rate = _percent(task.error_rate) if task.accounting.normal else None
-    yield Row("error rate", task.task, rate, "%")
+    yield Row("error rate", task.task, rate, "%", decimals=2)
 
 
 def _percent(rate: float | None) -> float | None:

@@ -5,19 +5,30 @@ from __future__ import annotations
 import csv
 import io
 
-from pacenote.report.rows import Report, note_lines
+from pacenote.report.rows import Report, Row, note_lines
 
 _COLUMNS = ("Metric", "Task", "Value", "Unit")
 _FULL_COLUMNS = (*_COLUMNS, "Mark", "Low", "High", "Race ID")
 
 
 def render_csv(report: Report) -> str:
-    """Returns Rally's rows and columns as CSV text, with all digits of the values."""
+    """Returns Rally's rows and columns as CSV text, with the digits that Rally shows."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    writer.writerows((row.metric, row.task, row.value, row.unit) for row in report.rows if row.is_rallys)
+    for row in report.rows:
+        if row.is_rallys:
+            # As in Rally, a row without a value has no unit.
+            writer.writerow((row.metric, row.task, _digits(row), "" if row.value is None else row.unit))
     return text.getvalue()
+
+
+def _digits(row: Row) -> str | float | int | None:
+    """Returns the value with Rally's decimals, unless they are too few for it, such as for 0.001 %."""
+    if row.value is None or row.decimals is None:
+        return row.value
+    text = f"{row.value:.{row.decimals}f}"
+    return text if float(text) == row.value else row.value
 
 
 def render_full_csv(report: Report, race_id: str) -> str:

@@ -12,5 +12,6 @@ def render_json(report: Report) -> str:
     """Returns the report as one JSON object: header, rows, verdict, notes, footnotes."""
     document = encode(report) | {"verdict": report.verdict.to_document()}
     for row in document["rows"]:
-        del row["kind"], row["is_rallys"]  # They are used only to select rows and footnotes.
+        # They are used only to select rows and footnotes, and to format values.
+        del row["kind"], row["is_rallys"], row["decimals"]
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
