@@ -52,6 +52,9 @@ _UNSENT_HEADERS = frozenset({"user-agent", "x-elastic-client-meta", "connection"
 _HIDDEN_HEADERS = frozenset({"warning"})
 """Headers of responses that the client would turn into Python warnings."""
 
+_ONCE_GET = frozenset({"cat.count", "indices.resolve_index"})
+"""Requests that elasticsearch-py 9 sends as POST, which Elasticsearch 7 and OpenSearch reject."""
+
 _PRODUCT = ("x-elastic-product", "Elasticsearch")
 """The header by which the client recognizes Elasticsearch."""
 
@@ -274,6 +277,8 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
 
     async def perform_request(self, method: str, path: str, **options: Any) -> Any:
         """Sends a request with a method and a path."""
+        if options.get("endpoint_id") in _ONCE_GET and options.get("body") is None:
+            method = "GET"
         options["headers"] = _with_media_types(options.get("headers"), path, options.get("body"))
         with _counting_failures(method):
             return await super().perform_request(method, path, **options)
