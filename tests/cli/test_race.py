@@ -92,7 +92,7 @@ def test_all_options_are_passed_to_the_request(run, fake_race, tmp_path):
         {"heap_size": "4g"},
     )
     assert (request.runtime_jdk, request.client.timeout_s, request.on_error) == (21, 5.0, "abort")
-    assert request.user_tags == {"intention": "x", "run": "3"}
+    assert request.user_tags == {"intention": "x", "run": 3}
     assert (request.max_error_rate, request.seed, request.driver_threads) == (0.025, 7, 3)
     assert request.max_shortfall == 0.1
     assert request.samples == "none"

@@ -59,6 +59,11 @@ def test_unusual_connection_settings_are_reported():
     ]
 
 
+def test_user_tags_are_shown_as_text():
+    shown = build_report(record(user_tags={"run": 4, "cold": True, "disk": "ssd"})).header
+    assert [note.text for note in shown if note.label == "User tags"] == ["run=4, cold=true, disk=ssd"]
+
+
 def test_rows_without_a_value_are_left_out_but_zeros_are_not():
     report = build_report(record(system=SystemMetrics(merge_count=0, young_gc_time=0.0)))
     assert metrics(report) == ["Cumulative merge count of primary shards", "Total Young Gen GC time"]

@@ -87,6 +87,21 @@ def test_races_are_filtered(store):
     assert ids(store, benchmark_name="nightly") == ["d"]
 
 
+def test_tags_keep_their_types_and_are_filtered_as_text(store):
+    tags = {"run": 4, "cold": True, "disks": ["a", "b"], "share": 0.5, "none": None}
+    store.create(record("d", user_tags=tags))
+    store.create(record("older", user_tags={"run": "4"}))
+    assert store.load("d").user_tags == tags
+    assert store.list(RaceFilter(track="http_logs", user_tags={"cold": True}))[0].user_tags == tags
+    assert (
+        sorted(ids(store, user_tags={"run": 4}))
+        == sorted(ids(store, user_tags={"run": "4"}))
+        == ["d", "older"]
+    )
+    assert ids(store, user_tags={"cold": "true", "share": 0.5, "disks": '["a", "b"]'}) == ["d"]
+    assert ids(store, user_tags={"cold": False}) == []
+
+
 def test_the_limit_applies_to_matching_races_only(store):
     store.create(record("old", user_tags={"disk": "ssd"}))
     for number in range(3):

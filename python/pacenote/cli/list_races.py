@@ -11,6 +11,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.tables import Fit, json_text, table
 from pacenote.errors import StoreError
 from pacenote.model.race_record import TIMESTAMP_FORMAT
+from pacenote.model.user_tags import tag_texts
 from pacenote.store.race_index import RaceFilter, RaceSummary
 from pacenote.store.race_store import RaceStore, check_home
 
@@ -57,7 +58,7 @@ def race_table(races: Sequence[RaceSummary], ids: Mapping[str, str], now: dateti
 
 
 def _cells(race: RaceSummary, short_id: str, now: datetime) -> list[str]:
-    tags = ", ".join(f"{name}={value}" for name, value in race.user_tags.items())
+    tags = ", ".join(f"{name}={value}" for name, value in tag_texts(race.user_tags).items())
     track = " / ".join(name for name in (race.track, race.challenge) if name)
     state = race.verdict if race.state == "complete" else race.state
     return [

@@ -64,10 +64,9 @@ def _host(given: object) -> str:
     return f"{'https://' if given.get('use_ssl') else ''}{name}{port}{prefix}"
 
 
-def tags(text: str) -> dict[str, str]:
-    """Parses `--user-tags`: strings by name. Raises UsageError."""
-    given = parse_dict(text, "--user-tags")
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+def tags(text: str) -> dict[str, Any]:
+    """Parses `--user-tags`. Raises UsageError."""
+    return parse_dict(text, "--user-tags")
 
 
 def track_params(text: str) -> dict[str, Any]:

@@ -309,7 +309,7 @@ class RaceRecord:
     car_params: Mapping[str, object] = field(default_factory=dict)
     """Parameters of the cars, secrets redacted."""
 
-    user_tags: Mapping[str, str] = field(default_factory=dict)
+    user_tags: Mapping[str, object] = field(default_factory=dict)
     """Tags from the user."""
 
     cluster: RecordedCluster = field(default_factory=RecordedCluster)

@@ -114,7 +114,7 @@ class RaceRequest:
     on_error: OnErrorChoice | None = None
     """What a failed request does to the race; None means that only a failed preparation ends it."""
 
-    user_tags: Mapping[str, str] = field(default_factory=dict)
+    user_tags: Mapping[str, object] = field(default_factory=dict)
     """Tags of the race."""
 
     environment_name: str = "local"

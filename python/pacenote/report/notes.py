@@ -29,6 +29,7 @@ from pacenote.model.race_record import (
     UncheckedDocuments,
 )
 from pacenote.model.result import FailureGroup, TaskResult
+from pacenote.model.user_tags import tag_texts
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.units import format_count
 
@@ -53,7 +54,7 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
         ("Challenge", record.challenge or ""),
         ("Car", "+".join(record.car)),
         ("Engine", engine),
-        ("User tags", ", ".join(f"{name}={value}" for name, value in record.user_tags.items())),
+        ("User tags", ", ".join(f"{name}={value}" for name, value in tag_texts(record.user_tags).items())),
         ("Seed", str(record.seed)),
         ("Saturation", f"{found.task}: {found.answer}" if (found := record.saturation) else ""),
     )

@@ -22,6 +22,7 @@ from pacenote.errors import PacenoteError
 from pacenote.model.headline import headline
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.model.race_state import RaceState, race_state
+from pacenote.model.user_tags import tag_texts
 from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
 
 INDEX_FILE = "index.sqlite"
@@ -70,7 +71,7 @@ class RaceSummary:
     revision: str
     """Build hash of the engine."""
 
-    user_tags: Mapping[str, str]
+    user_tags: Mapping[str, object]
     """Tags of `--user-tags`."""
 
     verdict: str
@@ -105,8 +106,8 @@ class RaceFilter:
     to_date: date | None = None
     """Last day, in UTC."""
 
-    user_tags: Mapping[str, str] = field(default_factory=dict)
-    """Tags that a race must have; all of them must match."""
+    user_tags: Mapping[str, object] = field(default_factory=dict)
+    """Tags that a race must have, compared as text; all of them must match."""
 
 
 class RaceIndex:
@@ -305,10 +306,11 @@ def _summary(row: tuple[str, ...]) -> RaceSummary:
     return RaceSummary(**fields | {"user_tags": json.loads(row[9])})
 
 
-def _tags_match(tags: Mapping[str, str], criteria: RaceFilter) -> bool:
+def _tags_match(given: Mapping[str, object], criteria: RaceFilter) -> bool:
+    tags = tag_texts(given)
     if criteria.benchmark_name and criteria.benchmark_name not in (
         tags.get("name"),
         tags.get("benchmark-name"),
     ):
         return False
-    return all(tags.get(name) == value for name, value in criteria.user_tags.items())
+    return all(tags.get(name) == value for name, value in tag_texts(criteria.user_tags).items())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCorpus
+from pacenote.model.user_tags import tag_texts
 from pacenote.report.notes import ONE_RUN
 from pacenote.report.screen.screen import Paragraph
 from pacenote.units import format_bytes, format_count
@@ -20,7 +21,7 @@ def setup_paragraph(record: RaceRecord) -> Paragraph:
         tuple(_machine(record.environment)),
         tuple(_engine(record)),
         *((_corpus(corpus),) for corpus in record.corpora),
-        tuple(f"{name}: {value}" for name, value in record.user_tags.items()),
+        tuple(f"{name}: {value}" for name, value in tag_texts(record.user_tags).items()),
         (ONE_RUN,) if record.complete else (),
     )
     return Paragraph("Setup", tuple(tuple(map(single_line, group)) for group in groups if group))
