@@ -99,7 +99,11 @@ def test_a_search_without_probes_prints_one_line_and_no_table(run, monkeypatch):
         return stopped_before_the_first_task(request.race, listener)
 
     monkeypatch.setattr(saturate, "saturate", search)
-    assert run("saturate", "--track=x") == (130, "", NOTHING)
+    assert run("saturate", "--track=x") == (
+        130,
+        "",
+        "error: interrupted before a probe was completed\n",
+    )
 
 
 @pytest.mark.parametrize("interrupted", [True, False])

@@ -41,6 +41,15 @@ def test_the_live_table_has_a_row_per_running_task():
     assert lines[4] == "search warm-up 0 ops/s 0"
 
 
+def test_a_probe_is_named_instead_of_the_step():
+    running = TaskProgress("q", "ops", False, 0.5, 5.0, 1.0, 2.0, 5, 0, 3.0)
+    progress = RaceProgress(1, 1, 17.2, (running,), activity="probe 3 of 10–30")
+    file = io.StringIO()
+    RichConsole(file=file, width=120).print(progress_table(progress, 120))
+    assert file.getvalue().splitlines()[0].strip() == "probe 3 of 10–30, 17 s"
+    assert plain_lines((0.0, "progress", progress)) == ["[probe 3 of 10–30] q started"]
+
+
 def test_a_terminal_gets_the_live_display_and_is_restored(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     out, err = io.StringIO(), Terminal()

@@ -22,6 +22,10 @@ from pacenote.model.saturation_answer import answer, outcome_text
 from pacenote.report.render.saturation import LEVELS_TITLE, print_saturation
 from pacenote.report.render.saturation import render_saturation as render_report
 from pacenote.report.saturation import build_saturation_report
+from pacenote.report.screen.screen import Command, StoredRace
+
+STORED = StoredRace("~/races/r", "id r")
+NEXT = (Command("pacenote report r", "all"),)
 
 
 def render_saturation(found: SaturationResult, verdict: Verdict | None = None) -> str:
@@ -182,11 +186,14 @@ def test_a_terminal_gets_tables_instead_of_markdown():
     found = replace(FOUND, fit=UslFit(one, one, one, None, None, 0.01))
     file = io.StringIO()
     report = build_saturation_report(found, Verdict("void", ("aborted: [red]x",)))
-    print_saturation(report, Console(file=file, width=100))
+    print_saturation(report, STORED, NEXT, Console(file=file, width=100))
     lines = [line.rstrip() for line in file.getvalue().splitlines()]
-    assert (
-        lines[0] == "Saturation of task index: between 80 ops/s (80,000 docs/s) and 82 ops/s (82,000 docs/s)"
+    answer_at = lines.index(
+        "Saturation of task index: between 80 ops/s (80,000 docs/s) and 82 ops/s (82,000 docs/s)"
     )
+    assert lines[answer_at + 1] == "  limited by: the engine"
+    assert not any("│" in line for line in lines[answer_at:]), "the answer follows the tables"
+    assert lines[-2:] == [" Results  ~/races/r  (id r)", " Next     pacenote report r   all"]
     assert not any("| --- |" in line or line.startswith("#") or "**" in line for line in lines)
     assert "    aborted: [red]x" in lines
     row = next(line for line in lines if line.replace("│", " ").split()[:2] == ["1", "100"])
@@ -194,6 +201,29 @@ def test_a_terminal_gets_tables_instead_of_markdown():
     assert LEVELS_TITLE in lines
     assert any(line.strip().startswith("contention (sigma): 1") for line in lines)
     assert max(map(len, lines)) <= 100
+
+
+def test_a_terminal_shows_each_reason_once_with_the_range_of_its_numbers():
+    late = "the driver sent late (p99 {} ms)"
+    probes = (
+        replace(PROBE, outcome="passed", reasons=(late.format("2.5"),)),
+        replace(PROBE, number=2, reasons=("p99 of latency is 1,060 ms", late.format(10))),
+        replace(PROBE, number=3, reasons=("p99 of latency is 1,060 ms",)),
+    )
+    file = io.StringIO()
+    level = ConcurrencyLevel(4, 1, 60.0, 0.2, (late.format(7),))
+    report = build_saturation_report(replace(FOUND, probes=probes, levels=(level,)), rounded=True)
+    print_saturation(report, STORED, NEXT, Console(file=file, width=120))
+    lines = [line.rstrip() for line in file.getvalue().splitlines()]
+    outcomes = [line.rpartition("│")[2].strip() for line in lines if "│" in line]
+    assert outcomes[:3] == ["passed, although disturbed [1]", "failed [2] [1]", "failed [2]"]
+    assert outcomes[-1] == "1 of 1: [1]"
+    reasons = [line for line in lines if line.startswith("  [")]
+    assert reasons == [
+        "  [1] the driver sent late (p99 2.5 … 10 ms)",
+        "  [2] p99 of latency is 1,060 ms",
+        "  [1] the driver sent late (p99 7 ms)",
+    ]
 
 
 def test_without_probes_there_is_no_table():
@@ -219,7 +249,7 @@ def test_a_terminal_shows_whole_numbers_and_outcomes_at_each_width(width, left_o
     probes = tuple(replace(measured, number=n, outcome=outcome) for n, outcome in enumerate(outcomes, 1))
     file = io.StringIO()
     report = build_saturation_report(replace(FOUND, probes=probes, levels=()), rounded=True)
-    print_saturation(report, Console(file=file, width=width))
+    print_saturation(report, STORED, NEXT, Console(file=file, width=width))
     text = file.getvalue().replace("┃", "│")
     rows = {line.split()[0]: line.split("│") for line in text.splitlines() if line.count("│") > 2}
     heads = [head.strip() for head in rows["probe"]]

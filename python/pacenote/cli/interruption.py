@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # Not needed for --help.
 NOTHING_MEASURED = "interrupted before anything was measured"
 """Message about a race that was stopped without any result."""
 
+NO_PROBE = "interrupted before a probe was completed"
+"""Message about a search that was stopped without any result."""
+
 
 @contextmanager
 def printing_report(*, stopped: bool) -> Generator[None, None, None]:
@@ -56,7 +59,7 @@ def stored_saturation(request: RaceRequest, cause: KeyboardInterrupt) -> tuple[R
     except StoreError:
         raise _interrupted(request) from cause
     if found is None or not found.probes:
-        raise Interrupted(NOTHING_MEASURED) from cause
+        raise Interrupted(NO_PROBE) from cause
     return record, found
 
 

@@ -92,7 +92,8 @@ def progress_table(progress: RaceProgress, width: int = _WIDE) -> Group:
 
     A narrow terminal shows no bars, and shortens the names of tasks.
     """
-    title = f"step {progress.step} of {progress.steps}, {format_seconds(round(progress.elapsed_s))}"
+    activity = progress.activity or f"step {progress.step} of {progress.steps}"
+    title = f"{activity}, {format_seconds(round(progress.elapsed_s))}"
     if left := left_text(progress):
         title += f"; {left}"
     rows = [_cells(task, _BAR if width >= _WIDE else 0) for task in progress.tasks]

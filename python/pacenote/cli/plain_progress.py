@@ -50,14 +50,15 @@ class PlainListener:
 
     def progress(self, progress: RaceProgress) -> None:
         """Shows the running tasks."""
+        activity = progress.activity or f"{progress.step}/{progress.steps}"
         for task in progress.tasks:
             if task.task not in self._running:
                 self._running.add(task.task)
                 self._printed_at[task.task] = progress.elapsed_s
-                self._console.progress(f"[{progress.step}/{progress.steps}] {single_line(task.task)} started")
+                self._console.progress(f"[{activity}] {single_line(task.task)} started")
             elif progress.elapsed_s - self._printed_at[task.task] >= INTERVAL_S:
                 self._printed_at[task.task] = progress.elapsed_s
-                self._console.progress(f"[{progress.step}/{progress.steps}] {progress_line(task, progress)}")
+                self._console.progress(f"[{activity}] {progress_line(task, progress)}")
 
     def task_finished(self, result: TaskResult) -> None:
         """Shows the result of a task."""

@@ -40,5 +40,5 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if saturation is None:
         show_report(record, folder.path, options, console, is_running=is_running)
     else:
-        show_saturation(saturation, record, options, console)
+        show_saturation(saturation, record, folder.path, options, console)
     return 0

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
     from pacenote.model.race_state import RaceState
     from pacenote.report.rows import Report
+    from pacenote.report.screen.build import RaceLocation
 
 FORMATS = ("markdown", "csv", "csv-full", "json")
 
@@ -124,12 +125,18 @@ def _as_running(record: RaceRecord, folder: Path) -> RaceRecord:
 
 def _show_screen(record: RaceRecord, state: RaceState, folder: Path, console: Console) -> None:
     from pacenote.report.render.screen import render_screen
-    from pacenote.report.screen.build import RaceLocation, build_screen
+    from pacenote.report.screen.build import build_screen
+
+    render_screen(build_screen(record, race_location(folder, state)), console.rich_results())
+
+
+def race_location(folder: Path, state: RaceState) -> RaceLocation:
+    """Returns where the race in `folder` is stored, as shown to the user."""
+    from pacenote.report.screen.build import RaceLocation
     from pacenote.store.race_store import RaceStore
 
     short_ids = RaceStore(folder.parents[1]).short_ids((folder.name,))
-    location = RaceLocation(_below_home(folder), short_ids[folder.name], state)
-    render_screen(build_screen(record, location), console.rich_results())
+    return RaceLocation(_below_home(folder), short_ids[folder.name], state)
 
 
 def _below_home(folder: Path) -> str:

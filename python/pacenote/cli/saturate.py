@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli import race, values
 from pacenote.cli.console import Console
-from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_saturation
+from pacenote.cli.interruption import NO_PROBE, printing_report, stored_saturation
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.rally_ini import show_rally_settings
@@ -18,6 +18,7 @@ from pacenote.cli.saturation_output import check_saturation_format, show_saturat
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
+from pacenote.store.home import RACES
 
 if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
@@ -140,9 +141,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
             saturation, stopped = Saturation(*stored_saturation(request.race, cause)), True
         record, result = saturation.record, saturation.result
         if stopped and not result.probes:
-            raise Interrupted(NOTHING_MEASURED)
+            raise Interrupted(NO_PROBE)
         with printing_report(stopped=stopped):
-            show_saturation(result, record, options, console)
+            show_saturation(result, record, request.race.home / RACES / record.race_id, options, console)
             if options.owns_process:
                 block_signals()
     if saturation.error is not None:

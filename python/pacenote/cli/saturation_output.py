@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli.console import Console
-from pacenote.cli.report_output import write_report
+from pacenote.cli.report_output import race_location, write_report
 from pacenote.errors import UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -26,17 +27,24 @@ def check_saturation_format(options: argparse.Namespace) -> None:
 
 
 def show_saturation(
-    result: SaturationResult, record: RaceRecord, options: argparse.Namespace, console: Console
+    result: SaturationResult, record: RaceRecord, folder: Path, options: argparse.Namespace, console: Console
 ) -> None:
-    """Prints the result, and writes it to `--report-file`. Raises UsageError and StoreError."""
+    """Prints the result of the race in `folder`, and writes it to `--report-file`.
+
+    Raises UsageError and StoreError.
+    """
     check_saturation_format(options)
     text = _text(result, record, options)
     if options.report_format is None and console.shows_results_on_terminal:
+        from pacenote.model.race_state import race_state
         from pacenote.report.render.saturation import print_saturation
         from pacenote.report.saturation import build_saturation_report
+        from pacenote.report.screen.build import saturation_commands, stored_race
 
         report = build_saturation_report(result, record.verdict, rounded=True)
-        print_saturation(report, console.rich_results())
+        location = race_location(folder, race_state(record))
+        stored, commands = stored_race(record, location), saturation_commands(location)
+        print_saturation(report, stored, commands, console.rich_results())
     else:
         console.result(text)
     if options.report_file is not None:

@@ -26,6 +26,7 @@ from pacenote.lab.probe import (
     window_s,
     work_per_operation,
 )
+from pacenote.lab.progress import TYPICAL_PROBES, ActivityListener, level_name, probe_name
 from pacenote.lab.rate_search import (
     GROWTH,
     MAX_IDLE_TRIALS,
@@ -74,10 +75,6 @@ MAX_FAILED_PROBES = 3
 """Number of probes in a row without any success after which the search ends: such failures do not depend on
 the rate.
 """
-
-
-TYPICAL_PROBES = (10, 30)
-"""Numbers of probes of most searches."""
 
 PrepareChoice = Literal["all", "needed"]
 """Which tasks of the challenge run before a search (`--prepare`)."""
@@ -335,7 +332,8 @@ class _Search:
     def _probe(self, rate: float) -> Probe:
         objective = self._request.objective
         timing = Timing(self._request.warmup_s, window_s(objective, rate, self._request.window_s))
-        run = self._drive(paced(self._task, rate, self._request.connections, timing), open_loop=True)
+        task = paced(self._task, rate, self._request.connections, timing)
+        run = self._drive(task, probe_name(self._runs + 1), open_loop=True)
         probe = evaluate_probe(self._runs, rate, run.result, objective, run.driver)
         self.result = dataclasses.replace(
             self.result,
@@ -393,23 +391,24 @@ class _Search:
         if not request.clients:
             return
         timing = Timing(request.warmup_s, request.level_s)
-        for clients in sweep_order(request.clients, request.repeats):
-            run = self._drive(unpaced(self._task, clients, timing), open_loop=False)
-            level = self._level(run, clients)
+        order = sweep_order(request.clients, request.repeats)
+        for number, clients in enumerate(order):
+            name = level_name(clients, order[: number + 1].count(clients), request.repeats)
+            run = self._drive(unpaced(self._task, clients, timing), name, open_loop=False)
+            level = self._level(run, clients, name)
             self.result = dataclasses.replace(self.result, levels=(*self.result.levels, level))
             self._store()
         self.result = dataclasses.replace(self.result, fit=fit_usl(_work_by_clients(self.result.levels)))
 
-    def _level(self, run: _SoloRun, clients: int) -> ConcurrencyLevel:
+    def _level(self, run: _SoloRun, clients: int, name: str) -> ConcurrencyLevel:
         work = run.result.throughput.mean if run.result.throughput else 0.0
         left_out = level_left_out(run.result, self._request.objective, run.driver)
-        if left_out:
-            why = "; ".join(left_out)
-            self._context.listener.info(f"{clients} clients: not used for the scalability law: {why}")
+        why = f"; not used for the scalability law: {'; '.join(left_out)}" if left_out else ""
+        self._context.listener.info(f"{name}: {format_rate(work)} {run.result.unit}/s{why}")
         return ConcurrencyLevel(self._runs, clients, work, run.result.error_rate, left_out)
 
-    def _drive(self, task: Task, *, open_loop: bool) -> _SoloRun:
-        """Runs the task alone. Raises _StoppedSearch if it was stopped."""
+    def _drive(self, task: Task, name: str, *, open_loop: bool) -> _SoloRun:
+        """Runs the task alone, with this name in progress. Raises _StoppedSearch if it was stopped."""
         self._runs += 1
         secrets = self._context.folder.secrets
         folder = RaceFolder(self._context.folder.probes / f"{self._runs:03}", secrets)
@@ -422,7 +421,7 @@ class _Search:
         challenge = with_task(self._challenge, ScheduledTask(self._position, task))
         plan = task_alone(self._context.replan(challenge), task, open_loop=open_loop)
         folder.write_plan(plan.to_public_json(secrets))
-        driven = self._context.drive(plan, folder)
+        driven = self._context.drive(plan, folder, ActivityListener(self._context.listener, name))
         if not driven.completed:
             raise _StoppedSearch(driven.aborted)
         # With a wrong clock or wrong counts of the driver, later probes would be void as well.

@@ -545,6 +545,8 @@ class RaceProgress:
     """Operations that are retried until they succeed, at most one per task."""
     left: TimeLeft | None = None
     """How long the race still takes, or None if nothing is known about it."""
+    activity: str = ""
+    """What runs if it is not a step of a race, such as a probe; otherwise empty."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> RaceProgress:

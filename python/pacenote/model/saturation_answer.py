@@ -73,11 +73,14 @@ def tries_text(rate: float, found: SaturationResult) -> str:
 
 def outcome_text(probe: Probe) -> str:
     """Returns the outcome of a probe with its reasons, in one line."""
-    if not probe.reasons:
-        return probe.outcome
+    outcome = outcome_word(probe)
+    return f"{outcome}: {'; '.join(map(whole_line, probe.reasons))}" if probe.reasons else outcome
+
+
+def outcome_word(probe: Probe) -> str:
+    """Returns the outcome of a probe without its reasons."""
     # A probe passes only if whatever disturbed it cannot have shortened its latency (`lab.probe`).
-    outcome = "passed, although disturbed" if probe.outcome == "passed" else probe.outcome
-    return f"{outcome}: {'; '.join(map(whole_line, probe.reasons))}"
+    return "passed, although disturbed" if probe.outcome == "passed" and probe.reasons else probe.outcome
 
 
 def rate_text(rate: float | None, found: SaturationResult) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, start_cluster
 from pacenote.errors import DriverError, StoreError
 from pacenote.model.engine import SERVERLESS
-from pacenote.model.race_listener import RaceListener
+from pacenote.model.race_listener import DriveListener, RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.redaction import redact_error, redact_record
@@ -118,8 +118,11 @@ class RaceContext:
         track = dataclasses.replace(self.prepared.track, challenges=(challenge,))
         return plan_challenge(self.request, track, challenge, self.plan_context)
 
-    def drive(self, plan: Plan, folder: RaceFolder) -> DriveResult:
-        """Drives a plan against the cluster. Raises DriverError and StoreError."""
+    def drive(self, plan: Plan, folder: RaceFolder, events: DriveListener | None = None) -> DriveResult:
+        """Drives a plan against the cluster. `events` receives its events instead of the race's listener.
+
+        Raises DriverError and StoreError.
+        """
         # An existing cluster is not checked: requests to it would disturb the measurement, and failures are
         # recorded.
         exit_reason = self.cluster.node.exit_reason if isinstance(self.cluster, EmbeddedCluster) else None
@@ -135,7 +138,7 @@ class RaceContext:
         driven = None
         try:
             with self._settings_of_existing_cluster(plan), self._with_api_keys(plan) as authorized:
-                listener = PlanProgress(self.listener, plan)
+                listener = PlanProgress(events or self.listener, plan)
                 driven = drive(authorized.to_json(), folder, exit_reason, listener, python_tasks)
         except KeyboardInterrupt:
             # A signal while the settings are restored must not lose the result.

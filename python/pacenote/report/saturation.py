@@ -9,8 +9,9 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import Verdict
 from pacenote.model.result import CensoredPercentile
 from pacenote.model.saturation import ConcurrencyLevel, Estimate, LimitedBy, Probe, SaturationResult, UslFit
-from pacenote.model.saturation_answer import answer, outcome_text, rate_text, tries_text
+from pacenote.model.saturation_answer import answer, outcome_text, outcome_word, rate_text, tries_text
 from pacenote.report.formatting import format_value
+from pacenote.report.reason_codes import ReasonCodes, reason_codes
 from pacenote.report.rows import UNSUPPORTED_MARK
 from pacenote.units import format_count, format_number, format_rate
 
@@ -68,6 +69,9 @@ class SaturationTable:
     spare: tuple[str, ...] = ()
     """The titles of the columns that a narrow terminal does not show, the least important first."""
 
+    notes: tuple[str, ...] = ()
+    """The reasons to which codes in its cells refer, one per line."""
+
 
 @dataclass(frozen=True, slots=True)
 class SaturationReport:
@@ -79,8 +83,11 @@ class SaturationReport:
     answer: str
     """The answer in one line."""
 
+    method: tuple[Remark, ...]
+    """How the answer was found."""
+
     remarks: tuple[Remark, ...]
-    """How the answer was found, what limits it, and the verdict on the race if it is not valid."""
+    """What limits the answer, what disturbed the search, and the verdict on the race if it is not valid."""
 
     probes: SaturationTable | None
     """All probes, or None if none was completed."""
@@ -96,11 +103,12 @@ def build_saturation_report(
     found: SaturationResult, verdict: Verdict | None = None, *, rounded: bool = False
 ) -> SaturationReport:
     """Returns the report of a saturation, with the verdict on the race if it is not valid; its tables have
-    numbers with three significant digits if they are `rounded`.
+    numbers with three significant digits if they are `rounded`, and codes instead of reasons.
     """
     return SaturationReport(
         task=single_line(found.task),
         answer=answer(found),
+        method=tuple(map(Remark, _method(found))),
         remarks=(*map(Remark, _remarks(found)), *_verdict(verdict)),
         probes=_probes(found, _ROUNDED if rounded else _WHOLE) if found.probes else None,
         levels=_levels(found, _ROUNDED if rounded else _WHOLE) if found.levels else None,
@@ -108,7 +116,7 @@ def build_saturation_report(
     )
 
 
-def _remarks(found: SaturationResult) -> Iterator[str]:
+def _method(found: SaturationResult) -> Iterator[str]:
     bound = " (upper bound of its 95 % interval)"
     limits = [f"{limit}{bound}" for limit in found.objective.latency]
     allowed = found.objective.error_rate
@@ -125,6 +133,10 @@ def _remarks(found: SaturationResult) -> Iterator[str]:
         f"each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer if the "
         f"objective needs it; precision {found.precision * 100:g} %"
     )
+    yield from _legend(found)
+
+
+def _remarks(found: SaturationResult) -> Iterator[str]:
     yield f"limited by: {_WHY[found.limited_by]}"
     for rate in (*found.disputed, *found.passed_above):
         yield f"{rate_text(rate, found)}: {tries_text(rate, found)}"
@@ -132,7 +144,6 @@ def _remarks(found: SaturationResult) -> Iterator[str]:
         yield single_line(note)
     if any(probe.outcome == "passed" and probe.reasons for probe in found.probes):
         yield ("disturbed probes that passed count: a slow driver or machine can only make latency longer")
-    yield from _legend(found)
     if not found.complete:
         why = f" ({single_line(found.ended_early)})" if found.ended_early else ""
         yield f"the search ended early{why}: the interval is the result so far"
@@ -182,11 +193,19 @@ def _probes(found: SaturationResult, formats: _Formats) -> SaturationTable:
     limited = {limit.q for limit in found.objective.latency}
     free = [name for q, name in times.items() if q not in limited]
     last = [name for q, name in times.items() if q in limited]
-    rows = tuple(_probe_cells(probe, shown, formats) for probe in found.probes)
-    return SaturationTable(heads, rows, spare=("waited", *free, "done", "errors %", *last))
+    spare = ("waited", *free, "done", "errors %", *last)
+    if formats is _WHOLE:
+        rows = tuple(_probe_cells(probe, shown, formats, outcome_text(probe)) for probe in found.probes)
+        return SaturationTable(heads, rows, spare)
+    codes = reason_codes(reason for probe in found.probes for reason in probe.reasons)
+    rows = tuple(
+        _probe_cells(probe, shown, formats, f"{outcome_word(probe)} {codes.of(probe.reasons)}".rstrip())
+        for probe in found.probes
+    )
+    return SaturationTable(heads, rows, spare, codes.notes)
 
 
-def _probe_cells(probe: Probe, shown: Sequence[float], formats: _Formats) -> tuple[str, ...]:
+def _probe_cells(probe: Probe, shown: Sequence[float], formats: _Formats, outcome: str) -> tuple[str, ...]:
     times = [probe.at(q) for q in shown]
     return (
         str(probe.number),
@@ -195,7 +214,7 @@ def _probe_cells(probe: Probe, shown: Sequence[float], formats: _Formats) -> tup
         *(_latency_cell(time, formats) for time in times),
         "" if probe.error_rate is None else f"{probe.error_rate * 100:.3g}",
         f"{probe.waited:,}",
-        outcome_text(probe),
+        outcome,
     )
 
 
@@ -214,17 +233,24 @@ def _latency_cell(percentile: CensoredPercentile | None, formats: _Formats) -> s
 def _levels(found: SaturationResult, formats: _Formats) -> SaturationTable:
     clients = sorted({level.clients for level in found.levels})
     by_clients = {one: [level for level in found.levels if level.clients == one] for one in clients}
-    rows = tuple(_level_cells(one, levels, formats) for one, levels in by_clients.items())
+    codes = reason_codes(reason for level in found.levels for reason in level.left_out)
+    is_coded = formats is _ROUNDED
+    rows = tuple(
+        _level_cells(one, levels, formats, codes if is_coded else None) for one, levels in by_clients.items()
+    )
     heads = ("clients", f"{single_line(found.unit) or 'ops'}/s", "lowest", "highest", "left out of the law")
-    return SaturationTable(heads, rows, spare=("highest", "lowest"))
+    return SaturationTable(heads, rows, ("highest", "lowest"), codes.notes if is_coded else ())
 
 
-def _level_cells(clients: int, levels: Sequence[ConcurrencyLevel], formats: _Formats) -> tuple[str, ...]:
+def _level_cells(
+    clients: int, levels: Sequence[ConcurrencyLevel], formats: _Formats, codes: ReasonCodes | None
+) -> tuple[str, ...]:
     rates = [level.work for level in levels]
     figures = (sum(rates) / len(rates), min(rates), max(rates))
     reasons = sorted({single_line(reason) for level in levels for reason in level.left_out})
     count = sum(bool(level.left_out) for level in levels)
-    left_out = f"{count} of {len(levels)}: {'; '.join(reasons)}" if count else ""
+    why = "; ".join(reasons) if codes is None else codes.of(r for level in levels for r in level.left_out)
+    left_out = f"{count} of {len(levels)}: {why}" if count else ""
     return (str(clients), *(formats.rate(rate) for rate in figures), left_out)
 
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # Markdown does not need rich.
     from rich.console import Console
     from rich.table import Table
 
+    from pacenote.report.screen.screen import Command, StoredRace
+
 LEVELS_TITLE = "Closed loop, in which clients wait for responses, by clients"
 """The title of the table of levels."""
 
@@ -24,7 +26,9 @@ _OUTCOME = 24
 def render_saturation(report: SaturationReport) -> str:
     """Returns the answer, all probes and the closed-loop sweep as Markdown that ends in a newline."""
     lines = [f"# Saturation of task {report.task}", "", f"**{report.answer}**", ""]
-    lines += (f"{'  ' if remark.detail else ''}- {remark.text}" for remark in report.remarks)
+    lines += (
+        f"{'  ' if remark.detail else ''}- {remark.text}" for remark in (*report.method, *report.remarks)
+    )
     if report.probes is not None:
         lines += ["", *_pipe_table(report.probes)]
     if report.levels is not None:
@@ -32,22 +36,31 @@ def render_saturation(report: SaturationReport) -> str:
     return "\n".join([*lines, ""])
 
 
-def print_saturation(report: SaturationReport, console: Console) -> None:
-    """Prints the answer, all probes and the closed-loop sweep on a terminal. Texts are not interpreted as
-    markup.
+def print_saturation(
+    report: SaturationReport, race: StoredRace, commands: Sequence[Command], console: Console
+) -> None:
+    """Prints all probes, the closed-loop sweep, the answer, where the race is stored and the next commands on
+    a terminal. Texts are not interpreted as markup.
     """
     from rich.text import Text
 
-    console.print(Text(f"Saturation of task {report.task}: {report.answer}", style="bold"))
-    _print_remarks(report.remarks, console)
+    from pacenote.report.render.screen import render_lines
+    from pacenote.report.screen.layout import closing_lines
+
     if report.probes is not None:
-        console.print()
         _print_table(report.probes, console)
+        console.print()
+    _print_remarks(report.method, console)
     if report.levels is not None:
         console.print()
         console.print(Text(LEVELS_TITLE, style="bold"))
         _print_table(report.levels, console)
         _print_remarks(report.law, console)
+    console.print()
+    console.print(Text(f"Saturation of task {report.task}: {report.answer}", style="bold"))
+    _print_remarks(report.remarks, console)
+    console.print()
+    render_lines(closing_lines(race, commands, console.width), console)
 
 
 def _law_lines(law: Sequence[Remark]) -> Iterator[str]:
@@ -81,6 +94,7 @@ def _print_table(table: SaturationTable, console: Console) -> None:
     kept = [number for number, head in enumerate(table.heads) if head not in left_out]
     rows = (tuple(row[number] for number in kept) for row in table.rows)
     console.print(_table(SaturationTable(tuple(table.heads[number] for number in kept), tuple(rows))))
+    _print_remarks(map(Remark, table.notes), console)
     if left_out:
         text = f"not shown in {console.width} columns: {', '.join(left_out)} (see --report-format=markdown)"
         console.print(Padding(Text(text, style="dim"), (0, 0, 0, 2)))

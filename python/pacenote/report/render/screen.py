@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.text import Text
 
 from pacenote.report.screen.layout import lay_out
 from pacenote.report.screen.screen import Screen
-from pacenote.report.screen.text import Style
+from pacenote.report.screen.text import Line, Style
 
 _STYLES: Mapping[Style, str] = {
     "": "",
@@ -24,7 +24,12 @@ _STYLES: Mapping[Style, str] = {
 def render_screen(screen: Screen, console: Console) -> None:
     """Prints the screen on `console`, for its width. Texts are not interpreted as markup."""
     console.print()
-    for line in lay_out(screen, console.width):
+    render_lines(lay_out(screen, console.width), console)
+
+
+def render_lines(lines: Iterable[Line], console: Console) -> None:
+    """Prints lines of a screen on `console`. Texts are not interpreted as markup."""
+    for line in lines:
         text = Text.assemble(*((span.text, _STYLES[span.style]) for span in line))
         text.rstrip()
         console.print(text, no_wrap=True, overflow="ignore", crop=False)

@@ -21,6 +21,8 @@ from pacenote.report.screen.task_tables import COLUMNS, footnotes, task_tables
 from pacenote.report.summary import build_report
 from pacenote.units import format_count, format_seconds
 
+_LIST_RACES = Command("pacenote list races", "this race among the others")
+
 
 @dataclass(frozen=True, slots=True)
 class RaceLocation:
@@ -40,7 +42,6 @@ def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
     """Returns the last screen of a race, which may have been interrupted or may still be running."""
     reported = reported_tasks(record)
     paragraphs = (_other_tasks(reported), engine_paragraph(record.system), setup_paragraph(record))
-    started = f"id {location.short_id}, started {record.timestamp:%Y-%m-%d %H:%M} UTC"
     return Screen(
         headline=_headline(record, location.state),
         answers=answers(record, reported),
@@ -50,8 +51,22 @@ def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
         tables=task_tables(record, reported),
         footnotes=footnotes(reported),
         paragraphs=tuple(paragraph for paragraph in paragraphs if paragraph.groups),
-        results=StoredRace(location.folder, started),
+        results=stored_race(record, location),
         commands=tuple(_commands(record, location)),
+    )
+
+
+def stored_race(record: RaceRecord, location: RaceLocation) -> StoredRace:
+    """Returns where to find a race."""
+    started = f"id {location.short_id}, started {record.timestamp:%Y-%m-%d %H:%M} UTC"
+    return StoredRace(location.folder, started)
+
+
+def saturation_commands(location: RaceLocation) -> tuple[Command, ...]:
+    """Returns the commands that the user may enter after a saturation."""
+    return (
+        Command(f"pacenote report {location.short_id} --report-format=markdown", "all digits and reasons"),
+        _LIST_RACES,
     )
 
 
@@ -96,4 +111,4 @@ def _commands(record: RaceRecord, location: RaceLocation) -> Iterator[Command]:
     if report.rows:
         figures = format_count(len(report.rows), "figure")
         yield Command(f"pacenote report {location.short_id} --full", f"all {figures} and all notes")
-    yield Command("pacenote list races", "this race among the others")
+    yield _LIST_RACES

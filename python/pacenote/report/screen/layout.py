@@ -40,12 +40,17 @@ def lay_out(screen: Screen, width: int) -> list[Line]:
         *table_lines(screen, width),
         list(_footnotes(screen.footnotes, width)),
         *_paragraphs(screen.paragraphs, width),
-        [*_results(screen.results, width), *_commands(screen.commands, width)],
+        closing_lines(screen.results, screen.commands, width),
     ]
     lines: list[Line] = []
     for section in filter(None, sections):
         lines += [*section, _BLANK]
     return lines[:-1]
+
+
+def closing_lines(race: StoredRace, commands: Sequence[Command], width: int) -> list[Line]:
+    """Returns the lines that state where a race is stored and which commands the user may enter next."""
+    return [*_results(race, width), *_commands(commands, width)]
 
 
 def _headline(headline: Headline, width: int) -> list[Line]:
