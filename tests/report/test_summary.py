@@ -110,19 +110,22 @@ def test_all_rows_are_in_rallys_order():
 
 
 def test_rows_that_pacenote_does_not_measure_never_have_a_value():
-    unmeasured = ("Heap used for", "Total Ingest Pipeline")
+    unmeasured = ("Heap used for",)
     times = PerShardTimes(1.0, 2.0, 3.0)
     values = {each.name: times if "per_shard" in each.name else 1 for each in fields(SystemMetrics)}
     race = record(system=SystemMetrics(**values), tasks=())
     rows = [row for row in build_report(race, "all").rows if row.task == ""]
     empty = [row.metric for row in rows if row.value is None]
     assert empty == [row.metric for row in rows if row.metric.startswith(unmeasured)]
-    assert len(empty) == 9
+    assert len(empty) == 6
     assert not any(metric.startswith(unmeasured) for metric in metrics(build_report(race)))
 
 
 def test_engine_values_have_rallys_units():
-    report = build_report(record())
+    system = replace(record().system, ingest_pipeline_cluster_time=1_500, ingest_pipeline_cluster_failed=2)
+    report = build_report(record(system=system))
+    assert value(report, "Total Ingest Pipeline time") == 1.5
+    assert value(report, "Total Ingest Pipeline failed") == 2
     assert value(report, "Cumulative indexing time of primary shards") == 1.5
     assert value(report, "Total Young Gen GC time") == 0.512
     assert value(report, "Store size") == 3.0

@@ -110,3 +110,12 @@ class SystemMetrics:
 
     segment_count: int | None = None
     """Number of segments at the end of the race."""
+
+    ingest_pipeline_cluster_count: int | None = None
+    """Number of documents that ingest pipelines processed."""
+
+    ingest_pipeline_cluster_time: float | None = None
+    """Time spent in ingest pipelines, in ms."""
+
+    ingest_pipeline_cluster_failed: int | None = None
+    """Number of documents for which ingest pipelines failed."""

@@ -4,9 +4,8 @@ A new row is a `Row` in the function for its kind: the engine (`_system_rows`), 
 `_additional_task_rows`) or the race (`_additional_race_rows`). A value that does not exist is None, not 0.
 
 Intentional differences from Rally: latency is shown only for tasks with a target rate (for others it equals
-the service time), a value of 0 is shown, and values of primary shards cover only the race. Two groups of rows
-never have a value: heap used for segments, which engines no longer report, and ingest pipelines, which no
-telemetry device measures.
+the service time), a value of 0 is shown, and values of primary shards cover only the race. The rows of the
+heap used for segments never have a value, because engines no longer report it.
 """
 
 from __future__ import annotations
@@ -103,8 +102,10 @@ def _system_rows(system: SystemMetrics) -> Iterator[Row]:
     for name in _HEAP:
         yield Row(f"Heap used for {name}", "", None, "MB")
     yield Row("Segment count", "", system.segment_count, "")
-    for name, unit in (("count", ""), ("time", "s"), ("failed", "")):
-        yield Row(f"Total Ingest Pipeline {name}", "", None, unit)
+    time_ms = system.ingest_pipeline_cluster_time
+    yield Row("Total Ingest Pipeline count", "", system.ingest_pipeline_cluster_count, "")
+    yield Row("Total Ingest Pipeline time", "", None if time_ms is None else time_ms / 1000, "s")
+    yield Row("Total Ingest Pipeline failed", "", system.ingest_pipeline_cluster_failed, "")
 
 
 def _minutes(milliseconds: float | None) -> float | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
+from pacenote.telemetry.node_changes import node_changes
 
 _PATH = "/_nodes/stats/jvm"
 _REPORTED = ("young", "old", "zgc_cycles", "zgc_pauses")
@@ -59,7 +60,7 @@ class JvmStats(TelemetryDevice):
         If a node joined, left or restarted, the totals are not known and are missing, with a reason.
         """
         after = _nodes(self._cluster.get(_PATH))
-        problems = _node_changes(self._before, after)
+        problems = node_changes(self._before, after, "total GC counts and times")
         totals: dict[str, _Collections] = {}
         values: dict[str, object] = {}
         for node_id, node in after.items():
@@ -116,14 +117,3 @@ def _kind(collector: str) -> str:
     if "young" in lower:
         return "young"
     return "old" if "old" in lower else lower.replace(" ", "_")
-
-
-def _node_changes(before: Mapping[str, _NodeStats], after: Mapping[str, _NodeStats]) -> tuple[str, ...]:
-    problems = [f"node '{before[key].name}' left during the race" for key in before.keys() - after.keys()]
-    problems += [f"node '{after[key].name}' joined during the race" for key in after.keys() - before.keys()]
-    problems += [
-        f"node '{node.name}' restarted during the race"
-        for key, node in after.items()
-        if key in before and node.uptime_ms < before[key].uptime_ms
-    ]
-    return tuple(f"{problem}: total GC counts and times are missing" for problem in sorted(problems))

@@ -1,0 +1,53 @@
+"""Documents that ingest pipelines processed during the race."""
+
+from pacenote.telemetry.device import ObservedCluster, TelemetryDevices
+from pacenote.telemetry.ingest_stats import IngestStats
+
+
+def node(count, time, failed, name="node-0", uptime=1000):
+    """Returns a node's reply."""
+    total = {"count": count, "time_in_millis": time, "current": 0, "failed": failed}
+    return {"name": name, "jvm": {"uptime_in_millis": uptime}, "ingest": {"total": total}}
+
+
+def read_stats(before, after):
+    replies = iter([{"nodes": before}, {"nodes": after}])
+    devices = TelemetryDevices([IngestStats(ObservedCluster(lambda _path: next(replies), None))])
+    devices.start()
+    return devices.stop()
+
+
+def totals(result):
+    system = result.system
+    return (
+        system.ingest_pipeline_cluster_count,
+        system.ingest_pipeline_cluster_time,
+        system.ingest_pipeline_cluster_failed,
+    )
+
+
+def test_totals_are_differences_summed_over_all_nodes():
+    result = read_stats(
+        {"a": node(5, 50, 1), "b": node(0, 0, 0, "node-1")},
+        {"a": node(105, 250, 3, uptime=9000), "b": node(20, 30, 0, "node-1", 9000)},
+    )
+    assert (totals(result), result.errors) == ((120, 230, 2), ())
+
+
+def test_without_pipelines_the_totals_are_zero():
+    assert totals(read_stats({"a": node(0, 0, 0)}, {"a": node(0, 0, 0, uptime=2000)})) == (0, 0, 0)
+
+
+def test_totals_are_missing_if_a_node_restarted_or_none_answered():
+    result = read_stats({"a": node(9, 9, 9, uptime=5000)}, {"a": node(10, 10, 10, uptime=100)})
+    assert totals(result) == (None, None, None)
+    assert result.errors == (
+        "ingest-pipeline-stats: node 'node-0' restarted during the race: "
+        "total counts and times of ingest pipelines are missing",
+    )
+    assert totals(read_stats({}, {})) == (None, None, None)
+
+
+def test_a_reply_without_totals_is_an_error():
+    (error,) = read_stats({"a": {"name": "node-0", "jvm": {"uptime_in_millis": 1}}}, {}).errors
+    assert "unexpected form" in error
