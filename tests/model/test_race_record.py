@@ -120,6 +120,14 @@ def test_results_have_rallys_format():
     assert term["latency"]["99_99"] == 16.0
 
 
+def test_results_have_the_metadata_of_their_tasks():
+    race = record(task_meta={"index-append": {"kind": "x", "size": 3}})
+    first, *others = stored(race)["results"]["op_metrics"]
+    assert (first["task"], first["meta"]) == ("index-append", {"kind": "x", "size": 3})
+    assert [entry["meta"] for entry in others] == [{}, {}]
+    assert RaceRecord.from_document(stored(race)).task_meta == race.task_meta
+
+
 def test_a_record_never_contains_secrets():
     race = record(car_params={"secret_password": "hunter2", "heap": "4g"})
     assert race.track.params == {"bulk_size": 5000, "secret_key": "<hidden>"}

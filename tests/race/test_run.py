@@ -103,12 +103,15 @@ def state(record: RaceRecord) -> str:
 
 def test_a_race_is_reported_and_stored_and_has_a_verdict(tmp_path: Path, address: str) -> None:
     listener = Listener()
-    record = race(existing(tmp_path, address, {"path": "/one"}, {"path": "/two"}), listener)
+    record = race(
+        existing(tmp_path, address, {"path": "/one", "meta": {"kind": "x"}}, {"path": "/two"}), listener
+    )
     assert listener.received == ["started", "task0", "task1", f"finished {state(record)}"]
     # On a busy host, the race is suspect.
     assert state(record) in {"valid", "suspect"}
     assert (record.complete, record.challenge, record.car) == (True, None, ("external",))
     assert record.cluster.version == "3.3.0"
+    assert record.task_meta == {"task0": {"kind": "x"}}
     assert RaceStore(tmp_path / "home").load("r") == record
 
 

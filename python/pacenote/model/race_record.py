@@ -351,6 +351,9 @@ class RaceRecord:
     tasks: tuple[TaskResult, ...] = ()
     """Results of the finished tasks."""
 
+    task_meta: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Metadata of the tasks that have any (Rally's `meta`), by name of the task."""
+
     unreported: tuple[str, ...] = ()
     """Tasks that reports leave out unless they had errors (Rally's `include-in-reporting`)."""
 
@@ -421,7 +424,11 @@ class RaceRecord:
                 "name": self.cluster.name,
                 "nodes": encode(self.cluster.nodes),
             },
-            "results": {"op_metrics": op_metrics(self.tasks), **encode(self.system), **unmeasured_results()},
+            "results": {
+                "op_metrics": op_metrics(self.tasks, self.task_meta),
+                **encode(self.system),
+                **unmeasured_results(),
+            },
         }
         if self.challenge is None:
             # Rally omits a challenge that it created from a bare schedule.
@@ -473,6 +480,7 @@ _STORED_FIELDS = (
     ("corpora", "corpora"),
     ("plan", "plan"),
     ("tasks", "tasks"),
+    ("task-meta", "task_meta"),
     ("unreported", "unreported"),
     ("documents", "documents"),
     ("documents-unchecked", "unchecked_documents"),

@@ -4,7 +4,7 @@ measure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -34,9 +34,6 @@ _SCALAR_KEYS = (
     "memory_stored_fields",
     "index_size",
     "bytes_written",
-    "ingest_pipeline_cluster_count",
-    "ingest_pipeline_cluster_time",
-    "ingest_pipeline_cluster_failed",
 )
 
 
@@ -49,9 +46,14 @@ def unmeasured_results() -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in measured}
 
 
-def op_metrics(tasks: Iterable[TaskResult]) -> list[dict[str, Any]]:
-    """Returns one entry per task, with Rally's keys. Without a target rate, `latency` is the service time."""
-    return [_task_metrics(task) for task in tasks]
+def op_metrics(
+    tasks: Iterable[TaskResult], metadata: Mapping[str, Mapping[str, object]]
+) -> list[dict[str, Any]]:
+    """Returns one entry per task, with Rally's keys. Without a target rate, `latency` is the service time.
+
+    `metadata` are the metadata of tasks (Rally's `meta`) by name of the task.
+    """
+    return [_task_metrics(task) | {"meta": dict(metadata.get(task.task, {}))} for task in tasks]
 
 
 def percentile_key(q: float) -> str:
@@ -76,7 +78,6 @@ def _task_metrics(task: TaskResult) -> dict[str, Any]:
         "processing_time": _times(task.processing_time),
         "error_rate": task.error_rate,
         "duration": task.duration_s * 1000.0,
-        "meta": {},
     }
 
 

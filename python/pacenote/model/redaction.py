@@ -59,6 +59,7 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
         track=replace(record.track, params=clean(record.track.params)),
         car_params=clean(record.car_params),
         user_tags=clean(record.user_tags),
+        task_meta=clean(record.task_meta),
         cluster=replace(record.cluster, nodes=nodes),
         tasks=tuple(redact_result(task, secrets) for task in record.tasks),
         telemetry=clean(record.telemetry),

@@ -38,6 +38,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
     """Returns the record before the engine is started."""
     track, challenge = prepared.track, prepared.challenge
     provisioned = request.pipeline != "benchmark-only"
+    metadata = {task.name: track.metadata(challenge, task) for task in challenge.tasks()}
     unreported = [
         task.name
         for task in challenge.tasks()
@@ -59,6 +60,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         max_error_rate=request.max_error_rate,
         max_shortfall=request.max_shortfall,
         corpora=corpora.recorded,
+        task_meta={name: meta for name, meta in metadata.items() if meta},
         unreported=tuple(unreported),
     )
 
