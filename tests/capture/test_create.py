@@ -17,9 +17,10 @@ from pacenote.capture.create import CaptureRequest, _exclusive_folder, create_tr
 from pacenote.capture.dump import JOURNAL
 from pacenote.capture.sources import BackingIndex, CaptureSource
 from pacenote.capture.track_files import literal, track_files
+from pacenote.cli.main import main
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.net import reply
-from pacenote.track.load import load_track
+from pacenote.track.load import load_track, render_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
 
@@ -48,6 +49,22 @@ class TrackCreator:
 @pytest.fixture
 def creator(cluster: FakeCluster, tmp_path: Path) -> TrackCreator:
     return TrackCreator(cluster, tmp_path)
+
+
+def test_the_user_is_warned_that_a_race_deletes_the_indices(
+    cluster: FakeCluster,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    options = ("--indices=notes", f"--target-hosts=127.0.0.1:{cluster.port}", f"--output-path={tmp_path}")
+    assert main(["create-track", "--track=mine", *options, "--quiet"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == (
+        "a race of it first deletes indices of the same names: do not race it against this cluster"
+    )
+    schedule = json.loads(render_track(open_track(tmp_path / "mine"), {}, RenderOptions(now=0)))
+    assert schedule["challenges"][0]["schedule"][0]["operation"] == "delete-index"
 
 
 def test_an_opensearch_version_that_cannot_sort_across_shards_is_read_shard_by_shard(

@@ -72,8 +72,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
             )
     except KeyboardInterrupt as cause:
         raise Interrupted("interrupted", hint="run the same command again to continue") from cause
+    what = "indices" if options.indices is not None else "data streams"
     console.result_without_secrets(
         f"created track '{options.track}' in {folder}; race it with --track-path={folder}\n"
+        f"a race of it first deletes {what} of the same names: do not race it against this cluster\n"
     )
     return 0
 
