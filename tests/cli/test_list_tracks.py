@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pacenote.track import repository
 from pacenote.track.git import git
 
 
@@ -73,6 +74,20 @@ def test_the_default_repository_is_cloned_and_listed_before_the_bundled_tracks(r
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["books", "http_logs"]
     assert f'cloning track repository "default" from {url}\n' in err
     assert run("list", "tracks", "--offline", "--quiet")[1:] == (out, "")
+
+
+def test_the_clone_that_changes_the_meaning_of_a_bundled_track_is_announced(run, books, monkeypatch):
+    books.rename(books.with_name("http_logs"))
+    monkeypatch.setattr(repository, "DEFAULT_URL", repository_of(books).as_uri())
+    switch = "--track-repository=bundled selects the one that comes with Pacenote\n"
+    means = '--track=http_logs means the one of repository "default"'
+    assert f"{means} from now on; {switch}" in run("list", "tracks")[2]
+    assert f"{means}; {switch}" in run("list", "tracks")[2]
+
+
+def test_a_corpus_with_a_generator_has_the_documents_that_it_generates(run):
+    (bundled,) = json.loads(run("list", "tracks", "--track-repository=bundled", "--format=json")[1])
+    assert (bundled["name"], bundled["documents"]) == ("http_logs", 1_000_000)
 
 
 def test_each_step_is_shown_once_however_long_it_takes(run, books, monkeypatch):

@@ -10,8 +10,9 @@ from pacenote.cli.console import Console
 from pacenote.cli.tables import Fit, json_text, table
 from pacenote.cli.track_options import check_source
 from pacenote.errors import TrackError, UsageError
+from pacenote.model.messages import quoted
 from pacenote.store.home import default_home
-from pacenote.track.repository import DEFAULT_REPOSITORY, Checkout, open_repository
+from pacenote.track.repository import DEFAULT_REPOSITORY, Checkout, GitRepository, open_repository
 from pacenote.track.source import BUNDLED_REPOSITORY, BUNDLED_TRACKS, FolderRepository, is_track
 from pacenote.track.summary import TrackSummary, summarize_track, summarize_tracks
 from pacenote.units import format_bytes
@@ -80,14 +81,24 @@ def _repositories(options: argparse.Namespace, console: Console) -> list[FolderR
         return [BUNDLED_TRACKS]
     if options.track_repository is not None or options.track_revision is not None:
         return [_checkout(options, console)]
+    repository = _repository(options, console)
+    counted = DEFAULT_REPOSITORY in options.repository_urls or repository.is_cloned
     try:
-        return [_checkout(options, console), BUNDLED_TRACKS]
+        checkout = _checkout(options, console)
     except TrackError as error:
         console.warning(f"only the tracks that come with Pacenote are listed: {error.message}")
         return [BUNDLED_TRACKS]
+    for name in BUNDLED_TRACKS.names():
+        if checkout.folder(name) is not None:
+            since = "" if counted else " from now on"
+            console.progress(
+                f"--track={name} means the one of repository {quoted(DEFAULT_REPOSITORY)}{since}; "
+                f"--track-repository={BUNDLED_REPOSITORY} selects the one that comes with Pacenote"
+            )
+    return [checkout, BUNDLED_TRACKS]
 
 
-def _checkout(options: argparse.Namespace, console: Console) -> Checkout:
+def _repository(options: argparse.Namespace, console: Console) -> GitRepository:
     repository = open_repository(
         options.track_repository or DEFAULT_REPOSITORY,
         options.repository_urls,
@@ -95,8 +106,13 @@ def _checkout(options: argparse.Namespace, console: Console) -> Checkout:
         offline=options.offline,
         progress=console.step,
     )
-    repository = replace(repository, rally_tracks=options.rally_tracks)
-    checkout = repository.checkout(options.distribution_version or "", options.track_revision)
+    return replace(repository, rally_tracks=options.rally_tracks)
+
+
+def _checkout(options: argparse.Namespace, console: Console) -> Checkout:
+    checkout = _repository(options, console).checkout(
+        options.distribution_version or "", options.track_revision
+    )
     for text in checkout.notes:
         console.warning(text)
     console.progress(f"tracks of {checkout.describe()}")

@@ -15,7 +15,7 @@ from typing import Any
 from pacenote.errors import TrackError
 from pacenote.track.source import FolderRepository, open_track
 
-_FORMAT = 1
+_FORMAT = 2
 _CHALLENGES = ("challenges", "test_procedures", "test-procedures")
 
 
@@ -30,7 +30,7 @@ class TrackSummary:
     """The author's description."""
 
     documents: int = 0
-    """Number of documents in all corpora."""
+    """Number of documents in all corpora; of one with a generator, those that it generates."""
 
     compressed_bytes: int | None = None
     """Size of the archives in bytes, or None if a file does not declare it."""
@@ -95,12 +95,17 @@ def _read(name: str, track: Mapping[str, Any]) -> TrackSummary:
     return TrackSummary(
         name=name,
         description=str(track.get("description", "")),
-        documents=sum(file.get("document-count") or 0 for file in files),
+        documents=sum(map(_documents, track.get("corpora", ()))),
         compressed_bytes=_total(files, "compressed-bytes"),
         uncompressed_bytes=_total(files, "uncompressed-bytes"),
         default_challenge=default[0] if default else "",
         challenges=tuple(names),
     )
+
+
+def _documents(corpus: Mapping[str, Any]) -> int:
+    generated: int | None = corpus.get("generator", {}).get("documents")
+    return generated or sum(file.get("document-count") or 0 for file in corpus.get("documents", ()))
 
 
 def _total(files: list[Mapping[str, Any]], key: str) -> int | None:
