@@ -51,7 +51,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
     generated = importlib.import_module("pacenote.race.generated_corpora")
     listener = PlainListener(console)
     generated.generate(options.name, options.documents, options.seed, options.output_path, listener.preparing)
-    console.progress(
-        f"{format_count(options.documents, 'document')} of {options.name} in {options.output_path.resolve()}"
-    )
+    folder = options.output_path.resolve()
+    console.progress(f"{format_count(options.documents, 'document')} of {options.name} in {folder}")
+    console.progress(_usage(options.name, folder))
     return 0
+
+
+def _usage(name: str, folder: Path) -> str:
+    """Returns how a race uses the corpus in a folder."""
+    use = f"race with --dataset-cache={folder.parent} --corpus=as-is"
+    return use if folder.name == name else f"to use it, rename the folder to {name} and {use}"

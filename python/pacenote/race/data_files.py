@@ -18,7 +18,7 @@ from pacenote.fetch.disk import check_free_space
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.operations.base import DataFile
-from pacenote.race.data_folder import atomic_file, call_core, exclusive_folder, write_error
+from pacenote.race.data_folder import WriteError, atomic_file, call_core, exclusive_folder
 
 AS_IS_HINT = "use the file unchanged with --corpus=as-is, or replace it"
 
@@ -130,7 +130,7 @@ def _linked(path: Path, dirs: DataDirs) -> Path:
             link.unlink(missing_ok=True)
             link.symlink_to(path)
         except OSError as error:
-            raise write_error(link, error) from error
+            raise WriteError(link, error) from error
     return link
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import glob
 import os
@@ -32,12 +33,12 @@ def exclusive_folder(folder: Path, names: Sequence[str], *, wait: bool = True) -
         # Opening a pipe without this flag could wait for ever.
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise write_error(folder, error) from error
+        raise WriteError(folder, error) from error
     with os.fdopen(descriptor):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise write_error(folder / LOCK, error) from error
+            raise WriteError(folder / LOCK, error) from error
         for name in names:
             for partial in folder.glob(f"{glob.escape(name)}.*.partial"):
                 with suppress(OSError):
@@ -52,7 +53,7 @@ def atomic_file(target: Path) -> Iterator[IO[bytes]]:
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor, partial = tempfile.mkstemp(".partial", f"{target.name}.", target.parent)
     except OSError as error:
-        raise write_error(target, error) from error
+        raise WriteError(target, error) from error
     try:
         with os.fdopen(descriptor, "wb") as out:
             yield out
@@ -61,7 +62,7 @@ def atomic_file(target: Path) -> Iterator[IO[bytes]]:
         Path(partial).chmod(0o644)
         Path(partial).replace(target)
     except OSError as error:
-        raise write_error(target, error) from error
+        raise WriteError(target, error) from error
     finally:
         Path(partial).unlink(missing_ok=True)
 
@@ -74,10 +75,17 @@ def path_inside(folder: Path, name: str, corpus: str) -> Path:
     return path
 
 
-def write_error(path: Path, error: OSError) -> CorpusError:
-    """Returns the error for a data file or folder that cannot be written."""
-    hint = "free some space, or set PACENOTE_HOME to a writable folder"
-    return CorpusError(f"cannot write {path}: {error.strerror}", hint=hint)
+class WriteError(CorpusError):
+    """A data file or folder cannot be written."""
+
+    def __init__(self, path: Path, error: OSError, option: str = "PACENOTE_HOME or --dataset-cache") -> None:
+        """`option` is what selects the folder."""
+        space = "free some space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        super().__init__(
+            f"cannot write {path}: {error.strerror}", hint=f"{space}set {option} to a writable folder"
+        )
+        self.path = path
+        self.error = error
 
 
 def call_core(call: Callable[[], T]) -> T:

@@ -16,7 +16,7 @@ from typing import Any
 from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.model.progress import ProgressCallback
-from pacenote.race.data_folder import atomic_file, call_core, exclusive_folder
+from pacenote.race.data_folder import WriteError, atomic_file, call_core, exclusive_folder
 
 MANIFEST = "generated.json"
 """File name of the manifest, which contains the generator, the seed and the files of a folder.
@@ -94,10 +94,13 @@ def generate(name: str, documents: int, seed: int, folder: Path, progress: Progr
             hint="choose another --output-path, or remove its files",
         )
     try:
-        ensure_generated(corpus, folder, progress).verify()
-    except _ChangedFile:
-        with exclusive_folder(folder, (*counts, MANIFEST)):
-            _generate(corpus, folder, progress)
+        try:
+            ensure_generated(corpus, folder, progress).verify()
+        except _ChangedFile:
+            with exclusive_folder(folder, (*counts, MANIFEST)):
+                _generate(corpus, folder, progress)
+    except WriteError as failed:
+        raise WriteError(failed.path, failed.error, "--output-path") from failed
 
 
 def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedDataFiles:
