@@ -15,12 +15,18 @@ from pacenote.lab.probe import (
 )
 from pacenote.model.result import OperationTotals, SampleCounts, Throughput, WorkTotals
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
+from pacenote.model.verdict import disturbances
 from pacenote.stats.power import operations_to_decide
 from support.records import paced, record, times
 
 OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
 
 UNLIMITED = Objective((), error_rate=1.0)
+
+FEW_SUCCEEDED = (
+    "error rate 25 %",
+    "no p99 of latency: more than 1 % of the operations failed or were not sent",
+)
 
 QUIET = {"threads": [{"name": "drive-0", "busiest": {"step": "term", "share": 0.1}}]}
 
@@ -41,10 +47,9 @@ def result(done=2000, failed=0, unsent=0, late=0, **changes):
     return paced(
         window_operations=done + failed - late,
         throughput=Throughput(*[done / 20] * 4),
-        accounting=accounting,
         work=WorkTotals(done, failed),
         error_rate=failed / (done + failed),
-        **{"window_s": 20.0, "latency": times(count=done)} | changes,
+        **{"window_s": 20.0, "latency": times(count=done), "accounting": accounting} | changes,
     )
 
 
@@ -56,6 +61,14 @@ def test_a_sustained_rate_within_the_objective_passes():
     found = probe(result())
     assert (found.outcome, found.reasons, found.achieved) == ("passed", (), 100.0)
     assert found.at(99.0).ms == 8.0
+
+
+def test_connections_that_the_engine_closes_do_not_excuse_a_probe_that_fails():
+    counts = replace(result(done=1500, failed=500).accounting, reconnects=500)
+    found = result(done=1500, failed=500, accounting=counts, lateness=times(p50=0.1, p99=5.0))
+    assert [finding.cause for finding in disturbances((found,), QUIET)] == ["engine"]
+    assert (probe(found).outcome, probe(found).reasons) == ("failed", FEW_SUCCEEDED)
+    assert level_left_out(found, replace(OBJECTIVE, error_rate=0.5), QUIET) == ()
 
 
 @pytest.mark.parametrize(

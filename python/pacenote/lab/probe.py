@@ -78,7 +78,7 @@ def evaluate_probe(
     failures = tuple(_failures(result, objective))
     undecided = tuple(_undecided(result, objective))
     # Without the name of the only task, and without advice.
-    disturbed = tuple(finding.text for finding in disturbances((result,), driver))
+    disturbed = tuple(_disturbances(result, driver))
     outcome: ProbeOutcome = "failed" if failures else "undecided" if undecided else "passed"
     excused = disturbed and outcome != "passed" and not _fails_by_reports(result, objective)
     if excused or any(clock_findings(driver)):
@@ -105,7 +105,16 @@ def level_left_out(result: TaskResult, objective: Objective, driver: Mapping[str
     rate = result.error_rate or 0.0
     if rate > objective.error_rate:
         errors.append(f"error rate {rate * 100:.3g} %")
-    return (*errors, *(finding.text for finding in disturbances((result,), driver)))
+    return (*errors, *_disturbances(result, driver))
+
+
+def _disturbances(result: TaskResult, driver: Mapping[str, object]) -> Iterator[str]:
+    """Yields a message for everything other than the engine that may have affected a measurement: what the
+    engine causes, such as connections that it closes, is part of what is measured.
+    """
+    for finding in disturbances((result,), driver):
+        if finding.cause != "engine":
+            yield finding.text
 
 
 def _due(result: TaskResult) -> int:

@@ -58,10 +58,10 @@ def targets_not_kept(record: RaceRecord) -> tuple[TaskResult, ...]:
 
 
 def disturbances(tasks: Sequence[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
-    """Yields findings about anything other than the engine that may have affected measurements of `tasks`:
-    the driver (`driver` in `race.json`), Python code, a slow disk, or the machine.
+    """Yields findings about what may have affected measurements of `tasks`: the driver (`driver` in
+    `race.json`), Python code, a slow disk, the machine, or connections that the engine closed.
 
-    Each makes a race suspect, and a measurement of `saturate` void.
+    Each makes a race suspect and, unless the engine caused it, a measurement of `saturate` void.
     """
     yield from task_rules.late(tasks, driver)
     for rule in task_rules.TASK_RULES:
