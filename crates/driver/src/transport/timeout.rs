@@ -2,9 +2,10 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Poll, ready};
 use std::time::Instant;
 
+use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep_until};
 
 /// A timer that is reused for every request. Moving a running timer to a later deadline takes one store, while a new
@@ -17,8 +18,12 @@ pub struct RequestTimer {
 
 impl RequestTimer {
     /// Waits for a future. Returns `None` if it is not ready at `deadline`.
+    ///
+    /// If this process did not run for a while, the timer may fire before the runtime has noticed what arrived at the
+    /// sockets meanwhile. The future is therefore tried once more after the runtime has looked at them.
     pub async fn timeout_at<F: Future>(&mut self, deadline: Instant, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
+        let mut sockets_read = pin!(yield_now());
         let mut is_set = false;
         poll_fn(|context| {
             if let Poll::Ready(output) = future.as_mut().poll(context) {
@@ -29,7 +34,8 @@ impl RequestTimer {
                 timer.as_mut().reset(deadline.into());
                 is_set = true;
             }
-            timer.as_mut().poll(context).map(|()| None)
+            ready!(timer.as_mut().poll(context));
+            sockets_read.as_mut().poll(context).map(|()| None)
         })
         .await
     }
@@ -37,9 +43,31 @@ impl RequestTimer {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::time::Duration;
 
+    use tokio::io::AsyncReadExt as _;
+
     use super::*;
+
+    /// As after the process was stopped: the time of the timer has passed, and the reply has arrived, but the runtime
+    /// has not looked at the socket yet.
+    #[test]
+    fn what_has_arrived_when_the_timer_fires_is_received() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_nonblocking(true).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+            let past = Instant::now();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            server.write_all(b"x").unwrap();
+            let mut client = tokio::net::TcpStream::from_std(client).unwrap();
+            let mut timer = RequestTimer::default();
+            assert_eq!(timer.timeout_at(past, client.read_u8()).await.map(Result::unwrap), Some(b'x'));
+            assert!(timer.timeout_at(past, client.read_u8()).await.is_none());
+        });
+    }
 
     #[test]
     fn a_timer_is_reused_for_earlier_and_later_deadlines() {
