@@ -1,5 +1,6 @@
 //! The error of a request without a complete and valid response.
 
+use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum ExchangeError {
     /// The socket or TLS failed.
-    #[error("{0}")]
+    #[error("{}", io_reason(.0))]
     Io(#[from] io::Error),
     /// The server closed the connection before the response was complete.
     #[error("the connection was closed before the response was complete")]
@@ -48,10 +49,36 @@ pub enum ExchangeError {
     Gzip(&'static str),
 }
 
+/// Returns the reason why a socket or TLS failed. That of the TLS library for a connection that its server closed without
+/// saying so is about the library.
+fn io_reason(error: &io::Error) -> Cow<'static, str> {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            "the connection was closed without the notice that TLS requires".into()
+        }
+        _ => error.to_string().into(),
+    }
+}
+
 impl ExchangeError {
     /// Returns whether the connection broke or no response arrived in time, as opposed to a response that is not valid.
     #[must_use]
     pub fn is_network_failure(&self) -> bool {
         matches!(self, Self::Io(_) | Self::Closed | Self::Timeout(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_close_without_notice_is_told_without_the_words_of_the_tls_library() {
+        let of_library = "peer closed connection without sending TLS close_notify: https://docs.rs/rustls";
+        let closed = ExchangeError::from(io::Error::new(io::ErrorKind::UnexpectedEof, of_library));
+        assert_eq!(closed.to_string(), "the connection was closed without the notice that TLS requires");
+        assert!(closed.is_network_failure());
+        let reset = ExchangeError::from(io::Error::new(io::ErrorKind::ConnectionReset, "reset by peer"));
+        assert_eq!(reset.to_string(), "reset by peer");
     }
 }
