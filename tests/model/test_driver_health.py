@@ -97,7 +97,7 @@ def test_values_at_their_limits_are_accepted() -> None:
     [
         (
             thread(busiest={"step": "index", "share": 0.81}),
-            "index: the driver was busy 81 % of ten seconds (limit 80 %): it may have been the bottleneck: "
+            "index: the driver was busy 81 % of 10 s (limit 80 %): it may have been the bottleneck: "
             "give it more threads and cores",
         ),
         (
@@ -324,10 +324,10 @@ def test_threads_with_the_same_problem_are_one_reason() -> None:
         }
         for number in range(3)
     ]
-    other = {"name": "drive-3", "busiest": {"step": "search", "share": 0.9}}
+    other = {"name": "drive-3", "busiest": {"step": "search", "share": 0.9, "length_s": 1.2432}}
     busy, delayed = suspect_findings({"threads": [*threads, other]})
     assert (busy.tasks, delayed.tasks) == (("index", "search"), ("index",))
-    assert busy.text.startswith("the driver was busy up to 90 % of ten seconds")
+    assert busy.text.startswith("the driver was busy up to 90 % of 1.24 s")
     assert "late, by up to 60 % of service time" in delayed.text
 
 

@@ -374,18 +374,22 @@ def host_uses(driver: Mapping[str, object]) -> tuple[HostUse, ...]:
 
 
 def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
-    """Checks the busiest ten seconds of each thread, because an average would hide them."""
+    """Checks the busiest ten seconds of each thread, because an average would hide them; a shorter step is
+    checked as a whole.
+    """
     found: list[tuple[float, str]] = []
+    lengths: dict[float, float] = {}
     for _, thread in _threads(driver):
         busiest = _part(thread, "busiest")
         share = _number(busiest, "share")
         if share > THREAD_CPU_SHARE:
             found.append((share, str(busiest.get("step"))))
+            # An older version did not record the length.
+            lengths[share] = _number(busiest, "length_s") or 10.0
     if found:
         yield Finding(
-            f"the driver was busy {_worst(found, THREAD_CPU_SHARE)} of ten seconds "
-            f"(limit {THREAD_CPU_SHARE * 100:.0f} %): it "
-            "may have been the bottleneck",
+            f"the driver was busy {_worst(found, THREAD_CPU_SHARE)} of {lengths[max(found)[0]]:.3g} s "
+            f"(limit {THREAD_CPU_SHARE * 100:.0f} %): it may have been the bottleneck",
             "driver",
             "give it more threads and cores",
             _steps(found),

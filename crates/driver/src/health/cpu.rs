@@ -45,6 +45,8 @@ pub struct BusiestStep {
     pub share: f64,
     /// When these seconds began, in seconds since the step began.
     pub from_s: f64,
+    /// Number of these seconds: at least ten, unless the step was shorter.
+    pub length_s: f64,
 }
 
 /// The task whose service times were affected most by a thread's wait for a core.
@@ -137,6 +139,8 @@ pub struct LoadShare {
     pub share: f64,
     /// When the part began, since the beginning of the interval.
     pub from: Duration,
+    /// Length of the part.
+    pub length: Duration,
 }
 
 /// Finds the ten seconds with the highest load.
@@ -157,8 +161,9 @@ struct LoadReading {
 impl LoadReading {
     /// Returns the load from this reading to a later one.
     fn load_until(self, later: Self) -> LoadShare {
-        let wall_ns = nanos(later.at.saturating_sub(self.at)).max(1);
-        LoadShare { share: later.cpu_ns.saturating_sub(self.cpu_ns) as f64 / wall_ns as f64, from: self.at }
+        let length = later.at.saturating_sub(self.at);
+        let cpu_ns = later.cpu_ns.saturating_sub(self.cpu_ns);
+        LoadShare { share: cpu_ns as f64 / nanos(length).max(1) as f64, from: self.at, length }
     }
 }
 
@@ -248,8 +253,9 @@ impl PeakLoad {
         if usage.wall < MIN_STEP {
             return;
         }
-        let LoadShare { share, from } = usage.busiest;
-        let busiest = BusiestStep { step: step.to_owned(), share, from_s: from.as_secs_f64() };
+        let LoadShare { share, from, length } = usage.busiest;
+        let (from_s, length_s) = (from.as_secs_f64(), length.as_secs_f64());
+        let busiest = BusiestStep { step: step.to_owned(), share, from_s, length_s };
         let known = self.busiest.take();
         self.busiest =
             known.into_iter().chain([busiest]).max_by(|one, other| one.share.total_cmp(&other.share));
@@ -332,7 +338,7 @@ mod tests {
     fn usage(seconds: u64, wait_ns: u64, runs: u64) -> CpuUsage {
         CpuUsage {
             wall: Duration::from_secs(seconds),
-            busiest: LoadShare { share: 0.5, from: Duration::from_secs(3) },
+            busiest: LoadShare { share: 0.5, from: Duration::from_secs(3), length: WINDOW },
             queue: Some(RunQueueStats { wait_ns, runs }),
             replies: ReplyWaits { replies: runs, ..ReplyWaits::default() },
             major_faults: Some(0),
@@ -369,7 +375,7 @@ mod tests {
             last = LoadReading { at: last.at + TICK, cpu_ns: last.cpu_ns + cpu_ms * MS };
             window.add(last);
         }
-        let LoadShare { share, from } = window.end(last);
+        let LoadShare { share, from, .. } = window.end(last);
         ((share * 1000.0).round() / 1000.0, from.as_secs())
     }
 
@@ -394,6 +400,7 @@ mod tests {
         }
         let load = window.end(last);
         assert!((load.share - 9.5 / 10.5).abs() < 1e-9 && load.from == Duration::from_secs(4), "{load:?}");
+        assert_eq!(load.length, Duration::from_millis(10_500));
         // A thread that was not ticked for a minute.
         let mut window = LoadWindow::new();
         window.add(LoadReading { at: Duration::from_mins(1), cpu_ns: 30_000 * MS });
@@ -416,7 +423,8 @@ mod tests {
         peak.add("slow", &usage(10, 2000 * MS, 2000), &[totals(2, 100, 100 * MS)], name);
         assert_eq!(peak.delayed.as_ref(), Some(&delayed));
         let busiest = peak.busiest.unwrap();
-        assert_eq!((busiest.step.as_str(), busiest.share, busiest.from_s), ("slow", 0.5, 3.0));
+        assert_eq!((busiest.step.as_str(), busiest.share), ("slow", 0.5));
+        assert_eq!((busiest.from_s, busiest.length_s), (3.0, 10.0));
     }
 
     #[test]
