@@ -79,12 +79,15 @@ pub struct ClockStep {
 }
 
 /// A time between two readings that is too long: the driver did not run.
+#[expect(clippy::struct_field_names, reason = "all are times in seconds")]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClockGap {
     /// Time of the last reading before the gap, in seconds since the driver started.
     pub at_s: f64,
     /// Time between the two readings in seconds.
     pub length_s: f64,
+    /// Time of the second reading, in seconds since the race's first step began; 0 if it had not begun.
+    pub to_s: f64,
 }
 
 /// The pauses of the driver that ended in one second of the race.
@@ -271,7 +274,8 @@ impl ClockMonitor {
             let (at_s, length_s) = (seconds(self.previous.monotonic - self.first.monotonic), seconds(gap));
             self.health.gaps_s += length_s;
             if self.health.gaps.len() < MAX_STEPS {
-                self.health.gaps.push(ClockGap { at_s, length_s });
+                let to_s = race_ns as f64 / 1e9;
+                self.health.gaps.push(ClockGap { at_s, length_s, to_s });
             }
         } else if pause > 0 && race_ns > 0 {
             self.health.add_pause(pause, race_ns);
@@ -391,7 +395,7 @@ mod tests {
     #[test]
     fn a_driver_that_does_not_run_is_recorded_with_its_time_and_length() {
         let stopped = health_of(&[reading(200, 0, 0), reading(700, 0, 0), reading(3_800, 0, 0)]);
-        assert_eq!(stopped.gaps, [ClockGap { at_s: 0.7, length_s: 3.1 }]);
+        assert_eq!(stopped.gaps, [ClockGap { at_s: 0.7, length_s: 3.1, to_s: 3.7 }]);
         assert_eq!((stopped.gaps_s, stopped.steps), (3.1, vec![]));
         // The monotonic clock does not advance while the machine is suspended.
         assert_eq!(health_of(&[reading(200, 0, 60_000), reading(400, 9_000, 60_000)]).gaps, []);
