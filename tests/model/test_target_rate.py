@@ -68,3 +68,11 @@ def test_a_rate_is_achieved_and_kept_only_with_operations_that_succeed(error_rat
     assert achieved_rate(failing, HUNDRED) == pytest.approx(achieved)
     assert keeps_target(failing, HUNDRED, 0.05) == kept
     assert not misses_target(failing, HUNDRED, 0.05)
+
+
+def test_the_achieved_rate_counts_what_succeeded_in_the_window_and_not_by_the_error_rate():
+    # Operations of the warm-up failed in the window, and measured ones failed after it.
+    for error_rate in (0.0, 0.5):
+        found = replace(of_window(1_000), window_succeeded=600, error_rate=error_rate)
+        assert achieved_rate(found, HUNDRED) == 60.0
+        assert not keeps_target(found, HUNDRED, 0.05)

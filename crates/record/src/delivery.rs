@@ -83,6 +83,8 @@ pub struct WorkerTaskEnd {
     pub warmup_begun: u64,
     /// Operations that began but never received a response.
     pub unanswered: u64,
+    /// The part of `unanswered` that was due before a client was free for it.
+    pub unanswered_waited: u64,
     /// Operations that were due before the end of the task, whatever ended it, but did not begin.
     pub unsent: UnsentOperations,
     /// Operations that their source supplied too late.

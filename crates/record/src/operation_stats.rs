@@ -67,6 +67,8 @@ pub struct OperationCounts {
     pub window_weight: u64,
     /// The part of `ended` that ended within the measured window.
     pub window_ended: u64,
+    /// The part of `window_ended` that succeeded.
+    pub window_succeeded: u64,
     /// Attempts after the first.
     pub retries: u64,
     /// Operations that were due before a client was free for them.
@@ -93,6 +95,7 @@ impl Default for OperationCounts {
             reconnects: 0,
             window_weight: 0,
             window_ended: 0,
+            window_succeeded: 0,
             retries: 0,
             waited: 0,
             earliest_sent_ns: u64::MAX,
@@ -143,6 +146,7 @@ impl OperationCounts {
         self.reconnects += other.reconnects;
         self.window_weight = self.window_weight.saturating_add(other.window_weight);
         self.window_ended += other.window_ended;
+        self.window_succeeded += other.window_succeeded;
         self.retries += other.retries;
         self.waited += other.waited;
         self.earliest_sent_ns = self.earliest_sent_ns.min(other.earliest_sent_ns);
@@ -188,6 +192,7 @@ impl OperationStats {
         if window.contains(sample) {
             self.counts.window_weight = self.counts.window_weight.saturating_add(sample.result.weight);
             self.counts.window_ended += 1;
+            self.counts.window_succeeded += u64::from(sample.is_success());
         }
         // The failure of a source has no due time, and one to open a connection sends nothing: neither has a lateness.
         if let Some(lateness) =

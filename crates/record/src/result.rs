@@ -62,6 +62,8 @@ pub struct TaskResult {
     pub operation_totals: OperationTotals,
     /// Operations that ended in the measured window, whatever their outcome.
     pub window_operations: u64,
+    /// The part of these that succeeded.
+    pub window_succeeded: u64,
     /// Measured operations that failed with an error that the engine itself reported, such as status 429 or a rejected
     /// document; a slow driver cannot cause these.
     pub reported_failures: u64,

@@ -394,6 +394,8 @@ class TaskResult:
     """Operations that ended in the measured window, whatever their outcome; 0 if an older version did not
     record it.
     """
+    window_succeeded: int | None = None
+    """The part of these that succeeded, or None if an older version did not record it."""
     reported_failures: int = 0
     """Measured operations that failed with an error that the engine itself reported, such as status 429 or a
     rejected document; a slow driver cannot cause these. 0 if an older version did not record it.

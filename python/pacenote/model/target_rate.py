@@ -69,7 +69,12 @@ def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, don
 
 
 def _succeeded(task: TaskResult) -> float:
-    """Returns how many of the operations that ended in the measured window succeeded."""
+    """Returns how many of the operations that ended in the measured window succeeded. If an older version did
+    not record it, this is estimated from the error rate, although it refers to other operations: those that
+    are measured may end after the window, and operations of the warm-up in it.
+    """
+    if task.window_succeeded is not None:
+        return task.window_succeeded
     return task.window_operations * (1.0 - (task.error_rate or 0.0))
 
 

@@ -120,11 +120,12 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 schedule.withdraw(due_ns, sample_type);
                 return ScheduleEnd { not_begun_due_ns: due_ns, ..self.stop_reason().into() };
             }
-            self.recorder.borrow_mut().begin_operation(self.client.id.task_index, sample_type);
+            let waited = due_ns.is_some_and(|due_ns| due_ns < free_since_ns);
+            self.begin(sample_type, waited);
             self.clock.mark_begun();
             let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
-                return self.end_without_outcome(schedule, due_ns, sample_type);
+                return self.end_without_outcome(schedule, due_ns, sample_type, waited);
             };
             self.clock.mark_ended();
             self.record_traffic_besides(outcome.traffic);
@@ -327,6 +328,15 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         self.operations.was_last()
     }
 
+    /// Counts an operation that begins now; `waited` is whether it was due before the client was free.
+    fn begin(&self, sample_type: SampleType, waited: bool) {
+        let mut recorder = self.recorder.borrow_mut();
+        recorder.begin_operation(self.client.id.task_index, sample_type);
+        if waited {
+            recorder.begin_waited(self.client.id.task_index);
+        }
+    }
+
     /// Ends the client because an operation was not executed: the race or the step has ended, or its Python runner had
     /// no more operations.
     fn end_without_outcome(
@@ -334,12 +344,16 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         schedule: &mut Schedule,
         due_ns: Option<u64>,
         sample_type: SampleType,
+        waited: bool,
     ) -> ScheduleEnd {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
             return self.stop_reason().into();
         }
         self.recorder.borrow_mut().withdraw_begun(self.client.id.task_index, sample_type);
+        if waited {
+            self.recorder.borrow_mut().withdraw_waited(self.client.id.task_index);
+        }
         schedule.withdraw(due_ns, sample_type);
         self.end_for_source()
     }

@@ -39,6 +39,7 @@ pub struct TaskTotals {
     begun: u64,
     warmup_begun: u64,
     unanswered: u64,
+    unanswered_waited: u64,
     unsent: UnsentOperations,
     underruns: u64,
     underrun_ns: u64,
@@ -67,6 +68,8 @@ struct RecentSecond {
 struct WindowCounts {
     /// Number of operations, whatever their outcome.
     operations: u64,
+    /// The part of them that succeeded.
+    succeeded: u64,
     /// Work done, in the task's unit.
     weight: u64,
 }
@@ -74,7 +77,8 @@ struct WindowCounts {
 impl WindowCounts {
     /// Returns what ended within the window.
     fn within(counts: &OperationCounts) -> Self {
-        Self { operations: counts.window_ended, weight: counts.window_weight }
+        let OperationCounts { window_ended, window_succeeded, window_weight, .. } = *counts;
+        Self { operations: window_ended, succeeded: window_succeeded, weight: window_weight }
     }
 }
 
@@ -111,6 +115,7 @@ impl TaskTotals {
             begun: 0,
             warmup_begun: 0,
             unanswered: 0,
+            unanswered_waited: 0,
             unsent: UnsentOperations::default(),
             underruns: 0,
             underrun_ns: 0,
@@ -198,6 +203,7 @@ impl TaskTotals {
         self.begun += end.begun;
         self.warmup_begun += end.warmup_begun;
         self.unanswered += end.unanswered;
+        self.unanswered_waited += end.unanswered_waited;
         self.unsent += end.unsent;
         self.underruns += end.underruns;
         self.underrun_ns += end.underrun_ns;
@@ -281,7 +287,8 @@ impl TaskTotals {
         } else if self.completed_ns().is_some() {
             WindowCounts::within(&measured)
         } else {
-            WindowCounts { operations: measured.ended, weight: measured.weight }
+            let OperationCounts { ended, failed, weight, .. } = measured;
+            WindowCounts { operations: ended, succeeded: ended - failed, weight }
         }
     }
 
@@ -339,6 +346,7 @@ impl TaskTotals {
         let [warmup, measured] = &self.stats;
         let (counts, other) = (self.counts(), self.other_traffic);
         let Range { start: begin, end } = self.window_ns();
+        let window = self.window_counts();
         TaskResult {
             task: self.info.name.clone(),
             operation: self.info.operation.clone(),
@@ -365,14 +373,15 @@ impl TaskTotals {
                 failed: counts.failed,
                 unanswered: self.unanswered,
                 unsent: self.unsent.total,
-                waited: counts.waited,
+                waited: counts.waited + self.unanswered_waited,
                 retried: counts.retries,
                 warmup: warmup.counts.ended,
                 measured: measured.counts.ended,
                 requests: counts.requests + u64::from(other.requests),
                 reconnects: counts.reconnects + u64::from(other.reconnects),
             },
-            window_operations: self.window_counts().operations,
+            window_operations: window.operations,
+            window_succeeded: window.succeeded,
             reported_failures: measured.counts.reported,
             work: WorkTotals { weight: counts.weight, failed_weight: counts.failed_weight },
             bytes_out: counts.bytes_out + other.bytes_out,

@@ -104,6 +104,20 @@ impl Recorder {
         }
     }
 
+    /// Counts an operation that has begun, but was due before a client was free for it.
+    pub fn begin_waited(&mut self, task_index: u32) {
+        if let Some(open) = self.find_open(task_index) {
+            open.open_waited += 1;
+        }
+    }
+
+    /// Reverses [`Recorder::begin_waited`] because the runner is exhausted.
+    pub fn withdraw_waited(&mut self, task_index: u32) {
+        if let Some(open) = self.find_open(task_index) {
+            open.open_waited = open.open_waited.saturating_sub(1);
+        }
+    }
+
     /// Counts operations that were due but will not be sent.
     pub fn leave_unsent(&mut self, task_index: u32, unsent: UnsentOperations) {
         if let Some(open) = self.find_open(task_index) {
@@ -176,6 +190,7 @@ impl Recorder {
             return;
         };
         open.ended_operations += 1;
+        open.open_waited = open.open_waited.saturating_sub(u64::from(sample.times.waited()));
         if sample.is_success() {
             open.service_time_totals.succeeded += 1;
             open.service_time_totals.service_ns += sample.times.service_ns();

@@ -65,6 +65,8 @@ pub struct OpenTask {
     pub begun: u64,
     /// The part of `begun` that is warm-up.
     pub warmup_begun: u64,
+    /// Operations that have begun but not ended, and were due before a client was free for them.
+    pub open_waited: u64,
     /// Operations that have ended.
     pub ended_operations: u64,
     /// Operations that were due but will not be sent.
@@ -113,6 +115,7 @@ impl OpenTask {
             admitted: 0,
             begun: 0,
             warmup_begun: 0,
+            open_waited: 0,
             ended_operations: 0,
             unsent: UnsentOperations::default(),
             underruns: 0,
@@ -186,6 +189,7 @@ impl OpenTask {
             begun: self.begun,
             warmup_begun: self.warmup_begun,
             unanswered: self.begun.saturating_sub(self.ended_operations),
+            unanswered_waited: self.open_waited,
             unsent: self.unsent,
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,

@@ -271,6 +271,16 @@ fn an_abandoned_race_drops_operations_which_stay_unanswered() {
 }
 
 #[test]
+fn a_dropped_operation_that_was_due_before_its_client_was_free_has_waited() {
+    let plan = plan(&[paced("search", 1, 10 * MS, 10)]);
+    for (abandoned_ms, waited) in [(20, 0), (45, 1)] {
+        let simulation = Simulation::new(&plan, |_| Response::success(30 * MS));
+        let ended = simulation.abandon_at(abandoned_ms * MS).ended[&0];
+        assert_eq!((ended.unanswered, ended.unanswered_waited), (1, waited), "{abandoned_ms} ms");
+    }
+}
+
+#[test]
 fn tasks_that_a_stopped_client_has_not_begun_end_without_an_operation() {
     let mut plan = plan(&[task("first", 1, 10), task("second", 1, 10)]);
     plan["steps"][0]["slots"] = json!([

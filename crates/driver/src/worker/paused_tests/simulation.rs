@@ -414,6 +414,7 @@ fn merge(one: &WorkerTaskEnd, other: &WorkerTaskEnd) -> WorkerTaskEnd {
         scheduled: one.scheduled.zip(other.scheduled).map(|(one, other)| one + other),
         begun: one.begun + other.begun,
         unanswered: one.unanswered + other.unanswered,
+        unanswered_waited: one.unanswered_waited + other.unanswered_waited,
         unsent: one.unsent + other.unsent,
         underruns: one.underruns + other.underruns,
         underrun_ns: one.underrun_ns + other.underrun_ns,
