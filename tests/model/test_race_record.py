@@ -43,6 +43,7 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         unchecked_documents=(UncheckedDocuments("index", 3, "a runner sends them"),),
         max_error_rate=0.5,
         targets={"term": TargetRate(50.0, operations=50.0)},
+        task_meta={"term": {"kind": "x"}},
         max_shortfall=0.1,
         saturation=RecordedSaturation("term", "between 80 ops/s and 82 ops/s", 80.0, 82.0, "engine"),
         aborted="the engine ended",
