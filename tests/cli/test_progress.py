@@ -132,6 +132,14 @@ def test_a_rate_is_shown_beside_its_target_with_the_time_left_of_the_race():
     assert progress_lines(replace(known, step=7)) == [rates], "the task ends with the race"
 
 
+def test_a_task_of_which_no_operation_ends_says_so():
+    silent = replace(SEARCH, rate=0.0, p50_ms=None, p99_ms=None, errors=0, eta_s=None, silent_s=34.2)
+    assert progress_lines(progress_of(silent)) == ["search: 0 ops/s, no operation has ended for 34 s, 50 %"]
+    console = RichConsole(width=80, file=io.StringIO())
+    console.print(progress_table(progress_of(silent), 80))
+    assert "\nsearch: no operation has ended for 34 s\n" in console.file.getvalue()
+
+
 def test_one_off_tasks_have_no_rates():
     assert progress_lines(progress_of(CREATE)) == ["create: running"]
     counts = OperationTotals(2, 2, 0, 0, 0, 0, 2, 2)

@@ -72,7 +72,8 @@ def etas(planned: Any, *seen: tuple[float, float | None, float | None]) -> list[
     listener = Listener()
     progress = PlanProgress(listener, planned)
     for elapsed_s, share, eta_s in seen:
-        one = TaskProgress("t", "ops", False, share, 1.0, None, None, 1, 0, eta_s)
+        ended = round(1000 * (share or 0.0))
+        one = TaskProgress("t", "ops", False, share, 1.0, None, None, ended, 0, eta_s)
         progress.progress(RaceProgress(1, 1, elapsed_s, (one,)))
     return [one.tasks[0].eta_s for one in listener.seen]
 
@@ -82,6 +83,38 @@ def test_the_pace_of_a_task_tells_its_end_once_it_has_settled() -> None:
     assert etas(plan(task("t", iterations=9)), *seen) == [None, None, None, 150.0]
     assert etas(plan(task("t", time_period=60.0)), (3.0, 0.01, 59.0)) == [59.0]
     assert completed(plan(task("t", iterations=9)), 1, running("t", 460.0)).left is None
+
+
+def test_the_pace_of_a_task_that_is_behind_its_schedule_tells_its_end() -> None:
+    paced = plan(task("t", iterations=500, target_throughput=Rate(50.0)))
+    # It takes 10 s as planned. At 5 s and with 23 operations per second, it takes 22 s.
+    assert etas(paced, (0.0, None, None), (5.0, 0.23, 16.7), (5.0, 0.40, 7.5)) == [10.0, 16.7, 5.0]
+    assert etas(paced, (0.0, None, None), (9.0, 0.0, None)) == [10.0, None]
+
+
+def silences(planned: Any, *seen: tuple[float, int]) -> list[tuple[float | None, float | None]]:
+    """Returns for how long no operation of task "t" is said to have ended, and the seconds until its end;
+    each item has the seconds of the race, and the number of operations that have ended.
+    """
+    listener = Listener()
+    progress = PlanProgress(listener, planned)
+    for elapsed_s, operations in seen:
+        one = TaskProgress("t", "ops", False, 0.5, 0.0, None, None, operations, 0, 20.0)
+        progress.progress(RaceProgress(1, 1, elapsed_s, (one,)))
+    return [(one.tasks[0].silent_s, one.tasks[0].eta_s) for one in listener.seen]
+
+
+def test_a_task_of_which_no_operation_ends_says_so_without_a_time_left() -> None:
+    paced = plan(task("t", iterations=500, target_throughput=Rate(50.0)))
+    assert silences(paced, (1.0, 0), (5.0, 0), (6.5, 0), (30.0, 0), (31.0, 1)) == [
+        (None, 10.0), (None, 6.0), (5.5, None), (29.0, None), (None, 20.0),
+    ]  # fmt: skip
+    timed = plan(task("t", time_period=60.0))
+    assert silences(timed, (1.0, 0), (9.0, 0)) == [(None, 20.0), (8.0, 20.0)], "it ends with its time"
+    slow = plan(task("t", iterations=9, target_throughput=Rate(0.1)))
+    pause = plan(task("t", Operation("t", "sleep", {"duration": 30}), iterations=9))
+    for planned in (slow, pause, plan(task("t"))):
+        assert [silent_s for silent_s, _ in silences(planned, (1.0, 0), (24.0, 0))] == [None, None]
 
 
 def test_the_end_of_a_pause_and_of_a_schedule_is_known_from_the_start() -> None:

@@ -15,6 +15,7 @@ from pacenote.cli.progress_text import (
     race_line,
     rate_text,
     result_line,
+    silence_text,
     wait_text,
 )
 from pacenote.model.printable import shortened, single_line
@@ -115,7 +116,7 @@ def progress_table(progress: RaceProgress, width: int = _WIDE) -> Group:
         table.add_column(name, justify=justify, no_wrap=True, width=columns)
     for row in rows:
         table.add_row(*row)
-    waits = [(task.task, wait_text(task, progress)) for task in progress.tasks]
+    waits = [(task.task, wait_text(task, progress) or silence_text(task)) for task in progress.tasks]
     lines = [Text(f"{single_line(task)}: {text}", style="yellow") for task, text in waits if text]
     # A title of the table would be wrapped to the width of the table.
     return Group(Text(title), table, *lines)

@@ -106,6 +106,13 @@ def wait_text(task: TaskProgress, progress: RaceProgress) -> str:
     return ""
 
 
+def silence_text(task: TaskProgress) -> str:
+    """Returns for how long no operation of a task has ended, or an empty text if that is not unusual."""
+    if task.silent_s is None:
+        return ""
+    return f"no operation has ended for {format_seconds(round(task.silent_s))}"
+
+
 def left_text(progress: RaceProgress) -> str:
     """Returns how long the race still takes, or an empty text if nothing is known about it."""
     if progress.left is None:
@@ -123,7 +130,7 @@ def rate_text(task: TaskProgress) -> str:
 
 
 def _progress_parts(task: TaskProgress) -> list[str]:
-    parts = [rate_text(task)]
+    parts = [rate_text(task), silence_text(task)]
     if task.p50_ms is not None and not task.one_off:
         parts.append(f"service time p50 {format_seconds(task.p50_ms / 1e3)}")
     if task.p99_ms is not None and not task.one_off:

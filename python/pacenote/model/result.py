@@ -503,6 +503,10 @@ class TaskProgress:
     """Work per second according to the schedule of the task, or None if it has none."""
     one_off: bool = False
     """Whether each client executes at most one operation, so that rates say nothing."""
+    silent_s: float | None = None
+    """Seconds since an operation ended, or since the task began, if that is longer than its schedule and
+    pauses explain; otherwise None.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def task_seconds(task: PlannedTask) -> float | None:
     operations = task.bound.warmup + task.bound.measured
     if isinstance(task.pacing, Deterministic | Poisson | Uniform):
         return operations * task.clients * task.pacing.interval_s
-    pause_s = _pause_s(task.work)
+    pause_s = pause_seconds(task.work)
     return None if pause_s is None else operations * pause_s
 
 
@@ -105,7 +105,7 @@ def _until_exhausted_s(task: PlannedTask) -> float | None:
     return None if documents is None else math.ceil(documents / task.work.bulk_size) * task.pacing.interval_s
 
 
-def _pause_s(work: TaskWork) -> float | None:
+def pause_seconds(work: TaskWork) -> float | None:
     """Returns the seconds of an operation that only waits, or None for any other operation."""
     if isinstance(work, Sleep):
         return work.seconds

@@ -1,6 +1,7 @@
 """Adds to the progress of the driver what only the plan states: target rates, and the time that is left.
 
-The driver derives the end of a task from its pace so far, which is shown once the pace has settled.
+The driver derives the end of a task from its pace so far, which is shown once the pace has settled, or if the
+task is behind its schedule.
 """
 
 from __future__ import annotations
@@ -11,11 +12,25 @@ from itertools import accumulate
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.result import RaceProgress, TaskProgress, TaskResult, TimeLeft
 from pacenote.model.work import BulkWork, CallSequence, Composite, PagedRequest, Request, TaskWork
-from pacenote.plan.document import Deterministic, Iterations, Plan, PlannedTask, Poisson, Uniform
-from pacenote.plan.duration import ExpectedDuration, step_duration, task_seconds
+from pacenote.plan.document import (
+    Deterministic,
+    Iterations,
+    Plan,
+    PlannedTask,
+    Poisson,
+    PythonScheduler,
+    Uniform,
+)
+from pacenote.plan.duration import ExpectedDuration, pause_seconds, step_duration, task_seconds
 
 _MIN_LEFT_S = 1.0
 """Time left below which an incomplete figure says nothing."""
+
+_SILENT_S = 5.0
+"""Seconds without the end of an operation from which they are shown."""
+
+_BEHIND_S = 2.0
+"""Seconds by which a task must be behind its schedule for its pace to count instead."""
 
 _SETTLED_S = 10.0
 """Seconds of a task after which its pace tells when it ends."""
@@ -31,6 +46,7 @@ class PlanProgress:
         self._listener = listener
         self._tasks = {task.name: task for task in plan.tasks}
         self._began_s: dict[str, float] = {}
+        self._last_end: dict[str, tuple[int, float]] = {}
         # Expected durations of the steps that follow each step: computed once, because plans may be large.
         steps = [step_duration(plan, step) for step in reversed(plan.steps)]
         self._later = tuple(reversed([ExpectedDuration(), *accumulate(steps)]))
@@ -53,7 +69,21 @@ class PlanProgress:
         task = self._tasks[progress.task]
         ran_s = elapsed_s - self._began_s.setdefault(task.name, elapsed_s)
         one_off = isinstance(task.bound, Iterations) and task.bound.warmup + task.bound.measured == 1
-        return replace(progress, target=_target(task), one_off=one_off, eta_s=_eta_s(progress, task, ran_s))
+        silent_s = None if one_off else self._silent_s(progress, task, elapsed_s)
+        eta_s = _eta_s(progress, task, ran_s) if silent_s is None or _is_timed(task) else None
+        return replace(progress, target=_target(task), one_off=one_off, eta_s=eta_s, silent_s=silent_s)
+
+    def _silent_s(self, progress: TaskProgress, task: PlannedTask, elapsed_s: float) -> float | None:
+        """Returns the seconds since an operation ended, if they are more than the schedule explains."""
+        operations, since_s = self._last_end.setdefault(task.name, (progress.operations, elapsed_s))
+        if progress.operations != operations:
+            self._last_end[task.name] = progress.operations, elapsed_s
+            return None
+        if isinstance(task.pacing, PythonScheduler) or pause_seconds(task.work) is not None:
+            return None
+        expected_s = _SILENT_S + 2 * _interval_s(task)
+        silent_s = elapsed_s - since_s
+        return silent_s if silent_s >= expected_s else None
 
     def _left(self, progress: RaceProgress) -> TimeLeft | None:
         later = self._later[progress.step]
@@ -65,14 +95,35 @@ class PlanProgress:
 
 def _eta_s(progress: TaskProgress, task: PlannedTask, ran_s: float) -> float | None:
     """Returns the seconds until the end of a task: those of its time period, those at its pace if that has
-    settled, those of its schedule or pause, or None.
+    settled or is slower than its schedule, those of its schedule or pause, or None.
     """
-    is_timed = not isinstance(task.bound, Iterations) and task.bound.measured_s is not None
     is_settled = ran_s >= _SETTLED_S and (progress.done_share or 0.0) >= _SETTLED_SHARE
-    if progress.eta_s is not None and (is_timed or is_settled):
+    if progress.eta_s is not None and (_is_timed(task) or is_settled):
         return progress.eta_s
     planned_s = task_seconds(task)
-    return None if planned_s is None else max(0.0, planned_s - ran_s)
+    if planned_s is None:
+        return None
+    if _is_behind(progress, task, ran_s, planned_s):
+        return progress.eta_s
+    return max(0.0, planned_s - ran_s)
+
+
+def _is_timed(task: PlannedTask) -> bool:
+    """Returns whether a task ends after a time period."""
+    return not isinstance(task.bound, Iterations) and task.bound.measured_s is not None
+
+
+def _is_behind(progress: TaskProgress, task: PlannedTask, ran_s: float, planned_s: float) -> bool:
+    """Returns whether a task has done clearly less than its schedule asks for."""
+    if progress.done_share is None or not isinstance(task.pacing, Deterministic | Poisson | Uniform):
+        return False
+    done_s = progress.done_share * planned_s
+    return done_s < min(ran_s, planned_s) - task.ramp_up_s - _BEHIND_S - 2 * _interval_s(task)
+
+
+def _interval_s(task: PlannedTask) -> float:
+    """Returns the seconds between two operations of a task, or 0 if it has no schedule."""
+    return task.pacing.interval_s if isinstance(task.pacing, Deterministic | Poisson | Uniform) else 0.0
 
 
 def _target(task: PlannedTask) -> float | None:
