@@ -20,7 +20,7 @@ from pacenote.model.result import (
     TimeLeft,
     WorkTotals,
 )
-from support.records import record, task, times
+from support.records import paced, record, task, times
 
 
 class Terminal(io.StringIO):
@@ -172,7 +172,14 @@ def test_the_last_line_says_whether_a_race_ended_early(capsys):
     listener = PlainListener(Console())
     for changes in ({}, {"interrupted": True}, {"aborted": "no node"}):
         listener.finished(record("r", complete=not changes, **changes))
-    assert capsys.readouterr().err.splitlines() == [
+    late = record("r", tasks=(paced(late_p99=3.0), paced("range", lateness=times(p50=0.21, p99=0.9))))
+    listener.finished(late)
+    *lines, last = capsys.readouterr().err.splitlines()
+    assert last == (
+        "race r is suspect: term: the driver sent late (p99 3 ms, over 10 % of service time): p99 is "
+        "doubtful, p50 is not (and 1 more reason)"
+    )
+    assert lines == [
         "race r is valid",
         "race r was interrupted and is void",
         "race r was aborted and is void",

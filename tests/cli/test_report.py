@@ -38,7 +38,7 @@ def test_the_report_of_a_killed_race_has_its_finished_tasks(run):
     assert "tasks.jsonl is missing, so the results of finished tasks are lost" in err
     assert code == 0
     assert "Mean Throughput" in out
-    assert "- Reason: the race has not finished" in out
+    assert "- Reason: the process of the race ended without finishing it\n" in out
     assert run("report", "killed", "--report=short")[1].split()[0] == "KILLED"
 
 
@@ -53,17 +53,50 @@ def test_the_screen_names_the_state_of_a_race_as_the_list_does(run, changes, bad
     assert run("list", "races")[1].split()[-1] == badge.lower()
 
 
+def plan_of(*steps):
+    """Returns a plan with these steps, each with the names of its tasks."""
+    names = [name for step in steps for name in step]
+    slots = [[{"allocations": [{"task": names.index(name)} for name in step]}] for step in steps]
+    return json.dumps({
+        "tasks": [{"name": name} for name in names],
+        "steps": [{"slots": one} for one in slots],
+    })
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"interrupted": True}, "interrupted in step 2 of 4 (b); 2 tasks were not run: d, e"),
+        ({"aborted": "no node"}, "aborted in step 2 of 4 (b): no node; 2 tasks were not run: d, e"),
+        (
+            {},
+            "the process of the race ended without finishing it in step 2 of 4 (b); "
+            "2 tasks were not run: d, e",
+        ),
+    ],
+)
+def test_the_report_of_an_incomplete_race_says_what_is_missing(run, changes, reason):
+    folder = RaceStore().create(record("race", complete=False))
+    folder.write_plan(plan_of("a", "bc", "d", "e"))
+    tasks = (task("a"), task("b", ended_by="stopped"), task("c"))
+    folder.finish(record("race", tasks=tasks if changes else (tasks[0], tasks[2]), complete=False, **changes))
+    assert f"- Reason: {reason}\n" in run("report", "race")[1]
+    screen = " ".join(run("report", "race", "--report=short")[1].split())
+    assert f"! {reason}." in screen
+    assert (" b (interrupted) " in screen) == bool(changes)
+
+
 def test_the_step_of_a_running_race_is_shown(run):
-    allocations = [[0], [1, 2], [3]]
-    steps = [{"slots": [{"allocations": [{"task": one} for one in ids]}]} for ids in allocations]
     running = RaceStore().create(record("race", tasks=(), complete=False))
-    for plan, text in (
-        ("{", ""),
-        (json.dumps({"tasks": [{"name": name} for name in "abcd"], "steps": steps}), " (step 2 of 3)"),
+    for plan, verdict, text in (
+        ("{", "running", ""),
+        (plan_of("a", "bc", "d"), "running (step 2 of 3)", " in step 2 of 3 (c)"),
     ):
         running.write_plan(plan)
         running.append(task("a" if text else "b"))
-        assert f"- Reason: the race is still running{text}\n" in run("report", "race")[1]
+        out = run("report", "race")[1]
+        assert f"- Verdict: {verdict}\n- Reason: the race is still running{text}\n" in out
+    assert json.loads(run("report", "race", "--report-format=json")[1])["progress"] == "running (step 2 of 3)"
 
 
 def test_the_result_of_a_saturation_is_shown_again(run, tmp_path):

@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 from pacenote.cli.console import Console
 from pacenote.cli.progress_text import ProgressEstimator, progress_line, race_line, result_line
+from pacenote.model.finding import name_tasks
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import race_state
 from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.units import format_count
 
 INTERVAL_S = 10.0
 """Seconds between two lines about the same work."""
@@ -74,8 +76,13 @@ class PlainListener:
         self._console.warning(single_line(text))
 
     def finished(self, record: RaceRecord) -> None:
-        """Shows the verdict, and whether the race ended early."""
+        """Shows the verdict with its first reason, or that the race ended early."""
         early = {"interrupted": "was interrupted and ", "aborted": "was aborted and "}.get(
             race_state(record), ""
         )
-        self._console.progress(f"race {record.race_id} {early}is {record.verdict.state}")
+        line = f"race {record.race_id} {early}is {record.verdict.state}"
+        if not early and (findings := record.verdict.findings):
+            more = f" (and {format_count(len(findings) - 1, 'more reason')})" if len(findings) > 1 else ""
+            tasks = f"{name_tasks(findings[0].tasks)}: " if findings[0].tasks else ""
+            line += f": {tasks}{findings[0].text}{more}"
+        self._console.progress(single_line(line))

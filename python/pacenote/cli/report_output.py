@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from pacenote.cli import report_file, values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
+from pacenote.units import format_count
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
     from pacenote.model.race_state import RaceState
     from pacenote.report.rows import Report
     from pacenote.report.screen.build import RaceLocation
+    from pacenote.store.race_folder import ReachedStep
 
 FORMATS = ("markdown", "csv", "csv-full", "json")
 
@@ -76,15 +78,19 @@ def show_report(
     """Prints the report of the race in `folder`, which a different process may be running, and writes it to
     `--report-file`. Raises StoreError.
     """
+    from pacenote.store.race_folder import RaceFolder
+
     state = _state(record, is_running=is_running)
-    if state == "running":
-        record = _as_running(record, folder)
+    reached = None if state == "complete" else RaceFolder(folder).reached(record)
+    if state != "complete":
+        record = _as_incomplete(record, state, reached)
+    progress = _progress(state, reached)
     if _is_short(options, console):
         _show_screen(record, state, folder, console)
     else:
-        _show_full(record, options, console)
+        _show_full(_build(record, options, progress), record, options, console)
     if options.report_file is not None:
-        write_report(_plain(_build(record, options), record, options), options, console)
+        write_report(_plain(_build(record, options, progress), record, options), options, console)
 
 
 def write_report(text: str, options: argparse.Namespace, console: Console) -> None:
@@ -112,15 +118,38 @@ def _state(record: RaceRecord, *, is_running: bool) -> RaceState:
     return "running" if is_running else "killed"
 
 
-def _as_running(record: RaceRecord, folder: Path) -> RaceRecord:
-    """Returns the record of a running race, which says so instead of that the race has not finished."""
-    from pacenote.model.finding import NOT_FINISHED, Finding
-    from pacenote.store.race_folder import RaceFolder
+def _as_incomplete(record: RaceRecord, state: RaceState, reached: ReachedStep | None) -> RaceRecord:
+    """Returns the record of a race that is not complete, which says how far it is, or what is missing."""
+    from pacenote.model.finding import NOT_FINISHED, name_tasks
 
-    step = RaceFolder(folder).running_step(record)
-    running = Finding(f"the race is still running ({step})" if step else "the race is still running")
-    findings = (running if one == NOT_FINISHED else one for one in record.verdict.findings)
+    step, missing = "", ""
+    if reached is not None:
+        step = f"step {reached.step} of {reached.steps}"
+        step += f" ({name_tasks(reached.tasks)})" if reached.tasks else ""
+        if reached.not_run:
+            count = format_count(len(reached.not_run), "task was", "tasks were")
+            missing = f"; {count} not run: {name_tasks(reached.not_run)}"
+    where = f" in {step}" if step else ""
+    texts = {"interrupted": f"interrupted{where}{missing}"}
+    if record.aborted:
+        texts[f"aborted: {record.aborted}"] = f"aborted{where}: {record.aborted}{missing}"
+    texts[NOT_FINISHED.text] = (
+        f"the race is still running{where}"
+        if state == "running"
+        else f"the process of the race ended without finishing it{where}{missing}"
+    )
+    findings = (
+        one if one.tasks else replace(one, text=texts.get(one.text, one.text))
+        for one in record.verdict.findings
+    )
     return replace(record, verdict=replace(record.verdict, findings=tuple(findings)))
+
+
+def _progress(state: RaceState, reached: ReachedStep | None) -> str:
+    """Returns how far a running race is, or an empty text for any other race."""
+    if state != "running":
+        return ""
+    return f"running (step {reached.step} of {reached.steps})" if reached else "running"
 
 
 def _show_screen(record: RaceRecord, state: RaceState, folder: Path, console: Console) -> None:
@@ -147,8 +176,7 @@ def _below_home(folder: Path) -> str:
         return str(folder)
 
 
-def _show_full(record: RaceRecord, options: argparse.Namespace, console: Console) -> None:
-    report = _build(record, options)
+def _show_full(report: Report, record: RaceRecord, options: argparse.Namespace, console: Console) -> None:
     if options.report_format is None and console.shows_results_on_terminal:
         from pacenote.report.render.terminal import render_terminal
 
@@ -159,10 +187,11 @@ def _show_full(record: RaceRecord, options: argparse.Namespace, console: Console
         console.warning(f"the race is {record.verdict.state}: {'; '.join(record.verdict.reasons)}")
 
 
-def _build(record: RaceRecord, options: argparse.Namespace) -> Report:
+def _build(record: RaceRecord, options: argparse.Namespace, progress: str) -> Report:
     from pacenote.report.summary import build_report
 
-    return build_report(record, options.show_in_report, show_processing_time=options.show_processing_time)
+    report = build_report(record, options.show_in_report, show_processing_time=options.show_processing_time)
+    return replace(report, progress=progress)
 
 
 def _plain(report: Report, record: RaceRecord, options: argparse.Namespace) -> str:

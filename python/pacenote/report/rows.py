@@ -98,6 +98,9 @@ class Report:
     footnotes: tuple[str, ...]
     """Explanations of marks and of rows that need one."""
 
+    progress: str = ""
+    """How far a running race is, which is shown instead of a verdict; empty for any other race."""
+
     @property
     def has_marks(self) -> bool:
         """Whether a value is marked."""
@@ -109,7 +112,7 @@ def note_lines(report: Report) -> list[Note]:
     them.
     """
     verdict = [
-        Note("Verdict", report.verdict.state),
+        Note("Verdict", report.progress or report.verdict.state),
         *(Note("Reason", text) for text in report.verdict.reasons),
     ]
     return [*verdict, *report.notes, *(Note("Footnote", text) for text in report.footnotes)]

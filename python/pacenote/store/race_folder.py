@@ -31,6 +31,7 @@ from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.finding import Finding
+from pacenote.model.headline import early_end
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, stored_secrets
@@ -66,6 +67,23 @@ _NAME_COPIES = 4
 
 _INDENTATION = 1.5
 """How much larger a result is in the record, which is indented and repeats some values for Rally."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedStep:
+    """How far a race got."""
+
+    step: int
+    """Number of the step that it has reached, from 1."""
+
+    steps: int
+    """Number of the steps of its plan."""
+
+    tasks: tuple[str, ...]
+    """Tasks of this step that have not ended, or were cut off."""
+
+    not_run: tuple[str, ...]
+    """Tasks of later steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,22 +342,30 @@ class RaceFolder:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
         return record if record.complete else redact_record(self._with_journal(record), secrets)
 
-    def running_step(self, record: RaceRecord) -> str:
-        """Returns which step of its plan a race is at, such as `step 3 of 8`, or an empty text if it is
+    def reached(self, record: RaceRecord) -> ReachedStep | None:
+        """Returns how far a race got that is still running or ended early, or None if its plan is
         not known.
         """
-        ended = {result.task for result in record.tasks}
+        ended = {result.task for result in record.tasks if early_end(result) is None}
         try:
             plan = json.loads(read_regular_file(self.plan_json))
             names = [task["name"] for task in plan["tasks"]]
             tasks = [
-                {names[one["task"]] for slot in step["slots"] for one in slot["allocations"]}
+                dict.fromkeys(names[one["task"]] for slot in step["slots"] for one in slot["allocations"])
                 for step in plan["steps"]
             ]
         except (OSError, ValueError, RecursionError, LookupError, TypeError):
-            return ""
-        before = sum(step <= ended for step in tasks)
-        return f"step {min(before + 1, len(tasks))} of {len(tasks)}" if tasks else ""
+            return None
+        if not tasks:
+            return None
+        before = min(sum(step.keys() <= ended for step in tasks), len(tasks) - 1)
+        begun = {result.task for result in record.tasks} | tasks[before].keys()
+        return ReachedStep(
+            before + 1,
+            len(tasks),
+            tuple(name for name in tasks[before] if name not in ended),
+            tuple(name for step in tasks for name in step if name not in begun),
+        )
 
     def _with_journal(self, record: RaceRecord) -> RaceRecord:
         results, damage = self._read_journal()

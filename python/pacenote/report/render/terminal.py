@@ -54,6 +54,6 @@ def _table(report: Report, align: Alignment) -> Table:
 
 
 def _line(note: Note) -> Text:
-    colour = _COLOURS[note.text] if note.label == "Verdict" else ""
+    colour = _COLOURS.get(note.text, "bold yellow") if note.label == "Verdict" else ""
     task = f" [{note.task}]" if note.task else ""
     return Text.assemble((f"{note.label}{task}: ", _LABELS.get(note.label, "bold")), (note.text, colour))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from pacenote.model.headline import early_end
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import Percentile, TaskResult, percentiles_for
@@ -109,6 +110,7 @@ def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskLine:
     }
     name = single_line(task.task) + (f" {UNSTEADY_MARK}" if task.steady.changes else "")
     name += f" {WAITING_MARK}" if mostly_waits(task) else ""
+    name += "" if (how := early_end(task)) is None else f" ({how})"
     return TaskLine(name, tuple(cells[column.name] for column in COLUMNS), task.task in marks.doubtful)
 
 
