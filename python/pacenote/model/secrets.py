@@ -83,6 +83,9 @@ _FIELD_DEFINITIONS = frozenset({"properties", "fields", "runtime"})
 _SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
 """Characters that URLs of operations and templates may contain without percent-encoding."""
 
+_PLAIN = re.compile(r"[\w-]*+")
+"""Text in which nothing is redacted except known secrets, such as the id of a document."""
+
 _AUTHORIZATION = re.compile(
     r"(?i:\b(Basic|Bearer|ApiKey)(\s+|%20))(?=[\w.~+/%-]*(?:[0-9=]|(?<=[\w.~+/%-])[A-Z]))([\w.~+/%-]{8,}=*)"
 )
@@ -197,6 +200,8 @@ def redact(text: str, secrets: Collection[str]) -> str:
     Credentials that have the form of those in an HTTP header, and the values of secret names, are redacted,
     too, even if they are not known.
     """
+    if _PLAIN.fullmatch(text):
+        return _forms(frozenset(secrets))[1].sub(REDACTED, text) if secrets else text
     text = _AUTHORIZATION.sub(rf"\1\2{REDACTED}", text)
     if secrets:
         forms, pattern = _forms(frozenset(secrets))
