@@ -539,6 +539,26 @@ def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
         assert missed.text.startswith(f"117 of 5,000 ops/s: {why}")
 
 
+def test_work_on_what_a_runner_returned_is_the_drivers_own_and_may_slow_a_task():
+    work = DriverTime(operations=1_000, mean_ms=2.0, service_ms=2.0, share=1.0)
+    waits = PythonDelay(operations=1_000, mean_ms=4.0, service_ms=2.0, share=2.0)
+    slowed = saturated(driver_time=work, python_delay=waits)
+    race = record(tasks=(slowed,), targets={"term": TargetRate(5_000.0, operations=5_000.0)})
+    missed, own, _ = determine_verdict(race).findings
+    assert (missed.cause, own.cause) == ("driver", "driver")
+    assert missed.text == (
+        "117 of 5,000 ops/s: the driver's own work on what the runner returned took too long"
+    )
+    assert own.text == (
+        "the driver's own work on what the runner returned took 2 ms per operation, over 10 % of service "
+        "time: it may have been the bottleneck"
+    )
+    assert own.advice == missed.advice
+    # The other client causes at most 2 ms of these waits.
+    longer = replace(slowed, python_delay=replace(waits, mean_ms=4.1))
+    assert determine_verdict(replace(race, tasks=(longer,))).findings[0].cause == "track"
+
+
 def test_an_engine_that_answers_nothing_is_not_called_saturated():
     hanging = replace(saturated().accounting, operations=1, succeeded=0, normal=0, unanswered=1, unsent=249)
     # The duration ends with the last reply.

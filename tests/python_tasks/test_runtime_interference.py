@@ -79,8 +79,12 @@ DISTURBING = """
     async def gather(es, params):
         await asyncio.gather(*(compute(es, params) for _ in range(3)))
 
+    async def list_ids(es, params):
+        await es.info()
+        return {"ids": ["https://user@host/?" + str(number) for number in range(1000)]}
+
     def register(registry):
-        for runner in (ask, compute, gather, start_flood, cancel, cancel_all, stop, remove_reader):
+        for runner in (ask, list_ids, compute, gather, start_flood, cancel, cancel_all, stop, remove_reader):
             registry.register_runner(runner.__name__, runner, async_runner=True)
         for source in (Slow, Fast, Unsplit):
             registry.register_param_source(source.__name__, source)
@@ -119,6 +123,24 @@ def test_computing_runners_delay_the_operations_of_other_clients(tmp_path):
     # Each operation waits for the code of the three others.
     assert delay.mean_ms > 1
     assert any("waited" in reason for reason in raced.record.verdict.reasons)
+
+
+def test_work_on_what_a_runner_returned_is_the_drivers_own(tmp_path):
+    schedule = [{"name": name, "operation": name, "iterations": 5} for name in ("list_ids", "ask")]
+    schedule[0] |= {"iterations": 4, "warmup-iterations": 1}
+    with serving() as server:
+        raced = race_track(tmp_path, DISTURBING, schedule, server.address)
+    long, short = (raced.task(name).driver_time for name in ("list_ids", "ask"))
+    assert long is not None
+    assert short is not None
+    assert (long.operations, short.operations) == (4, 5)
+    assert long.mean_ms > short.mean_ms > 0.0
+    processing, service = raced.task("list_ids").processing_time, raced.task("list_ids").service_time
+    assert processing is not None
+    assert service is not None
+    assert (long.service_ms, long.share) == (service.mean_ms, long.mean_ms / service.mean_ms)
+    # The client waits for this work.
+    assert processing.mean_ms - service.mean_ms > long.mean_ms
 
 
 def test_an_operation_does_not_wait_for_its_own_code(tmp_path):

@@ -251,9 +251,13 @@ class DriverTime:
     """
 
     operations: int
-    """Number of operations; without those that run in Python or opened a connection."""
+    """Number of operations; without those that opened a connection, and of those that run in Python only
+    those of plug-ins' runners.
+    """
     mean_ms: float
-    """Mean of the driver's own work: building, compressing, decompressing, checking, in milliseconds."""
+    """Mean of the driver's own work in milliseconds: building, compressing, decompressing, checking; for
+    operations of a runner, Pacenote's work on what it returned.
+    """
     service_ms: float
     """Mean service time in milliseconds."""
     share: float

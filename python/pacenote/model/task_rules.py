@@ -53,6 +53,7 @@ UNDERRUN_SHARE = 0.01
 SILENT_S = 5.0
 """Seconds without a reply from which it is said that a task was waiting for one."""
 
+_LESS_RETURNED = "let the runner return less, because all that it returns is kept with its sample"
 _LESS_PYTHON = "let plug-ins compute less and wait only with await, or use fewer clients"
 
 
@@ -80,6 +81,9 @@ _ENGINE_SLOW = _Slowness(
 )
 _DRIVER_SLOW = _Slowness(
     "the driver could not send more", "driver", "leave cores to the driver, or give it more"
+)
+_RETURNED_SLOW = _Slowness(
+    "the driver's own work on what the runner returned took too long", "driver", _LESS_RETURNED
 )
 _PYTHON_SLOW = _Slowness(
     "the track's Python code was too slow", "track", "make schedulers, parameter sources and runners faster"
@@ -201,7 +205,11 @@ def _slowness(task: TaskResult) -> _Slowness:
     # Python's own work delays each operation by little, which does not make a task miss its rate.
     explains = delay not in (None, _RUNNER_DELAY) and _lateness_explains_unsent(task)
     late_for = delay.cause if delay and explains else None
-    if waits_for_source(task) or _waits_for_python(task) or _explains_unsent(task) or late_for == "track":
+    if waits_for_source(task) or _explains_unsent(task):
+        return _PYTHON_SLOW
+    if _waits_for_returned(task):
+        return _RETURNED_SLOW
+    if _waits_for_python(task) or late_for == "track":
         return _PYTHON_SLOW
     if late_for == "driver" or _works_long(task):
         return _DRIVER_SLOW
@@ -411,15 +419,20 @@ def driver_times(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     load.
     """
     busy = [(task, task.driver_time) for task in tasks if _works_long(task)]
-    if times := [time for _, time in busy if time]:
-        taken = format_range((time.mean_ms for time in times), _milliseconds)
-        yield Finding(
-            f"the driver's own work took {taken} per operation, over {DRIVER_TIME_SHARE * 100:.0f} % of "
-            "service time: it may have been the bottleneck",
-            "driver",
-            "give the driver more threads and cores",
-            names(task for task, _ in busy),
-        )
+    for has_runner, on, advice in (
+        (False, "", "give the driver more threads and cores"),
+        (True, " on what the runner returned", _LESS_RETURNED),
+    ):
+        found = [(task, time) for task, time in busy if time and _has_runner(task) == has_runner]
+        if found:
+            taken = format_range((time.mean_ms for _, time in found), _milliseconds)
+            yield Finding(
+                f"the driver's own work{on} took {taken} per operation, over "
+                f"{DRIVER_TIME_SHARE * 100:.0f} % of service time: it may have been the bottleneck",
+                "driver",
+                advice,
+                names(task for task, _ in found),
+            )
 
 
 def python_delays(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
@@ -494,13 +507,29 @@ def _own_work_ms(task: TaskResult) -> float:
     """
     if task.python_delay is None or task.processing_time is None or task.service_time is None:
         return 0.0
-    return task.processing_time.mean_ms - task.service_time.mean_ms
+    driver_ms = task.driver_time.mean_ms if task.driver_time else 0.0
+    return task.processing_time.mean_ms - task.service_time.mean_ms - driver_ms
 
 
 def _works_long(task: TaskResult) -> bool:
     """Returns whether the driver's own work is a large part of the service time of a task."""
     own = task.driver_time
     return own is not None and own.operations >= MIN_DRIVER_OPERATIONS and own.share > DRIVER_TIME_SHARE
+
+
+def _has_runner(task: TaskResult) -> bool:
+    """Returns whether a runner in Python executed operations of a task that were measured."""
+    return task.python_delay is not None
+
+
+def _waits_for_returned(task: TaskResult) -> bool:
+    """Returns whether the driver's own work on what the runner of a task returned was long, and explains at
+    least half of the waits for Python: each client may wait for this work for all others.
+    """
+    own, delay = task.driver_time, task.python_delay
+    if own is None or delay is None or not _works_long(task):
+        return False
+    return own.mean_ms * (task.clients - 1) >= delay.mean_ms / 2
 
 
 def _failed_in_plugins(task: TaskResult) -> int:

@@ -1,5 +1,6 @@
 """How long operations waited for Python: for the event loop, which serves the runners of all clients in turn,
-and for schedulers; schedulers that could not be asked for all operations; and sources that failed.
+for schedulers, and for work on what runners returned; schedulers that could not be asked for all operations;
+and sources that failed.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from pacenote.model.result import PythonDelay, TaskResult
+from pacenote.model.result import DriverTime, PythonDelay, TaskResult
 
 
 @dataclass(slots=True)
@@ -54,6 +55,31 @@ class EventLoopDelays:
         mean_ms, service_ms = self._total_s[result.index] / operations * 1000, result.service_time.mean_ms
         share = mean_ms / max(service_ms, 1e-9)
         return replace(result, python_delay=PythonDelay(operations, mean_ms, service_ms, share))
+
+
+class ReturnedWork:
+    """Adds up the work of this package on what runners returned, by task.
+
+    It is the driver's own work on their operations, and their clients wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._operations: defaultdict[int, int] = defaultdict(int)
+        self._total_s: defaultdict[int, float] = defaultdict(float)
+
+    def add(self, task: int, work_s: float) -> None:
+        """Adds an operation of a task, which is given by its position in the plan."""
+        self._operations[task] += 1
+        self._total_s[task] += work_s
+
+    def add_to(self, result: TaskResult) -> TaskResult:
+        """Returns the result of a task with the driver's own work on its operations."""
+        operations = self._operations[result.index]
+        if not operations or result.service_time is None:
+            return result
+        mean_ms, service_ms = self._total_s[result.index] / operations * 1000, result.service_time.mean_ms
+        share = mean_ms / max(service_ms, 1e-9)
+        return replace(result, driver_time=DriverTime(operations, mean_ms, service_ms, share))
 
 
 class SchedulerDelays:

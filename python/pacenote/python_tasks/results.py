@@ -81,6 +81,9 @@ class PythonOperationResult:
     is_inconsistent: bool = False
     """Whether its runner returned counts that do not add up to its work, although it succeeded."""
 
+    returned_s: float | None = None
+    """When its runner returned, in seconds of `time.perf_counter`, or None if no plug-in's runner did."""
+
     @property
     def attempted_weight(self) -> int:
         """Work done and failed, in `unit`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -118,11 +119,12 @@ class RunnerExecutor:
                 returned = await runner(clients, params)
         else:
             returned = await runner(clients, params)
+        returned_s = time.perf_counter()
         result = from_runner(returned)
         if self._tasks.context.assertions:
             check_assertions(params, returned)
         completed = completes_task(runner) and bool(innermost(runner).completed)
-        return replace(result, completes_task=completed)
+        return replace(result, completes_task=completed, returned_s=returned_s)
 
     def _clients(self) -> dict[str, Any]:
         """Returns the clients for plug-ins, by name of the cluster."""

@@ -37,7 +37,7 @@ from pacenote.plugins.failures import coroutine_location, describe, describe_def
 from pacenote.plugins.process_guard import ProcessGuard, abandon
 from pacenote.plugins.rally_api.failed_requests import FAILED_REQUESTS, FailedRequests
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
-from pacenote.python_tasks.delays import EventLoopDelays
+from pacenote.python_tasks.delays import EventLoopDelays, ReturnedWork
 from pacenote.python_tasks.details import details_json
 from pacenote.python_tasks.hang_watch import HangWatch, RunningCode
 from pacenote.python_tasks.messages import (
@@ -147,6 +147,7 @@ class PythonRuntime:
         self._units = TaskUnits(secrets)
         self._secrets = secrets
         self._delays = EventLoopDelays(tasks.alone())
+        self._work = ReturnedWork()
         self._faults = RunnerFaults()
         self._watch = HangWatch(bridge, self._running_code, self._sources.begin_without, tasks.warn)
         self._race_ended = asyncio.Event()
@@ -198,7 +199,14 @@ class PythonRuntime:
         for text in self._faults.warnings(result):
             self._tasks.warn(text)
         sources = self._sources
-        for part in (self._faults, self._delays, sources.delays, sources.backlogs, sources.failed):
+        for part in (
+            self._faults,
+            self._delays,
+            self._work,
+            sources.delays,
+            sources.backlogs,
+            sources.failed,
+        ):
             result = part.add_to(result)
         return result
 
@@ -459,12 +467,11 @@ class PythonRuntime:
             self._returned.setdefault(client.task, ReturnedResults()).add(result)
         state.task = None
         last = result.completes_task or (state.exhausted and not state.params)
-        self._bridge.complete(
-            query.query_id,
-            result.for_driver(last=last),
-            source_wait_s,
-            details_json(result.meta, self._secrets),
-        )
+        answer, details = result.for_driver(last=last), details_json(result.meta, self._secrets)
+        # Before the driver may end the task, which then has all of it.
+        if query.measured and result.success and result.returned_s is not None:
+            self._work.add(client.task, time.perf_counter() - result.returned_s)
+        self._bridge.complete(query.query_id, answer, source_wait_s, details)
         # The operation has ended, so later failures must not count as its failures. Only now is the source
         # called for the next operation: it may use results of the runner, or change values that it returned
         # before.
