@@ -236,6 +236,26 @@ def test_a_signal_reaches_the_copy_once(send: Callable[[int, int], None]):
     assert (output, process.returncode) == ("1\n", 7)
 
 
+def test_a_supervisor_that_is_stopped_and_continued_takes_that_for_no_signal():
+    # The time for which it waits passes while it is stopped.
+    quick = "from pacenote.race import heartbeat\n\nheartbeat.INTERVAL_S = 0.01\n"
+    command = [sys.executable, "-c", quick + COUNTING]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(4):
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.05)
+            process.send_signal(signal.SIGCONT)
+            # The supervisor waits for a receipt of what it passes on.
+            time.sleep(0.25)
+        process.terminate()
+        output, error = process.communicate(timeout=60)
+    assert (output, error, process.returncode) == ("0\n", "", 7)
+
+
 STORING = """
 import signal
 import sys

@@ -32,6 +32,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from pacenote.errors import Interrupted
+from pacenote.race.signal_descriptor import SignalDescriptor
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a race: Ctrl-C, a request to terminate, a closed terminal."""
@@ -163,7 +164,9 @@ class StopRequests:
         while not ended.wait(_TAKEN_AFTER_S):
             now_waiting = handled & signal.sigpending()
             for number in waiting & now_waiting:
-                if signal.sigtimedwait([number], 0) is not None:
+                with SignalDescriptor([number]) as descriptor:
+                    taken = descriptor.take(0)
+                if taken is not None:
                     self._handle(number, None)
                     if numbers >= 0:
                         with contextlib.suppress(OSError):

@@ -37,6 +37,7 @@ from pacenote.race.child_processes import (
     terminate_with_parent,
 )
 from pacenote.race.heartbeat import ENDED_AFTER_S, INTERVAL_S, Heartbeat, Silence
+from pacenote.race.signal_descriptor import SignalDescriptor, TakenSignal
 from pacenote.race.stop_signals import (
     EXIT_AT,
     REPORT_HINT,
@@ -84,12 +85,13 @@ def supervised(track: str, file: Path, warn: Callable[[str], None]) -> Generator
         if stream is not None:
             stream.flush()
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    forwarded = frozenset(handled_signals())
+    signals = SignalDescriptor(forwarded | {signal.SIGCHLD})
     heartbeat = Heartbeat()
     original, before = os.getpid(), descendants()
     # If it were ignored, as some launchers leave it, the kernel would not report the end of the copy.
     child_handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # A signal that arrives now waits until one of the processes handles it.
-    forwarded = frozenset(handled_signals())
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, forwarded | {signal.SIGCHLD})
     with warnings.catch_warnings():
         # Python warns about the threads of the original, of which `_may_fork` has checked that they are idle.
@@ -97,8 +99,9 @@ def supervised(track: str, file: Path, warn: Callable[[str], None]) -> Generator
         pid = os.fork()
     if pid:
         os.close(writer)
-        _Supervisor(pid, reader, heartbeat, _Code(track, file), warn, before, forwarded).run()
+        _Supervisor(pid, reader, heartbeat, _Code(track, file), warn, before, forwarded, signals).run()
     os.close(reader)
+    signals.close()
     signal.signal(signal.SIGCHLD, child_handler or signal.SIG_DFL)
     previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -139,6 +142,8 @@ class _Supervisor:
     """Processes that ran below this one before the copy; they are not the race's."""
     forwarded: frozenset[signal.Signals]
     """Signals that are passed on: those that stop a race and are not ignored."""
+    signals: SignalDescriptor
+    """Where these and SIGCHLD arrive."""
     code_has_ended: bool = False
     stopped_by: str = ""
     """The signal that has stopped the copy, which can continue; empty while it runs."""
@@ -150,10 +155,10 @@ class _Supervisor:
         self.heartbeat.watch()
         count = 0
         while (status := self._status()) is None:
-            received = signal.sigtimedwait(self.forwarded | {signal.SIGCHLD}, INTERVAL_S)
+            received = self.signals.take(INTERVAL_S)
             if received is None:
                 self._check()
-            if received is None or received.si_signo == signal.SIGCHLD:
+            if received is None or received.number == signal.SIGCHLD:
                 continue
             count += 1
             if count == EXIT_AT:
@@ -175,21 +180,21 @@ class _Supervisor:
             raise ProcessEnded(f"{self.code} was killed by {number} with the process that runs it")
         raise ProcessEnded(f"{self.code} ended its process with exit code {code}, as `os._exit` does")
 
-    def _pass_on(self, received: signal.struct_siginfo) -> None:
+    def _pass_on(self, received: TakenSignal) -> None:
         """Makes the copy receive a signal, unless it has."""
         self.silence.signalled()
-        # The kernel sends signals of the terminal, with a code above 0, to both processes. When the terminal
-        # is closed, only the leader of the session gets one.
-        is_for_both = received.si_code > 0 and received.si_signo != signal.SIGHUP
-        if self._received(received.si_signo):
+        # The kernel sends signals of the terminal to both processes. When the terminal is closed, only the
+        # leader of the session gets one.
+        is_for_both = received.is_from_kernel and received.number != signal.SIGHUP
+        if self._received(received.number):
             return
         if not is_for_both:
-            os.kill(self.pid, received.si_signo)
+            os.kill(self.pid, received.number)
         if self.stopped_by:
             os.kill(self.pid, signal.SIGCONT)
         if self.stopped_by or not is_for_both:
             # The copy reports this one as well; the report must not be taken for that of a later signal.
-            self._received(received.si_signo)
+            self._received(received.number)
 
     def _check(self) -> None:
         """Reports a copy that is stopped or silent, and ends it if the silence is too long."""
@@ -233,6 +238,7 @@ class _Supervisor:
     def _resume(self) -> None:
         """Makes this process a usual one, which handles its signals itself."""
         become_subreaper(enabled=False)
+        self.signals.close()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, self.forwarded | {signal.SIGCHLD})
 
     def _status(self) -> int | None:
