@@ -182,9 +182,28 @@ def test_all_figures_are_shown_on_request(run, races):
 
 
 def test_a_long_id_is_shortened_as_far_as_it_stays_unique(run):
-    for race_id in ("aaaaaaaaaa-1", "aaaaaaaaaa-2", "bbbbbbbbbb-1"):
+    end = "-2f57-4a1c-9d3e-0c8c5a1f3f1"
+    for race_id in (f"aaaaaaaa{end}1", f"aaaaaaaa{end}2", f"bbbbbbbb{end}1", "nightly-run-1"):
         RaceStore().create(record(race_id))
-    assert "id aaaaaaaaaa-2, started 2026-03-01 12:30 UTC" in " ".join(
-        run("report", "aaaaaaaaaa-2", "--report=short")[1].split()
+    for race_id, shown in (
+        (f"aaaaaaaa{end}2", f"aaaaaaaa{end}2"),
+        (f"bbbbbbbb{end}1", "bbbbbbbb"),
+        ("nightly-run-1", "nightly-run-1"),
+    ):
+        out = " ".join(run("report", race_id, "--report=short")[1].split())
+        assert f"id {shown}, started 2026-03-01 12:30 UTC" in out
+        assert f"pacenote report {shown} --full" in out
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+def test_the_next_commands_start_this_program(run, races, tmp_path, monkeypatch, is_found):
+    for name in ("this", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pacenote").touch(mode=0o755)
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "this" / "pacenote")])
+    monkeypatch.setenv("PATH", str(tmp_path / ("this" if is_found else "other")))
+    program = "pacenote" if is_found else str(tmp_path / "this" / "pacenote")
+    assert f"Next {program} report abc-1 --full " in " ".join(
+        run("report", "abc-1", "--report=short")[1].split()
     )
-    assert "pacenote report bbbbbbbb --full" in run("report", "bbbbbbbbbb-1", "--report=short")[1]
+    assert run("report", "abc-9")[2].endswith(f"hint: `{program} list races` shows the ids\n")

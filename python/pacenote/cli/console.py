@@ -121,7 +121,11 @@ class Console:
             # A problem may contain an excerpt of a file, which has several lines.
             first, *more = map(printable, problem.split("\n"))
             text += self._wrapped(f"  - {first}") + "".join(f"{line}\n" for line in more)
-        text += self._wrapped(f"hint: {printable(error.hint)}") if error.hint else ""
+        if error.hint:
+            # Not imported at the start: only errors need it.
+            from pacenote.cli.program import as_started
+
+            text += self._wrapped(f"hint: {printable(as_started(error.hint))}")
         self._err.write(text)
 
     def _wrapped(self, line: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pacenote.cli import report_file, values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
+from pacenote.cli.program import program
 from pacenote.units import format_count
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -165,7 +166,7 @@ def race_location(folder: Path, state: RaceState) -> RaceLocation:
     from pacenote.store.race_store import RaceStore
 
     short_ids = RaceStore(folder.parents[1]).short_ids((folder.name,))
-    return RaceLocation(_below_home(folder), short_ids[folder.name], state)
+    return RaceLocation(_below_home(folder), short_ids[folder.name], state, program())
 
 
 def _below_home(folder: Path) -> str:

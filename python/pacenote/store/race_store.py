@@ -32,6 +32,9 @@ ID_HINT = (
 )
 """What a race id may consist of."""
 
+_GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""An id that Pacenote chose."""
+
 _SHORT_ID = 8
 """Length of an id that is probably unique in a home folder."""
 
@@ -124,7 +127,9 @@ class RaceStore:
             _delete(folder)
 
     def short_ids(self, race_ids: Iterable[str]) -> dict[str, str]:
-        """Returns the shortest text, of at least eight characters, that `folder` accepts for each race."""
+        """Returns the shortest text, of at least eight characters, that `folder` accepts for each race. Ids
+        that the user has chosen are not shortened.
+        """
         known = self._index().ids()
         return {race_id: _shortest(race_id, known) for race_id in race_ids}
 
@@ -201,6 +206,8 @@ def _delete(folder: RaceFolder) -> None:
 
 
 def _shortest(race_id: str, known: Iterable[str]) -> str:
+    if not _GENERATED_ID.fullmatch(race_id):
+        return race_id  # The user has chosen it.
     lengths = range(_SHORT_ID, len(race_id))
     others = [other for other in known if other != race_id]
     unique = (length for length in lengths if not any(other.startswith(race_id[:length]) for other in others))

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
-from pacenote.model.race_record import RaceRecord, Verdict
+from pacenote.model.race_record import RaceRecord, RecordedClient, Verdict
 from pacenote.model.race_state import race_state
 from pacenote.model.result import OperationTotals, Throughput
 from pacenote.report.render.screen import render_screen
@@ -110,6 +110,18 @@ def test_a_rate_of_which_nothing_was_measured_was_not_kept():
     tasks = (*race.tasks[:2], replace(race.tasks[2], window_operations=0), *race.tasks[3:])
     shown = {answer.label: answer.text for answer in screen(replace(race, tasks=tasks)).answers}
     assert shown["Target rates"] == "3 of 4 kept"
+
+
+def test_indexing_without_a_schedule_has_a_service_time():
+    heads = {table.title: table.heads for table in screen(suspect_race()).tables}
+    assert [head for head in heads["Indexing"] if "p50" in head] == ["service p50"]
+    assert [head for head in heads["Searches"] if "p50" in head] == ["latency p50", "service p50"]
+
+
+def test_the_address_of_an_existing_cluster_is_shown():
+    client = RecordedClient(hosts=("https://es-1:9200", "https://es-2:9200"))
+    text = plain_text(lay_out(screen(replace(valid_race(), client=client)), 80))
+    assert " existing cluster at https://es-1:9200 and 1 more host\n" in text
 
 
 def test_reasons_with_the_same_advice_share_it():

@@ -21,8 +21,6 @@ from pacenote.report.screen.task_tables import COLUMNS, footnotes, task_tables
 from pacenote.report.summary import build_report
 from pacenote.units import format_count, format_seconds
 
-_LIST_RACES = Command("pacenote list races", "this race among the others")
-
 
 @dataclass(frozen=True, slots=True)
 class RaceLocation:
@@ -36,6 +34,9 @@ class RaceLocation:
 
     state: RaceState
     """Whether the race is still running, or how it ended."""
+
+    program: str = "pacenote"
+    """What the user enters to start Pacenote."""
 
 
 def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
@@ -65,9 +66,16 @@ def stored_race(record: RaceRecord, location: RaceLocation) -> StoredRace:
 def saturation_commands(location: RaceLocation) -> tuple[Command, ...]:
     """Returns the commands that the user may enter after a saturation."""
     return (
-        Command(f"pacenote report {location.short_id} --report-format=markdown", "all digits and reasons"),
-        _LIST_RACES,
+        Command(
+            f"{location.program} report {location.short_id} --report-format=markdown",
+            "all digits and reasons",
+        ),
+        _list_races(location),
     )
+
+
+def _list_races(location: RaceLocation) -> Command:
+    return Command(f"{location.program} list races", "this race among the others")
 
 
 def _headline(record: RaceRecord, state: RaceState) -> Headline:
@@ -110,5 +118,5 @@ def _commands(record: RaceRecord, location: RaceLocation) -> Iterator[Command]:
     report = build_report(record)
     if report.rows:
         figures = format_count(len(report.rows), "figure")
-        yield Command(f"pacenote report {location.short_id} --full", f"all {figures} and all notes")
-    yield _LIST_RACES
+        yield Command(f"{location.program} report {location.short_id} --full", f"all {figures} and all notes")
+    yield _list_races(location)

@@ -41,7 +41,10 @@ def _machine(host: Environment) -> Iterator[str]:
 def _engine(record: RaceRecord) -> Iterator[str]:
     nodes = record.cluster.nodes
     if record.car == _EXTERNAL:
-        yield f"existing cluster of {format_count(len(nodes), 'node')}" if nodes else "existing cluster"
+        size = f" of {format_count(len(nodes), 'node')}" if nodes else ""
+        first, *more = record.client.hosts or ("",)
+        others = f" and {format_count(len(more), 'more host')}" if more else ""
+        yield f"existing cluster{size}" + (f" at {first}{others}" if first else "")
     else:
         yield f"engine on this machine, car {'+'.join(record.car)}"
     heaps = {heap for node in nodes if isinstance(heap := node.get("heap_max_bytes"), int) and heap > 0}

@@ -78,9 +78,13 @@ def _table(title: str, tasks: Sequence[TaskResult], marks: _Marks) -> TaskTable:
     rate = f"{single_line(units[0])}/s"
     has_target = any(task.task in marks.targets for task in tasks)
     rate = f"{rate} / target" if has_target else rate
+    headings = {_RATE: rate}
+    if not any(task.latency for task in tasks):
+        # The service time, which the other column repeats for tasks with a schedule.
+        headings |= {"p50": _SERVICE, _SERVICE: ""}
     return TaskTable(
         title,
-        heads=(rate, *(column.heading or column.name for column in COLUMNS[1:])),
+        heads=tuple(headings.get(column.name, column.heading or column.name) for column in COLUMNS),
         lines=tuple(_line(task, units[0], marks) for task in tasks),
     )
 

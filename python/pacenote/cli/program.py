@@ -1,0 +1,33 @@
+"""How the user started this program, for the commands that it suggests."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+NAME = "pacenote"
+
+
+def program() -> str:
+    """Returns what the user enters in a shell to start this program: its name, or its path if the shell does
+    not find it, or finds another one.
+    """
+    started = sys.argv[0] if sys.argv else ""
+    if Path(started).name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m {NAME}"
+    if Path(started).name != NAME:
+        return NAME
+    found = shutil.which(NAME)
+    try:
+        is_found = found is not None and Path(found).samefile(started)
+    except OSError:
+        return NAME
+    return NAME if is_found else shlex.quote(started)
+
+
+def as_started(text: str) -> str:
+    """Returns a text in which the commands in backquotes can be entered as they are."""
+    quoted = f"`{NAME} "
+    return text.replace(quoted, f"`{program()} ") if quoted in text else text
