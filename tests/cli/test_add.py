@@ -54,7 +54,7 @@ def test_annotations_are_filtered(run, option, count):
     [
         (["race"], "cannot add 'race'"),
         (["annotation", "--race-timestamp=2026-03-01"], "--race-timestamp '2026-03-01' is not a timestamp"),
-        (["annotation", "--chart-type=pie"], "--chart-type: invalid choice: 'pie'"),
+        (["annotation", "--chart-type=pie"], "--chart-type cannot be 'pie'"),
     ],
 )
 def test_wrong_annotations_are_rejected(run, arguments, message):

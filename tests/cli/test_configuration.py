@@ -126,7 +126,10 @@ def test_options_of_other_commands_are_ignored(configured, run, tmp_path):
             "pacenote.toml: race.sede: `pacenote race` has no option sede\nhint: did you mean seed",
         ),
         ("seed = -1", "pacenote.toml: seed: --seed must be a whole number"),
-        ("[race]\ndriver-threads = 'x'", "pacenote.toml: race.driver-threads cannot be 'x'"),
+        (
+            "[race]\ndriver-threads = 'x'",
+            "pacenote.toml: race.driver-threads must be a whole number above 0, not 'x'",
+        ),
         (
             "[race]\nmax-shortfall = 200",
             "pacenote.toml: race.max-shortfall must be a percentage from 0 to 100, not '200'",

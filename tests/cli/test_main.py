@@ -104,12 +104,19 @@ def test_no_command_is_a_usage_error(run):
             "error: --telemetry is not available in Pacenote yet\n"
             "hint: saturate does not read telemetry devices; `race` reads all of them\n",
         ),
-        (["race", "--on-error", "explode"], "error: --on-error: invalid choice: 'explode'"),
-        (["race", "--driver-threads=-1"], "error: --driver-threads: invalid count value: '-1'\n"),
-        (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),
+        (["race", "--on-error", "explode"], "error: --on-error cannot be 'explode'\nhint: one of continue, "),
+        (
+            ["race", "--driver-threads=-1"],
+            "error: --driver-threads: must be a whole number above 0, not '-1'\n",
+        ),
+        (
+            ["race", "stray"],
+            "error: unrecognized arguments: stray\nhint: a track is given as --track=stray\n",
+        ),
         (["race", "me:pw@h:1"], "error: unrecognized arguments: <hidden>@h:1\n"),
         (["report"], "error: the following arguments are required: RACE\n"),
         (["list", "race"], "error: cannot list 'race'\nhint: did you mean races?\n"),
+        (["trakc"], "error: unknown command 'trakc'\nhint: did you mean list tracks?\n"),
         (["help", "rase"], "error: unknown command 'rase'\nhint: did you mean race?\n"),
     ],
 )

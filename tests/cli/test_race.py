@@ -161,14 +161,26 @@ def test_options_without_effect_are_reported(run, fake_race, option, value):
         (["--track=x", "--track-path=y"], "give either --track or --track-path"),
         (["--track-path=y", "--track-revision=z"], "give either --track-revision or --track-path"),
         (["--track=x", "--include-tasks=a", "--exclude-tasks=b"], "give either --include-tasks or --exclude"),
-        (["--track=x", "--corpus-documents=0"], "--corpus-documents: invalid positive value: '0'"),
+        (
+            ["--track=x", "--corpus-documents=0"],
+            "--corpus-documents: must be a whole number above 0, not '0'",
+        ),
         (["--track=x", "--max-connections=8"], "--max-connections needs --open-loop"),
         (
             ["--track=x", "--open-loop", "--max-connections=0"],
-            "--max-connections: invalid positive value: '0'",
+            "--max-connections: must be a whole number above 0, not '0'",
         ),
-        (["--track=x", "--spin=1000001"], "--spin: invalid microseconds value: '1000001'"),
-        (["--track=x", "--arrivals=bursty"], "--arrivals: invalid choice: 'bursty'"),
+        (["--track=x", "--spin=1000001"], "--spin: must be a whole number from 0 to 1000000, not '1000001'"),
+        (
+            ["--track=x", "--corpus-documents=abc"],
+            "--corpus-documents: must be a whole number above 0, not 'abc'",
+        ),
+        (
+            ["--track=x", "--arrivals=bursty"],
+            "--arrivals cannot be 'bursty'\nhint: one of deterministic, poisson, uniform\n",
+        ),
+        (["--track=x", "--arrivals=possion"], "--arrivals cannot be 'possion'\nhint: did you mean poisson?"),
+        (["--track=x", "stray"], "unrecognized arguments: stray\nhint: see `pacenote race --help`"),
         (["--track=x", "--effective-start-date=now"], "'now' is not a time"),
         (
             ["--track=x", "--client-options=basic_auth_user:me"],

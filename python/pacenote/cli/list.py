@@ -22,7 +22,7 @@ _ANNOTATION_COLUMNS = ("Annotation Id", "Timestamp", "Track", "Chart Type", "Cha
 
 def add_options(parser: Parser) -> None:
     """Adds Rally's options of `list`."""
-    parser.add_argument("what", metavar="WHAT", help=f"what to list: {', '.join(_LISTS)}")
+    parser.add_argument("what", metavar="WHAT", help=f"what to list: {', '.join(LISTS)}")
     parser.add_argument(
         "--limit", type=values.count, default=10, help="maximum number of races or annotations (default: 10)"
     )
@@ -60,10 +60,10 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the list. Raises UsageError, StoreError and TrackError."""
-    what = validate_choice(options.what, "list", tuple(_LISTS))
+    what = validate_choice(options.what, "list", tuple(LISTS))
     if what in ("races", "annotations"):
         warn_about_metrics_store(options, console)
-    console.result(_LISTS[what](options, console))
+    console.result(LISTS[what](options, console))
     return 0
 
 
@@ -129,7 +129,7 @@ def _named(options: argparse.Namespace, console: Console, what: str, rows: list[
     return table(("Name", "Description"), rows, fit) if rows else f"No {what} are available.\n"
 
 
-_LISTS: Mapping[str, Callable[[argparse.Namespace, Console], str]] = {
+LISTS: Mapping[str, Callable[[argparse.Namespace, Console], str]] = {
     "races": _races,
     "annotations": _annotations,
     "tracks": _tracks,
@@ -138,3 +138,4 @@ _LISTS: Mapping[str, Callable[[argparse.Namespace, Console], str]] = {
     "cars": _cars,
     "elasticsearch-plugins": _plugins,
 }
+"""Subjects of `list` with the functions that return their text."""

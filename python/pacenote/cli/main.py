@@ -187,7 +187,18 @@ def _known_command(name: str) -> str:
         raise UsageError(f"expected a command, not '{name}'", hint="pacenote COMMAND [options]")
     if name in UNAVAILABLE_COMMANDS:
         raise UsageError(f"`pacenote {name}` is not available yet", hint=UNAVAILABLE_COMMANDS[name])
-    raise UsageError(f"unknown command '{name}'", hint=similar(name, COMMANDS) or "see `pacenote --help`")
+    raise UsageError(f"unknown command '{name}'", hint=_meant_command(name) or "see `pacenote --help`")
+
+
+def _meant_command(name: str) -> str:
+    """Returns `did you mean …?` with similar commands, such as `list tracks` for `trakc`; empty if there is
+    none.
+    """
+    from pacenote.cli.list import LISTS
+    from pacenote.model.messages import similar_names
+
+    best = similar_names(name, (*COMMANDS, *LISTS))[:1]
+    return f"did you mean list {best[0]}?" if LISTS.keys() & best else similar(name, COMMANDS)
 
 
 def _help() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, get_args
 
@@ -24,6 +25,8 @@ _TRACK_PARAMETERS = frozenset({
     *("corpus_file", "warmup_time_period"),
 })
 """Typical parameters of tracks, which are no options of a command."""
+
+_TRACK_NAME = re.compile(r"\w[\w/.-]*")
 
 
 class Parser(argparse.ArgumentParser):
@@ -94,7 +97,19 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parses the arguments after the command. Raises UsageError, and SystemExit(0) after `--help`."""
-        return self.parse_args(self.expanded(arguments))
+        options, others = self.parse_known_args(self.expanded(arguments))
+        if others:
+            # Few command lines are wrong.
+            from pacenote.model.secrets import redact_before_at
+
+            text = redact_before_at(f"unrecognized arguments: {' '.join(others)}")
+            raise UsageError(text, hint=self._instead_of_argument(others[0], options))
+        return options
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Rejects a value that is not one of the choices, with similar ones; called by argparse."""
+        if action.choices is not None:
+            validate_choice(str(value), action.option_strings[0], tuple(action.choices))
 
     def has_option(self, name: str) -> bool:
         """Returns whether the command has the option, or refuses it."""
@@ -184,6 +199,11 @@ class Parser(argparse.ArgumentParser):
         if parameter in _TRACK_PARAMETERS and self.has_option("--track-params"):
             return f"a parameter of a track is given as --track-params={parameter}:VALUE"
         return similar(name, self._available()) or f"see `{self.prog} --help`"
+
+    def _instead_of_argument(self, argument: str, options: argparse.Namespace) -> str:
+        if _TRACK_NAME.fullmatch(argument) and getattr(options, "track", "") is None:
+            return f"a track is given as --track={argument}"
+        return f"see `{self.prog} --help`"
 
 
 class _Help(argparse.HelpFormatter):

@@ -135,29 +135,32 @@ def seed(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """Parses a whole number that is not negative. Raises ValueError, for which argparse has a message."""
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number
+    """Parses a whole number that is not negative. Raises ArgumentTypeError, so that the message names the
+    option.
+    """
+    return _whole_number(text, 0, None, "of at least 0")
 
 
 def positive(text: str) -> int:
-    """Parses a whole number above 0. Raises ValueError, for which argparse has a message."""
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    """Parses a whole number above 0. Raises ArgumentTypeError, so that the message names the option."""
+    return _whole_number(text, 1, None, "above 0")
 
 
 def microseconds(text: str) -> int:
     """Parses a number of microseconds, at most a second.
 
-    Raises ValueError, for which argparse has a message.
+    Raises ArgumentTypeError, so that the message names the option.
     """
-    number = count(text)
-    if number > _SECOND_US:
-        raise ValueError(text)
+    return _whole_number(text, 0, _SECOND_US, f"from 0 to {_SECOND_US}")
+
+
+def _whole_number(text: str, lowest: int, highest: int | None, limits: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = lowest - 1
+    if number < lowest or (highest is not None and number > highest):
+        raise argparse.ArgumentTypeError(f"must be a whole number {limits}, not '{text}'")
     return number
 
 
