@@ -24,7 +24,9 @@ _STYLES: Mapping[Style, str] = {
 def render_screen(screen: Screen, console: Console) -> None:
     """Prints the screen on `console`, for its width. Texts are not interpreted as markup."""
     console.print()
-    render_lines(lay_out(screen, console.width), console)
+    # The blank line above and the next prompt take two lines of a terminal.
+    height = console.height - 2 if console.is_terminal else None
+    render_lines(lay_out(screen, console.width, height), console)
 
 
 def render_lines(lines: Iterable[Line], console: Console) -> None:

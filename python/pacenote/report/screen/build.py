@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pacenote.model.finding import Finding
+from pacenote.model.headline import headline
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState
@@ -54,6 +55,7 @@ def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
         paragraphs=tuple(paragraph for paragraph in paragraphs if paragraph.groups),
         results=stored_race(record, location),
         commands=tuple(_commands(record, location)),
+        summary=_summary(record, location.state),
     )
 
 
@@ -90,6 +92,20 @@ def _headline(record: RaceRecord, state: RaceState) -> Headline:
     )
     badge = record.verdict.state if state == "complete" else state
     return Headline(record.verdict.state, badge, single_line(race), took)
+
+
+def _summary(record: RaceRecord, state: RaceState) -> str:
+    """Returns the verdict, the main figure, the errors, and how many tasks the reasons concern."""
+    errors = next((answer.text for answer in answers(record, ()) if answer.label == "Errors"), "")
+    affected = {name for finding in record.verdict.findings for name in finding.tasks}
+    of_all = len(affected & {task.task for task in record.tasks})
+    parts = (
+        (record.verdict.state if state == "complete" else state).upper(),
+        headline(record),
+        "" if not errors else "0 errors" if errors == "0" else f"errors: {errors}",
+        f"{of_all} of {format_count(len(record.tasks), 'task')} affected" if of_all else "",
+    )
+    return single_line(" · ".join(part for part in parts if part))
 
 
 def _findings(record: RaceRecord, reported: Sequence[TaskResult]) -> tuple[Finding, ...]:

@@ -21,6 +21,8 @@ def table_lines(screen: Screen, width: int) -> list[list[Line]]:
     name = max((len(line.name) for table in tables for line in table.lines), default=0)
     name = max([name, *(len(table.title) for table in tables)])
     shown = [index for index, column in enumerate(screen.columns) if column.priority == 0 and widths[index]]
+    if _total(shown, widths, _MIN_NAME) > width:
+        shown = [index for index in shown if screen.columns[index].is_essential]
     name = max(_MIN_NAME, min(name, width - _total(shown, widths, 0)))
     for priority in range(1, 1 + max(column.priority for column in screen.columns)):
         for index, column in enumerate(screen.columns):

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pacenote.model.finding import Cause, Finding
 from pacenote.report.screen.columns import table_lines
 from pacenote.report.screen.screen import Answer, Command, Headline, Paragraph, Screen, StoredRace
-from pacenote.report.screen.text import Line, Span, Style, broken_lines, hanging, joined_phrases
+from pacenote.report.screen.text import Line, Span, Style, hanging, joined_phrases, plain_text
 
-MIN_WIDTH, MAX_WIDTH = 80, 140
+MIN_WIDTH, MAX_WIDTH = 60, 140
 """Widths between which the screen adapts to that of the terminal."""
 
 _LABEL = 10
@@ -29,22 +29,27 @@ _CAUSES: Mapping[Cause, str] = {
 """How causes are named; others are clear from the text, or unknown."""
 
 
-def lay_out(screen: Screen, width: int) -> list[Line]:
-    """Returns the lines of a screen, of which only words that are too long exceed `width`."""
+def lay_out(screen: Screen, width: int, height: int | None = None) -> list[Line]:
+    """Returns the lines of a screen, of which only words that are too long exceed `width`. If they are more
+    than `height`, the last one sums them up.
+    """
     width = max(MIN_WIDTH, min(width, MAX_WIDTH))
+    tables = table_lines(screen, width)
     sections: list[list[Line]] = [
         _headline(screen.headline, width),
         list(_answers(screen.answers, width)),
         list(_findings(screen, width)),
         list(_errors(screen.errors, width)),
-        *table_lines(screen, width),
-        list(_footnotes(screen.footnotes, width)),
+        *tables,
+        list(_footnotes(screen.footnotes, tables, width)),
         *_paragraphs(screen.paragraphs, width),
         closing_lines(screen.results, screen.commands, width),
     ]
     lines: list[Line] = []
     for section in filter(None, sections):
         lines += [*section, _BLANK]
+    if height is not None and len(lines) > height:
+        return [*lines, *hanging(Span(" "), screen.summary, width, _style(screen.headline))]
     return lines[:-1]
 
 
@@ -127,10 +132,13 @@ def _errors(errors: Sequence[str], width: int) -> Iterator[Line]:
         yield from hanging(Span("  ! ", "bad"), text, width)
 
 
-def _footnotes(footnotes: Sequence[str], width: int) -> Iterator[Line]:
+def _footnotes(footnotes: Sequence[str], tables: Sequence[list[Line]], width: int) -> Iterator[Line]:
+    """Yields the footnotes whose marks are in a column that is shown."""
+    shown = "".join(map(plain_text, tables))
     for note in footnotes:
         mark, _, text = note.partition(" ")
-        yield from hanging(Span(f"   {mark} ", "quiet"), text, width, "quiet")
+        if mark in shown:
+            yield from hanging(Span(f"   {mark} ", "quiet"), text, width, "quiet")
 
 
 def _paragraphs(paragraphs: Sequence[Paragraph], width: int) -> Iterator[list[Line]]:
@@ -153,7 +161,8 @@ def _results(race: StoredRace, width: int) -> Iterator[Line]:
 
 def _commands(commands: Sequence[Command], width: int) -> Iterator[Line]:
     longest = max((len(command.text) for command in commands), default=0)
+    left = width - _LABEL - longest - 3
     for number, command in enumerate(commands):
         label = Span(f" {'Next' if number == 0 else '':{_LABEL - 1}}", "title")
-        purpose = broken_lines(command.purpose, width - _LABEL - longest - 3)[0]
+        purpose = command.purpose if len(command.purpose) <= left else ""
         yield (label, Span(f"{command.text:{longest}}"), Span(f"   {purpose}", "quiet"))

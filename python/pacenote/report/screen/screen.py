@@ -50,6 +50,9 @@ class Column:
     heading: str = ""
     """Its heading, or empty if that is the name."""
 
+    is_essential: bool = True
+    """Whether even a very narrow screen shows it, if its priority is 0."""
+
     priority: int = 0
     """0 if the column is always shown; of the others, those with low numbers are the first to be added."""
 
@@ -159,3 +162,6 @@ class Screen:
 
     commands: tuple[Command, ...]
     """What to enter next."""
+
+    summary: str = ""
+    """The answer in one line, for a terminal that does not show the first lines."""

@@ -31,7 +31,7 @@ COLUMNS = (
     Column(_RATE),
     Column("p50", heading="latency p50"),
     Column("p90", priority=1),
-    Column("p99"),
+    Column("p99", is_essential=False),
     Column(_HIGH, priority=3),
     Column(_MAX, priority=2),
     Column(_ERRORS),
