@@ -178,6 +178,11 @@ def test_values_at_their_limits_are_accepted() -> None:
             "the system switched its clock from tsc to kvm-clock during the race: see the kernel's log for "
             "the reason, and repeat the race",
         ),
+        (
+            driver(possibly_changed_files=["/d/docs.json may have been modified (it cannot be read)"]),
+            "data file /d/docs.json may have been modified (it cannot be read) while the race used it: let "
+            "no other program change it, nor its mode, owner or names",
+        ),
     ],
 )
 def test_a_value_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], reason: str) -> None:

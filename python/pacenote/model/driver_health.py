@@ -131,6 +131,9 @@ class HostUse:
     """How often a client stopped using the host because it had failed, until it could be reached again."""
 
 
+_NO_CHANGE = "let no other program change it, nor its mode, owner or names"
+
+
 def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields the reasons why no measurement may be used."""
     for text in _list(driver, "contradictions"):
@@ -143,7 +146,7 @@ def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
         yield Finding(
             f"data file {text} while the race used it: which documents were sent is not known",
             "machine",
-            "let no other program change it",
+            _NO_CHANGE,
         )
     clock = _part(driver, "clock")
     if slept := _number(clock, "suspended_s"):
@@ -168,6 +171,7 @@ def suspect_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     yield from waits or _starved(driver)
     yield from _faulting(driver)
     yield from _data_waits(driver)
+    yield from _possibly_changed(driver)
     yield from _outside_requests(driver)
     yield from _gaps(_part(driver, "clock"))
     yield from _pauses(driver)
@@ -494,6 +498,11 @@ def _data_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
             "put the data on a faster disk",
             _steps(found),
         )
+
+
+def _possibly_changed(driver: Mapping[str, object]) -> Iterator[Finding]:
+    for text in _list(driver, "possibly_changed_files"):
+        yield Finding(f"data file {text} while the race used it", "machine", _NO_CHANGE)
 
 
 def _outside_requests(driver: Mapping[str, object]) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from pacenote.race.corpus_selection import (
     generated_document_counts,
     is_excerpt,
 )
-from pacenote.race.data_file_states import FileState, changes
+from pacenote.race.data_file_states import FileChange, FileState, changes
 from pacenote.race.data_files import DataDirs, open_data_file, write_excerpt
 from pacenote.race.data_folder import call_core, exclusive_folder, path_inside
 from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated
@@ -54,14 +54,14 @@ class PreparedCorpora:
         """
         for wait in self.comparisons:
             wait()
-        if changed := self.changes():
+        if changed := [change.text for change in self.changes() if change.certain]:
             raise CorpusError(
                 f"{'; '.join(changed)}, after the documents were counted",
                 hint="do not change data files while a race uses them",
             )
 
-    def changes(self) -> tuple[str, ...]:
-        """Returns a sentence for each data file that was changed since its documents were counted."""
+    def changes(self) -> tuple[FileChange, ...]:
+        """Returns what has happened to data files since their documents were counted."""
         return changes(self.states)
 
     def data_file(self, file: CorpusFile) -> DataFile:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+_BLOCKS = 128
+"""Blocks of a file that are compared; those of a small file are all of it."""
+
+_BLOCK_BYTES = 64 * 1024
+"""Size of a block in bytes."""
+
 
 @dataclass(frozen=True, slots=True)
-class FileState:
+class _FileStatus:
     """What tells versions of a file apart without reading it."""
-
-    path: Path
-    """The file."""
 
     size: int
     """Size in bytes."""
@@ -24,46 +28,105 @@ class FileState:
     """Device and inode."""
 
     changed_ns: int
-    """When its content, times, mode, owner or names were last changed, in nanoseconds.
+    """When its content, times, mode, owner, names or other attributes were last changed, in nanoseconds.
 
     Unlike `modified_ns`, a program cannot set it.
     """
 
-    access: tuple[int, int, int, int]
-    """Mode, owner, group and number of names, whose changes do not matter."""
+    @classmethod
+    def of(cls, path: Path) -> _FileStatus:
+        """Returns the current status of a file. Raises OSError."""
+        status = path.stat()
+        return cls(status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), status.st_ctime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What has happened to a data file."""
+
+    text: str
+    """A sentence about it, which begins with the path."""
+
+    certain: bool = True
+    """Whether its content has changed; otherwise, it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A version of a file."""
+
+    path: Path
+    """The file."""
+
+    status: _FileStatus
+    """Its status."""
+
+    checksum: int | None
+    """The checksum of its blocks, or None if it cannot be read."""
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        """Returns the current state of a file. Raises OSError."""
-        status = path.stat()
-        return cls(
-            path,
-            status.st_size,
-            status.st_mtime_ns,
-            (status.st_dev, status.st_ino),
-            status.st_ctime_ns,
-            (status.st_mode, status.st_uid, status.st_gid, status.st_nlink),
+        """Returns the current state of a file. Raises OSError if it has none."""
+        # What changes while the blocks are read, changes after this status.
+        status = _FileStatus.of(path)
+        return cls(path, status, _checksum(path, status.size))
+
+    def change(self) -> FileChange | None:
+        """Returns what has happened to the file since, or None if nothing has.
+
+        The file is read only if its status has changed, and this does not tell whether its content has.
+        """
+        try:
+            now = _FileStatus.of(self.path)
+        except OSError as error:
+            return self._changed(f"cannot be found any more ({error.strerror})")
+        if now.identity != self.status.identity:
+            return self._changed("was replaced by another file")
+        if now.size != self.status.size:
+            return self._changed(f"was changed from {self.status.size:,} to {now.size:,} bytes")
+        if now.modified_ns != self.status.modified_ns:
+            return self._changed("was modified")
+        return None if now.changed_ns == self.status.changed_ns else self._changed_content()
+
+    def _changed_content(self) -> FileChange | None:
+        """Returns the change of a file whose status says only that something has happened to it."""
+        checksum = _checksum(self.path, self.status.size)
+        if checksum is None or self.checksum is None:
+            return FileChange(f"{self.path} may have been modified (it cannot be read)", certain=False)
+        if checksum != self.checksum:
+            return self._changed("was modified, and its time was set back,")
+        if len(_block_starts(self.status.size)) * _BLOCK_BYTES >= self.status.size:
+            return None
+        return FileChange(
+            f"{self.path} may have been modified ({_BLOCKS} blocks of it are the same)", certain=False
         )
 
-    def change(self) -> str | None:
-        """Returns what has happened to the file since, as a verb phrase, or None if nothing has."""
-        try:
-            now = FileState.of(self.path)
-        except OSError as error:
-            return f"cannot be found any more ({error.strerror})"
-        if now.identity != self.identity:
-            return "was replaced by another file"
-        if now.size != self.size:
-            return f"was changed from {self.size:,} to {now.size:,} bytes"
-        if now.modified_ns != self.modified_ns:
-            return "was modified"
-        # A change of mode, owner or names explains the change of the status.
-        if now.changed_ns != self.changed_ns and now.access == self.access:
-            return "was modified, and its time was set back,"
+    def _changed(self, what: str) -> FileChange:
+        return FileChange(f"{self.path} {what}")
+
+
+def _block_starts(size: int) -> list[int]:
+    """Returns where the blocks of a file begin that are compared: all, or some at equal distances with the
+    first and the last.
+    """
+    if size <= _BLOCKS * _BLOCK_BYTES:
+        return list(range(0, size, _BLOCK_BYTES))
+    return [(size - _BLOCK_BYTES) * index // (_BLOCKS - 1) for index in range(_BLOCKS)]
+
+
+def _checksum(path: Path, size: int) -> int | None:
+    """Returns the checksum of the blocks of a file, or None if it cannot be read."""
+    checksum = 0
+    try:
+        with path.open("rb", buffering=0) as file:
+            for start in _block_starts(size):
+                file.seek(start)
+                checksum = zlib.crc32(file.read(_BLOCK_BYTES), checksum)
+    except OSError:
         return None
+    return checksum
 
 
-def changes(states: Iterable[FileState]) -> tuple[str, ...]:
-    """Returns a sentence for each file that is no longer in its state."""
-    found = ((state.path, state.change()) for state in states)
-    return tuple(f"{path} {change}" for path, change in found if change)
+def changes(states: Iterable[FileState]) -> tuple[FileChange, ...]:
+    """Returns what has happened to files that are no longer in their states."""
+    return tuple(change for state in states if (change := state.change()) is not None)

@@ -145,8 +145,12 @@ class RaceContext:
             if driven is None:
                 raise
             driven = dataclasses.replace(driven, interrupted=True)
-        changed = list(self.corpora.changes())
-        return dataclasses.replace(driven, summary={**driven.summary, "changed_files": changed})
+        changes = self.corpora.changes()
+        files = {
+            "changed_files": [change.text for change in changes if change.certain],
+            "possibly_changed_files": [change.text for change in changes if not change.certain],
+        }
+        return dataclasses.replace(driven, summary={**driven.summary, **files})
 
     def finish(self, record: RaceRecord) -> RaceRecord:
         """Stores the final record and returns it, without secrets.
