@@ -90,6 +90,8 @@ def test_the_pace_of_a_task_that_is_behind_its_schedule_tells_its_end() -> None:
     # It takes 10 s as planned. At 5 s and with 23 operations per second, it takes 22 s.
     assert etas(paced, (0.0, None, None), (5.0, 0.23, 16.7), (5.0, 0.40, 7.5)) == [10.0, 16.7, 5.0]
     assert etas(paced, (0.0, None, None), (9.0, 0.0, None)) == [10.0, None]
+    short = plan(task("t", iterations=40, target_throughput=Rate(50.0)))
+    assert etas(short, (0.0, 0.0, None), (2.0, 0.0, None), (3.0, 0.0, None)) == [0.8, 0.0, None]
 
 
 def silences(planned: Any, *seen: tuple[float, int]) -> list[tuple[float | None, float | None]]:

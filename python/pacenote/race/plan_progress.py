@@ -118,7 +118,7 @@ def _is_behind(progress: TaskProgress, task: PlannedTask, ran_s: float, planned_
     if progress.done_share is None or not isinstance(task.pacing, Deterministic | Poisson | Uniform):
         return False
     done_s = progress.done_share * planned_s
-    return done_s < min(ran_s, planned_s) - task.ramp_up_s - _BEHIND_S - 2 * _interval_s(task)
+    return done_s < ran_s - task.ramp_up_s - _BEHIND_S - 2 * _interval_s(task)
 
 
 def _interval_s(task: PlannedTask) -> float:

@@ -21,7 +21,15 @@ from pacenote.report.render.screen import render_screen
 from pacenote.report.screen.build import RaceLocation, build_screen
 from pacenote.report.screen.layout import lay_out
 from pacenote.report.screen.text import broken_lines, plain_text, shortened
-from report.screen.races import indexing, interrupted_start, searching, suspect_race, valid_race, void_race
+from report.screen.races import (
+    HOST,
+    indexing,
+    interrupted_start,
+    searching,
+    suspect_race,
+    valid_race,
+    void_race,
+)
 from support.records import task, times
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -144,6 +152,13 @@ def test_a_narrow_screen_omits_the_purposes_of_long_commands():
     location = RaceLocation("r", "r", "complete", "/usr/local/environments/benchmarks/bin/pacenote")
     text = plain_text(lay_out(build_screen(valid_race(), location), 80))
     assert f" Next     {location.program} report r --full\n" in text
+
+
+@pytest.mark.parametrize(("load", "is_shown"), [(1.72, True), (0.4, False)])
+def test_the_load_before_the_race_is_shown(load, is_shown):
+    race = replace(valid_race(), environment=replace(HOST, load_average=(load, 0.1, 0.1)))
+    text = plain_text(lay_out(screen(race), 140))
+    assert ("driver on 2 cores AMD EPYC, load 1.7 before the race, 23.5 GiB of memory" in text) == is_shown
 
 
 def test_reasons_with_the_same_advice_share_it():

@@ -15,6 +15,10 @@ _EXTERNAL = ("external",)
 """The cars of an existing cluster."""
 
 
+_SHOWN_LOAD = 0.5
+"""Number of runnable threads before a race from which it is shown: other programs use the machine."""
+
+
 def setup_paragraph(record: RaceRecord) -> Paragraph:
     """Returns what affects the results besides the engine and the track."""
     groups = (
@@ -32,6 +36,8 @@ def _machine(host: Environment) -> Iterator[str]:
     model = f" {host.cpu_model}" if host.cpu_model else ""
     if cores:
         yield f"driver on {format_count(cores, 'core')}{model}"
+    if host.load_average and host.load_average[0] >= _SHOWN_LOAD:
+        yield f"load {host.load_average[0]:.1f} before the race"
     if host.memory_bytes:
         yield f"{format_bytes(host.memory_bytes)} of memory"
     if host.os_name:
