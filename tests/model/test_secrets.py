@@ -208,11 +208,32 @@ def test_values_of_secret_names_are_redacted_in_text(text: str, hidden: str) -> 
 
 
 @pytest.mark.parametrize(
-    "unit", ['token="', r"token=\"", "token=[", "token: ", "token=a", '"token"', "token [", "--token "]
+    "unit",
+    [
+        *('token="', r"token=\"", "token=[", "token: ", "token=a", '"token"', "token [", "--token "),
+        *("token:", "token_", "\ufffd", "://", "://a:a", "://a@"),
+    ],
 )
-def test_names_in_long_text_are_redacted_in_linear_time(unit: str) -> None:
+@pytest.mark.parametrize("end", ["", " @ ? …"])
+def test_names_in_long_text_are_redacted_in_linear_time(unit: str, end: str) -> None:
     """Quadratic time would be minutes."""
-    redact(unit * 50_000, ())
+    text = unit * 20_000 + end
+    redact_urls(redact(text, {"hunter-2"}))
+    assert redact_before_at(text).count("@") == text.count("@")
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("password:token:x:token=abcd", "password:token:x:token=<hidden>"),
+        ('password:token:["abcdefg8"]', "password:token:[<hidden>]"),
+        (r"password:token:\"ab\"", r"password:token:\"<hidden>\""),
+        ("password:token: abcdefg8", "password:token: <hidden>"),
+        ("?key=token:abcdefg8", "?key=token:<hidden>"),
+    ],
+)
+def test_secrets_within_a_value_that_is_shown_are_redacted(text: str, hidden: str) -> None:
+    assert redact(text, ()) == hidden
 
 
 ODD = "hunter\"quo\\te/ü&<x>=%+\t'AB  12"
@@ -330,6 +351,8 @@ def test_secrets_of_query_strings_are_redacted(path: str, redacted: str) -> None
         ("https://h/api/f?code=0123456789/+==&x=1", "https://h/api/f?code=<hidden>&x=1"),
         ("key=1 code=2", "key=1 code=2"),
         ("two http://a@h and s3://b:c@h", "two http://<hidden>@h and s3://<hidden>@h"),
+        ("http://a:b/c@h,http://d:e/f http://g", "http://<hidden>@h,http://d:e/f http://g"),
+        ("/p?u=http://h?token=t#s3://h?token=t", "/p?u=http://h?token=<hidden>#s3://h?token=<hidden>"),
     ],
 )
 def test_user_information_of_urls_is_redacted(url: str, redacted: str) -> None:
@@ -394,5 +417,6 @@ def test_secret_keys_are_redacted_in_text_that_is_not_valid_json(text, hidden):
 
 def test_long_text_that_is_not_valid_json_is_redacted_in_linear_time():
     """Quadratic time would be hours."""
-    text = "a" * 1_000_000 + " " * 1_000_000 + '"' * 100_000 + '"pwd":"abcd",}'
+    words = 'password"' * 20_000 + "a:" * 20_000
+    text = words + "a" * 1_000_000 + " " * 1_000_000 + '"' * 100_000 + '"pwd":"abcd",}'
     assert redact_unparsed(text).endswith('"pwd":"<hidden>",}')

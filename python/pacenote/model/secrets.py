@@ -63,11 +63,14 @@ _USER_INFO = re.compile(r"(?<=://)(?:[^/?#\s\"\\]+|(?!\[)[^/?#@:\s\"\\]+:(?!\d{0
 password contains a slash, a question mark or a hash, which it must not.
 """
 
-_BEFORE_AT = re.compile(r"[^\s@'\"]+(?=@)")
+_WORD_OF_URL = re.compile(r"[^\s\"\\]++")
+"""A text in which user names and passwords of URLs may be: none is in two of them."""
+
+_BEFORE_AT = re.compile(r"(?<![^\s@'\"])[^\s@'\"]++(?=@)")
 """What precedes an @ in a word."""
 
-_URL_QUERY = re.compile(r"(?<=://)([^\s\"\\?#]*)(\?[^\s\"\\#]*)")
-"""A URL up to its query string, and the query string."""
+_URL_QUERY = re.compile(r"(?<![^\s\"\\?#])((?>[^\s\"\\?#]*?://)[^\s\"\\?#]*+)(\?[^\s\"\\#]*+)")
+"""A word with a URL up to its query string, and the query string."""
 
 _MIN_USER_LENGTH = 16
 """Minimum length of the user name of a URL with a password that is redacted elsewhere: it may be a token."""
@@ -104,8 +107,11 @@ _UNPARSED_KEY = re.compile(r"""(?<![\w.-])(?P<key>[\w.-][\w. -]*+)["']?\s*+[:=]?
 missing.
 """
 
+_UNPARSED_STRING = re.compile(r""""(?:[^"\\\n]|\\.)*+"(?=\s*+(?:[,}\]]|$)|\s+")""")
+"""A string in such text that ends as it should."""
+
 _UNPARSED_VALUE = re.compile(
-    r"""(?P<string>"(?:[^"\\\n]|\\.)*+"(?=\s*+(?:[,}\]]|$)|\s+"))|(?P<flag>(?:true|false|null)\b)"""
+    rf"(?P<string>{_UNPARSED_STRING.pattern})|(?P<flag>(?:true|false|null)\b)"
     r"""|-?\d[\d.eE+-]*+(?=\s*+(?:[,}\]]|$))|(?<==)[^"&\s]++|(?P<nested>[{\[])|[^\s,}\]][^\n]*+"""
 )
 """A value in such text. One that does not end as it should is the rest of its line."""
@@ -113,7 +119,7 @@ _UNPARSED_VALUE = re.compile(
 _UNPARSED_BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]]')
 """A string or a bracket in such text."""
 
-_ELLIPSIS = re.compile(r"(\ufffd*(?:\.\.\.|…))")
+_ELLIPSIS = re.compile(r"((?<!\ufffd)\ufffd*+(?:\.\.\.|…))")
 """The end of a value that was shortened for a message, perhaps within a character."""
 
 _NAME = re.compile(r"""(?<![\w.-])(?P<name>[a-zA-Z][\w.-]*+)(?P<quote>\\*+["'])?\s*+(?P<sign>[:=,])\s*+""")
@@ -121,12 +127,16 @@ _NAME = re.compile(r"""(?<![\w.-])(?P<name>[a-zA-Z][\w.-]*+)(?P<quote>\\*+["'])?
 a header (`a: b`) or a query (`a=b`).
 """
 
-_VALUE = re.compile(
-    r"""\[(?P<list>[^\[\]\n]*+)(?P<closed>\]?)|(?P<mark>\\*+["'])(?P<quoted>[^\n]*?)(?P<end>(?<!\\)(?P=mark)|$)"""
-    r"""|(?P<bare>(?:[^\s&"'\])},;]|[,;](?![\s"']))++)""",
-    re.MULTILINE,
+_ENCLOSED = (
+    r"""\[(?P<list>[^\[\]\n]*+)(?P<closed>\]?)"""
+    r"""|(?P<mark>\\*+["'])(?P<quoted>[^\n]*?)(?P<end>(?<!\\)(?P=mark)|$)|"""
 )
+
+_VALUE = re.compile(_ENCLOSED + r"""(?P<bare>(?:[^\s&"'\])},;]|[,;](?![\s"']))++)""", re.MULTILINE)
 """A value after such a name. One in quotation marks that does not end is the rest of its line."""
+
+_ENCLOSED_VALUE = re.compile(_ENCLOSED + r"(?P<bare>(?!))", re.MULTILINE)
+"""A value in brackets or quotation marks after such a name."""
 
 _AFTER_BLANK = re.compile(
     r"""(?<![\w.-])(?:--(?P<option>[a-zA-Z][\w.-]*+)(?:\s++|=)(?P<mark>["']?)(?P<value>[^\s"']++)(?P=mark)"""
@@ -181,10 +191,10 @@ def _is_secret_word(word: str) -> bool:
 
 def _is_token(words: Sequence[str], position: int) -> bool:
     """Returns whether a word is `token`, and not in the name of a setting for text analysis."""
-    before, after = words[:position], words[position + 1 :]
+    before, after = words[max(0, position - 1) : position], words[position + 1 : position + 2]
     if words[position].endswith("tokens"):
-        return not before or before[-1] not in _COUNTING_WORDS
-    return words[position].endswith("token") and not (after and after[0] in _ANALYSIS_WORDS)
+        return _COUNTING_WORDS.isdisjoint(before)
+    return words[position].endswith("token") and _ANALYSIS_WORDS.isdisjoint(after)
 
 
 def secret_values(params: Mapping[str, object]) -> frozenset[str]:
@@ -223,10 +233,14 @@ def _redact_after_blank(match: re.Match[str]) -> str:
 
 def _redact_named(text: str) -> str:
     """Redacts the values of secret names."""
-    parts, end = [], 0
+    parts, end, shown_to = [], 0, 0
     while (name := _NAME.search(text, end)) is not None:
-        value = _VALUE.match(text, name.end()) if _is_secret_name(name) else None
+        # A shown value after a colon has no digit or is too short, and so is every value at its end.
+        pattern = _ENCLOSED_VALUE if name["sign"] == ":" and name.end() < shown_to else _VALUE
+        value = pattern.match(text, name.end()) if _is_secret_name(name) else None
         hidden = None if value is None else _hidden(name, value)
+        if value is not None and hidden is None and value["bare"] and name["sign"] == ":":
+            shown_to = value.end()
         parts.append(text[end : name.end()])
         end = name.end()
         if value is not None and hidden is not None:
@@ -300,8 +314,23 @@ def redact_urls(text: str) -> str:
     """Redacts user names, which may be tokens, passwords and secret parameters of all URLs in a text."""
     if "://" not in text:
         return text
-    hidden = _USER_INFO.sub(REDACTED, text) if "@" in text else text
+    hidden = _redact_user_info(text) if "@" in text else text
     return _URL_QUERY.sub(lambda url: url[1] + redact_query(url[2]), hidden) if "?" in hidden else hidden
+
+
+def _redact_user_info(text: str) -> str:
+    parts, end = [], 0
+    for found in _user_info(text):
+        parts += (text[end : found.start()], REDACTED)
+        end = found.end()
+    return "".join([*parts, text[end:]]) if parts else text
+
+
+def _user_info(text: str) -> Iterator[re.Match[str]]:
+    """Yields the user names and passwords of all URLs in a text."""
+    for word in _WORD_OF_URL.finditer(text):
+        # After the last @, the search would go on to the end of the word from each URL.
+        yield from _USER_INFO.finditer(text, word.start(), text.rfind("@", *word.span()) + 1)
 
 
 def redact_before_at(text: str) -> str:
@@ -316,7 +345,7 @@ def url_secrets(text: str) -> frozenset[str]:
     they are long enough to be redacted elsewhere.
     """
     found = {secret for url in _URL_QUERY.finditer(text) for secret in query_secrets(url[2])}
-    for match in _USER_INFO.finditer(text):
+    for match in _user_info(text):
         user, _, password = match[0].partition(":")
         length = _MIN_USER_LENGTH if password else _MIN_BODY_LENGTH
         found |= {value for value in (user, unquote(user)) if len(value) >= length}
@@ -378,8 +407,8 @@ def redact_unparsed(text: str) -> str:
     """
     parts, end = [], 0
     while (key := _UNPARSED_KEY.search(text, end)) is not None:
-        value = _UNPARSED_VALUE.match(text, key.end())
-        if value is None or not _hides_unparsed(text, key, value):
+        value = _unparsed_secret(text, key)
+        if value is None:
             parts.append(text[end : key.end()])
             end = key.end()
             continue
@@ -390,14 +419,17 @@ def redact_unparsed(text: str) -> str:
     return redact_urls(redact("".join([*parts, text[end:]]), ()))
 
 
-def _hides_unparsed(text: str, key: re.Match[str], value: re.Match[str]) -> bool:
-    """Returns whether a value in text that is not valid JSON is secret because of the key before it."""
-    between = text[key.end("key") : value.start()]
+def _unparsed_secret(text: str, key: re.Match[str]) -> re.Match[str] | None:
+    """Returns the value after a key in text that is not valid JSON, or None if it is not secret."""
+    name, between = key["key"].strip(), text[key.end("key") : key.end()]
     # Without a colon, both must be in quotation marks: a value that follows words of a text is not theirs.
-    if value["flag"] or not (":" in between or "=" in between or (between.strip() and value["string"])):
-        return False
-    name = key["key"].strip()
-    return _contains_secret(_words(name)) if value["nested"] == "{" else is_secret(name)
+    has_sign = ":" in between or "=" in between
+    if not is_secret(name) or not (has_sign or (between.strip() and _UNPARSED_STRING.match(text, key.end()))):
+        return None
+    value = _UNPARSED_VALUE.match(text, key.end())
+    if value is None or value["flag"] or (value["nested"] == "{" and not _contains_secret(_words(name))):
+        return None
+    return value
 
 
 def _nested_end(text: str, start: int) -> int:
