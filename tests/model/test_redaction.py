@@ -67,6 +67,13 @@ def test_units_and_names_of_numbers_contain_no_secrets() -> None:
     assert list(task.values) == ["recall", "<hidden>.a", "<hidden>.a #2"]
 
 
+def test_numbers_that_are_secrets_are_left_out() -> None:
+    one, other = (ValueSummary(count=2, min=1.0, mean=mean, max=9e7) for mean in (87654321.0, 8765432.0))
+    race = record(tasks=(replace(record().tasks[0], values={"a": one, "b": other}),))
+    (task,) = redact_record(race, {"87654321"}).tasks
+    assert list(task.values) == ["b"]
+
+
 def test_secrets_of_stored_parameters_are_found() -> None:
     document = {
         "track-params": {"token": "hunter-1", "pwd": "<hidden>"},

@@ -14,12 +14,19 @@ from typing import Any
 from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import FailureGroup, TaskResult, ValueSummary
-from pacenote.model.secrets import REDACTED, redact, redact_urls, redact_value, secret_values
+from pacenote.model.secrets import (
+    REDACTED,
+    is_secret_number,
+    redact,
+    redact_urls,
+    redact_value,
+    secret_values,
+)
 
 
 def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
     """Returns the result of a task without secrets in the reasons of its failures, in its unit and in the
-    names of the numbers that a runner returned.
+    names of the numbers that a runner returned, and without numbers that are secrets.
     """
     parts = tuple(replace(part, errors=_redact_errors(part.errors, secrets)) for part in result.parts)
     return replace(
@@ -27,14 +34,20 @@ def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
         errors=_redact_errors(result.errors, secrets),
         parts=parts,
         unit=_redact_text(result.unit, secrets),
-        values=_redact_names(result.values, secrets),
+        values=_redact_values(result.values, secrets),
     )
 
 
-def _redact_names(values: Mapping[str, ValueSummary], secrets: Collection[str]) -> Mapping[str, ValueSummary]:
-    """Returns numbers under names without secrets. Names that become equal are numbered."""
+def _redact_values(
+    values: Mapping[str, ValueSummary], secrets: Collection[str]
+) -> Mapping[str, ValueSummary]:
+    """Returns the numbers that are not secrets, under names without secrets. Names that become equal are
+    numbered.
+    """
     public = dict[str, ValueSummary]()
     for name, value in values.items():
+        if any(is_secret_number(each, secrets) for each in (value.min, value.mean, value.max)):
+            continue
         unique = hidden = _redact_text(name, secrets)
         for number in count(2):
             if unique not in public:

@@ -20,6 +20,9 @@ REDACTED = "<hidden>"
 _MIN_LENGTH = 4
 """Minimum length of a secret that is redacted in text: shorter values occur in other text by chance."""
 
+_MAX_NUMBER = 1e300
+"""The limit of numbers that may be secrets."""
+
 _MIN_BODY_LENGTH = 8
 """Minimum length of a secret in a body that is redacted elsewhere, too: the keys of a body are those of any
 document, and a value such as `basic` is no secret.
@@ -202,6 +205,14 @@ def secret_values(params: Mapping[str, object]) -> frozenset[str]:
     text.
     """
     return frozenset(value for value in _secrets(params, secret=False) if len(value) >= _MIN_LENGTH)
+
+
+def is_secret_number(value: float, secrets: Collection[str]) -> bool:
+    """Returns whether a number is one of the secrets: a password that consists of digits."""
+    # The text of a number with too many digits cannot be formed.
+    if not secrets or not abs(value) < _MAX_NUMBER:
+        return False
+    return str(value) in secrets or (value == int(value) and str(int(value)) in secrets)
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
