@@ -290,7 +290,18 @@ def test_test_mode_downloads_the_small_file_or_uses_an_alternative(
     assert single(folder.prepare(documents, test_mode=True))[0] == "excerpt"
     folder.name = "http_logs"
     documents["source-file"] = "documents-181998.json"
-    assert single(folder.prepare(documents, test_mode=True))[0] == "generated"
+    # The files that the first race has generated do not hide that the others are missing.
+    for _ in range(2):
+        generated = folder.prepare(documents, test_mode=True)
+        (warning,) = generated.warnings
+        assert single(generated)[0] == "generated"
+        assert warning.startswith(
+            "corpus 'http_logs': documents-181998-1k.json cannot be downloaded: http://127.0.0.1:"
+        )
+        assert warning.endswith("HTTP status 404; documents are generated")
+    assert folder.prepare(documents, "generated", test_mode=True).warnings == ()
+    folder.generator = {"name": "http_logs", "documents": 700}
+    assert folder.prepare(documents, test_mode=True).warnings == ()
 
 
 @pytest.mark.parametrize(("ending", "packed"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])

@@ -264,6 +264,30 @@ def test_nothing_is_downloaded_when_offline(tmp_path: Path) -> None:
     assert not (tmp_path / "home" / "corpora").exists()
 
 
+def test_a_race_on_generated_documents_warns_that_the_small_files_are_missing(
+    tmp_path: Path, address: str
+) -> None:
+    path = track(tmp_path / "tiny")
+    documents = {"source-file": "documents-181998.json", "document-count": 1_500, "target-index": "logs"}
+    document = {
+        "version": 2,
+        "corpora": [{"name": "http_logs", "documents": [documents]}],
+        "schedule": [{"operation": {"operation-type": "bulk", "bulk-size": 1_000}}],
+    }
+    (path / "track.json").write_text(json.dumps(document))
+    listener = Listener()
+    race(
+        request(
+            tmp_path, track_path=path, pipeline="benchmark-only", target_hosts=(address,), test_mode=True
+        ),
+        listener,
+    )
+    (text,) = [text for text in listener.received if text.startswith("warning documents-")]
+    assert (
+        text == "warning documents-181998-1k.json of corpus 'http_logs' is missing; documents are generated"
+    )
+
+
 def test_no_race_is_stored_if_the_cluster_does_not_respond(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
         race(existing(tmp_path, "127.0.0.1:1", {"path": "/"}), Listener())

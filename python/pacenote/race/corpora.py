@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pacenote import _core
@@ -47,6 +47,9 @@ class PreparedCorpora:
     states: tuple[FileState, ...] = ()
     """The states of the data files when they were counted."""
 
+    warnings: tuple[str, ...] = ()
+    """A message for each corpus whose documents are generated without a request of the user or the track."""
+
     def verify(self) -> None:
         """Waits until the checksums of generated files are compared.
 
@@ -77,6 +80,8 @@ class _CorpusFiles:
     files: tuple[DataFile, ...]
     states: tuple[FileState, ...]
     verify: Callable[[], None] = lambda: None
+    warning: str = ""
+    """Why the documents are generated, if neither the user nor the track asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ def prepare_corpora(
         needed.setdefault(file.corpus.name, []).append(file.documents)
     preparer = CorpusPreparer(track, request, progress)
     files: dict[tuple[str, str], DataFile] = {}
-    recorded, comparisons, states = [], [], list[FileState]()
+    recorded, comparisons, states, warnings = [], [], list[FileState](), list[str]()
     for name, wanted in needed.items():
         prepared = preparer.prepare(corpora[name], tuple(wanted))
         for documents, data_file in zip(wanted, prepared.files, strict=True):
@@ -116,7 +121,8 @@ def prepare_corpora(
         recorded.append(_record(name, prepared, request.seed))
         comparisons.append(prepared.verify)
         states.extend(prepared.states)
-    return PreparedCorpora(tuple(recorded), files, tuple(comparisons), tuple(states))
+        warnings += [prepared.warning] if prepared.warning else []
+    return PreparedCorpora(tuple(recorded), files, tuple(comparisons), tuple(states), tuple(warnings))
 
 
 def _states(files: Iterable[DataFile]) -> tuple[FileState, ...]:
@@ -175,10 +181,12 @@ class CorpusPreparer:
         dirs = self.dirs(corpus)
         try:
             located = [self._locate(corpus, documents, dirs) for documents in wanted]
-        except CorpusNotAvailable:
-            if choice is None and self.can_generate_instead(corpus, wanted):
-                return self._generate(corpus, wanted)
-            raise
+        except CorpusNotAvailable as error:
+            if choice is not None or not self.can_generate_instead(corpus, wanted):
+                raise
+            generated = self._generate(corpus, wanted)
+            unasked = corpus.generator is None
+            return replace(generated, warning=f"{error.message}; documents are generated" if unasked else "")
         files = tuple(
             open_data_file(file.path, documents, dirs, self._progress, checked=choice != "as-is")
             for documents, file in zip(wanted, located, strict=True)

@@ -303,6 +303,8 @@ class _Preparation:
         corpora = prepare_corpora(
             track, self.prepared.challenge, request, progress, source_files(plugins, track)
         )
+        for text in corpora.warnings:
+            self.listener.warning(text)
         set_data_files(plugins, corpora, request)
         return corpora
 
