@@ -299,8 +299,14 @@ def test_a_track_is_prepared_from_a_repository(upstream: Path, tmp_path: Path) -
     assert prepared.located.revision == git("rev-parse", "8.11", at=upstream)
     (note,) = prepared.notes
     assert note.startswith(f'track "books" from repository "mine" ({upstream}), branch 8.11, revision ')
-    with pytest.raises(TrackError, match='there is no track "bok"'):
+    with pytest.raises(TrackError) as caught:
         prepare_track(TrackRequest(**{**_fields(request), "track": "bok"}))
+    assert caught.value.message == (
+        'there is no track "bok" in branch 8.11 of repository "mine", which version 8.11.2 selects '
+        '(--track-revision selects another) (did you mean "books"?)'
+    )
+    with pytest.raises(TrackError, match=r'"bok" in 8\.11 of repository "mine" \(did you'):
+        prepare_track(TrackRequest(**{**_fields(request), "track": "bok", "track_revision": "8.11"}))
 
 
 @pytest.fixture

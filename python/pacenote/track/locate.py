@@ -9,6 +9,7 @@ from pathlib import Path
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.track_request import TrackRequest
+from pacenote.track.git import strip_credentials
 from pacenote.track.repository import (
     DEFAULT_REPOSITORY,
     DEFAULT_URL,
@@ -137,10 +138,24 @@ def _bundled_track(request: TrackRequest, more: str) -> LocatedTrack:
 def _track_in(checkout: Checkout, request: TrackRequest) -> LocatedTrack:
     """Returns the track in a checkout. Raises `TrackError` with similar names if it has none of that name."""
     bundled = (BUNDLED_TRACKS,) if _is_free(request) else ()
-    source = find_track(request.track or "", (checkout, *bundled))
+    source = find_track(request.track or "", (checkout, *bundled), *_place(checkout, request))
     origin = f"track {quoted(source.name)} from {checkout.describe()}"
     note = f"{origin}; its templates and code run with your permissions"
     return LocatedTrack(source, checkout.revision, (note,), checkout.notes)
+
+
+def _place(checkout: Checkout, request: TrackRequest) -> tuple[str, str]:
+    """Returns the place of a checkout for a sentence, and the command that lists its tracks."""
+    where = f" in {checkout.label} of repository {quoted(checkout.repository)}"
+    listing = "pacenote list tracks"
+    if request.track_repository is not None:
+        listing += f" --track-repository={strip_credentials(request.track_repository)}"
+    if request.track_revision is not None:
+        return where, f"{listing} --track-revision={request.track_revision}"
+    if not request.engine_version:
+        return where, listing
+    where += f", which version {request.engine_version} selects (--track-revision selects another)"
+    return where, f"{listing} --distribution-version={request.engine_version}"
 
 
 def _without_repository(name: str, cause: TrackError) -> TrackError:

@@ -115,10 +115,16 @@ BUNDLED_REPOSITORY = "bundled"
 """The name that selects them in place of a repository (`--track-repository`)."""
 
 
-def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED_TRACKS,)) -> TrackSource:
+def find_track(
+    name: str,
+    repositories: Sequence[TrackRepository] = (BUNDLED_TRACKS,),
+    where: str = "",
+    listing: str = "pacenote list tracks",
+) -> TrackSource:
     """Returns the track with this name from the first repository that has it; `./a//b/` is called `a/b`.
 
-    Raises `TrackError` with similar names if no repository has it.
+    Raises `TrackError` with similar names if no repository has it. The error says `where` it was searched,
+    and names `listing`, the command that lists the tracks there.
     """
     for repository in repositories:
         folder = repository.folder(name)
@@ -126,17 +132,13 @@ def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED_TRA
             return dataclasses.replace(open_track(folder), name=Path(name).as_posix())
     known = [known for repository in repositories for known in repository.names()]
     raise TrackError(
-        f"there is no track {quoted(name)}{did_you_mean(name, known)}",
-        hint=f"{_list_hint(known)}; use --track-path for your own track",
+        f"there is no track {quoted(name)}{where}{did_you_mean(name, known)}",
+        hint=f"{_list_hint(known, listing)}; use --track-path for your own track",
     )
 
 
-def _list_hint(known: Sequence[str]) -> str:
-    return (
-        f"tracks: {quoted_list(known)}"
-        if len(known) <= _MAX_LISTED
-        else "`pacenote list tracks` lists all tracks"
-    )
+def _list_hint(known: Sequence[str], listing: str) -> str:
+    return f"tracks: {quoted_list(known)}" if len(known) <= _MAX_LISTED else f"`{listing}` lists all tracks"
 
 
 def open_track(path: Path) -> TrackSource:
