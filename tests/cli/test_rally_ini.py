@@ -51,7 +51,7 @@ def test_a_race_names_in_one_line_what_rally_configures(rally_ini, race):
         "[tracks]\ndefault.url = https://rally/default\nmine.url = https://rally/mine\n"
         "[driver]\nserverless.mode = true\n"
     )
-    used = "--dataset-cache=/data, --build-flavor=serverless, track repository 'default'"
+    used = "--build-flavor=serverless, --dataset-cache=/data, track repository 'default'"
     line = f"settings of {file}: {used}\n"
     assert race("--track=x")[1] == line
     assert race("--track=x", "--quiet")[1] == ""
@@ -59,6 +59,16 @@ def test_a_race_names_in_one_line_what_rally_configures(rally_ini, race):
     assert race("--track=x", *options)[1] == (f"settings of {file}: track repository 'mine'\n")
     assert "repository" not in race("--track-path=elsewhere")[1]
     assert "repository" not in race("--track=http_logs", "--track-repository=bundled")[1]
+
+
+def test_settings_are_named_in_a_fixed_order_and_as_they_are_typed(rally_ini, race):
+    driver = "[driver]\nserverless.operator = false\nserverless.mode = true\n"
+    system = "[system]\nenv.name = nightly\n"
+    used = "--build-flavor=serverless, --environment-name=nightly, --no-serverless-operator"
+    for text in (driver + system, system + driver):
+        file = rally_ini(text)
+        assert race("--track=x")[1] == f"settings of {file}: {used}\n"
+    assert race("--track=x", "--no-serverless-operator")[0].serverless_operator is False
 
 
 def test_a_race_does_not_name_a_rally_ini_that_changes_nothing(rally_ini, race):

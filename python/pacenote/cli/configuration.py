@@ -89,16 +89,23 @@ def apply_configuration(configuration: Configuration, parser: Parser, arguments:
             changed = parser.configure(f"--{name}", setting.value, setting.origin)
             overridden = not given.isdisjoint((name, f"no-{name}"))
             if changed and not overridden and configuration.rally.options.get(name) is setting:
-                from_rally.append(f"--{name}" if setting.value is True else f"--{name}={setting.value}")
+                from_rally.append(_as_typed(name, setting.value))
         elif setting.strict:
             hint = similar(name, parser.option_names()) or f"see `{parser.prog} --help`"
             raise UsageError(f"{setting.origin}: `{parser.prog}` has no option {name}", hint=hint)
     parser.set_defaults(
         repository_urls=configuration.repository_urls,
         rally=configuration.rally,
-        rally_options=tuple(from_rally),
+        rally_options=tuple(sorted(from_rally)),
         rally_tracks=configuration.rally.tracks,
     )
+
+
+def _as_typed(name: str, value: object) -> str:
+    """Returns an option as it would be written on the command line."""
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--{name}={value}"
 
 
 def _options(
