@@ -169,6 +169,14 @@ def test_a_wrong_number_of_documents_is_rejected_unless_used_as_is(folder: Folde
     assert single(folder.prepare(documents, "as-is")) == ("as-is", folder.data / "notes.json", 25)
 
 
+def test_a_wrong_number_of_documents_names_the_users_own_file(folder: Folder) -> None:
+    file = folder.track / "notes.json"
+    file.write_bytes(lines(25))
+    with pytest.raises(CorpusError) as caught:
+        folder.prepare({"source-file": "notes.json", "document-count": 1_000})
+    assert caught.value.message == f"{file} holds 25 documents, but the track declares 1,000"
+
+
 @pytest.mark.parametrize(("key", "size"), [("uncompressed-bytes", 190), ("compressed-bytes", 80)])
 def test_a_wrong_size_is_rejected_unless_used_as_is_and_nothing_is_deleted(
     folder: Folder, key: str, size: int
