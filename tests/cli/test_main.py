@@ -126,6 +126,13 @@ def test_usage_errors(run, arguments, error):
     assert err.startswith(error)
 
 
+@pytest.mark.parametrize("arguments", [("compare", "--help"), ("compare", "-h"), ("help", "compare")])
+def test_help_about_a_command_that_is_not_available_says_what_to_do_instead(run, arguments):
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    assert out.startswith("`pacenote compare` is not available yet: comparing comes later; `pacenote report ")
+
+
 def test_errors_have_an_exit_code_and_a_hint(run, fake_race):
     def fail(request, listener):
         raise EngineError("port 39200 is in use", hint="stop the process on it")

@@ -124,6 +124,9 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
 
         console.result(f"pacenote {pacenote_version() or '(from its sources)'}\n")
         return 0
+    if name in UNAVAILABLE_COMMANDS and not {"-h", "--help"}.isdisjoint(rest):
+        console.result(f"`pacenote {name}` is not available yet: {UNAVAILABLE_COMMANDS[name]}\n")
+        return 0
     _check_current_folder()
     command = importlib.import_module(f"pacenote.cli.{_known_command(name).replace('-', '_')}")
     parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
