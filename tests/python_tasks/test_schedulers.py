@@ -118,6 +118,7 @@ def test_a_scheduler_may_end_its_task(tmp_path):
         )
     task = raced.task("Ending")
     assert (task.errors, task.accounting.operations) == ((), 3)
+    assert (task.ended_by, task.accounting.unsent, task.failed_sources) == ("source", 0, 0)
 
 
 OWN_UNIFORM = """
