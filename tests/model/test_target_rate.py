@@ -12,7 +12,9 @@ HUNDRED = TargetRate(100.0, operations=100.0)
 
 
 def of_window(ended: int, window_s: float = 10.0, service_ms: float = 4.0):
-    return paced(window_operations=ended, window_s=window_s, service_time=times(p50=service_ms / 1.25))
+    counts = replace(task().accounting, waited=1)
+    service = times(p50=service_ms / 1.25)
+    return paced(window_operations=ended, window_s=window_s, service_time=service, accounting=counts)
 
 
 @pytest.mark.parametrize(("ended", "misses"), [(1_000, False), (949, False), (948, True), (23, True)])
@@ -24,6 +26,21 @@ def test_a_task_may_miss_its_target_by_the_tolerated_share_and_one_operation(end
 def test_operations_in_flight_at_the_end_of_the_window_are_not_missing():
     assert not misses_target(of_window(800, service_ms=2_000.0), HUNDRED, 0.05)
     assert misses_target(of_window(700, service_ms=2_000.0), HUNDRED, 0.05)
+
+
+def test_failures_count_towards_the_mean_service_time():
+    # 500 operations of 4 ms and 500 of 4 s: 800 are expected.
+    failures = times(500, p50=3_200.0)
+    mixed = replace(of_window(759), service_time=times(500, p50=3.2), failed_service_time=failures)
+    assert not misses_target(mixed, HUNDRED, 0.05)
+    assert misses_target(replace(mixed, window_operations=700), HUNDRED, 0.05)
+
+
+def test_a_task_whose_operations_were_all_sent_when_they_were_due_ran_at_its_rate():
+    held = of_window(500)
+    for waited, unsent, misses in ((0, 0, False), (1, 0, True), (0, 1, True)):
+        counts = replace(held.accounting, waited=waited, unsent=unsent)
+        assert misses_target(replace(held, accounting=counts), HUNDRED, 0.05) == misses
 
 
 def test_a_slow_schedule_need_not_fill_its_window_exactly():
@@ -52,7 +69,7 @@ def test_the_achieved_rate_has_the_unit_of_the_target():
 
 
 def test_a_rate_of_work_is_judged_by_the_work_of_an_operation():
-    counts = replace(task().accounting, succeeded=30, failed=0)
+    counts = replace(task().accounting, succeeded=30, failed=0, waited=1)
     indexed = bulk(window_operations=30, window_s=10.0, accounting=counts, work=WorkTotals(150_000, 0))
     assert misses_target(indexed, TargetRate(20_000.0, "docs"), 0.05)
     assert not misses_target(indexed, TargetRate(15_500.0, "docs"), 0.05)

@@ -1,7 +1,6 @@
 """The conditions that make a race valid, suspect or void."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -14,10 +13,8 @@ from pacenote.model.result import (
     OperationTotals,
     PythonDelay,
     SampleCounts,
-    TaskResult,
     WorkTotals,
 )
-from pacenote.model.target_rate import TargetRate
 from pacenote.model.verdict import determine_verdict
 from support.records import bulk, judged, paced, record, task, times
 
@@ -164,22 +161,6 @@ def test_late_sends_are_blamed_on_python_code_if_operations_waited_for_it():
     assert (finding.cause, finding.text.startswith("the driver sent late (p50 400 µs")) == ("driver", True)
 
 
-def test_unsent_operations_are_not_blamed_on_the_own_work_of_python():
-    delay = PythonDelay(operations=100, mean_ms=0.3, service_ms=10.0, share=0.03)
-    late = replace(paced(lateness=times(p50=0.4, p99=0.8)), python_delay=delay)
-    assert late.processing_time is not None
-    late = replace(late, processing_time=replace(late.processing_time, mean_ms=10.0))
-    late = replace(late, accounting=replace(late.accounting, unsent=late.accounting.operations))
-    unsent, _ = determine_verdict(record(tasks=(late,))).findings
-    assert ("were not sent" in unsent.text, unsent.cause) == (True, "engine")
-
-
-def test_operations_that_a_scheduler_could_not_be_asked_for_make_a_race_suspect():
-    state, (reason,) = judged(record(tasks=(replace(paced(), unsent_is_least=True),)))
-    assert state == "suspect"
-    assert reason.startswith("term: how many operations were not sent is unknown (at least 0)")
-
-
 @pytest.mark.parametrize(("caught", "is_suspect"), [(1, False), (2, True)])
 def test_failed_requests_in_operations_that_succeed_make_a_race_suspect(caught, is_suspect):
     counts = replace(paced().accounting, requests=100)
@@ -211,19 +192,6 @@ def test_late_sends_are_blamed_on_the_scheduler_if_operations_waited_for_it():
         assert reason.startswith(cause)
 
 
-def test_unsent_operations_are_blamed_on_the_scheduler_if_waiting_for_it_explains_them():
-    late = paced()
-    assert late.service_time is not None
-    unsent = replace(late, accounting=replace(late.accounting, unsent=late.accounting.operations))
-    needed_s = unsent.accounting.unsent * late.service_time.mean_ms / 1000
-    for delay_s, cause in (
-        (needed_s * 0.99, "the engine is saturated, and latency is mostly waiting time"),
-        (needed_s * 1.01, "the track's Python code was too slow: make schedulers, "),
-    ):
-        (reason,) = determine_verdict(record(tasks=(replace(unsent, scheduler_delay_s=delay_s),))).reasons
-        assert cause in reason
-
-
 def test_late_sends_are_blamed_on_a_parameter_source_if_operations_waited_for_it():
     late = paced(lateness=times(p50=0.4, p99=0.8))
     half_s = late.accounting.operations * 0.25 / 1000
@@ -235,19 +203,6 @@ def test_late_sends_are_blamed_on_a_parameter_source_if_operations_waited_for_it
         changed = replace(late, underrun_s=waited_s, duration_s=1e6)
         (reason,) = determine_verdict(record(tasks=(changed,))).reasons
         assert reason.startswith(cause)
-
-
-def test_unsent_operations_are_blamed_on_the_driver_only_if_its_lateness_explains_them():
-    late = paced(late_p99=3.0)
-    assert late.lateness is not None
-    assert late.service_time is not None
-    late_ms = late.lateness.mean_ms * late.accounting.operations
-    explained = int(late_ms / late.service_time.mean_ms * 2)
-    for unsent, cause in ((explained, "driver"), (explained + 1, "engine")):
-        counts = replace(late.accounting, unsent=unsent)
-        first, second = determine_verdict(record(tasks=(replace(late, accounting=counts),))).findings
-        assert ("were not sent" in first.text, first.cause) == (True, cause)
-        assert (second.text.startswith("the driver sent late"), second.cause) == (True, "driver")
 
 
 def test_late_sends_are_not_blamed_on_the_driver_alone_if_connections_were_opened_again():
@@ -312,14 +267,6 @@ def test_a_lateness_percentile_with_too_few_samples_does_not_change_the_verdict(
 
 def test_late_sends_of_a_task_without_responses_do_not_change_the_verdict():
     assert determine_verdict(record(tasks=(paced(late_p99=9.0, service_time=None),))).state == "valid"
-
-
-def test_unsent_operations_make_a_race_suspect():
-    slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
-    (reason,) = determine_verdict(record(tasks=(slow,))).reasons
-    assert reason.startswith("slow: 100 of 1,000 planned operations were not sent: the engine is saturated")
-    last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
-    assert determine_verdict(record(tasks=(last,))).state == "valid"
 
 
 def failing(failed: int, unsent: int = 0, sources: int = 1) -> RaceRecord:
@@ -435,19 +382,6 @@ def test_a_void_race_also_lists_suspect_reasons():
     ]
 
 
-def test_unsent_operations_of_a_task_with_a_slow_source_are_not_blamed_on_the_engine():
-    counts = replace(task().accounting, operations=900, unsent=100)
-    fed = task("fed", clients=4, duration_s=10.0, underrun_s=5.0, accounting=counts)
-    unsent, _ = determine_verdict(record(tasks=(fed,))).reasons
-    assert unsent == (
-        "fed: 100 of 1,000 planned operations were not sent: the track's Python code was too slow: make "
-        "schedulers, parameter sources and runners faster"
-    )
-    busy = task(accounting=counts, python_delay=PythonDelay(100, 1.0, 2.0, 0.5))
-    unsent, _ = determine_verdict(record(tasks=(busy,))).reasons
-    assert "the track's Python code was too slow" in unsent
-
-
 def test_operations_that_wait_for_python_code_make_a_race_suspect():
     delay = PythonDelay(operations=100, mean_ms=0.6, service_ms=5.0, share=0.12)
     (reason,) = determine_verdict(record(tasks=(task(python_delay=delay),))).reasons
@@ -479,33 +413,6 @@ def test_requests_outside_operations_make_a_race_suspect():
     )
 
 
-def saturated(name: str = "term", ended: int = 1_400, **changes: Any) -> TaskResult:
-    """A task with a target rate whose operations were sent, but later than asked."""
-    counts = replace(
-        task().accounting, operations=ended, succeeded=ended, warmup=0, normal=ended, waited=ended
-    )
-    own = {"accounting": counts, "window_operations": ended, "window_s": 12.0, "ended_by": "iterations"}
-    return paced(name, **own | changes)
-
-
-def test_a_missed_target_rate_is_the_first_reason():
-    targets = {"term": TargetRate(5_000.0, operations=5_000.0)}
-    race = record(tasks=(saturated(late_p99=0.7),), targets=targets, options=RecordedOptions(test_mode=True))
-    state, reasons = judged(race)
-    assert (state, reasons[0]) == (
-        "suspect",
-        "term: 117 of 5,000 ops/s: the engine is saturated, and latency is mostly waiting time: use a lower "
-        "rate or more clients; `pacenote saturate` with --task and the track of this race finds the highest "
-        "rate that it sustains",
-    )
-    both = replace(
-        race, tasks=(saturated(), saturated("range", 6_000)), targets=targets | {"range": targets["term"]}
-    )
-    finding, *_ = determine_verdict(both).findings
-    assert (finding.tasks, finding.cause) == (("term", "range"), "engine")
-    assert finding.text.startswith("2 % to 10 % of their target rates: the engine is saturated")
-
-
 def test_a_task_that_indexed_nothing_is_the_first_reason():
     failed = replace(task().accounting, operations=10, succeeded=0, failed=10, warmup=0, normal=10)
     search = task("term", accounting=failed, error_rate=1.0)
@@ -515,85 +422,3 @@ def test_a_task_that_indexed_nothing_is_the_first_reason():
     assert first.text.startswith(
         "100 % of the operations failed (limit 1 %), mostly HTTP 429: no document was"
     )
-
-
-def test_a_small_part_of_a_target_rate_is_not_called_zero():
-    targets = {name: TargetRate(5_000.0, operations=5_000.0) for name in ("term", "range")}
-    race = record(tasks=(saturated(ended=12), saturated("range", 24)), targets=targets)
-    finding, *_ = determine_verdict(race).findings
-    assert finding.text.startswith("less than 1 % of their target rates")
-
-
-def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
-    targets = {"term": TargetRate(5_000.0, operations=5_000.0)}
-    causes = {
-        "driver": saturated(lateness=times(p50=1.0, p99=2.0)),
-        "track": saturated(underrun_s=100.0),
-    }
-    for cause, slowed in causes.items():
-        assert determine_verdict(record(tasks=(slowed,), targets=targets)).findings[0].cause == cause
-    counts = replace(saturated().accounting, operations=30_001, unsent=29_999)
-    for failed_sources, why in ((0, "the engine is saturated"), (1, "parameter sources or schedulers of")):
-        half = saturated(accounting=counts, failed_sources=failed_sources)
-        missed, *_ = determine_verdict(record(tasks=(half,), targets=targets)).findings
-        assert missed.text.startswith(f"117 of 5,000 ops/s: {why}")
-
-
-def test_work_on_what_a_runner_returned_is_the_drivers_own_and_may_slow_a_task():
-    work = DriverTime(operations=1_000, mean_ms=2.0, service_ms=2.0, share=1.0)
-    waits = PythonDelay(operations=1_000, mean_ms=4.0, service_ms=2.0, share=2.0)
-    slowed = saturated(driver_time=work, python_delay=waits)
-    race = record(tasks=(slowed,), targets={"term": TargetRate(5_000.0, operations=5_000.0)})
-    missed, own, _ = determine_verdict(race).findings
-    assert (missed.cause, own.cause) == ("driver", "driver")
-    assert missed.text == (
-        "117 of 5,000 ops/s: the driver's own work on what the runner returned took too long"
-    )
-    assert own.text == (
-        "the driver's own work on what the runner returned took 2 ms per operation, over 10 % of service "
-        "time: it may have been the bottleneck"
-    )
-    assert own.advice == missed.advice
-    # The other client causes at most 2 ms of these waits.
-    longer = replace(slowed, python_delay=replace(waits, mean_ms=4.1))
-    assert determine_verdict(replace(race, tasks=(longer,))).findings[0].cause == "track"
-
-
-def test_an_engine_that_answers_nothing_is_not_called_saturated():
-    hanging = replace(saturated().accounting, operations=1, succeeded=0, normal=0, unanswered=1, unsent=249)
-    # The duration ends with the last reply.
-    no_reply = {"service_time": None, "latency": None, "lateness": None, "duration_s": 0.0, "started_s": 2.0}
-    silent = saturated(accounting=hanging, window_operations=0, ended_by="stopped", **no_reply)
-    race = record(tasks=(silent,), interrupted=True, complete=False, driver={"wall_s": 8.0})
-    interrupted, unanswered, unsent = determine_verdict(race).findings
-    assert interrupted.text == "interrupted"
-    assert unanswered.text == "1 operation was unanswered when the race ended, without any reply for 6 s"
-    assert (unsent.text, unsent.cause) == (
-        "249 of 250 planned operations were not sent: no operation was answered",
-        "engine",
-    )
-    soon = determine_verdict(replace(race, driver={"wall_s": 6.0})).findings
-    assert [finding.text for finding in soon] == [interrupted.text, unsent.text]
-
-
-def test_an_engine_at_which_all_operations_fail_is_not_called_saturated():
-    counts = replace(saturated().accounting, succeeded=0, failed=1_400)
-    failing = saturated(accounting=counts, error_rate=1.0, service_time=None, latency=None, lateness=None)
-    race = record(tasks=(failing,), targets={"term": TargetRate(5_000.0, operations=5_000.0)})
-    failures, missed = determine_verdict(race).findings
-    assert failures.text.startswith("100 % of the operations failed")
-    assert missed.text == "0 of 5,000 ops/s: all operations failed"
-
-
-def test_the_tolerated_shortfall_is_an_option():
-    race = record(tasks=(saturated(ended=1_128),), targets={"term": TargetRate(100.0, operations=100.0)})
-    assert determine_verdict(race).state == "suspect"
-    assert determine_verdict(replace(race, max_shortfall=0.07)).state == "valid"
-
-
-def test_operations_that_were_not_sent_are_not_a_second_reason_for_a_missed_target():
-    counts = replace(task().accounting, operations=1_400, unsent=58_600, normal=1_400)
-    race = record(
-        tasks=(saturated(accounting=counts),), targets={"term": TargetRate(5_000.0, operations=5_000.0)}
-    )
-    assert len(determine_verdict(race).findings) == 1

@@ -468,7 +468,8 @@ def test_documents_that_were_not_checked_are_mentioned():
 
 
 def test_the_target_rate_is_shown_beside_the_achieved_one():
-    slow = paced(window_operations=1_400, window_s=12.0)
+    counts = replace(paced().accounting, waited=1_400)
+    slow = paced(window_operations=1_400, window_s=12.0, accounting=counts)
     report = build_report(record(tasks=(slow,), targets={"term": TargetRate(5_000.0, operations=5_000.0)}))
     assert value(report, "target rate", "term") == 5_000.0
     assert value(report, "achieved rate", "term") == 116.67

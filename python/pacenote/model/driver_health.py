@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pacenote.model.codec import MAX_INTEGER
 from pacenote.model.finding import Finding
+from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_excess
 
 THREAD_CPU_SHARE = 0.80
@@ -163,8 +164,8 @@ def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
         )
 
 
-def suspect_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
-    """Yields the reasons why the driver or its host may have distorted measurements."""
+def suspect_findings(driver: Mapping[str, object], tasks: Iterable[TaskResult] = ()) -> Iterator[Finding]:
+    """Yields the reasons why the driver or its host may have distorted measurements of `tasks`."""
     yield from _busy(driver)
     # If the threads that measure waited for a core, it says nothing new that others did, too.
     waits = (*_delayed(driver), *_core_waits(driver))
@@ -173,7 +174,7 @@ def suspect_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     yield from _data_waits(driver)
     yield from _possibly_changed(driver)
     yield from _outside_requests(driver)
-    yield from _gaps(_part(driver, "clock"))
+    yield from _gaps(_part(driver, "clock"), tasks)
     yield from _pauses(driver)
     yield from clock_findings(driver)
     yield from _stolen(driver)
@@ -298,7 +299,23 @@ def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) ->
     return found
 
 
-def _gaps(clock: Mapping[str, object]) -> Iterator[Finding]:
+def stopped_s(driver: Mapping[str, object], task: TaskResult) -> float:
+    """Returns for how long the driver did not run during a task, in seconds, with gaps."""
+    paused = paused_s(driver, task.started_s, task.started_s + task.duration_s)
+    return paused + _gaps_s(_part(driver, "clock"), task)
+
+
+def _gaps_s(clock: Mapping[str, object], task: TaskResult) -> float:
+    """Returns the length of the gaps during a task; an earlier version did not record when they ended."""
+    began_s, ended_s, found_s = task.started_s, task.started_s + task.duration_s, 0.0
+    for gap in _list(clock, "gaps"):
+        if isinstance(gap, Mapping):
+            to_s = _number(gap, "to_s")
+            found_s += max(0.0, min(ended_s, to_s) - max(began_s, to_s - _number(gap, "length_s")))
+    return found_s
+
+
+def _gaps(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     """Reports times for which the driver did not run: all measured times that include one are too long."""
     gaps = [gap for gap in _list(clock, "gaps") if isinstance(gap, Mapping)]
     if not gaps:
@@ -314,6 +331,7 @@ def _gaps(clock: Mapping[str, object]) -> Iterator[Finding]:
         "virtual machine was paused, or it had no core",
         "machine",
         REPEAT_IDLE,
+        tuple(task.task for task in tasks if _gaps_s(clock, task)),
     )
 
 

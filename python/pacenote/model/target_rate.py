@@ -45,8 +45,11 @@ def misses_target(task: TaskResult, target: TargetRate, max_shortfall: float) ->
     for; `max_shortfall` is the tolerated share, from 0 to 1.
 
     An operation that was sent in time may end after the window, so those of one mean service time are not
-    expected. One operation may overlap the end of the window, and the number of random arrivals varies.
+    expected. One operation may overlap the end of the window, and the number of random arrivals varies. If a
+    client was free for every operation when it was due, the task ran at its rate, however long they took.
     """
+    if not task.accounting.unsent and not task.accounting.waited:
+        return False
     return _falls_short(task, target, max_shortfall, task.window_operations)
 
 
@@ -57,15 +60,26 @@ def keeps_target(task: TaskResult, target: TargetRate, max_shortfall: float) -> 
     return not _falls_short(task, target, max_shortfall, _succeeded(task))
 
 
+def missing_share(task: TaskResult, target: TargetRate) -> float:
+    """Returns the share of the operations that were expected in the measured window but did not end in it."""
+    expected = _expected(task, target)
+    return max(0.0, 1.0 - task.window_operations / expected) if expected else 0.0
+
+
 def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, done: float) -> bool:
     """Returns whether `done` operations are too few for the measured window."""
     if not task.window_operations:
         return False  # Another rule reports a task of which nothing was measured.
-    expected = _operations_per_s(task, target) * max(0.0, task.window_s - _mean_service_s(task))
+    expected = _expected(task, target)
     tolerated = max_shortfall * expected + 1.0
     if target.arrivals != "deterministic":
         tolerated += _DEVIATIONS * math.sqrt(expected)
     return expected - done > tolerated
+
+
+def _expected(task: TaskResult, target: TargetRate) -> float:
+    """Returns how many operations are expected to end in the measured window."""
+    return _operations_per_s(task, target) * max(0.0, task.window_s - _mean_service_s(task))
 
 
 def _succeeded(task: TaskResult) -> float:
@@ -87,5 +101,7 @@ def _operations_per_s(task: TaskResult, target: TargetRate) -> float:
 
 
 def _mean_service_s(task: TaskResult) -> float:
-    times = task.service_time or task.failed_service_time
-    return times.mean_ms / 1000.0 if times else 0.0
+    """Returns the mean service time of successes and failures."""
+    times = [each for each in (task.service_time, task.failed_service_time) if each is not None]
+    count = sum(each.count for each in times)
+    return sum(each.mean_ms * each.count for each in times) / count / 1000.0 if count else 0.0

@@ -11,9 +11,8 @@ from pacenote.model import driver_health
 from pacenote.model.finding import Cause, Finding
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
-from pacenote.model.target_rate import TargetRate, achieved_rate
 from pacenote.model.task_kinds import indexes
-from pacenote.units import format_count, format_range, format_rate, format_seconds
+from pacenote.units import format_count, format_range, format_seconds
 
 LATENESS_SHARE = 0.10
 """Highest acceptable lateness of a paced task as a fraction of its service time, compared at each percentile
@@ -22,11 +21,6 @@ of `_COMPARED`. Above this limit, the measurements include the driver's own dela
 
 _COMPARED = (50.0, 99.0)
 """Percentiles at which lateness and service time are compared."""
-
-UNSENT_SHARE = 0.01
-"""Highest acceptable share of planned operations that were not sent: above it, a task did not run at its
-target rate.
-"""
 
 PLUGIN_SHARE = 0.01
 """Highest acceptable share of planned operations that plug-ins did not execute because they failed."""
@@ -53,46 +47,9 @@ UNDERRUN_SHARE = 0.01
 SILENT_S = 5.0
 """Seconds without a reply from which it is said that a task was waiting for one."""
 
-_LESS_RETURNED = "let the runner return less, because all that it returns is kept with its sample"
+LESS_RETURNED = "let the runner return less, because all that it returns is kept with its sample"
+"""What to do about long work of the driver on what a runner returned."""
 _LESS_PYTHON = "let plug-ins compute less and wait only with await, or use fewer clients"
-
-
-@dataclass(frozen=True, slots=True)
-class _Slowness:
-    """A reason why a task did not keep to its schedule."""
-
-    text: str
-    """The reason."""
-
-    cause: Cause
-    """What caused it."""
-
-    advice: str
-    """What to do about it."""
-
-
-_ALL_FAILED = _Slowness("all operations failed", "unknown", "correct the cause of the failures")
-_NO_ANSWER = _Slowness("no operation was answered", "engine", "look for the reason in the log of the engine")
-_ENGINE_SLOW = _Slowness(
-    "the engine is saturated, and latency is mostly waiting time",
-    "engine",
-    "use a lower rate or more clients; `pacenote saturate` with --task and the track of this race finds the "
-    "highest rate that it sustains",
-)
-_DRIVER_SLOW = _Slowness(
-    "the driver could not send more", "driver", "leave cores to the driver, or give it more"
-)
-_RETURNED_SLOW = _Slowness(
-    "the driver's own work on what the runner returned took too long", "driver", _LESS_RETURNED
-)
-_PYTHON_SLOW = _Slowness(
-    "the track's Python code was too slow", "track", "make schedulers, parameter sources and runners faster"
-)
-_PYTHON_FAILED = _Slowness(
-    "parameter sources or schedulers of clients failed",
-    "track",
-    "correct them: the errors of the report state file and line",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,89 +99,6 @@ _RECONNECT_DELAY = _Delay(
 )
 
 
-def missed_targets(tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate]) -> Iterator[Finding]:
-    """Yields findings about tasks that missed their target rates; `targets` has the rate of each."""
-    for slowness, group in _grouped(tasks, _why_missed).items():
-        rates = [(achieved_rate(task, targets[task.task]), targets[task.task]) for task in group]
-        if len(rates) == 1:
-            ((achieved, target),) = rates
-            what = f"{format_rate(achieved)} of {format_rate(target.value)} {target.unit}/s"
-        else:
-            kept = (achieved / target.value * 100.0 for achieved, target in rates)
-            what = f"{format_range(kept, _whole_percent)} of their target rates"
-        yield Finding(f"{what}: {slowness.text}", slowness.cause, slowness.advice, names(group))
-
-
-def unsent(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
-    """Yields findings about tasks that did not send all operations of their schedules, without those of
-    clients whose plug-ins failed.
-    """
-    late = [task for task in tasks if _backlog(task) > UNSENT_SHARE * planned(task)]
-    for slowness, group in _grouped(late, _slowness).items():
-        count, total = sum(map(_backlog, group)), sum(map(planned, group))
-        yield Finding(
-            f"{count:,} of {total:,} planned operations were not sent: {slowness.text}",
-            slowness.cause,
-            slowness.advice,
-            names(group),
-        )
-
-
-def uncounted_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
-    """Yields findings about tasks of which more operations may be unsent than were counted."""
-    if found := [task for task in tasks if task.unsent_is_least]:
-        least = sum(task.accounting.unsent for task in found)
-        yield Finding(
-            f"how many operations were not sent is unknown (at least {least:,}), "
-            "because the scheduler could not be asked for all of them",
-            "track",
-            "let the scheduler answer quickly, and return times that do not decrease",
-            names(found),
-        )
-
-
-def _grouped(
-    tasks: Iterable[TaskResult], reason: Callable[[TaskResult], _Slowness]
-) -> dict[_Slowness, list[TaskResult]]:
-    """Returns tasks that did not keep to their schedules, by the reason."""
-    groups: dict[_Slowness, list[TaskResult]] = {}
-    for task in tasks:
-        groups.setdefault(reason(task), []).append(task)
-    return groups
-
-
-def _why_missed(task: TaskResult) -> _Slowness:
-    """Returns why a task missed its target rate."""
-    return _PYTHON_FAILED if _unsent_by_plugins(task) > _backlog(task) else _slowness(task)
-
-
-def _slowness(task: TaskResult) -> _Slowness:
-    """Returns what probably slowed a task that did not keep to its schedule."""
-    above = tuple(_excessive_lateness(task))
-    delay = _delay(task, above[0][0].q) if above else None
-    # Python's own work delays each operation by little, which does not make a task miss its rate.
-    explains = delay not in (None, _RUNNER_DELAY) and _lateness_explains_unsent(task)
-    late_for = delay.cause if delay and explains else None
-    if waits_for_source(task) or _explains_unsent(task):
-        return _PYTHON_SLOW
-    if _waits_for_returned(task):
-        return _RETURNED_SLOW
-    if _waits_for_python(task) or late_for == "track":
-        return _PYTHON_SLOW
-    if late_for == "driver" or _works_long(task):
-        return _DRIVER_SLOW
-    if task.accounting.succeeded:
-        return _ENGINE_SLOW
-    return _ALL_FAILED if task.accounting.failed else _NO_ANSWER
-
-
-def _explains_unsent(task: TaskResult) -> bool:
-    """Returns whether a task waited for its scheduler as long as its unsent operations would have taken."""
-    if task.service_time is None or not task.accounting.unsent:
-        return False
-    return task.scheduler_delay_s * 1000 >= task.accounting.unsent * task.service_time.mean_ms
-
-
 def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator[Finding]:
     """Yields findings about the error rate of the measured operations or, if that is acceptable, of all
     operations: a warm-up that fails leaves the engine without the data or the caches that are to be measured.
@@ -242,17 +116,6 @@ def excessive_error_rates(tasks: Sequence[TaskResult], limit: float) -> Iterator
     if overall:
         rates = (task.accounting.failed_share for task in overall)
         yield _error_finding("of all operations failed, warm-up included", rates, overall, limit)
-
-
-def _lateness_explains_unsent(task: TaskResult) -> bool:
-    """Returns whether a task was late for at least half as long as its unsent operations would have taken.
-
-    A few late operations do not make others unsent, such as those that an engine which hung has held up.
-    """
-    if task.service_time is None or task.lateness is None:
-        return False
-    late_ms = task.lateness.mean_ms * task.accounting.operations
-    return late_ms >= task.accounting.unsent * task.service_time.mean_ms / 2
 
 
 def caught_failures(tasks: Iterable[TaskResult], limit: float) -> Iterator[Finding]:
@@ -328,7 +191,7 @@ def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator
     failing = [task for task in tasks if _failed_in_plugins(task) and _is_tolerable(task) == tolerable]
     if own := [task for task in failing if _failed_in_plugins(task) > _defects(task)]:
         failed = sum(_failed_in_plugins(task) - _defects(task) for task in own)
-        missing = sum(map(_unsent_by_plugins, own))
+        missing = sum(map(unsent_by_plugins, own))
         and_unsent = f", and {missing:,} were not sent" if missing else ""
         yield Finding(
             f"{failed:,} of {sum(map(planned, own)):,} planned operations failed in a plug-in of the track"
@@ -421,7 +284,7 @@ def driver_times(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     busy = [(task, task.driver_time) for task in tasks if _works_long(task)]
     for has_runner, on, advice in (
         (False, "", "give the driver more threads and cores"),
-        (True, " on what the runner returned", _LESS_RETURNED),
+        (True, " on what the runner returned", LESS_RETURNED),
     ):
         found = [(task, time) for task, time in busy if time and _has_runner(task) == has_runner]
         if found:
@@ -498,10 +361,10 @@ def _delay(task: TaskResult, q: float) -> _Delay:
         return _SOURCE_DELAY
     if reconnects and 100 * reconnects >= (100 - q) * operations:
         return _RECONNECT_DELAY
-    return _RUNNER_DELAY if _own_work_ms(task) >= lateness_ms / 2 else _DRIVER_DELAY
+    return _RUNNER_DELAY if runner_work_ms(task) >= lateness_ms / 2 else _DRIVER_DELAY
 
 
-def _own_work_ms(task: TaskResult) -> float:
+def runner_work_ms(task: TaskResult) -> float:
     """Returns the mean work of a runner in Python before its first and after its last request, in
     milliseconds, with the wait for Python; 0 if no runner executed the task.
     """
@@ -522,7 +385,7 @@ def _has_runner(task: TaskResult) -> bool:
     return task.python_delay is not None
 
 
-def _waits_for_returned(task: TaskResult) -> bool:
+def waits_for_returned(task: TaskResult) -> bool:
     """Returns whether the driver's own work on what the runner of a task returned was long, and explains at
     least half of the waits for Python: each client may wait for this work for all others.
     """
@@ -546,10 +409,10 @@ def _defects(task: TaskResult) -> int:
 
 def _is_tolerable(task: TaskResult) -> bool:
     """Returns whether plug-ins executed nearly all operations of a task that they were to execute."""
-    return _failed_in_plugins(task) + _unsent_by_plugins(task) <= PLUGIN_SHARE * planned(task)
+    return _failed_in_plugins(task) + unsent_by_plugins(task) <= PLUGIN_SHARE * planned(task)
 
 
-def _unsent_by_plugins(task: TaskResult) -> int:
+def unsent_by_plugins(task: TaskResult) -> int:
     """Returns how many operations of a task may be unsent because parameter sources or schedulers failed: at
     most the shares of their clients. Clients that share a schedule send it while one of them is left.
     """
@@ -559,9 +422,9 @@ def _unsent_by_plugins(task: TaskResult) -> int:
     return min(task.accounting.unsent, math.ceil(planned(task) * failed / task.clients))
 
 
-def _backlog(task: TaskResult) -> int:
+def backlog(task: TaskResult) -> int:
     """Returns how many operations of a task are unsent for another reason."""
-    return task.accounting.unsent - _unsent_by_plugins(task)
+    return task.accounting.unsent - unsent_by_plugins(task)
 
 
 def _excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percentile]]:
@@ -582,10 +445,6 @@ def _milliseconds(value: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{value:.4g} %"
-
-
-def _whole_percent(value: float) -> str:
-    return f"{value:.0f} %" if value >= 1 else "less than 1 %"
 
 
 TASK_RULES: tuple[Callable[[Sequence[TaskResult]], Iterator[Finding]], ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pacenote.model import driver_health, task_rules
+from pacenote.model import driver_health, schedule_rules, task_rules
 from pacenote.model.finding import NOT_FINISHED, Finding
 from pacenote.model.overhead_rules import overhead_findings
 from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus, Verdict
@@ -38,11 +38,12 @@ def determine_verdict(record: RaceRecord) -> Verdict:
 
 
 def missed_targets(record: RaceRecord) -> tuple[TaskResult, ...]:
-    """Returns the tasks of a race that missed their target rates."""
+    """Returns the tasks of a race that missed their target rates, without those that were aborted."""
     return tuple(
         task
         for task in record.tasks
         if (target := record.targets.get(task.task)) is not None
+        and task.ended_by != "aborted"
         and misses_target(task, target, record.max_shortfall)
     )
 
@@ -67,7 +68,7 @@ def disturbances(tasks: Sequence[TaskResult], driver: Mapping[str, object]) -> I
     for rule in task_rules.TASK_RULES:
         yield from rule(tasks)
     yield from task_rules.paused(tasks, driver)
-    yield from driver_health.suspect_findings(driver)
+    yield from driver_health.suspect_findings(driver, tasks)
 
 
 def _void_findings(record: RaceRecord) -> Iterator[Finding]:
@@ -94,11 +95,12 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
 
 def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     missed = missed_targets(record)
-    yield from task_rules.missed_targets(missed, record.targets)
+    yield from schedule_rules.missed_targets(missed, record.targets, record.driver)
     if record.options.test_mode:
         yield _test_mode(record.corpora)
-    yield from task_rules.unsent(task for task in record.tasks if task not in missed)
-    yield from task_rules.uncounted_backlogs(record.tasks)
+    kept = (task for task in record.tasks if task not in missed and task.ended_by != "aborted")
+    yield from schedule_rules.unsent(kept, record.driver)
+    yield from schedule_rules.uncounted_backlogs(record.tasks)
     reported = (task for task in record.tasks if task.task not in record.unreported)
     yield from task_rules.caught_failures(reported, record.max_error_rate)
     yield from overhead_findings(record.tasks)

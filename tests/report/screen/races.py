@@ -72,6 +72,7 @@ def suspect_race() -> RaceRecord:
     searches = [searching(name, late_p99=late.get(name, 0.2)) for name in names]
     saturated = replace(
         searching("hourly_agg", p50=5_900.0, p99=11_000.0, count=100),
+        accounting=OperationTotals(300, 300, 0, 0, 0, 200, 100, 300, waited=299),
         window_s=12.0,
         service_time=times(100, p50=110.0, p99=160.0),
         steady=Steadiness("slowing", None, (LevelChange(3.0, 3.0, 4.0, 5.0, 0.25),), "latency"),

@@ -1,0 +1,192 @@
+"""Rules for tasks that did not keep to their schedules. Each yields findings, one for all tasks with the same
+reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pacenote.model import driver_health
+from pacenote.model.finding import Cause, Finding
+from pacenote.model.result import TaskResult
+from pacenote.model.target_rate import TargetRate, achieved_rate, missing_share
+from pacenote.model.task_rules import (
+    LESS_RETURNED,
+    backlog,
+    names,
+    planned,
+    runner_work_ms,
+    unsent_by_plugins,
+    waits_for_returned,
+)
+from pacenote.units import format_range, format_rate
+
+UNSENT_SHARE = 0.01
+"""Highest acceptable share of planned operations that were not sent: above it, a task did not run at its
+target rate.
+"""
+
+EXPLAINED_SHARE = 0.5
+"""Smallest part of the time that a task lacked for its schedule which what held its clients explains."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slowness:
+    """A reason why a task did not keep to its schedule."""
+
+    text: str
+    """The reason."""
+
+    cause: Cause
+    """What caused it."""
+
+    advice: str
+    """What to do about it."""
+
+
+_ALL_FAILED = _Slowness("all operations failed", "unknown", "correct the cause of the failures")
+_NO_ANSWER = _Slowness("no operation was answered", "engine", "look for the reason in the log of the engine")
+_ENGINE_SLOW = _Slowness(
+    "the engine is saturated, and latency is mostly waiting time",
+    "engine",
+    "use a lower rate or more clients; `pacenote saturate` with --task and the track of this race finds the "
+    "highest rate that it sustains",
+)
+_NOT_RUNNING = _Slowness(
+    f"the driver did not run for part of the time ({driver_health.NOT_RUNNING})",
+    "machine",
+    driver_health.REPEAT_IDLE,
+)
+_WITHOUT_CORE = _Slowness(
+    "the driver could not send more, because it waited for a core", "machine", driver_health.FREE_CORE
+)
+_DRIVER_SLOW = _Slowness(
+    "the driver could not send more", "driver", "leave cores to the driver, or give it more"
+)
+_RETURNED_SLOW = _Slowness(
+    "the driver's own work on what the runner returned took too long", "driver", LESS_RETURNED
+)
+_PYTHON_SLOW = _Slowness(
+    "the track's Python code was too slow", "track", "make schedulers, parameter sources and runners faster"
+)
+_PYTHON_FAILED = _Slowness(
+    "parameter sources or schedulers of clients failed",
+    "track",
+    "correct them: the errors of the report state file and line",
+)
+
+
+def missed_targets(
+    tasks: Iterable[TaskResult], targets: Mapping[str, TargetRate], driver: Mapping[str, object]
+) -> Iterator[Finding]:
+    """Yields findings about tasks that missed their target rates; `targets` has the rate of each.
+
+    `driver` is the driver's report about itself (`driver` in `race.json`).
+    """
+    groups: dict[_Slowness, list[TaskResult]] = {}
+    for task in tasks:
+        if unsent_by_plugins(task) > backlog(task):
+            slowness = _PYTHON_FAILED
+        else:
+            slowness = _slowness(task, missing_share(task, targets[task.task]), driver)
+        groups.setdefault(slowness, []).append(task)
+    for slowness, group in groups.items():
+        rates = [(achieved_rate(task, targets[task.task]), targets[task.task]) for task in group]
+        if len(rates) == 1:
+            ((achieved, target),) = rates
+            what = f"{format_rate(achieved)} of {format_rate(target.value)} {target.unit}/s"
+        else:
+            kept = (achieved / target.value * 100.0 for achieved, target in rates)
+            what = f"{format_range(kept, _whole_percent)} of their target rates"
+        yield Finding(f"{what}: {slowness.text}", slowness.cause, slowness.advice, names(group))
+
+
+def unsent(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
+    """Yields findings about tasks that did not send all operations of their schedules, without those of
+    clients whose plug-ins failed; `driver` is the driver's report about itself.
+    """
+    groups: dict[_Slowness, list[TaskResult]] = {}
+    for task in tasks:
+        missing = backlog(task) / max(1, planned(task))
+        if missing > UNSENT_SHARE:
+            groups.setdefault(_slowness(task, missing, driver), []).append(task)
+    for slowness, group in groups.items():
+        count, total = sum(map(backlog, group)), sum(map(planned, group))
+        yield Finding(
+            f"{count:,} of {total:,} planned operations were not sent: {slowness.text}",
+            slowness.cause,
+            slowness.advice,
+            names(group),
+        )
+
+
+def uncounted_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
+    """Yields findings about tasks of which more operations may be unsent than were counted."""
+    if found := [task for task in tasks if task.unsent_is_least]:
+        least = sum(task.accounting.unsent for task in found)
+        yield Finding(
+            f"how many operations were not sent is unknown (at least {least:,}), "
+            "because the scheduler could not be asked for all of them",
+            "track",
+            "let the scheduler answer quickly, and return times that do not decrease",
+            names(found),
+        )
+
+
+def _slowness(task: TaskResult, missing: float, driver: Mapping[str, object]) -> _Slowness:
+    """Returns what slowed a task of which the share `missing` of its operations was not done in time.
+
+    The clients lacked the same share of their time. What held them for half of this time or more is the
+    reason; if it was not the machine, Python code or the driver, they waited for the engine.
+    """
+    explained = EXPLAINED_SHARE * missing
+    if _paused_share(task, driver) >= explained:
+        return _NOT_RUNNING
+    if _share_of_clients(task, _plugins_s(task)) >= explained:
+        return _PYTHON_SLOW
+    if _share_of_clients(task, _plugins_s(task) + _delay_s(task)) >= explained:
+        return _RETURNED_SLOW if waits_for_returned(task) else _PYTHON_SLOW
+    if _share_of_clients(task, _driver_s(task)) >= explained:
+        waited_s, worked_s = driver_health.core_times(driver)
+        return _WITHOUT_CORE if waited_s > worked_s else _DRIVER_SLOW
+    if task.accounting.succeeded:
+        return _ENGINE_SLOW
+    return _ALL_FAILED if task.accounting.failed else _NO_ANSWER
+
+
+def _paused_share(task: TaskResult, driver: Mapping[str, object]) -> float:
+    """Returns the share of a task for which the driver did not run."""
+    return driver_health.stopped_s(driver, task) / task.duration_s if task.duration_s else 0.0
+
+
+def _share_of_clients(task: TaskResult, held_s: float) -> float:
+    """Returns the share of the time of all clients of a task in which `held_s` seconds passed."""
+    available_s = task.clients * task.duration_s
+    return held_s / available_s if available_s else 0.0
+
+
+def _plugins_s(task: TaskResult) -> float:
+    """Returns the time for which the clients waited for schedulers and parameter sources, in seconds."""
+    return task.scheduler_delay_s + task.underrun_s
+
+
+def _delay_s(task: TaskResult) -> float:
+    """Returns the time for which the clients waited for the Python code of others, in seconds."""
+    delay_ms = task.python_delay.mean_ms if task.python_delay else 0.0
+    return delay_ms * task.accounting.operations / 1000.0
+
+
+def _driver_s(task: TaskResult) -> float:
+    """Returns the time for which the driver held the clients, in seconds: operations were sent late although
+    they waited neither for a connection nor for Python, or the driver worked on them, which overlaps.
+    """
+    operations = task.accounting.operations
+    lateness_ms = (task.lateness.mean_ms if task.lateness else 0.0) - runner_work_ms(task)
+    late_s = lateness_ms * operations / 1000.0 - task.connecting_s - _plugins_s(task)
+    worked_ms = task.driver_time.mean_ms if task.driver_time else 0.0
+    return max(late_s, worked_ms * operations / 1000.0)
+
+
+def _whole_percent(value: float) -> str:
+    return f"{value:.0f} %" if value >= 1 else "less than 1 %"

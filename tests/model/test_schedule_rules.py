@@ -1,0 +1,232 @@
+"""When a task did not keep to its schedule, and what held its clients."""
+
+from dataclasses import replace
+from typing import Any
+
+from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.result import DriverTime, PythonDelay, TaskResult
+from pacenote.model.target_rate import TargetRate
+from pacenote.model.verdict import determine_verdict
+from support.records import judged, paced, record, task, times
+
+
+def saturated(name: str = "term", ended: int = 1_400, **changes: Any) -> TaskResult:
+    """A task with a target rate whose operations were sent, but later than asked."""
+    counts = replace(
+        task().accounting, operations=ended, succeeded=ended, warmup=0, normal=ended, waited=ended
+    )
+    own = {"accounting": counts, "window_operations": ended, "window_s": 12.0, "ended_by": "iterations"}
+    return paced(name, **own | changes)
+
+
+def test_unsent_operations_are_not_blamed_on_the_own_work_of_python():
+    delay = PythonDelay(operations=100, mean_ms=0.3, service_ms=10.0, share=0.03)
+    late = replace(paced(lateness=times(p50=0.4, p99=0.8)), python_delay=delay)
+    assert late.processing_time is not None
+    late = replace(late, processing_time=replace(late.processing_time, mean_ms=10.0))
+    late = replace(late, accounting=replace(late.accounting, unsent=late.accounting.operations))
+    unsent, _ = determine_verdict(record(tasks=(late,))).findings
+    assert ("were not sent" in unsent.text, unsent.cause) == (True, "engine")
+
+
+def test_operations_that_a_scheduler_could_not_be_asked_for_make_a_race_suspect():
+    state, (reason,) = judged(record(tasks=(replace(paced(), unsent_is_least=True),)))
+    assert state == "suspect"
+    assert reason.startswith("term: how many operations were not sent is unknown (at least 0)")
+
+
+def test_unsent_operations_are_blamed_on_the_scheduler_if_waiting_for_it_explains_them():
+    late = paced()
+    unsent = replace(late, accounting=replace(late.accounting, unsent=late.accounting.operations))
+    # Half of the operations were not sent: two clients lacked half of 70 s.
+    for delay_s, cause in (
+        (34.9, "the engine is saturated, and latency is mostly waiting time"),
+        (35.0, "the track's Python code was too slow: make schedulers, "),
+    ):
+        (reason,) = determine_verdict(record(tasks=(replace(unsent, scheduler_delay_s=delay_s),))).reasons
+        assert cause in reason
+
+
+def test_unsent_operations_are_blamed_on_the_driver_only_if_its_lateness_explains_them():
+    late = paced(late_p99=3.0)
+    assert late.lateness is not None
+    late_s = late.lateness.mean_ms * late.accounting.operations / 1000
+    share = 2 * late_s / (late.clients * late.duration_s)
+    explained = int(share / (1 - share) * late.accounting.operations)
+    for unsent, cause in ((explained, "driver"), (explained + 1, "engine")):
+        counts = replace(late.accounting, unsent=unsent)
+        first, second = determine_verdict(record(tasks=(replace(late, accounting=counts),))).findings
+        assert ("were not sent" in first.text, first.cause) == (True, cause)
+        assert (second.text.startswith("the driver sent late"), second.cause) == (True, "driver")
+
+
+def test_unsent_operations_make_a_race_suspect():
+    slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
+    (reason,) = determine_verdict(record(tasks=(slow,))).reasons
+    assert reason.startswith("slow: 100 of 1,000 planned operations were not sent: the engine is saturated")
+    last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
+    assert determine_verdict(record(tasks=(last,))).state == "valid"
+
+
+def test_unsent_operations_of_a_task_with_a_slow_source_are_not_blamed_on_the_engine():
+    counts = replace(task().accounting, operations=900, unsent=100)
+    fed = task("fed", clients=4, duration_s=10.0, underrun_s=5.0, accounting=counts)
+    unsent, _ = determine_verdict(record(tasks=(fed,))).reasons
+    assert unsent == (
+        "fed: 100 of 1,000 planned operations were not sent: the track's Python code was too slow: make "
+        "schedulers, parameter sources and runners faster"
+    )
+    delay = PythonDelay(100, 1.0, 2.0, 0.5)
+    busy = task(clients=1, duration_s=10.0, accounting=counts, python_delay=delay)
+    unsent, _ = determine_verdict(record(tasks=(busy,))).reasons
+    assert "the track's Python code was too slow" in unsent
+
+
+def test_a_missed_target_rate_is_the_first_reason():
+    targets = {"term": TargetRate(5_000.0, operations=5_000.0)}
+    race = record(tasks=(saturated(late_p99=0.7),), targets=targets, options=RecordedOptions(test_mode=True))
+    state, reasons = judged(race)
+    assert (state, reasons[0]) == (
+        "suspect",
+        "term: 117 of 5,000 ops/s: the engine is saturated, and latency is mostly waiting time: use a lower "
+        "rate or more clients; `pacenote saturate` with --task and the track of this race finds the highest "
+        "rate that it sustains",
+    )
+    both = replace(
+        race, tasks=(saturated(), saturated("range", 6_000)), targets=targets | {"range": targets["term"]}
+    )
+    finding, *_ = determine_verdict(both).findings
+    assert (finding.tasks, finding.cause) == (("term", "range"), "engine")
+    assert finding.text.startswith("2 % to 10 % of their target rates: the engine is saturated")
+
+
+def test_a_small_part_of_a_target_rate_is_not_called_zero():
+    targets = {name: TargetRate(5_000.0, operations=5_000.0) for name in ("term", "range")}
+    race = record(tasks=(saturated(ended=12), saturated("range", 24)), targets=targets)
+    finding, *_ = determine_verdict(race).findings
+    assert finding.text.startswith("less than 1 % of their target rates")
+
+
+def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
+    targets = {"term": TargetRate(5_000.0, operations=5_000.0)}
+    causes = {
+        "driver": saturated(duration_s=12.0, lateness=times(p50=7.0, p99=14.0)),
+        "track": saturated(underrun_s=100.0),
+    }
+    for cause, slowed in causes.items():
+        assert determine_verdict(record(tasks=(slowed,), targets=targets)).findings[0].cause == cause
+    waiting = record(
+        tasks=(causes["driver"],),
+        targets=targets,
+        driver={"threads": [{"name": "drive-0", "run_queue_s": 3.0, "cpu_s": 2.0}]},
+    )
+    missed = determine_verdict(waiting).findings[0]
+    assert (missed.cause, missed.text) == (
+        "machine",
+        "117 of 5,000 ops/s: the driver could not send more, because it waited for a core",
+    )
+    counts = replace(saturated().accounting, operations=30_001, unsent=29_999)
+    for failed_sources, why in ((0, "the engine is saturated"), (1, "parameter sources or schedulers of")):
+        half = saturated(accounting=counts, failed_sources=failed_sources)
+        missed, *_ = determine_verdict(record(tasks=(half,), targets=targets)).findings
+        assert missed.text.startswith(f"117 of 5,000 ops/s: {why}")
+
+
+def test_a_missed_target_rate_is_blamed_on_the_machine_if_the_driver_did_not_run():
+    # A third of the operations is missing.
+    held = saturated(ended=1_200, started_s=10.0, duration_s=12.0, window_s=12.0, service_time=None)
+    targets = {"term": TargetRate(150.0, operations=150.0)}
+    for length_s, end_s, cause in ((2.1, 15.0, "machine"), (2.1, 11.9, "engine"), (2.1, 23.0, "engine")):
+        gap = {"at_s": 3.0, "length_s": length_s, "to_s": end_s}
+        driver = {"clock": {"gaps": [gap], "gaps_s": length_s}}
+        missed, *_, gaps = determine_verdict(record(tasks=(held,), targets=targets, driver=driver)).findings
+        assert ("100 of 150 ops/s" in missed.text, missed.cause) == (True, cause)
+        assert gaps.text.startswith("the driver did not run for 2")
+        assert gaps.tasks == ("term",)
+    before = {"clock": {"gaps": [{"at_s": 3.0, "length_s": 3.0, "to_s": 9.9}], "gaps_s": 3.0}}
+    *_, gaps = determine_verdict(record(tasks=(held,), targets=targets, driver=before)).findings
+    assert (gaps.cause, gaps.tasks) == ("machine", ())
+
+
+def test_operations_that_an_engine_which_hung_has_held_up_are_not_blamed_on_the_driver():
+    counts = replace(task().accounting, operations=400, succeeded=392, failed=8, unsent=50, waited=8)
+    hung = saturated(
+        clients=8,
+        duration_s=11.0,
+        ended_by="time",
+        accounting=counts,
+        service_time=times(count=392, p50=0.3, p99=0.4),
+        lateness=times(count=400, p50=0.05, p99=0.1),
+        failed_service_time=times(count=8, p50=1_600.0),
+    )
+    _, unsent, *_ = determine_verdict(record(tasks=(hung,))).findings
+    assert ("50 of 450 planned operations" in unsent.text, unsent.cause) == (True, "engine")
+
+
+def test_a_missed_target_rate_of_a_task_that_was_aborted_is_not_told():
+    targets = {"term": TargetRate(5_000.0, operations=5_000.0)}
+    counts = replace(saturated().accounting, unsent=9_000)
+    race = record(
+        tasks=(saturated(accounting=counts, ended_by="aborted"),), targets=targets, aborted="on-error"
+    )
+    assert judged(race) == ("void", ("aborted: on-error",))
+
+
+def test_the_tolerated_shortfall_is_an_option():
+    race = record(tasks=(saturated(ended=1_128),), targets={"term": TargetRate(100.0, operations=100.0)})
+    assert determine_verdict(race).state == "suspect"
+    assert determine_verdict(replace(race, max_shortfall=0.07)).state == "valid"
+
+
+def test_operations_that_were_not_sent_are_not_a_second_reason_for_a_missed_target():
+    counts = replace(task().accounting, operations=1_400, unsent=58_600, normal=1_400)
+    race = record(
+        tasks=(saturated(accounting=counts),), targets={"term": TargetRate(5_000.0, operations=5_000.0)}
+    )
+    assert len(determine_verdict(race).findings) == 1
+
+
+def test_an_engine_that_answers_nothing_is_not_called_saturated():
+    hanging = replace(saturated().accounting, operations=1, succeeded=0, normal=0, unanswered=1, unsent=249)
+    # The duration ends with the last reply.
+    no_reply = {"service_time": None, "latency": None, "lateness": None, "duration_s": 0.0, "started_s": 2.0}
+    silent = saturated(accounting=hanging, window_operations=0, ended_by="stopped", **no_reply)
+    race = record(tasks=(silent,), interrupted=True, complete=False, driver={"wall_s": 8.0})
+    interrupted, unanswered, unsent = determine_verdict(race).findings
+    assert interrupted.text == "interrupted"
+    assert unanswered.text == "1 operation was unanswered when the race ended, without any reply for 6 s"
+    assert (unsent.text, unsent.cause) == (
+        "249 of 250 planned operations were not sent: no operation was answered",
+        "engine",
+    )
+    soon = determine_verdict(replace(race, driver={"wall_s": 6.0})).findings
+    assert [finding.text for finding in soon] == [interrupted.text, unsent.text]
+
+
+def test_an_engine_at_which_all_operations_fail_is_not_called_saturated():
+    counts = replace(saturated().accounting, succeeded=0, failed=1_400)
+    failing = saturated(accounting=counts, error_rate=1.0, service_time=None, latency=None, lateness=None)
+    race = record(tasks=(failing,), targets={"term": TargetRate(5_000.0, operations=5_000.0)})
+    failures, missed = determine_verdict(race).findings
+    assert failures.text.startswith("100 % of the operations failed")
+    assert missed.text == "0 of 5,000 ops/s: all operations failed"
+
+
+def test_work_on_what_a_runner_returned_is_the_drivers_own_and_may_slow_a_task():
+    work = DriverTime(operations=1_000, mean_ms=4.5, service_ms=2.0, share=2.25)
+    waits = PythonDelay(operations=1_000, mean_ms=9.0, service_ms=2.0, share=4.5)
+    slowed = saturated(duration_s=12.0, driver_time=work, python_delay=waits)
+    race = record(tasks=(slowed,), targets={"term": TargetRate(5_000.0, operations=5_000.0)})
+    missed, own, _ = determine_verdict(race).findings
+    assert (missed.cause, own.cause) == ("driver", "driver")
+    assert missed.text == (
+        "117 of 5,000 ops/s: the driver's own work on what the runner returned took too long"
+    )
+    assert own.text == (
+        "the driver's own work on what the runner returned took 4.5 ms per operation, over 10 % of service "
+        "time: it may have been the bottleneck"
+    )
+    assert own.advice == missed.advice
+    # The other client causes at most 4.5 ms of these waits.
+    longer = replace(slowed, python_delay=replace(waits, mean_ms=9.1))
+    assert determine_verdict(replace(race, tasks=(longer,))).findings[0].cause == "track"
