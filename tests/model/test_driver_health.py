@@ -11,11 +11,11 @@ from pacenote.model.driver_health import (
     clock_steps,
     host_uses,
     is_shorter_than_ticks,
-    paused_s,
     suspect_findings,
     unmeasured,
     void_findings,
 )
+from pacenote.model.driver_pauses import paused_s
 from pacenote.model.race_record import Verdict
 from pacenote.model.verdict import determine_verdict
 from support.records import judged, record

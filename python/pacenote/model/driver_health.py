@@ -5,12 +5,12 @@ Missing facts do not affect the verdict: not every system reports them.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pacenote.model.codec import MAX_INTEGER
+from pacenote.model.driver_facts import listed, number, part, threads_of
+from pacenote.model.driver_pauses import gap_findings, pause_findings
 from pacenote.model.finding import Finding
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_excess
@@ -39,17 +39,6 @@ _UNTIMED_THREADS = ("collect", "control", "health")
 FREE_CORE = "stop other programs, or run the engine on another host or on a machine with more cores"
 """What to do if the driver waited for a core."""
 
-NOT_RUNNING = "its process was stopped, or its virtual machine was paused"
-"""Why the driver does not run for less than a gap."""
-
-READING_INTERVAL_S = 0.02
-"""Mean interval at which the driver notices pauses."""
-
-MIN_SHORT_PAUSES = 5
-"""Number of noticed pauses below this interval from which the ones that were not noticed are estimated."""
-
-REPEAT_IDLE = "repeat the race on an idle machine"
-"""What to do after the driver did not run."""
 
 DATA_WAIT_SHARE = 0.01
 """If a driver thread waits for the disk for more than this share of a step while it reads documents, it sends
@@ -64,16 +53,6 @@ MIN_FAULTS = 100
 in the page cache has some tens of them when it starts.
 """
 
-PAUSED_SHARE = 0.01
-"""Highest acceptable share of a task, or of a race, for which the driver did not run: about as many of its
-samples would be late, which changes its 99th percentile.
-"""
-
-MIN_PAUSED_S = 0.5
-"""Total length of the pauses of a race in seconds from which they are judged: one may occur anywhere."""
-
-MIN_PAUSED_IN_TASK_S = 0.05
-"""The same for the pauses in a task."""
 
 STOLEN_SHARE = 0.05
 """Above this share of time used for other machines, the speed of this machine was not constant."""
@@ -137,26 +116,26 @@ _NO_CHANGE = "let no other program change it, nor its mode, owner or names"
 
 def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields the reasons why no measurement may be used."""
-    for text in _list(driver, "contradictions"):
+    for text in listed(driver, "contradictions"):
         yield Finding(
             f"the driver's counts do not add up: {text}",
             "pacenote",
             "report this bug, with the folder of the race",
         )
-    for text in _list(driver, "changed_files"):
+    for text in listed(driver, "changed_files"):
         yield Finding(
             f"data file {text} while the race used it: which documents were sent is not known",
             "machine",
             _NO_CHANGE,
         )
-    clock = _part(driver, "clock")
-    if slept := _number(clock, "suspended_s"):
+    clock = part(driver, "clock")
+    if slept := number(clock, "suspended_s"):
         yield Finding(
             f"the machine was suspended for {slept:.3g} s, which measured times do not include",
             "machine",
             "disable its suspension, and repeat the race",
         )
-    if backward := _number(clock, "backward"):
+    if backward := number(clock, "backward"):
         yield Finding(
             f"the monotonic clock went back {backward:.0f} times in a thousand readings",
             "machine",
@@ -174,8 +153,8 @@ def suspect_findings(driver: Mapping[str, object], tasks: Iterable[TaskResult] =
     yield from _data_waits(driver)
     yield from _possibly_changed(driver)
     yield from _outside_requests(driver)
-    yield from _gaps(_part(driver, "clock"), tasks)
-    yield from _pauses(driver)
+    yield from gap_findings(part(driver, "clock"), tasks)
+    yield from pause_findings(driver)
     yield from clock_findings(driver)
     yield from _stolen(driver)
     yield from _throttled(driver)
@@ -201,15 +180,15 @@ def clock_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields the reasons why measured times may be wrong in either direction; `suspect_findings` includes
     them.
     """
-    clock = _part(driver, "clock")
-    sources = [str(name) for name in _list(clock, "sources")]
+    clock = part(driver, "clock")
+    sources = [str(name) for name in listed(clock, "sources")]
     if len(sources) > 1:
         yield Finding(
             f"the system switched its clock from {' to '.join(sources)} during the race",
             "machine",
             "see the kernel's log for the reason, and repeat the race",
         )
-    read_ns, resolution_ns = _number(clock, "read_ns"), _number(clock, "resolution_ns")
+    read_ns, resolution_ns = number(clock, "read_ns"), number(clock, "resolution_ns")
     slow = [name for name in sources if name in SLOW_CLOCKS]
     if slow or read_ns > CLOCK_READ_NS or resolution_ns > CLOCK_RESOLUTION_NS:
         yield Finding(
@@ -220,128 +199,27 @@ def clock_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
         )
 
 
-def _pauses(driver: Mapping[str, object]) -> Iterator[Finding]:
-    """Reports pauses that are shorter than a gap but so many that they matter, unless they are recorded with
-    their times: those are judged by task.
-    """
-    clock = _part(driver, "clock")
-    total_s = _number(clock, "paused_s")
-    without_time_s = total_s - _noticed_pauses(driver, 0, math.inf).length_s
-    limit_s = max(MIN_PAUSED_S, PAUSED_SHARE * _number(driver, "wall_s"))
-    if without_time_s > limit_s:
-        yield Finding(
-            f"the driver did not run in {format_count(int(_number(clock, 'pauses')), 'pause')}, "
-            f"{total_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): {NOT_RUNNING}",
-            "machine",
-            REPEAT_IDLE,
-        )
-
-
 def wall_s(driver: Mapping[str, object]) -> float:
     """Returns the time from the first step to the end of the race in seconds, or 0 if it is not known."""
-    return _number(driver, "wall_s")
+    return number(driver, "wall_s")
 
 
 def core_times(driver: Mapping[str, object]) -> tuple[float, float]:
     """Returns for how long the threads that send requests waited for a core, and had one, in seconds; 0 for
     what the kernel did not report.
     """
-    senders = [thread for name, thread in _threads(driver) if name.startswith("drive-") or name == "lane"]
-    waited_s, worked_s = (sum(_number(thread, key) for thread in senders) for key in ("run_queue_s", "cpu_s"))
+    senders = [thread for name, thread in threads_of(driver) if name.startswith("drive-") or name == "lane"]
+    waited_s, worked_s = (sum(number(thread, key) for thread in senders) for key in ("run_queue_s", "cpu_s"))
     return waited_s, worked_s
-
-
-def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
-    """Returns the length of the pauses between two times of the race, in seconds, in which the driver did not
-    run: its process was stopped, or its virtual machine was paused. Gaps are not included.
-
-    A pause that is shorter than the interval of the readings is noticed only if one is due in it, so that
-    each noticed one stands for an interval of pauses. A few may be chance, and count with their own length.
-    """
-    noticed = _noticed_pauses(driver, from_s, to_s)
-    if noticed.short < MIN_SHORT_PAUSES:
-        return noticed.length_s
-    return noticed.length_s + noticed.short * READING_INTERVAL_S - noticed.short_s
-
-
-@dataclass(frozen=True, slots=True)
-class _NoticedPauses:
-    """Pauses of the driver that fell on a reading of its clocks."""
-
-    length_s: float = 0.0
-    """Length of all of them in seconds."""
-
-    short: float = 0.0
-    """Number of those that are shorter than the interval of the readings."""
-
-    short_s: float = 0.0
-    """Length of these in seconds."""
-
-
-def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) -> _NoticedPauses:
-    """Returns the noticed pauses between two times of the race: of a second that is only partly between them,
-    the same part.
-    """
-    found = _NoticedPauses()
-    seconds = _part(driver, "clock").get("paused")
-    for second in seconds if isinstance(seconds, list | tuple) else ():
-        if not isinstance(second, Mapping):
-            continue
-        began_s, ended_s = _number(second, "from_s"), _number(second, "to_s")
-        within_s = min(to_s, ended_s) - max(from_s, began_s)
-        if within_s > 0:
-            share = within_s / (ended_s - began_s)
-            found = _NoticedPauses(
-                found.length_s + _number(second, "paused_s") * share,
-                found.short + _number(second, "short") * share,
-                found.short_s + _number(second, "short_s") * share,
-            )
-    return found
-
-
-def stopped_s(driver: Mapping[str, object], task: TaskResult) -> float:
-    """Returns for how long the driver did not run during a task, in seconds, with gaps."""
-    paused = paused_s(driver, task.started_s, task.started_s + task.duration_s)
-    return paused + _gaps_s(_part(driver, "clock"), task)
-
-
-def _gaps_s(clock: Mapping[str, object], task: TaskResult) -> float:
-    """Returns the length of the gaps during a task; an earlier version did not record when they ended."""
-    began_s, ended_s, found_s = task.started_s, task.started_s + task.duration_s, 0.0
-    for gap in _list(clock, "gaps"):
-        if isinstance(gap, Mapping):
-            to_s = _number(gap, "to_s")
-            found_s += max(0.0, min(ended_s, to_s) - max(began_s, to_s - _number(gap, "length_s")))
-    return found_s
-
-
-def _gaps(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> Iterator[Finding]:
-    """Reports times for which the driver did not run: all measured times that include one are too long."""
-    gaps = [gap for gap in _list(clock, "gaps") if isinstance(gap, Mapping)]
-    if not gaps:
-        return
-    first = f"{_number(gaps[0], 'length_s'):.3g} s, {_number(gaps[0], 'at_s'):.1f} s after its start"
-    if len(gaps) == 1:
-        times = f"for {first}"
-    else:
-        total = f"{_number(clock, 'gaps_s'):.3g} s in total"
-        times = f"{len(gaps)} times, {total}, the first time for {first}"
-    yield Finding(
-        f"the driver did not run {times}, and measured times include this: its process was stopped, its "
-        "virtual machine was paused, or it had no core",
-        "machine",
-        REPEAT_IDLE,
-        tuple(task.task for task in tasks if _gaps_s(clock, task)),
-    )
 
 
 def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
     """Returns the jumps of the wall clock. They do not affect measured times, which use the
     monotonic clock.
     """
-    steps = _part(driver, "clock").get("steps")
+    steps = part(driver, "clock").get("steps")
     return tuple(
-        ClockStep(_number(step, "at_s"), _number(step, "by_s"))
+        ClockStep(number(step, "at_s"), number(step, "by_s"))
         for step in (steps if isinstance(steps, list | tuple) else ())
         if isinstance(step, Mapping)
     )
@@ -353,7 +231,7 @@ def unmeasured(driver: Mapping[str, object]) -> tuple[str, ...]:
 
     Values that an earlier version did not record are not listed.
     """
-    workers = [thread for name, thread in _threads(driver) if name.startswith("drive-")]
+    workers = [thread for name, thread in threads_of(driver) if name.startswith("drive-")]
     missing = {
         "the time that its threads waited for a core": _has_null(workers, "run_queue_s"),
         "its major page faults": _has_null(workers, "major_faults"),
@@ -367,10 +245,10 @@ def is_shorter_than_ticks(driver: Mapping[str, object]) -> bool:
     """Returns whether a race was too short for the counters of the machine, in which the kernel counts whole
     ticks: it reports what concerns the driver's own threads.
     """
-    workers = [thread for name, thread in _threads(driver) if name.startswith("drive-")]
+    workers = [thread for name, thread in threads_of(driver) if name.startswith("drive-")]
     if not workers or _has_null(workers, "run_queue_s") or not _has_null([driver], "machine"):
         return False
-    return 0 < _number(driver, "wall_s") < _SHORT_S
+    return 0 < number(driver, "wall_s") < _SHORT_S
 
 
 def _has_null(values: Sequence[Mapping[str, object]], key: str) -> bool:
@@ -384,9 +262,9 @@ def host_uses(driver: Mapping[str, object]) -> tuple[HostUse, ...]:
         HostUse(
             cluster=str(host.get("cluster", "")),
             host=str(host.get("host", "")),
-            requests=int(_number(host, "requests")),
-            connection_failures=int(_number(host, "connection_failures")),
-            set_aside=int(_number(host, "set_aside")),
+            requests=int(number(host, "requests")),
+            connection_failures=int(number(host, "connection_failures")),
+            set_aside=int(number(host, "set_aside")),
         )
         for host in (hosts if isinstance(hosts, list | tuple) else ())
         if isinstance(host, Mapping)
@@ -401,13 +279,13 @@ def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
     """
     found: list[tuple[float, str]] = []
     lengths: dict[float, float] = {}
-    for _, thread in _threads(driver):
-        busiest = _part(thread, "busiest")
-        share = _number(busiest, "share")
+    for _, thread in threads_of(driver):
+        busiest = part(thread, "busiest")
+        share = number(busiest, "share")
         if share > THREAD_CPU_SHARE:
             found.append((share, str(busiest.get("step"))))
             # An older version did not record the length.
-            lengths[share] = _number(busiest, "length_s") or 10.0
+            lengths[share] = number(busiest, "length_s") or 10.0
     if found:
         yield Finding(
             f"the driver was busy {_worst(found, THREAD_CPU_SHARE)} of {lengths[max(found)[0]]:.3g} s "
@@ -421,9 +299,9 @@ def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
 def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks the waits for a core of each thread, which delay replies."""
     found: list[tuple[float, str]] = []
-    for _, thread in _threads(driver):
-        delayed = _part(thread, "delayed")
-        wait_ms, service_ms = _number(delayed, "wait_ms"), _number(delayed, "service_ms")
+    for _, thread in threads_of(driver):
+        delayed = part(thread, "delayed")
+        wait_ms, service_ms = number(delayed, "wait_ms"), number(delayed, "service_ms")
         if _is_delayed(delayed):
             found.append((wait_ms / max(service_ms, 1e-9), str(delayed.get("task"))))
     if found:
@@ -438,21 +316,21 @@ def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 def _is_delayed(delayed: Mapping[str, object]) -> bool:
     """Returns whether the wait of a mean reply is too long for its service time."""
-    return _number(delayed, "wait_ms") > RUN_QUEUE_SHARE * _number(delayed, "service_ms")
+    return number(delayed, "wait_ms") > RUN_QUEUE_SHARE * number(delayed, "service_ms")
 
 
 def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Reports the steps in which a thread seldom waits for a core, but then for long. A step whose mean reply
     waits too long is reported for that.
     """
-    delayed = [_part(thread, "delayed") for _, thread in _threads(driver)]
+    delayed = [part(thread, "delayed") for _, thread in threads_of(driver)]
     reported = {str(task.get("step")) for task in delayed if _is_delayed(task)}
-    waits = [wait for _, thread in _threads(driver) for wait in _list(thread, "core_waits")]
+    waits = [wait for _, thread in threads_of(driver) for wait in listed(thread, "core_waits")]
     found = [
         (share, str(wait.get("step")))
         for wait in waits
         if isinstance(wait, Mapping)
-        and (share := _number(wait, "share")) > CORE_WAIT_SHARE
+        and (share := number(wait, "share")) > CORE_WAIT_SHARE
         and str(wait.get("step")) not in reported
     ]
     if found:
@@ -468,9 +346,9 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
 def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks threads that measure nothing themselves: if they hardly get a core, others do not either."""
     shares = [
-        _number(thread, "run_queue_s") / wall_s
-        for _, thread in _threads(driver)
-        if thread.get("name") in _UNTIMED_THREADS and (wall_s := _number(thread, "wall_s")) >= MIN_STARVED_S
+        number(thread, "run_queue_s") / wall_s
+        for _, thread in threads_of(driver)
+        if thread.get("name") in _UNTIMED_THREADS and (wall_s := number(thread, "wall_s")) >= MIN_STARVED_S
     ]
     if shares and max(shares) > STARVED_SHARE:
         yield Finding(
@@ -484,9 +362,9 @@ def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
 def _faulting(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks threads whose memory or program was read from the disk while they served their clients."""
     found: list[tuple[float, str]] = []
-    for _, thread in _threads(driver):
-        faulting = _part(thread, "faulting")
-        faults, operations = _number(faulting, "major_faults"), _number(faulting, "operations")
+    for _, thread in threads_of(driver):
+        faulting = part(thread, "faulting")
+        faults, operations = number(faulting, "major_faults"), number(faulting, "operations")
         if min(faults, operations) >= MIN_FAULTS and faults > FAULT_SHARE * operations:
             found.append((faults / operations, str(faulting.get("step"))))
     if found:
@@ -503,10 +381,10 @@ def _data_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Reports the steps in which a thread waited for data files."""
     found: list[tuple[float, str]] = []
     files: dict[str, None] = {}
-    for _, thread in _threads(driver):
-        for wait in _list(thread, "data_waits"):
-            if isinstance(wait, Mapping) and _number(wait, "share") > DATA_WAIT_SHARE:
-                found.append((_number(wait, "share"), str(wait.get("step"))))
+    for _, thread in threads_of(driver):
+        for wait in listed(thread, "data_waits"):
+            if isinstance(wait, Mapping) and number(wait, "share") > DATA_WAIT_SHARE:
+                found.append((number(wait, "share"), str(wait.get("step"))))
                 files[str(wait.get("file"))] = None
     if found:
         yield Finding(
@@ -519,15 +397,15 @@ def _data_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def _possibly_changed(driver: Mapping[str, object]) -> Iterator[Finding]:
-    for text in _list(driver, "possibly_changed_files"):
+    for text in listed(driver, "possibly_changed_files"):
         yield Finding(f"data file {text} while the race used it", "machine", _NO_CHANGE)
 
 
 def _outside_requests(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Reports requests that the engine executed, but that no operation contains."""
-    steps = [step for step in _list(driver, "outside_requests") if isinstance(step, Mapping)]
-    requests = sum(int(_number(step, "requests")) for step in steps)
-    failed = sum(int(_number(step, "failed")) for step in steps)
+    steps = [step for step in listed(driver, "outside_requests") if isinstance(step, Mapping)]
+    requests = sum(int(number(step, "requests")) for step in steps)
+    failed = sum(int(number(step, "failed")) for step in steps)
     if requests:
         failures = f" ({failed:,} failed)" if failed else ""
         yield Finding(
@@ -535,18 +413,18 @@ def _outside_requests(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"operations{failures}, so that no sample contains {'it' if requests == 1 else 'them'}",
             "track",
             "await every request in the operation that sends it",
-            tuple(str(step.get("step")) for step in steps if _number(step, "requests")),
+            tuple(str(step.get("step")) for step in steps if number(step, "requests")),
         )
 
 
 def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
-    machine = _part(driver, "machine")
-    stolen, window = _number(machine, "stolen_share"), _part(machine, "most_stolen")
-    worst = _number(window, "share")
+    machine = part(driver, "machine")
+    stolen, window = number(machine, "stolen_share"), part(machine, "most_stolen")
+    worst = number(window, "share")
     if stolen > STOLEN_SHARE:
         when, limit = "", STOLEN_SHARE
     elif worst > STOLEN_SHARE_OF_WINDOW:
-        when = f" during ten seconds, {_number(window, 'from_s'):.0f} s after the start of the driver"
+        when = f" during ten seconds, {number(window, 'from_s'):.0f} s after the start of the driver"
         stolen, limit = worst, STOLEN_SHARE_OF_WINDOW
     else:
         return
@@ -559,11 +437,11 @@ def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def _throttled(driver: Mapping[str, object]) -> Iterator[Finding]:
-    throttling = _part(driver, "throttling")
-    share = _number(throttling, "share")
+    throttling = part(driver, "throttling")
+    share = number(throttling, "share")
     if share > THROTTLED_SHARE:
         yield Finding(
-            f"a CPU quota stopped the driver for {_number(throttling, 'throttled_s'):.3g} s, "
+            f"a CPU quota stopped the driver for {number(throttling, 'throttled_s'):.3g} s, "
             f"{format_excess(share, THROTTLED_SHARE)} of the race (limit {THROTTLED_SHARE * 100:.0f} %)",
             "machine",
             "raise the quota of its container or control group",
@@ -580,27 +458,3 @@ def _worst(found: Sequence[tuple[float, str]], limit: float) -> str:
 
 def _steps(found: Sequence[tuple[float, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(step for _, step in found))
-
-
-def _list(values: Mapping[str, object], key: str) -> Sequence[object]:
-    found = values.get(key)
-    return found if isinstance(found, list | tuple) else ()
-
-
-def _threads(driver: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yields the names and the records of the driver's threads."""
-    threads = driver.get("threads")
-    for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
-        if isinstance(thread, Mapping):
-            yield str(thread.get("name", number)), thread
-
-
-def _part(values: Mapping[str, object], key: str) -> Mapping[str, object]:
-    part = values.get(key)
-    return part if isinstance(part, Mapping) else {}
-
-
-def _number(values: Mapping[str, object], key: str) -> float:
-    """Returns a number that the driver can have measured; 0 for others and for what is not a number."""
-    value = values.get(key)
-    return float(value) if isinstance(value, int | float) and abs(value) <= MAX_INTEGER else 0.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pacenote.model import driver_health
+from pacenote.model import driver_health, driver_pauses
 from pacenote.model.finding import Cause, Finding
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import TargetRate, achieved_rate, missing_share
@@ -54,9 +54,9 @@ _ENGINE_SLOW = _Slowness(
     "highest rate that it sustains",
 )
 _NOT_RUNNING = _Slowness(
-    f"the driver did not run for part of the time ({driver_health.NOT_RUNNING})",
+    f"the driver did not run for part of the time ({driver_pauses.NOT_RUNNING})",
     "machine",
-    driver_health.REPEAT_IDLE,
+    driver_pauses.REPEAT_IDLE,
 )
 _WITHOUT_CORE = _Slowness(
     "the driver could not send more, because it waited for a core", "machine", driver_health.FREE_CORE
@@ -157,7 +157,7 @@ def _slowness(task: TaskResult, missing: float, driver: Mapping[str, object]) ->
 
 def _paused_share(task: TaskResult, driver: Mapping[str, object]) -> float:
     """Returns the share of a task for which the driver did not run."""
-    return driver_health.stopped_s(driver, task) / task.duration_s if task.duration_s else 0.0
+    return driver_pauses.stopped_s(driver, task) / task.duration_s if task.duration_s else 0.0
 
 
 def _share_of_clients(task: TaskResult, held_s: float) -> float:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pacenote.model import driver_health
+from pacenote.model import driver_health, driver_pauses
 from pacenote.model.finding import Cause, Finding
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
@@ -247,17 +247,17 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
     """
     found = []
     for task in tasks:
-        paused_s = driver_health.paused_s(driver, task.started_s, task.started_s + task.duration_s)
-        least_s = driver_health.PAUSED_SHARE * task.duration_s
-        if paused_s > max(driver_health.MIN_PAUSED_IN_TASK_S, least_s):
+        paused_s = driver_pauses.paused_s(driver, task.started_s, task.started_s + task.duration_s)
+        least_s = driver_pauses.PAUSED_SHARE * task.duration_s
+        if paused_s > max(driver_pauses.MIN_PAUSED_IN_TASK_S, least_s):
             found.append((task, paused_s))
     if found:
         total_s, of_s = sum(paused_s for _, paused_s in found), sum(task.duration_s for task, _ in found)
         yield Finding(
             f"the driver did not run for about {total_s:.2g} s of {of_s:.3g} s (limit "
-            f"{driver_health.PAUSED_SHARE * 100:.0f} %): {driver_health.NOT_RUNNING}",
+            f"{driver_pauses.PAUSED_SHARE * 100:.0f} %): {driver_pauses.NOT_RUNNING}",
             "machine",
-            driver_health.REPEAT_IDLE,
+            driver_pauses.REPEAT_IDLE,
             names(task for task, _ in found),
         )
 
