@@ -70,7 +70,7 @@ def test_a_task_in_both_record_and_journal_is_counted_once(store):
     assert found.interrupted
 
 
-@pytest.mark.parametrize("line", [b"{nonsense", b"\xff", b"[" * 100_000, b"[]", b'{"task": "index"}'])
+@pytest.mark.parametrize("line", [b"{nonsense", b"\xff", b"[" * 100_000, b"[]", b'{"task": "index"}', b"NaN"])
 def test_a_damaged_line_of_the_journal_does_not_hide_the_others(store, line):
     folder = store.create(unfinished())
     folder.append(bulk())
@@ -125,6 +125,8 @@ def test_the_journal_of_a_complete_race_is_ignored(store):
         (b"{", "is not readable JSON"),
         (b"\xff\xfe\x00", "is not readable JSON"),
         (b"[" * 100_000, "is not readable JSON"),
+        (b'{"format": NaN}', "is not readable JSON: NaN is not a finite number"),
+        (b'{"format": -1e999}', "is not readable JSON: -1e999 is not a finite number"),
         (b"[]", "a race must be a JSON object"),
         (b"{}", "race has format None"),
         (b'{"format": 99}', "race has format 99"),

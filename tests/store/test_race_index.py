@@ -117,9 +117,11 @@ def test_added_and_deleted_folders_are_noticed(store, tmp_path):
     assert sorted(ids(store)) == ["a", "copied"]
 
 
-def test_a_damaged_record_is_listed_as_unreadable(store):
+@pytest.mark.parametrize("damage", [lambda text: "{", lambda text: text[:-1] + ', "n": Infinity}'])
+def test_a_damaged_record_is_listed_as_unreadable(store, damage):
     fill(store, "a", "b")
-    (store.races / "a" / "race.json").write_text("{")
+    file = store.races / "a" / "race.json"
+    file.write_text(damage(file.read_text().rstrip()))
     assert [(race.race_id, race.state) for race in store.list(RaceFilter())] == [
         ("b", "complete"),
         ("a", "unreadable"),

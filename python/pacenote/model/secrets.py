@@ -330,7 +330,7 @@ def redact_urls(text: str) -> str:
 
 
 def _redact_user_info(text: str) -> str:
-    parts, end = [], 0
+    parts, end = list[str](), 0
     for found in _user_info(text):
         parts += (text[end : found.start()], REDACTED)
         end = found.end()

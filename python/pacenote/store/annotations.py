@@ -12,7 +12,8 @@ from pathlib import Path
 
 from pacenote.errors import StoreError
 from pacenote.model.printable import encodable
-from pacenote.store.atomic_files import PRIVATE_FOLDER, read_regular_file, store_error, write_atomically
+from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
+from pacenote.store.json_file import read_json
 
 _KEYS = {
     "environment": "environment",
@@ -105,7 +106,7 @@ class AnnotationStore:
 
 def _read(file: Path) -> Annotation:
     try:
-        document = json.loads(read_regular_file(file))
+        document = read_json(file)
         fields = {name: document.get(key) for key, name in _KEYS.items()}
         texts = {name: str(value) for name, value in fields.items() if value is not None}
         return Annotation(annotation_id=file.stem, **texts)

@@ -46,6 +46,7 @@ from pacenote.store.atomic_files import (
     store_error,
     write_atomically,
 )
+from pacenote.store.json_file import parse_json, read_json
 from pacenote.store.redacted_file import redact_file
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
 from pacenote.units import format_count
@@ -260,7 +261,7 @@ class RaceFolder:
     def read_saturation(self) -> SaturationResult | None:
         """Returns the stored result of a saturation, or None if the race is not one. Raises StoreError."""
         try:
-            return SaturationResult.from_document(json.loads(read_regular_file(self.saturation)))
+            return SaturationResult.from_document(read_json(self.saturation))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -323,7 +324,7 @@ class RaceFolder:
         """
         secrets: frozenset[str] = frozenset()
         try:
-            document = json.loads(read_regular_file(self.race_json))
+            document = read_json(self.race_json)
             record = RaceRecord.from_document(document)
             secrets = stored_secrets(document)
             record = redact_record(record, secrets)
@@ -348,7 +349,7 @@ class RaceFolder:
         """
         ended = {result.task for result in record.tasks if early_end(result) is None}
         try:
-            plan = json.loads(read_regular_file(self.plan_json))
+            plan = read_json(self.plan_json)
             names = [task["name"] for task in plan["tasks"]]
             tasks = [
                 dict.fromkeys(names[one["task"]] for slot in step["slots"] for one in slot["allocations"])
@@ -394,7 +395,7 @@ class RaceFolder:
         is_cut = bool(rest.strip(b"\0")) and not self.is_in_use()
         for line in lines:
             try:
-                results.append(TaskResult.from_document(json.loads(line)))
+                results.append(TaskResult.from_document(parse_json(line)))
             except (ValueError, RecursionError, PacenoteError):
                 damaged += 1
         left_out = [format_count(damaged, "damaged line")] if damaged else []
@@ -405,7 +406,7 @@ class RaceFolder:
 
 def _losses(folder: Path) -> Iterator[str]:
     try:
-        losses = json.loads(read_regular_file(folder / "recovery.json"))["losses"]
+        losses = read_json(folder / "recovery.json")["losses"]
         yield from (f"{folder}: {loss}" for loss in losses)
     except FileNotFoundError:
         return

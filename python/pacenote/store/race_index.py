@@ -23,7 +23,8 @@ from pacenote.model.headline import headline
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.user_tags import tag_texts
-from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file, read_regular_file
+from pacenote.store.atomic_files import PRIVATE_FILE, is_regular_file
+from pacenote.store.json_file import read_json
 
 INDEX_FILE = "index.sqlite"
 """Name of the index."""
@@ -259,7 +260,7 @@ def _fingerprint(record: Path) -> str | None:
 def _row(folder: Path) -> tuple[str, ...]:
     """Returns the values of `_COLUMNS`."""
     try:
-        record = RaceRecord.from_document(json.loads(read_regular_file(folder / "race.json")))
+        record = RaceRecord.from_document(read_json(folder / "race.json"))
     except (OSError, ValueError, RecursionError, PacenoteError):
         return (folder.name, *[""] * 8, "{}", "", "unreadable", "")
     cluster = record.cluster
