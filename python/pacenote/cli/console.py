@@ -3,7 +3,8 @@
 Results go to standard output; progress, warnings and errors go to standard error, so that
 `pacenote report latest --report-format=json | jq` works. Output that cannot be written does not end a race:
 the rest of it is dropped. If the reader of a pipe has closed it (`| head`), nothing else happens; results
-that are lost for another reason, such as a full disk, change the exit code.
+that are lost for another reason, such as a full disk, change the exit code. A reader of standard error that
+stalls (Ctrl-S) does not delay a race: messages wait for it, the latest of them until the end of the program.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import select
 import sys
 import traceback
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
@@ -23,6 +25,13 @@ from pacenote.model.printable import printable
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
 
+
+_MAX_WAITING_CHARS = 1 << 16
+"""Characters of messages that wait for a reader of standard error; the oldest are dropped."""
+
+_TERMINAL_CHARS, _PIPE_CHARS = 40, 1000
+"""Characters that are written at once: a terminal that accepts text has room for 256 bytes, a pipe for 4096.
+"""
 
 _STDERR = 2
 """The highest standard file descriptor."""
@@ -38,7 +47,7 @@ class Console:
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
         _reopen_closed_descriptors()
         self._out = _SafeStream(out or sys.stdout)
-        self._err = _SafeStream(err or sys.stderr, self.redacted)
+        self._err = _MessageStream(err or sys.stderr, self.redacted)
         self._secrets: frozenset[str] = frozenset()
         self._step = ""
         self.quiet = False
@@ -167,7 +176,7 @@ class Console:
         self._out.flush()
         if self._out.failure:
             self.error(PacenoteError(f"results cannot be written to standard output: {self._out.failure}"))
-        self._err.flush()
+        self._err.finish()
         return not self._out.failure
 
 
@@ -255,6 +264,48 @@ class _SafeStream(io.TextIOBase):
             self._stream = None
 
 
+class _MessageStream(_SafeStream):
+    """A safe stream that does not wait for its reader. Text that it does not accept is written with a later
+    one, or at the end.
+    """
+
+    def __init__(self, stream: TextIO | None, clean: Callable[[str], str]) -> None:
+        """`clean` is applied to everything that is written."""
+        super().__init__(stream, clean)
+        self._waiting = deque[str]()
+        self._chars = 0
+        self._step = _TERMINAL_CHARS if self.isatty() else _PIPE_CHARS
+
+    def write(self, text: str, /) -> int:
+        """Writes the text if the reader accepts it; otherwise the text waits."""
+        if self._stream is None:
+            return super().write(text)
+        self._waiting.append(self._clean(text))
+        self._chars += len(self._waiting[-1])
+        while len(self._waiting) > 1 and self._chars > _MAX_WAITING_CHARS:
+            self._chars -= len(self._waiting.popleft())
+        self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Writes what waits, as far as the reader accepts it."""
+        while self._waiting and self._stream is not None and not _blocks(self._stream):
+            self._write_next(self._stream)
+
+    def finish(self) -> None:
+        """Writes all that waits, and waits for the reader."""
+        while self._waiting and self._stream is not None:
+            self._write_next(self._stream)
+        super().flush()
+
+    def _write_next(self, stream: TextIO) -> None:
+        text = self._waiting.popleft()
+        if rest := text[self._step :]:
+            self._waiting.appendleft(rest)
+        self._chars -= len(text) - len(rest)
+        self._try(stream, text[: self._step])
+
+
 def _wrapped(line: str, width: int | None) -> str:
     """Returns a line with its newline; one that is longer than `width` breaks between words, and the rest is
     indented by two more columns.
@@ -275,6 +326,13 @@ def _accepts_text(stream: TextIO) -> bool:
     """Returns whether text can be written without waiting."""
     with contextlib.suppress(OSError, ValueError):
         return bool(select.select([], [stream.fileno()], [], 0)[1])
+    return False
+
+
+def _blocks(stream: TextIO) -> bool:
+    """Returns whether a short text cannot be written without waiting. A stream without a descriptor can."""
+    with contextlib.suppress(OSError, ValueError):
+        return not select.select([], [stream.fileno()], [], 0)[1]
     return False
 
 
