@@ -88,6 +88,10 @@ def test_a_race_and_its_report_are_complete(code: str, in_runner: bool, tmp_path
     record = RaceStore(tmp_path / "home").load("r")
     assert record.complete
     assert record.tasks[0].accounting.succeeded == 3
+    if "logging" in code:
+        assert "warning: the track's code logged WARNING: root: noise\n" in ended.stderr
+        log = (tmp_path / "home" / "races" / "r" / "artifacts" / "track.log").read_text()
+        assert log.count(" root WARNING noise\n") == (3 if in_runner else 1)
 
 
 @pytest.mark.parametrize("code", ["sys.exit(0)", "raise SystemExit", "os._exit(0)"])

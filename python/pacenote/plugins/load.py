@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import logging
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,6 +22,7 @@ from pacenote.plugins.failures import describe
 from pacenote.plugins.plugin_registry import PluginRegistry, set_current_registry
 from pacenote.plugins.process_guard import protected_process
 from pacenote.plugins.rally_api.import_hook import serve_rally_modules
+from pacenote.plugins.track_log import TrackLog, track_log
 
 _UNDECLARED_HINT = "the track does not declare it under dependencies; install it in Pacenote's environment"
 _RALLY_MODULES_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import"
@@ -38,36 +38,30 @@ class LoadedPlugins:
     file: Path
     """The track's `track.py`."""
 
+    log: TrackLog
+    """What the code logs."""
+
     registry: PluginRegistry = field(default_factory=PluginRegistry)
     """The registry of what the plug-ins registered."""
 
 
 @contextlib.contextmanager
-def load_plugins(file: Path, libraries: Sequence[Path] = ()) -> Generator[LoadedPlugins, None, None]:
+def load_plugins(
+    file: Path, libraries: Sequence[Path] = (), warn: Callable[[str], None] = lambda _: None
+) -> Generator[LoadedPlugins, None, None]:
     """Loads the plug-ins of a track from its `track.py`; unloads its modules at the end of the block.
 
-    `libraries` are folders of packages that the track depends on. Only one track can be loaded at a time.
-    Raises `TrackError` with file and line of the failure.
+    `libraries` are folders of packages that the track depends on; `warn` is called with warnings that the
+    code logs. Only one track can be loaded at a time. Raises `TrackError` with file and line of the failure.
     """
     file = file.absolute()
     root = file.parent
-    with serve_rally_modules(), _importable(root, libraries), _silent_logging():
-        plugins = LoadedPlugins(root, file)
+    with serve_rally_modules(), _importable(root, libraries), track_log(warn) as log:
+        plugins = LoadedPlugins(root, file, log)
         set_current_registry(plugins.registry)
         entry = _load_all(root, file)
         _register(entry, plugins)
         yield plugins
-
-
-@contextlib.contextmanager
-def _silent_logging() -> Generator[None, None, None]:
-    """Discards log records of plug-ins, which Python would print if there were no handler."""
-    handler = logging.NullHandler()
-    logging.getLogger().addHandler(handler)
-    try:
-        yield
-    finally:
-        logging.getLogger().removeHandler(handler)
 
 
 @contextlib.contextmanager

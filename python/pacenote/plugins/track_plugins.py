@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from pacenote.plugins.rally_api.convert import set_data_files, to_model, to_rall
 from pacenote.plugins.rally_api.errors import TrackConfigError
 from pacenote.plugins.rally_api.esrally.track.loader import Decompressor, Downloader
 from pacenote.plugins.tools import DataTools, set_current_tools
+from pacenote.plugins.track_log import FILE_NAME
 
 _BULK_SOURCE = "BulkIndexParamSource"
 
@@ -130,6 +131,10 @@ class TrackPlugins:
         """Sets the paths of the data files for parameter sources; see `convert.set_data_files`."""
         set_data_files(self.track, folders, data_files)
 
+    def log_to(self, folder: Path, secrets: Collection[str]) -> None:
+        """Writes what the code logs to a file in a folder, without these secrets."""
+        self._plugins.log.write_to(folder / FILE_NAME, secrets)
+
     def _call(self, what: str, thing: object, call: Callable[[], object]) -> None:
         try:
             with protected_process():
@@ -145,13 +150,15 @@ class TrackPlugins:
 
 
 @contextlib.contextmanager
-def open_plugins(file: Path, libraries: Sequence[Path] = ()) -> Generator[TrackPlugins, None, None]:
+def open_plugins(
+    file: Path, libraries: Sequence[Path] = (), warn: Callable[[str], None] = lambda _: None
+) -> Generator[TrackPlugins, None, None]:
     """Loads the plug-ins of a track from its `track.py` for the block.
 
-    `libraries` are the folders of its packages. Raises `TrackError` with file and line if a plug-in cannot be
-    loaded.
+    `libraries` are the folders of its packages; `warn` is called with warnings that the code logs. Raises
+    `TrackError` with file and line if a plug-in cannot be loaded.
     """
-    with load_plugins(file, libraries) as plugins:
+    with load_plugins(file, libraries, warn) as plugins:
         yield TrackPlugins(plugins)
 
 

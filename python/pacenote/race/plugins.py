@@ -70,7 +70,7 @@ def track_plugins(
         if in_copy:
             stack.enter_context(supervised(track.name, track.plugin, warn))
         stack.enter_context(ended_with_block(warn))
-        yield stack.enter_context(open_plugins(track.plugin, libraries))
+        yield stack.enter_context(open_plugins(track.plugin, libraries, warn))
 
 
 def _install_packages(

@@ -257,6 +257,8 @@ class _Preparation:
         try:
             with postponed():
                 folder = RaceStore(request.home).create(record, expected_results(plan), secrets)
+            if self.plugins is not None:
+                self.plugins.log_to(folder.artifacts, folder.secrets)
             with _redacted_logs(folder, self.listener.warning), self._cluster(engine) as cluster:
                 record = _record_start(folder, plan, cluster, request)
                 corpora.verify()

@@ -1,0 +1,87 @@
+"""What the code of a track logs is kept, and its warnings are shown."""
+
+import logging
+import os
+
+from pacenote.plugins import track_log as module
+from pacenote.plugins.track_log import MAX_WARNINGS, track_log
+
+LOGGER = logging.getLogger("tour.track")
+
+
+def lines(path):
+    """Returns the records in a file, without their time and process."""
+    return [line.split(" ", 3)[3] for line in path.read_text("utf-8").splitlines() if "PID:" in line]
+
+
+def test_records_are_in_the_file_without_secrets_whenever_they_were_logged(tmp_path):
+    shown = []
+    with track_log(shown.append) as log:
+        LOGGER.info("early %s", "hunter2")
+        LOGGER.debug("not as detailed")
+        child = os.fork()
+        if child == 0:
+            LOGGER.info("forked")
+            os._exit(0)
+        os.waitpid(child, 0)
+        log.write_to(tmp_path / "artifacts" / "track.log", frozenset({"hunter2"}))
+        LOGGER.warning("late hunter2\nand more")
+        # Not by the logger: pytest's handler raises.
+        log.handle(logging.LogRecord("tour.track", logging.INFO, "f", 1, "%d", ("no number",), None))
+        logging.getLogger("elastic_transport.node_pool").warning("node failed")
+    LOGGER.warning("after the block")
+    assert lines(tmp_path / "artifacts" / "track.log")[:3] == [
+        "tour.track INFO early <hidden>",
+        "tour.track INFO forked",
+        "tour.track WARNING late <hidden>",
+    ]
+    text = (tmp_path / "artifacts" / "track.log").read_text("utf-8")
+    assert text.endswith("\nand more\ntour.track INFO '%d'\n")
+    assert shown == ["the track's code logged WARNING: tour.track: late <hidden>"]
+    assert (tmp_path / "artifacts" / "track.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_only_the_first_warnings_are_shown(tmp_path):
+    shown = []
+    with track_log(shown.append) as log:
+        log.write_to(tmp_path / "track.log", ())
+        for number in range(MAX_WARNINGS + 5):
+            LOGGER.error("number %d", number)
+    assert len(shown) == MAX_WARNINGS
+    assert shown[-1].endswith("(the last one shown here; track.log in the race folder has all)")
+    assert len(lines(tmp_path / "track.log")) == MAX_WARNINGS + 5
+
+
+def test_a_full_log_states_how_many_records_it_lacks(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_BYTES", 1_000)
+    with track_log(lambda _: None) as log:
+        log.write_to(tmp_path / "track.log", ())
+        for _ in range(10):
+            LOGGER.info("x" * 400)
+    text = (tmp_path / "track.log").read_text("utf-8")
+    assert len(text) < 1_100
+    assert text.endswith("\n8 records left out: the file is full\n")
+
+
+def test_a_track_that_logs_nothing_has_no_file(tmp_path):
+    with track_log(lambda _: None) as log:
+        log.write_to(tmp_path / "track.log", ())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_levels_and_handlers_are_restored():
+    root = logging.getLogger()
+    before = (root.level, list(root.handlers), logging.getLogger("elastic_transport").level)
+    with track_log(lambda _: None):
+        assert root.level == logging.INFO
+    assert (root.level, list(root.handlers), logging.getLogger("elastic_transport").level) == before
+
+
+def test_a_file_that_cannot_be_written_is_one_warning(tmp_path):
+    shown = []
+    (tmp_path / "file").touch()
+    with track_log(shown.append) as log:
+        log.write_to(tmp_path / "file" / "track.log", ())
+        LOGGER.info("one")
+        LOGGER.info("two")
+    assert shown == ["what the track's code logs is not stored: File exists"]
