@@ -150,3 +150,14 @@ def test_a_race_whose_folder_vanishes_prints_what_was_measured(
     assert "race.json" in warning
     assert "index" in printed.out
     assert "void" in printed.out
+
+
+def test_a_plan_that_changed_during_the_race_is_stated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "home/races/r/plan.json"
+    assert race(tmp_path, lambda: rewrite(plan, plan.read_text() + "\n"), monkeypatch) == 0
+    warning = f"warning: {plan} was changed: its checksum is not that in race.json"
+    assert warning in capsys.readouterr().err
+    assert main(["report", "r"]) == 0
+    assert warning in capsys.readouterr().err

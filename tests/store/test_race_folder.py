@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 from pacenote.errors import StoreError
+from pacenote.race.record import recorded_plan
 from pacenote.store import atomic_files
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -237,3 +238,17 @@ def test_logs_are_not_redacted_through_links(tmp_path):
     folder.artifacts.symlink_to(outside)
     folder.redact_logs()
     assert (outside / "engine.log").read_text() == "password hunter2hunter2"
+
+
+def test_a_plan_that_was_changed_is_stated(store):
+    folder = store.create(unfinished())
+    assert folder.plan_problem(record()) is None
+    folder.write_plan("{}")
+    started = dataclasses.replace(record(), plan=recorded_plan("plan.json", "{}"))
+    assert folder.plan_problem(started) is None
+    with folder.plan_json.open("a") as file:
+        file.write("\n")
+    changed = f"{folder.plan_json} was changed: its checksum is not that in race.json"
+    assert folder.plan_problem(started) == changed
+    folder.plan_json.unlink()
+    assert folder.plan_problem(started) == f"{folder.plan_json} is missing"

@@ -35,7 +35,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     saturation = folder.read_saturation()
     # The files of a saturation are those of its probes.
     missing = missing_files(folder, record) if saturation is None else ()
-    for problem in (*missing, *recover(folder)):
+    changed = folder.plan_problem(record)
+    for problem in (*missing, *([changed] if changed else []), *recover(folder)):
         console.warning(problem)
     if saturation is None:
         show_report(record, folder.path, options, console, is_running=is_running)

@@ -158,6 +158,8 @@ class RaceContext:
         If it cannot be stored, warns and returns it with the reason, so that what was measured is reported.
         """
         record = redact_record(record, self.folder.secrets)
+        if problem := self.folder.plan_problem(record):
+            self.listener.warning(problem)
         try:
             self.folder.finish(record)
         except StoreError as error:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -315,6 +316,19 @@ class RaceFolder:
     def write_plan(self, text: str) -> None:
         """Stores the plan document. Raises StoreError."""
         write_atomically(self.plan_json, text.encode())
+
+    def plan_problem(self, record: RaceRecord) -> str | None:
+        """Returns a sentence if the stored plan is not the one that was run, as its checksum shows."""
+        if record.plan is None:
+            return None
+        try:
+            digest = hashlib.sha256(read_regular_file(self.plan_json)).hexdigest()
+        except FileNotFoundError:
+            return f"{self.plan_json} is missing"
+        except OSError as error:
+            return store_error("read", self.plan_json, error).message
+        same = digest == record.plan.sha256
+        return None if same else f"{self.plan_json} was changed: its checksum is not that in race.json"
 
     def read(self) -> RaceRecord:
         """Returns the record, with all finished tasks if the race is running or was killed, and without the
