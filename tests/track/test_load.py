@@ -80,8 +80,31 @@ def test_problems_found_during_planning_have_a_location_and_contain_no_secret(tm
         build_plan(track, None, SETTINGS, PlanContext())
     (reported,) = caught.value.problems
     assert reported.startswith(
-        'operations[0].headers is "<hidden>", but must be an object (rendered track.json, '
+        'operations[0].headers is "<hidden>", but must be an object; the value may be that of "secret_x" in '
+        "--track-params (rendered track.json, "
     )
+
+
+def test_a_problem_that_repeats_is_reported_once_with_all_lines_and_the_parameter(tmp_path: Path) -> None:
+    tasks = ",\n".join(f'{{"name": "t{n}", "operation": "read", "clients": {{{{ c }}}}}}' for n in range(12))
+    text = f'{{"version": 2, "operations": [], "schedule": [\n{tasks}\n]}}'
+    with pytest.raises(TrackError) as caught:
+        load_track(folder(tmp_path, {"track.json": text}), {"c": -5, "other": 5}, NOW)
+    (clients,) = [problem for problem in caught.value.problems if "clients" in problem]
+    assert clients == (
+        'schedule[0].clients is -5, but must be at least 1; the value may be that of "c" in --track-params '
+        "(rendered track.json, line 2, near track.json:1; also lines 3, 4, 5, 6, 7, 8, 9, 10 and 3 more)"
+    )
+
+
+def test_text_that_is_not_json_names_the_parameter_in_its_line(tmp_path: Path) -> None:
+    text = '{"version": 2,\n"size": {{ size }},\n"abc": {{ other }}}'
+    with pytest.raises(TrackError, match=r'; the value may be that of "size" in --track-params$'):
+        load_track(folder(tmp_path, {"track.json": text}), {"size": "abc", "other": 1}, NOW)
+    body = {"track.json": json.dumps(document(indices=[{"name": "i", "body": "i.json"}]))}
+    files = {**body, "i.json": '{"settings": {\n"shards": {{ shards }}}}'}
+    with pytest.raises(TrackError, match='the value may be that of "shards" in --track-params'):
+        load_track(folder(tmp_path, files), {"shards": "x"}, NOW)
 
 
 def test_an_unknown_type_is_reported_with_location_task_and_hint(tmp_path: Path) -> None:

@@ -233,12 +233,13 @@ def test_five_mistakes_are_reported_with_their_lines_and_fragments(tmp_path: Pat
     with pytest.raises(TrackError) as caught:
         load_track(folder(tmp_path, files), {"clients": 0}, NOW)
     assert caught.value.message.endswith("has 5 problems")
+    from_user = '; the value may be that of "clients" in --track-params'
     places = [problem.split(" (rendered track.json, line ") for problem in caught.value.problems]
     rule = 'must be a number of at least 0 or a string such as "10 docs/s"'
     assert places == [
         ["version is 1, but only version 2 of the format exists", "1, near track.json:1)"],
         ["operations[1].operation-type is missing", "5, near o.json:3)"],
-        ["schedule[0].clients is 0, but must be at least 1", "8, near track.json:5)"],
+        [f"schedule[0].clients is 0, but must be at least 1{from_user}", "8, near track.json:5)"],
         ["schedule[1].time-period is 0, but must be more than 0", "10, near track.json:8)"],
         [f'schedule[1].target-throughput is "x", but {rule}', "10, near track.json:8)"],
     ]

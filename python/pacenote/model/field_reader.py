@@ -37,9 +37,11 @@ class FieldReader:
         self.path = path
         self.problems = problems
 
-    def problem(self, key: str | None, text: str) -> None:
-        """Records a problem with the value of `key`, or with the whole object if the key is None."""
-        self.problems.add(self.path if key is None else (*self.path, key), text)
+    def problem(self, key: str | None, text: str, rendered: str = "") -> None:
+        """Records a problem with the value of `key`, or with the whole object if the key is None; `rendered`
+        is the text that is wrong.
+        """
+        self.problems.add(self.path if key is None else (*self.path, key), text, rendered)
 
     def has(self, key: str) -> bool:
         """Returns whether the key is present with a value other than null."""
@@ -169,7 +171,7 @@ class FieldReader:
         return tuple(readers)
 
     def _wrong(self, key: str, value: object, expected: str, fallback: _T) -> _T:
-        self.problem(key, f"is {preview(value)}, but must be {expected}")
+        self.problem(key, f"is {preview(value)}, but must be {expected}", f'"{key}": {preview(value)}')
         return fallback
 
 

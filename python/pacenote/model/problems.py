@@ -31,6 +31,11 @@ class Problem:
     text: str
     """What is wrong, as the rest of a sentence that begins with the path, such as "is missing"."""
 
+    rendered: str = ""
+    """The text that is wrong, as key and value, which may come from a parameter of the track; empty if there
+    is none.
+    """
+
     def __str__(self) -> str:
         return f"{format_path(self.path)} {self.text}"
 
@@ -41,9 +46,9 @@ class Problems:
     def __init__(self) -> None:
         self._found: list[Problem] = []
 
-    def add(self, path: KeyPath, text: str) -> None:
-        """Records a problem at `path`."""
-        self._found.append(Problem(path, text))
+    def add(self, path: KeyPath, text: str, rendered: str = "") -> None:
+        """Records a problem at `path`; `rendered` is the text that is wrong."""
+        self._found.append(Problem(path, text, rendered))
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self._found)

@@ -57,7 +57,7 @@ def _load(
     source: TrackSource, params: Mapping[str, Any], options: RenderOptions, secrets: frozenset[str]
 ) -> Track:
     renderer = Renderer(source, params, options)
-    rendered = _rendered(source, renderer)
+    rendered = _rendered(source, renderer, params)
     problems = Problems()
     root = FieldReader(rendered.parsed(), (), problems)
     track = parse_track(root, source.name, source.root, renderer.body)
@@ -102,12 +102,12 @@ def _osb_plugin_problem(source: TrackSource) -> list[str]:
 def render_track(source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> str:
     """Returns the rendered text of a track (`render-track`). Raises `TrackError` if rendering fails."""
     with _redacting(params):
-        return _rendered(source, Renderer(source, params, options)).text
+        return _rendered(source, Renderer(source, params, options), params).text
 
 
-def _rendered(source: TrackSource, renderer: Renderer) -> RenderedTrack:
+def _rendered(source: TrackSource, renderer: Renderer, params: Mapping[str, Any]) -> RenderedTrack:
     assembled = assemble(source, source.file)
-    return RenderedTrack(source, assembled, renderer.track(assembled))
+    return RenderedTrack(source, assembled, renderer.track(assembled), params)
 
 
 def _load_error(source: TrackSource, problems: tuple[str, ...], hint: str) -> TrackError:

@@ -92,7 +92,9 @@ class _Bodies:
         except json.JSONDecodeError as cause:
             place = f"line {cause.lineno}, column {cause.colno}"
             item.problem(
-                key, f"names {quoted(name)}, which is not valid JSON when rendered: {cause.msg} at {place}"
+                key,
+                f"names {quoted(name)}, which is not valid JSON when rendered: {cause.msg} at {place}",
+                text.split("\n")[cause.lineno - 1],
             )
             return None
         except ValueError:

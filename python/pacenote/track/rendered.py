@@ -7,13 +7,15 @@ above it, whose text occurs exactly once in the source files. Messages therefore
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
 from pacenote.errors import TrackError
+from pacenote.model.messages import quoted_list
 from pacenote.model.problems import KeyPath, Problem, preview
 from pacenote.model.secrets import redact_unparsed
 from pacenote.track.includes import AssembledText, SourceLocation
@@ -28,6 +30,12 @@ file.
 _MAX_DISTANCE = 12
 """Number of lines above a problem that are searched."""
 
+_KEY = re.compile(r'[\s{]*("[^"]+")\s*:')
+"""The first key of a line."""
+
+_MAX_OTHERS = 8
+"""Number of lines that are shown of the problems that are like one."""
+
 
 @dataclass(frozen=True)  # Without slots, which cached properties cannot have.
 class RenderedTrack:
@@ -41,6 +49,9 @@ class RenderedTrack:
 
     text: str
     """The rendered text."""
+
+    params: Mapping[str, Any]
+    """The parameters that the user gave."""
 
     def parsed(self) -> dict[str, Any]:
         """Returns the JSON object. Raises `TrackError` with an excerpt if the text is not a JSON object."""
@@ -58,11 +69,41 @@ class RenderedTrack:
         return data
 
     def describe(self, problems: Iterable[Problem]) -> tuple[str, ...]:
-        """Formats each problem with its line in the rendered text and the nearest line of a source file."""
-        return tuple(
-            f"{problem} ({self._describe_line(nearest_line(self._line_numbers, problem.path))})"
-            for problem in problems
-        )
+        """Formats each problem with its line in the rendered text and the nearest line of a source file.
+
+        Problems that differ only in the positions of lists are one, with the lines of the others.
+        """
+        alike = defaultdict(list)
+        for problem in problems:
+            keys = tuple(part for part in problem.path if isinstance(part, str))
+            alike[keys, problem.text].append(problem)
+        return tuple(self._describe_group(group) for group in alike.values())
+
+    def _describe_group(self, group: Sequence[Problem]) -> str:
+        lines = [nearest_line(self._line_numbers, problem.path) for problem in group]
+        where = self._describe_line(lines[0])
+        if others := list(map(str, lines[1:])):
+            shown = ", ".join(others[:_MAX_OTHERS])
+            more = f" and {len(others) - _MAX_OTHERS} more" if len(others) > _MAX_OTHERS else ""
+            where += f"; also line{'s' if len(others) > 1 else ''} {shown}{more}"
+        return f"{group[0]}{self._parameters_in(group[0].rendered)} ({where})"
+
+    def _parameters_in(self, rendered: str) -> str:
+        """Returns the end of a message that names the given parameters from which a text may come."""
+        names = [
+            name
+            for name, value in self.params.items()
+            if _contains(rendered.partition(":")[2] or rendered, value) and self._may_set(name, rendered)
+        ]
+        return f"; the value may be that of {quoted_list(names)} in --track-params" if names else ""
+
+    def _may_set(self, name: str, rendered: str) -> bool:
+        """Returns whether a line of the source has the parameter and the key of the text; also if no line has
+        that key, as for the body of an index, which is in another file.
+        """
+        key = _KEY.match(rendered)
+        lines = [text for text in self._origins if key is not None and key[1] in text]
+        return not lines or any(re.search(rf"\b{re.escape(name)}\b", text) for text in lines)
 
     @cached_property
     def _line_numbers(self) -> dict[KeyPath, int]:
@@ -102,10 +143,17 @@ class RenderedTrack:
         raise TrackError(f"rendered {self._entry} contains {name}, which is not a JSON number")
 
     def _invalid_json(self, cause: json.JSONDecodeError) -> TrackError:
+        wrong = self._rendered_lines[cause.lineno - 1]
         return TrackError(
             f"the rendered track is not valid JSON: {cause.msg}, column {cause.colno} "
-            f"({self._describe_line(cause.lineno)})",
+            f"({self._describe_line(cause.lineno)}){self._parameters_in(wrong)}",
             problems=(excerpt(redact_unparsed(self.text), cause.lineno),),
             hint="check the rendered text there: a variable without a value renders as an empty string, and "
             "text without quotation marks is not JSON",
         )
+
+
+def _contains(rendered: str, value: object) -> bool:
+    """Returns whether a text contains a value, and not only as a part of a longer word or number."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return bool(text) and re.search(rf"(?<![\w.-]){re.escape(text)}(?![\w.])", rendered) is not None
