@@ -145,10 +145,10 @@ def test_every_request_is_in_the_race_folder(pacenote: Pacenote) -> None:
 
 
 def test_every_query_has_hits_on_the_generated_corpus(pacenote: Pacenote) -> None:
-    # A reply without hits has about 200 bytes; a reply with documents or buckets is longer.
+    # A compressed reply without hits has less than 250 bytes; one with documents or buckets is longer.
     samples = pacenote.rows("first", "samples")
     for task in ("default", "term", "range", "200s-in-range", "400s-in-range", "desc_sort_timestamp"):
-        assert min(row["bytes_in"] for row in samples if row["task"] == task) > 1_000, task
+        assert min(row["bytes_in"] for row in samples if row["task"] == task) > 500, task
 
 
 def test_a_second_race_finds_everything_prepared(pacenote: Pacenote) -> None:
@@ -282,7 +282,7 @@ def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> N
     wait_for(lambda: process_identity(pid) is None, "the engine to end with its owner")
     report = pacenote.run("report", race_id("killed"))
     assert report.returncode == 0
-    assert "the race has not finished" in report.stdout
+    assert "the process of the race ended without finishing it in step" in report.stdout
     assert sum(row["weight"] for row in pacenote.rows("killed", "series")) > 0
     # The next race removes the entry of the dead node.
     ended = pacenote.run(*embedded("after", "--challenge=append-no-conflicts-index-only"))

@@ -158,13 +158,13 @@ class RaceContext:
         If it cannot be stored, warns and returns it with the reason, so that what was measured is reported.
         """
         record = redact_record(record, self.folder.secrets)
-        if problem := self.folder.plan_problem(record):
-            self.listener.warning(problem)
         try:
             self.folder.finish(record)
         except StoreError as error:
             self.listener.warning(f"the results are not stored: {error.message}")
             return with_failure(dataclasses.replace(record, complete=False), error)
+        if problem := self.folder.plan_problem(record):
+            self.listener.warning(problem)
         return record
 
     def _settings_of_existing_cluster(self, plan: Plan) -> AbstractContextManager[None]:
