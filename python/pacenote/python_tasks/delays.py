@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from pacenote.model.result import DriverTime, PythonDelay, TaskResult
 
@@ -28,6 +28,44 @@ class ReplyWaits:
         self._until_s = max(self._until_s, until_s)
 
 
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """The mean time of a task's operations, beside their service time."""
+
+    operations: int
+    """Number of operations."""
+
+    mean_ms: float
+    """Mean time of an operation in milliseconds."""
+
+    service_ms: float
+    """Mean service time in milliseconds."""
+
+    share: float
+    """The first as a share of the second."""
+
+
+class _OperationTimes:
+    """Adds up a time of each operation, by position of the task in the plan."""
+
+    def __init__(self) -> None:
+        self._operations: defaultdict[int, int] = defaultdict(int)
+        self._total_s: defaultdict[int, float] = defaultdict(float)
+
+    def add(self, task: int, time_s: float) -> None:
+        """Adds an operation of a task."""
+        self._operations[task] += 1
+        self._total_s[task] += time_s
+
+    def share_of(self, result: TaskResult) -> _Share | None:
+        """Returns the mean of a task, or None if nothing was added or measured."""
+        operations = self._operations[result.index]
+        if not operations or result.service_time is None:
+            return None
+        mean_ms, service_ms = self._total_s[result.index] / operations * 1000, result.service_time.mean_ms
+        return _Share(operations, mean_ms, service_ms, mean_ms / max(service_ms, 1e-9))
+
+
 class EventLoopDelays:
     """Adds up the waits of operations for the event loop, by task.
 
@@ -39,22 +77,16 @@ class EventLoopDelays:
     def __init__(self, alone: Collection[int] = ()) -> None:
         """`alone` are the tasks without others, given by their positions in the plan."""
         self._alone = alone
-        self._operations: defaultdict[int, int] = defaultdict(int)
-        self._total_s: defaultdict[int, float] = defaultdict(float)
+        self._times = _OperationTimes()
 
     def add(self, task: int, delay_s: float) -> None:
         """Adds an operation of a task, which is given by its position in the plan."""
-        self._operations[task] += 1
-        self._total_s[task] += 0.0 if task in self._alone else delay_s
+        self._times.add(task, 0.0 if task in self._alone else delay_s)
 
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of a task with the delays of its operations."""
-        operations = self._operations[result.index]
-        if not operations or result.service_time is None:
-            return result
-        mean_ms, service_ms = self._total_s[result.index] / operations * 1000, result.service_time.mean_ms
-        share = mean_ms / max(service_ms, 1e-9)
-        return replace(result, python_delay=PythonDelay(operations, mean_ms, service_ms, share))
+        share = self._times.share_of(result)
+        return result if share is None else replace(result, python_delay=PythonDelay(**asdict(share)))
 
 
 class ReturnedWork:
@@ -64,22 +96,16 @@ class ReturnedWork:
     """
 
     def __init__(self) -> None:
-        self._operations: defaultdict[int, int] = defaultdict(int)
-        self._total_s: defaultdict[int, float] = defaultdict(float)
+        self._times = _OperationTimes()
 
     def add(self, task: int, work_s: float) -> None:
         """Adds an operation of a task, which is given by its position in the plan."""
-        self._operations[task] += 1
-        self._total_s[task] += work_s
+        self._times.add(task, work_s)
 
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of a task with the driver's own work on its operations."""
-        operations = self._operations[result.index]
-        if not operations or result.service_time is None:
-            return result
-        mean_ms, service_ms = self._total_s[result.index] / operations * 1000, result.service_time.mean_ms
-        share = mean_ms / max(service_ms, 1e-9)
-        return replace(result, driver_time=DriverTime(operations, mean_ms, service_ms, share))
+        share = self._times.share_of(result)
+        return result if share is None else replace(result, driver_time=DriverTime(**asdict(share)))
 
 
 class SchedulerDelays:
