@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
+import sys
 import termios
+import threading
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -98,3 +101,25 @@ def test_a_terminal_whose_reader_stalls_delays_nothing() -> None:
             console.progress(f"{number} {'é' * 100}")
         assert read(reader).startswith("0 ")
     os.close(reader)
+
+
+def test_messages_of_several_threads_are_not_mixed() -> None:
+    stream = io.StringIO()
+    console = Console(err=stream)
+
+    def write(letter: str) -> None:
+        for _ in range(30):
+            console.progress(letter * 5_000)
+
+    threads = [threading.Thread(target=write, args=(letter,)) for letter in "abcd"]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    lines = stream.getvalue().splitlines()
+    assert sorted(lines) == [letter * 5_000 for letter in "abcd" for _ in range(30)]

@@ -14,6 +14,7 @@ import io
 import os
 import select
 import sys
+import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -266,12 +267,14 @@ class _SafeStream(io.TextIOBase):
 
 class _MessageStream(_SafeStream):
     """A safe stream that does not wait for its reader. Text that it does not accept is written with a later
-    one, or at the end.
+    one, or at the end. Several threads may write, as the code of a track that logs warnings.
     """
 
     def __init__(self, stream: TextIO | None, clean: Callable[[str], str]) -> None:
         """`clean` is applied to everything that is written."""
         super().__init__(stream, clean)
+        # A signal handler may write while its thread does.
+        self._lock = threading.RLock()
         self._waiting = deque[str]()
         self._chars = 0
         self._step = _TERMINAL_CHARS if self.isatty() else _PIPE_CHARS
@@ -280,23 +283,27 @@ class _MessageStream(_SafeStream):
         """Writes the text if the reader accepts it; otherwise the text waits."""
         if self._stream is None:
             return super().write(text)
-        self._waiting.append(self._clean(text))
-        self._chars += len(self._waiting[-1])
-        while len(self._waiting) > 1 and self._chars > _MAX_WAITING_CHARS:
-            self._chars -= len(self._waiting.popleft())
-        self.flush()
+        cleaned = self._clean(text)
+        with self._lock:
+            self._waiting.append(cleaned)
+            self._chars += len(cleaned)
+            while len(self._waiting) > 1 and self._chars > _MAX_WAITING_CHARS:
+                self._chars -= len(self._waiting.popleft())
+            self.flush()
         return len(text)
 
     def flush(self) -> None:
         """Writes what waits, as far as the reader accepts it."""
-        while self._waiting and self._stream is not None and not _blocks(self._stream):
-            self._write_next(self._stream)
+        with self._lock:
+            while self._waiting and self._stream is not None and not _blocks(self._stream):
+                self._write_next(self._stream)
 
     def finish(self) -> None:
         """Writes all that waits, and waits for the reader."""
-        while self._waiting and self._stream is not None:
-            self._write_next(self._stream)
-        super().flush()
+        with self._lock:
+            while self._waiting and self._stream is not None:
+                self._write_next(self._stream)
+            super().flush()
 
     def _write_next(self, stream: TextIO) -> None:
         text = self._waiting.popleft()
