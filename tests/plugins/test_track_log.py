@@ -85,3 +85,43 @@ def test_a_file_that_cannot_be_written_is_one_warning(tmp_path):
         LOGGER.info("one")
         LOGGER.info("two")
     assert shown == ["what the track's code logs is not stored: File exists"]
+
+
+class Textless:
+    """An object of a track that has no text."""
+
+    def __repr__(self):
+        raise ValueError("no text")
+
+
+def test_an_object_without_text_does_not_fail_the_code_that_logs_it(tmp_path):
+    shown = []
+    with track_log(shown.append) as log:
+        log.write_to(tmp_path / "track.log", ())
+        log.handle(logging.LogRecord("tour.track", logging.WARNING, "f", 1, Textless(), (), None))
+    assert (tmp_path / "track.log").read_text("utf-8") == "tour.track WARNING a Textless\n"
+    assert shown == ["the track's code logged WARNING: tour.track: a Textless"]
+
+
+def test_a_record_is_cut_off_after_its_secrets_are_hidden(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_MAX_RECORD_CHARS", 100)
+    monkeypatch.setattr(module, "_MAX_WARNING_CHARS", 50)
+    shown = []
+    with track_log(shown.append) as log:
+        log.write_to(tmp_path / "track.log", frozenset({"hunter2 and more"}))
+        for number in range(40, 100):
+            LOGGER.warning("%s", "x" * number + "hunter2 and more")
+    assert not any("hun" in text for text in shown)
+    assert "hun" not in (tmp_path / "track.log").read_text("utf-8")
+
+
+def test_early_records_are_kept_although_hidden_secrets_are_longer(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_BYTES", 1_000)
+    with track_log(lambda _: None) as log:
+        for _ in range(30):
+            LOGGER.info("ab12")
+        log.write_to(tmp_path / "track.log", frozenset({"ab12"}))
+    *kept, last = (tmp_path / "track.log").read_text("utf-8").splitlines()
+    assert len(kept) > 15
+    assert all(line.endswith("INFO <hidden>") for line in kept)
+    assert last.endswith(" left out: the file is full")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from pacenote.model.secrets import redact
+from pacenote.units import format_count
 
 FILE_NAME = "track.log"
 """Name of the file, below `artifacts` in the race folder."""
@@ -56,9 +57,11 @@ class TrackLog(logging.Handler):
             return
         try:
             text, message = self.format(record), record.getMessage()
-        except Exception:  # The arguments do not fit the message.
-            text = message = f"{record.name} {record.levelname} {record.msg!r}"
-        self._write(redact(text[:_MAX_RECORD_CHARS], self._secrets))
+        except Exception:  # The arguments do not fit the message, or an object of the track has no text.
+            message = repr(record.msg) if isinstance(record.msg, str) else f"a {type(record.msg).__name__}"
+            text = f"{record.name} {record.levelname} {message}"
+        # A secret that was cut off would not be found.
+        self._write(redact(text, self._secrets)[:_MAX_RECORD_CHARS])
         if record.levelno >= logging.WARNING:
             self._show(record, message)
 
@@ -72,7 +75,9 @@ class TrackLog(logging.Handler):
             with early:
                 early.seek(0)
                 text = early.read(MAX_BYTES).decode(errors="replace")
-            self._write(redact(text, secrets).removesuffix("\n"))
+            # Hidden secrets may make the text longer than the file can be.
+            for line in redact(text, secrets).removesuffix("\n").split("\n"):
+                self._write(line)
 
     def close(self) -> None:
         """Ends the file; states how many records it lacks."""
@@ -80,7 +85,8 @@ class TrackLog(logging.Handler):
         if self._file is not None:
             with contextlib.suppress(OSError), self._file as file:
                 if self._left_out:
-                    file.write(f"{self._left_out} records left out: the file is full\n".encode())
+                    left_out = format_count(self._left_out, "record")
+                    file.write(f"{left_out} left out: the file is full\n".encode())
         self._file = None
 
     def _write(self, text: str) -> None:
@@ -109,11 +115,11 @@ class TrackLog(logging.Handler):
         self._warnings += 1
         if self._warnings > MAX_WARNINGS:
             return
-        line = next(iter(message.splitlines()), "")[:_MAX_WARNING_CHARS]
+        line = next(iter(redact(message, self._secrets).splitlines()), "")[:_MAX_WARNING_CHARS]
         text = f"the track's code logged {record.levelname}: {record.name}: {line}"
         if self._warnings == MAX_WARNINGS:
             text += f" (the last one shown here; {FILE_NAME} in the race folder has all)"
-        self._tell(redact(text, self._secrets))
+        self._tell(text)
 
     def _tell(self, text: str) -> None:
         # A copy of the process has no progress display; the code must not notice if the output is closed.
