@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pacenote.model.printable import whole_line
 
-_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?")
 """A number in a reason. The one of a percentile is part of its name."""
 
 
@@ -38,8 +38,8 @@ def reason_codes(reasons: Iterable[str]) -> ReasonCodes:
 
 
 def _kind(reason: str) -> str:
-    """Returns a reason without its numbers."""
-    return _NUMBER.sub("#", reason)
+    """Returns a reason with a character that no reason contains in place of each number."""
+    return _NUMBER.sub("\0", reason)
 
 
 def _merged(alike: Sequence[str]) -> str:
