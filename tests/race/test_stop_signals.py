@@ -64,7 +64,18 @@ def test_the_first_signal_lets_requests_finish_and_the_second_drops_them(
 
 HANGING_MAIN_THREAD = """
 import os, signal, threading
+from pacenote.race import stop_signals
 from pacenote.race.stop_signals import StopRequests, exit_at_third
+
+open_descriptor, opened = stop_signals.SignalDescriptor, []
+
+def open_second(numbers):
+    opened.append(numbers)
+    if len(opened) == 1:
+        raise OSError("too many open files")
+    return open_descriptor(numbers)
+
+stop_signals.SignalDescriptor = open_second
 
 stopped = threading.Semaphore(0)
 stops = []

@@ -164,7 +164,9 @@ class StopRequests:
         while not ended.wait(_TAKEN_AFTER_S):
             now_waiting = handled & signal.sigpending()
             for number in waiting & now_waiting:
-                with SignalDescriptor([number]) as descriptor:
+                taken = None
+                # Without a free descriptor, it is tried again.
+                with contextlib.suppress(OSError), SignalDescriptor([number]) as descriptor:
                     taken = descriptor.take(0)
                 if taken is not None:
                     self._handle(number, None)
