@@ -53,7 +53,7 @@ def linked_for_a_while(path: Path) -> None:
 
 
 def test_a_change_of_the_mode_or_the_names_does_not_hide_one_of_the_content(path: Path) -> None:
-    expected = FileChange(f"{path} was modified, and its time was set back,")
+    expected = FileChange(f"{path} was modified and its time set back")
     assert change_after(path, rewritten_and_linked) == expected
     path.chmod(0o600)
     assert change_after(path, lambda path: (write_at(path, 5), path.chmod(0o640))) == expected

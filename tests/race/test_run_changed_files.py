@@ -91,8 +91,8 @@ def replace(path: Path) -> None:
         (lambda path: rewrite(path, "{}\n"), "was changed from 90 to 3 bytes"),
         (lambda path: rewrite(path, '{"n": 1}\n' * 11), "was changed from 90 to 99 bytes"),
         (replace, "was replaced by another file"),
-        (rewrite_and_restore_time, "was modified, and its time was set back,"),
-        (rewrite_and_restrict, "was modified, and its time was set back,"),
+        (rewrite_and_restore_time, "was modified and its time set back"),
+        (rewrite_and_restrict, "was modified and its time set back"),
         (Path.unlink, "cannot be found any more (No such file or directory)"),
     ],
 )

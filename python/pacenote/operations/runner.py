@@ -305,6 +305,6 @@ def _may_retry(error: RunnerError, retry: RetryPolicy, busy: BusyReplies) -> boo
         return is_ignored or (retry.on_timeout and error.status == _REQUEST_TIMEOUT)
     busy.end_row()
     if isinstance(error, ConnectionFailed):
-        # A reply that is not HTTP is no failure of the connection.
+        # A reply that is not HTTP is not a failure of the connection.
         return retry.on_timeout and error.error_class != "protocol"
     return retry.on_timeout and isinstance(error, RequestTimedOut)

@@ -94,7 +94,7 @@ class FileState:
         if checksum is None or self.checksum is None:
             return FileChange(f"{self.path} may have been modified (it cannot be read)", certain=False)
         if checksum != self.checksum:
-            return self._changed("was modified, and its time was set back,")
+            return self._changed("was modified and its time set back")
         if len(_block_starts(self.status.size)) * _BLOCK_BYTES >= self.status.size:
             return None
         return FileChange(
