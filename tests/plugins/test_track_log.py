@@ -125,3 +125,12 @@ def test_early_records_are_kept_although_hidden_secrets_are_longer(tmp_path, mon
     assert len(kept) > 15
     assert all(line.endswith("INFO <hidden>") for line in kept)
     assert last.endswith(" left out: the file is full")
+
+
+def test_a_copy_of_the_process_shows_warnings_without_control_characters(capfd, monkeypatch):
+    with track_log(lambda _: None) as log:
+        monkeypatch.setattr(log, "_pid", 0)
+        LOGGER.warning("a\x1b[2Jb")
+    shown = capfd.readouterr().err
+    assert shown.startswith("warning: the track's code logged WARNING: tour.track: a")
+    assert "\x1b" not in shown
