@@ -38,3 +38,5 @@ def test_numbers_may_be_given_as_text():
     assert len(calls) == 3
     with pytest.raises(DataError, match="retry-wait-period is 'soon', but must be a number"):
         asyncio.run(Retry(never)(None, {"retry-wait-period": "soon"}))
+    with pytest.raises(DataError, match="retries is 'nan', but must be a number"):
+        asyncio.run(Retry(never)(None, {"retries": "nan"}))

@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import json
 import logging
+import math
 import time
 from types import TracebackType
 from typing import Any, Self
@@ -103,7 +104,7 @@ class Retry(_Wrapper):
         on_timeout = params.get("retry-on-timeout", True)
         wait_s = _number(params, "retry-wait-period", 0.5)
         limit_s = _number(params, "retry-time-period", RETRY_LIMIT_S)
-        retries = int(_number(params, "retries", 0))
+        retries = _number(params, "retries", 0)
         began = time.monotonic()
 
         def was_last(attempt: int) -> bool:
@@ -134,9 +135,12 @@ class Retry(_Wrapper):
 def _number(params: Params, key: str, default: float) -> float:
     """Returns a number that may be given as text, as in Rally's parameters from the command line."""
     try:
-        return float(params.get(key, default))
+        number = float(params.get(key, default))
     except (TypeError, ValueError):
-        raise DataError(f"{key} is {params[key]!r}, but must be a number") from None
+        number = math.nan
+    if math.isnan(number):
+        raise DataError(f"{key} is {params[key]!r}, but must be a number")
+    return number
 
 
 def _is_transient(error: Exception) -> bool:
