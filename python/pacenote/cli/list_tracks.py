@@ -80,11 +80,11 @@ def _repositories(options: argparse.Namespace, console: Console) -> list[FolderR
     if options.track_repository == BUNDLED_REPOSITORY:
         return [BUNDLED_TRACKS]
     if options.track_repository is not None or options.track_revision is not None:
-        return [_checkout(options, console)]
+        return [_checkout(_repository(options, console), options, console)]
     repository = _repository(options, console)
     counted = DEFAULT_REPOSITORY in options.repository_urls or repository.is_cloned
     try:
-        checkout = _checkout(options, console)
+        checkout = _checkout(repository, options, console)
     except TrackError as error:
         console.warning(f"only the tracks that come with Pacenote are listed: {error.message}")
         return [BUNDLED_TRACKS]
@@ -109,10 +109,8 @@ def _repository(options: argparse.Namespace, console: Console) -> GitRepository:
     return replace(repository, rally_tracks=options.rally_tracks)
 
 
-def _checkout(options: argparse.Namespace, console: Console) -> Checkout:
-    checkout = _repository(options, console).checkout(
-        options.distribution_version or "", options.track_revision
-    )
+def _checkout(repository: GitRepository, options: argparse.Namespace, console: Console) -> Checkout:
+    checkout = repository.checkout(options.distribution_version or "", options.track_revision)
     for text in checkout.notes:
         console.warning(text)
     console.progress(f"tracks of {checkout.describe()}")
