@@ -111,6 +111,22 @@ class HostUse:
     """How often a client stopped using the host because it had failed, until it could be reached again."""
 
 
+@dataclass(frozen=True, slots=True)
+class CoreTimes:
+    """Times of the threads that send requests, as the kernel reports them; 0 for what it does not report."""
+
+    waited_s: float
+    """Seconds for which they waited for a core."""
+
+    worked_s: float
+    """Seconds for which they had one."""
+
+    @property
+    def mostly_waited(self) -> bool:
+        """Whether they waited for a core for longer than they had one."""
+        return self.waited_s > self.worked_s
+
+
 _NO_CHANGE = "let no other program change it, nor its mode, owner or names"
 
 
@@ -204,13 +220,13 @@ def wall_s(driver: Mapping[str, object]) -> float:
     return number(driver, "wall_s")
 
 
-def core_times(driver: Mapping[str, object]) -> tuple[float, float]:
-    """Returns for how long the threads that send requests waited for a core, and had one, in seconds; 0 for
-    what the kernel did not report.
-    """
+def core_times(driver: Mapping[str, object]) -> CoreTimes:
+    """Returns for how long the threads that send requests waited for a core, and had one."""
     senders = [thread for name, thread in threads_of(driver) if name.startswith("drive-") or name == "lane"]
-    waited_s, worked_s = (sum(number(thread, key) for thread in senders) for key in ("run_queue_s", "cpu_s"))
-    return waited_s, worked_s
+    return CoreTimes(
+        waited_s=sum(number(thread, "run_queue_s") for thread in senders),
+        worked_s=sum(number(thread, "cpu_s") for thread in senders),
+    )
 
 
 def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:

@@ -148,8 +148,7 @@ def _slowness(task: TaskResult, missing: float, driver: Mapping[str, object]) ->
     if _share_of_clients(task, _plugins_s(task) + _delay_s(task)) >= explained:
         return _RETURNED_SLOW if waits_for_returned(task) else _PYTHON_SLOW
     if _share_of_clients(task, _driver_s(task)) >= explained:
-        waited_s, worked_s = driver_health.core_times(driver)
-        return _WITHOUT_CORE if waited_s > worked_s else _DRIVER_SLOW
+        return _WITHOUT_CORE if driver_health.core_times(driver).mostly_waited else _DRIVER_SLOW
     if task.accounting.succeeded:
         return _ENGINE_SLOW
     return _ALL_FAILED if task.accounting.failed else _NO_ANSWER

@@ -212,13 +212,13 @@ def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator
 
 def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields findings about requests that were sent late, by cause and by the percentiles that it affects."""
-    waited_s, worked_s = driver_health.core_times(driver)
+    core_times = driver_health.core_times(driver)
     found: dict[tuple[_Delay, tuple[float, ...]], list[tuple[TaskResult, float]]] = {}
     for task in tasks:
         if above := tuple(_excessive_lateness(task)):
             percentiles = tuple(lateness.q for lateness, _ in above)
             delay = _delay(task, percentiles[0])
-            if delay is _DRIVER_DELAY and waited_s > worked_s:
+            if delay is _DRIVER_DELAY and core_times.mostly_waited:
                 delay = _CORE_DELAY
             key = (delay, percentiles)
             found.setdefault(key, []).append((task, above[-1][0].ms))
@@ -228,7 +228,9 @@ def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[
         times = format_range((delay_ms for _, delay_ms in delays), _milliseconds)
         reopened = format_count(sum(task.accounting.reconnects for task, _ in delays), "connection")
         what = delay.text.format(
-            reopened=reopened, waited=format_seconds(waited_s), worked=format_seconds(worked_s)
+            reopened=reopened,
+            waited=format_seconds(core_times.waited_s),
+            worked=format_seconds(core_times.worked_s),
         )
         yield Finding(
             f"{what} (p{percentiles[-1]:g} {times}, over "
