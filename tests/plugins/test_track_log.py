@@ -5,6 +5,7 @@ import os
 
 from pacenote.plugins import track_log as module
 from pacenote.plugins.track_log import MAX_WARNINGS, track_log
+from pacenote.store.redacted_file import redact_file
 
 LOGGER = logging.getLogger("tour.track")
 
@@ -134,3 +135,20 @@ def test_a_copy_of_the_process_shows_warnings_without_control_characters(capfd, 
     shown = capfd.readouterr().err
     assert shown.startswith("warning: the track's code logged WARNING: tour.track: a")
     assert "\x1b" not in shown
+
+
+def test_a_log_without_secrets_is_not_replaced_while_it_is_open(tmp_path):
+    shown, path = [], tmp_path / "track.log"
+    with track_log(shown.append) as log:
+        LOGGER.info("http://me:early-one@host/")
+        log.write_to(path, frozenset({"hunter2"}))
+        LOGGER.warning("hunter2 http://me:late-one@host/?token=abcdefg8")
+        redact_file(path, frozenset({"hunter2"}))
+        LOGGER.info("at the end")
+    assert [line.partition(" INFO ")[2] for line in lines(path) if " INFO " in line] == [
+        "http://<hidden>@host/",
+        "at the end",
+    ]
+    assert shown == [
+        "the track's code logged WARNING: tour.track: <hidden> http://<hidden>@host/?token=<hidden>"
+    ]

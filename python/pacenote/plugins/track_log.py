@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from pacenote.model.printable import printable
-from pacenote.model.secrets import redact
+from pacenote.model.secrets import redact, redact_urls
 from pacenote.units import format_count
 
 FILE_NAME = "track.log"
@@ -62,7 +62,7 @@ class TrackLog(logging.Handler):
             message = repr(record.msg) if isinstance(record.msg, str) else f"a {type(record.msg).__name__}"
             text = f"{record.name} {record.levelname} {message}"
         # A secret that was cut off would not be found.
-        self._write(redact(text, self._secrets)[:_MAX_RECORD_CHARS])
+        self._write(self._public(text)[:_MAX_RECORD_CHARS])
         if record.levelno >= logging.WARNING:
             self._show(record, message)
 
@@ -77,7 +77,7 @@ class TrackLog(logging.Handler):
                 early.seek(0)
                 text = early.read(MAX_BYTES).decode(errors="replace")
             # Hidden secrets may make the text longer than the file can be.
-            for line in redact(text, secrets).removesuffix("\n").split("\n"):
+            for line in self._public(text).removesuffix("\n").split("\n"):
                 self._write(line)
 
     def close(self) -> None:
@@ -89,6 +89,10 @@ class TrackLog(logging.Handler):
                     left_out = format_count(self._left_out, "record")
                     file.write(f"{left_out} left out: the file is full\n".encode())
         self._file = None
+
+    def _public(self, text: str) -> str:
+        """Returns a text without secrets, and without user names and passwords of URLs."""
+        return redact_urls(redact(text, self._secrets))
 
     def _write(self, text: str) -> None:
         line = f"{text}\n".encode(errors="replace")
@@ -116,7 +120,7 @@ class TrackLog(logging.Handler):
         self._warnings += 1
         if self._warnings > MAX_WARNINGS:
             return
-        line = next(iter(redact(message, self._secrets).splitlines()), "")[:_MAX_WARNING_CHARS]
+        line = next(iter(self._public(message).splitlines()), "")[:_MAX_WARNING_CHARS]
         text = f"the track's code logged {record.levelname}: {record.name}: {line}"
         if self._warnings == MAX_WARNINGS:
             text += f" (the last one shown here; {FILE_NAME} in the race folder has all)"
