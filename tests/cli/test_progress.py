@@ -157,6 +157,20 @@ def test_a_finished_task_with_a_schedule_has_the_percentiles_of_its_latency():
     assert result_line(paced) == "search done: 1 min 10 s (1 min measured), 833.33 ops/s, latency p50 7 ms"
 
 
+@pytest.mark.parametrize(
+    ("error_rate", "failures"),
+    [
+        (0.5, "error rate 50 %"),
+        (0.0, "25 % of all operations failed, only in the warm-up"),
+        (None, "25 % of all operations failed"),
+    ],
+)
+def test_failures_in_the_warm_up_are_not_an_error_rate(error_rate, failures):
+    counts = OperationTotals(8, 6, 2, 0, 0, 4, 4, 8)
+    ended = replace(task(), accounting=counts, error_rate=error_rate, errors=(), bytes_out=0)
+    assert result_line(ended).endswith(f", {failures}")
+
+
 @pytest.mark.parametrize(("ended_by", "how"), [("stopped", "interrupted"), ("aborted", "aborted")])
 def test_a_task_that_ended_early_is_not_done(ended_by, how):
     line = result_line(replace(task(), ended_by=ended_by, bytes_out=0))

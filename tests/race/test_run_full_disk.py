@@ -68,8 +68,11 @@ def test_the_results_of_finished_tasks_are_always_stored(
         assert stored.verdict is not None
         if stored.aborted:
             assert stored.aborted.startswith(("cannot record to", "cannot write"))
+        folder = RaceStore(disk).folder("r")
+        told = any("`pacenote report r` completes them" in text for text in listener.received)
+        assert told == bool(folder.unfinished_files())
         (disk / "filler").unlink()
-        recover(RaceStore(disk).folder("r"))
+        recover(folder)
         rows = Counter(pyarrow.parquet.read_table(disk / "races/r/samples.parquet")["task"].to_pylist())
         for task in stored.tasks:
             samples = task.samples

@@ -160,13 +160,23 @@ def result_line(result: TaskResult) -> str:
         parts.append(f"{result.work.done:,} {result.unit}")
     if result.bytes_out:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
-    if rate := result.error_rate or result.accounting.failed_share:
+    if failures := _failures(result):
         # Later tasks may depend on this one, so the reason is shown now and not only in the report.
         reason = f" ({single_line(result.errors[0].reason)[:_REASON]})" if result.errors else ""
-        parts.append(f"error rate {rate * 100:.3g} %{reason}")
+        parts.append(f"{failures}{reason}")
     how = early_end(result)
     end = "done:" if how is None else f"{how} after" if ended or not unanswered else f"{how}:"
     return f"{single_line(result.task)} {end} {', '.join(parts)}"
+
+
+def _failures(result: TaskResult) -> str:
+    """Returns the error rate, or what failed although none of the measured operations did; may be empty."""
+    if result.error_rate:
+        return f"error rate {result.error_rate * 100:.3g} %"
+    if not result.accounting.failed:
+        return ""
+    text = f"{result.accounting.failed_share * 100:.3g} % of all operations failed"
+    return text if result.error_rate is None else f"{text}, only in the warm-up"
 
 
 def _duration(result: TaskResult) -> str:

@@ -165,6 +165,9 @@ class RaceContext:
             return with_failure(dataclasses.replace(record, complete=False), error)
         if problem := self.folder.plan_problem(record):
             self.listener.warning(problem)
+        if self.folder.unfinished_files():
+            completed = f"`pacenote report {record.race_id}` completes them when there is room"
+            self.listener.warning(f"samples or per-second statistics are not complete yet: {completed}")
         return record
 
     def _settings_of_existing_cluster(self, plan: Plan) -> AbstractContextManager[None]:
