@@ -90,9 +90,9 @@ pub enum CorpusError {
     },
     /// Writing more would fill the disk.
     #[error(
-        "stopped writing {}: the disk has {free} bytes left and {keep} must stay free; make room or \
-         choose another folder",
-        path.display()
+        "stopped writing {}: the disk has {} MiB left and {} MiB must stay free; make room or choose \
+         another folder",
+        path.display(), free >> 20, keep.div_ceil(1 << 20)
     )]
     DiskFull {
         /// The file that was being written.

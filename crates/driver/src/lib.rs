@@ -59,7 +59,7 @@ mod units;
 mod worker;
 
 pub use error::DriveError;
-pub use pacenote_record::{TaskResult, UnsentOperations, recover_files};
+pub use pacenote_record::{SERIES_READER, TaskResult, UnsentOperations, merged_percentiles, recover_files};
 pub use python::{
     ExecutionResult, OperationEnded, PythonBridge, PythonEvent, ReadEvent, RunnerFailure, RunnerRequest,
     RunnerResponse, RunnerResult,

@@ -1,4 +1,4 @@
-//! Runs a plan.
+//! Runs a plan, and reads and completes its files.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -102,4 +102,10 @@ fn json(document: &impl Serialize) -> PyResult<String> {
 #[pyfunction]
 pub fn recover_files(py: Python<'_>, folder: PathBuf) -> PyResult<Option<u64>> {
     py.detach(|| pacenote_driver::recover_files(&folder)).map_err(core_error)
+}
+
+/// Returns the merged percentiles of `series.parquet` files, by task, as a JSON document.
+#[pyfunction]
+pub fn merged_percentiles(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<String> {
+    json(&py.detach(|| pacenote_driver::merged_percentiles(&files)))
 }

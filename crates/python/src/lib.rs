@@ -7,7 +7,7 @@
 //!
 //! | file | contains |
 //! | --- | --- |
-//! | `driver.rs` | running a plan |
+//! | `driver.rs` | running a plan; its files: recovery, percentiles of series |
 //! | `bridge.rs` | [`bridge::PyBridge`]: the calls that Python tasks make |
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
 //! | `corpus.rs` | generating, unpacking and counting data files |
@@ -46,6 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     events::register(module)?;
     values::register(module)?;
     module.add_function(wrap_pyfunction!(driver::recover_files, module)?)?;
+    module.add_function(wrap_pyfunction!(driver::merged_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_files, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_version, module)?)?;

@@ -9,8 +9,13 @@ use std::panic::{PanicHookInfo, set_hook, take_hook};
 use std::sync::Once;
 use std::thread;
 
+use pacenote_driver::SERIES_READER;
+
 /// Name of the coordinator's thread.
 const COORDINATOR: &str = "pacenote-control";
+
+/// Beginning of the paths of the source files of Pacenote.
+const OWN: &str = "crates/";
 
 /// Part of the paths of the source files of the runtime.
 const RUNTIME: &str = "/tokio-";
@@ -23,7 +28,10 @@ pub fn abort_if_fatal() {
     let handle_other = take_hook();
     set_hook(Box::new(move |panic| {
         if !is_fatal(panic) {
-            return handle_other(panic);
+            if !is_of_damaged_file(panic) {
+                handle_other(panic);
+            }
+            return;
         }
         ENDING.call_once(|| end_process(panic));
     }));
@@ -38,6 +46,12 @@ fn end_process(panic: &PanicHookInfo<'_>) -> ! {
          not opened",
     );
     std::process::abort()
+}
+
+/// Returns whether a library panicked while it read a series, which is reported as a damaged file.
+fn is_of_damaged_file(panic: &PanicHookInfo<'_>) -> bool {
+    let is_own = panic.location().is_some_and(|location| location.file().starts_with(OWN));
+    thread::current().name() == Some(SERIES_READER) && !is_own
 }
 
 fn is_fatal(panic: &PanicHookInfo<'_>) -> bool {

@@ -14,8 +14,9 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use crate::error::RecordError;
 
 /// Longest duration that is recorded exactly, in nanoseconds; longer durations are counted as this one.
-const HIGHEST_NS: u64 = 24 * 3600 * 1_000_000_000;
-const DIGITS: u8 = 3;
+pub(crate) const HIGHEST_NS: u64 = 24 * 3600 * 1_000_000_000;
+/// Number of significant digits of durations.
+pub(crate) const DIGITS: u8 = 3;
 
 /// A histogram of durations in nanoseconds, with the exact minimum, maximum and mean.
 #[derive(Clone)]

@@ -22,6 +22,7 @@
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
 //! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; the recovery of these files after a kill |
+//! | `merged_histogram.rs`, `merged_series.rs` | [`merged_percentiles`]: percentiles of the series of one race or of several |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
 //! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
 //! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
@@ -38,6 +39,8 @@ mod error;
 mod failure;
 mod files;
 mod histogram;
+mod merged_histogram;
+mod merged_series;
 mod operation_stats;
 mod overhead;
 mod recorder;
@@ -60,6 +63,9 @@ pub use failure::{Failure, FailureGroup, FailureGroups, FailureUnit};
 pub use files::recover_files;
 pub use files::writer::ClosedFiles;
 pub use histogram::DurationHistogram;
+pub use merged_series::{
+    MergedPercentile, MergedSeries, MergedTask, MergedTimes, SERIES_READER, UnreadSeries, merged_percentiles,
+};
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
 pub use overhead::{CleanUpSummary, CleanUps, ClientOverhead, UnsolicitedData};
 pub use recorder::{ClientEnd, Recorder, RecordingSettings, ServiceTimeTotals};

@@ -10,7 +10,7 @@ use crate::overhead::{CleanUpSummary, UnsolicitedData};
 use crate::units::ms;
 
 /// The quantiles in every summary.
-const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
+pub(crate) const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
 
 /// The result of a task, as written to `race.json`. Only measured operations count unless a field says otherwise.
 #[derive(Debug, Clone, Serialize)]

@@ -445,7 +445,7 @@ mod tests {
         let error =
             unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, CorpusError::DiskFull { free: 52_428_800, .. }), "{error}");
-        assert!(error.to_string().contains("data.json: the disk has 52428800 bytes left"), "{error}");
+        assert!(error.to_string().contains("data.json: the disk has 50 MiB left"), "{error}");
         assert_eq!(
             std::fs::read_dir(folder.path()).unwrap().count(),
             1,

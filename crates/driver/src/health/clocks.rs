@@ -9,6 +9,8 @@
 use std::fs;
 use std::time::Duration;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
 
@@ -24,14 +26,12 @@ const MAX_STEPS: usize = 32;
 /// Mean interval at which the clocks are to be read.
 const READING_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Shortest interval, in nanoseconds. The longest one is 30 ms. They vary, because equal ones would meet all pauses that
-/// come again at such an interval, or none.
+/// Shortest interval, in nanoseconds. The longest one is 30 ms. They are random: equal ones would meet all pauses that
+/// come again at such an interval, or none; those of a sequence in which each one determines the next can miss a third.
 const MIN_INTERVAL_NS: u64 = 10_000_000;
 
-/// Range of the intervals, and the difference between successive ones modulo this range, in nanoseconds: by the golden
-/// ratio of the range, so that all lengths are equally frequent.
+/// Range of the intervals in nanoseconds.
 const INTERVAL_RANGE_NS: u64 = 20_000_000;
-const INTERVAL_STEP_NS: u64 = 12_360_680;
 
 /// Smallest time between two readings that is a gap, in nanoseconds.
 const MIN_GAP_NS: i64 = 500_000_000;
@@ -127,8 +127,8 @@ pub struct ClockHealth {
     /// Total length of all gaps in seconds.
     pub gaps_s: f64,
     /// Number of pauses: readings during the race that were late by 1 ms or more, for another reason than a wait for a
-    /// core; gaps are not included. If the kernel does not count these waits, it is the number of readings that were late by
-    /// 0.1 s or more for any reason.
+    /// core; gaps are not included. If the kernel does not count these waits, it is the number of readings that were
+    /// late by 0.1 s or more for any reason.
     pub pauses: u32,
     /// Total length of the pauses in seconds.
     pub paused_s: f64,
@@ -148,6 +148,8 @@ pub struct ClockMonitor {
     previous: ClockReading,
     /// Time after it at which the next one is due.
     interval: Duration,
+    /// Determines these times.
+    random: SplitMix64,
     health: ClockHealth,
 }
 
@@ -174,8 +176,8 @@ impl ClockReading {
         }
     }
 
-    /// Reads the clocks and the waits of the calling thread. Reads them again if the thread waited for a core in between,
-    /// because the next reading would then be late without a wait.
+    /// Reads the clocks and the waits of the calling thread. Reads them again if the thread waited for a core in
+    /// between, because the next reading would then be late without a wait.
     pub fn read_with_waits() -> Self {
         let waited = || RunQueueStats::read().map(|stats| stats.wait_ns);
         let mut before = waited();
@@ -254,14 +256,13 @@ impl ClockMonitor {
     }
 
     fn from(first: ClockReading, health: ClockHealth) -> Self {
-        Self { first, reference: first, previous: first, interval: READING_INTERVAL, health }
+        let random = SplitMix64::seed_from_u64(0);
+        Self { first, reference: first, previous: first, interval: READING_INTERVAL, random, health }
     }
 
     /// Returns the time after which the clocks are to be read next: from 10 to 30 ms, 20 ms in the mean.
     pub fn next_interval(&mut self) -> Duration {
-        let last_ns = u64::try_from(self.interval.as_nanos()).unwrap_or(MIN_INTERVAL_NS);
-        let offset_ns = (last_ns - MIN_INTERVAL_NS + INTERVAL_STEP_NS) % INTERVAL_RANGE_NS;
-        self.interval = Duration::from_nanos(MIN_INTERVAL_NS + offset_ns);
+        self.interval = Duration::from_nanos(MIN_INTERVAL_NS + self.random.next_u64() % INTERVAL_RANGE_NS);
         self.interval
     }
 
@@ -459,7 +460,7 @@ mod tests {
         );
     }
 
-    /// A driver that is stopped for 3 of every 10 ms: every second reading at equal intervals would be the same.
+    /// A driver that is stopped for 30 % of the time: readings at equal intervals would meet all pauses, or none.
     #[test]
     fn pauses_between_readings_are_estimated_whatever_their_interval() {
         for period_us in [9_500, 10_000, 10_500, 20_000, 40_000, 137_000] {
@@ -467,7 +468,7 @@ mod tests {
                 ClockReading { waited: Some(0), ..reading(0, 0, 0) },
                 ClockHealth::default(),
             );
-            let (mut now_us, end_us, paused_us) = (0, 60_000_000, period_us * 3 / 10);
+            let (mut now_us, end_us, paused_us) = (0, 600_000_000, period_us * 3 / 10);
             while now_us < end_us {
                 now_us += i64::try_from(monitor.next_interval().as_micros()).unwrap();
                 // A reading that is due in a pause is made at its end.
@@ -479,8 +480,15 @@ mod tests {
             let health = monitor.ended_with(None);
             let (short, short_s) = (f64::from(health.paused[0].short), health.paused[0].short_s);
             let estimated_s = health.paused_s + short * 0.02 - short_s;
-            // Residues below 1 ms are not pauses.
-            assert!((8.0..20.0).contains(&estimated_s), "{period_us}: {estimated_s}");
+            // In a short pause, a reading that is due less than 1 ms before its end is not a pause. In a long one, the
+            // first reading is due after 10.5 ms in the mean.
+            let pause_ms = paused_us as f64 / 1e3;
+            let unnoticed_ms = if pause_ms < 20.0 { 1.0 } else { 10.5 };
+            let expected_s = 180.0 * (1.0 - unnoticed_ms / pause_ms);
+            assert!(
+                (estimated_s / expected_s - 1.0).abs() < 0.07,
+                "{period_us}: {estimated_s} of {expected_s}"
+            );
         }
     }
 

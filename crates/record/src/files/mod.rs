@@ -7,7 +7,9 @@
 //! be recovered. This module neither merges nor summarizes data.
 
 mod columns;
-mod durable;
+pub mod durable;
+#[cfg(test)]
+mod fixtures;
 mod losses;
 #[cfg(test)]
 mod recovery_tests;

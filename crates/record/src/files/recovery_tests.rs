@@ -8,14 +8,15 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use tempfile::TempDir;
 
 use super::durable::faults::{Fault, interrupt};
+use super::fixtures::{catalog, sample};
 use super::recover_files;
 use super::samples::SamplesFile;
 use super::samples_recovery::{FooterPlacement, complete_samples};
 use super::series::{SeriesFile, journal_line};
-use crate::catalog::{Catalog, TaskInfo};
+use crate::catalog::Catalog;
 use crate::details::SampleBatch;
 use crate::operation_stats::{OperationStats, SecondStats};
-use crate::sample::{OperationTimes, Sample, SampleResult, SampleType, Traffic};
+use crate::sample::{OperationTimes, Sample, SampleType};
 
 const GROUPS: u64 = 3;
 const GROUP_ROWS: u64 = 100;
@@ -23,16 +24,9 @@ const SECONDS: u64 = 5;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn sample(number: u64) -> Sample {
-    Sample {
-        task_index: 0,
-        sub_operation: None,
-        client_number: 0,
-        sample_type: SampleType::Measured,
-        times: OperationTimes { done_ns: number * number, ..OperationTimes::default() },
-        result: SampleResult::default(),
-        traffic: Traffic::default(),
-    }
+fn numbered_sample(number: u64) -> Sample {
+    let times = OperationTimes { done_ns: number * number, ..OperationTimes::default() };
+    Sample { times, ..sample() }
 }
 
 /// Returns a folder in memory if possible, where syncing takes no time.
@@ -40,15 +34,11 @@ fn new_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-fn catalog() -> Catalog {
-    Catalog { tasks: vec![TaskInfo::default()], sub_operations: Vec::new() }
-}
-
 /// Writes all samples, but not the footer.
 fn written_samples(folder: &Path, catalog: &Catalog) -> SamplesFile {
     let mut samples = SamplesFile::create(folder).unwrap();
     for group in 0..GROUPS {
-        let rows: Vec<_> = (0..GROUP_ROWS).map(|row| sample(group * GROUP_ROWS + row)).collect();
+        let rows: Vec<_> = (0..GROUP_ROWS).map(|row| numbered_sample(group * GROUP_ROWS + row)).collect();
         samples.append(&SampleBatch { samples: rows, details: Vec::new() }, catalog).unwrap();
         samples.flush(catalog).unwrap();
     }

@@ -430,24 +430,8 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     use super::*;
-    use crate::catalog::TaskInfo;
-    use crate::sample::{OperationTimes, SampleResult, SampleType, Traffic};
-
-    fn catalog() -> Catalog {
-        Catalog { tasks: vec![TaskInfo::default()], sub_operations: Vec::new() }
-    }
-
-    fn sample() -> Sample {
-        Sample {
-            task_index: 0,
-            sub_operation: None,
-            client_number: 0,
-            sample_type: SampleType::Measured,
-            times: OperationTimes::default(),
-            result: SampleResult::default(),
-            traffic: Traffic::default(),
-        }
-    }
+    use crate::files::fixtures::{catalog, sample};
+    use crate::sample::OperationTimes;
 
     fn batch(samples: Vec<Sample>) -> SampleBatch {
         SampleBatch { samples, details: Vec::new() }

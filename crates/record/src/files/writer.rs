@@ -259,21 +259,11 @@ mod tests {
 
     use super::*;
     use crate::buffers::RetentionPolicy;
-    use crate::catalog::TaskInfo;
+    use crate::files::fixtures::{catalog, sample};
     use crate::files::recover_files;
-    use crate::sample::{OperationTimes, Sample, SampleResult, SampleType, Traffic};
 
     fn samples(count: usize) -> Job {
-        let sample = Sample {
-            task_index: 0,
-            sub_operation: None,
-            client_number: 0,
-            sample_type: SampleType::Measured,
-            times: OperationTimes::default(),
-            result: SampleResult::default(),
-            traffic: Traffic::default(),
-        };
-        let batch = SampleBatch { samples: vec![sample; count], details: Vec::new() };
+        let batch = SampleBatch { samples: vec![sample(); count], details: Vec::new() };
         Job::Samples { batch, buffers: BufferPool::new(RetentionPolicy::All) }
     }
 
@@ -281,7 +271,7 @@ mod tests {
     /// of the clock is `step` after the one before.
     fn readable_after(jobs: Vec<Job>, step: Duration, state: &WriterState) -> Option<u64> {
         let (folder, began, readings) = (tempfile::tempdir().unwrap(), Instant::now(), Cell::new(0));
-        let catalog = Catalog { tasks: vec![TaskInfo::default()], sub_operations: Vec::new() };
+        let catalog = catalog();
         let series = SeriesFile::create(folder.path()).unwrap();
         let samples = SamplesFile::create(folder.path()).unwrap();
         let (sender, receiver) = channel();

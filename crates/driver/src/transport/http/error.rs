@@ -49,8 +49,10 @@ pub enum ExchangeError {
     Gzip(&'static str),
 }
 
-/// Returns the reason why a socket or TLS failed. That of the TLS library for a connection that its server closed without
-/// saying so is about the library.
+/// Returns the reason why a socket or TLS failed.
+///
+/// If the server closed the connection without the notice that TLS requires, the text of the TLS library is replaced: it
+/// explains how to use the library.
 fn io_reason(error: &io::Error) -> Cow<'static, str> {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
