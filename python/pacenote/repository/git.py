@@ -1,0 +1,90 @@
+"""Runs the `git` command, without prompts: a missing password is an error."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pacenote.command import run_command
+
+_NOT_INHERITED = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
+    "SSH_ASKPASS",
+)
+"""Variables that git sets in hooks, which would select the hook's repository if a hook starts a race, and the
+one with which git opens a window to ask for a password.
+"""
+
+_DEFAULTS = {"GIT_HTTP_LOW_SPEED_LIMIT": "1000", "GIT_HTTP_LOW_SPEED_TIME": "30"}
+"""Environment variables with which unresponsive hosts cause an error: less than 1000 bytes/s for 30 s."""
+
+_SSH = "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=15"
+"""The same for ssh, without prompts; used unless the user has configured another command."""
+
+_OF_REMOTES = ("clone", "fetch")
+"""Commands of git that connect to hosts."""
+
+_NO_PROGRAMS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+"""Options with which git does not run programs that the settings of a repository name, as `status` would."""
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_ADVICE = ("warning:", "hint:")
+
+
+class GitMissingError(Exception):
+    """Git is not installed."""
+
+
+class GitError(Exception):
+    """A git command failed; the message is git's own, in one line."""
+
+
+def git(*arguments: str, at: Path | None = None, waiting: Callable[[], None] = lambda: None) -> str:
+    """Runs git and returns its output, without surrounding whitespace. Calls `waiting` twice a second.
+
+    Does not run hooks, and does not refresh the index of a repository that it only reads. Raises `GitError`
+    if it fails, and `GitMissingError` if git is not installed.
+    """
+    program = shutil.which("git")
+    if program is None:
+        raise GitMissingError
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    environment = {**_DEFAULTS, **environment, **fixed}
+    where = ("-C", str(at)) if at is not None else ()
+    if arguments[0] in _OF_REMOTES and not _has_ssh_command(program, where, environment):
+        environment["GIT_SSH_COMMAND"] = _SSH
+    result = run_command([program, *_NO_PROGRAMS, *where, *arguments], environment, waiting)
+    if result.returncode:
+        raise GitError(_reason(result.stderr) or f"git {arguments[0]} ended with status {result.returncode}")
+    return result.stdout.strip()
+
+
+def strip_credentials(text: str) -> str:
+    """Removes user names and passwords from the URLs of a text; they may be access tokens."""
+    return _CREDENTIALS.sub("", text)
+
+
+def _has_ssh_command(program: str, where: Sequence[str], environment: dict[str, str]) -> bool:
+    """Returns whether the user has selected a command for ssh; `GIT_SSH_COMMAND` would override it."""
+    if "GIT_SSH_COMMAND" in environment or "GIT_SSH" in environment:
+        return True
+    # A clone does not use the settings of the repository that it is started in.
+    setting = [program, *(where or ("-C", "/")), "config", "--get", "core.sshCommand"]
+    return run_command(setting, environment, lambda: None).returncode == 0
+
+
+def _reason(output: str) -> str:
+    """Returns the line that begins with `fatal:`, and the line before it, which contains the reason from ssh
+    or the host.
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(_ADVICE)]
+    end = next(
+        (number for number, line in enumerate(lines, start=1) if line.startswith("fatal:")), len(lines)
+    )
+    return strip_credentials("; ".join(lines[max(0, end - 2) : end]))

@@ -1,0 +1,215 @@
+"""The sources of an engine at a revision: a local checkout as it is, or a clone that belongs to Pacenote.
+
+The checkout of a user is never changed: other revisions than `current` are built in a clone of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.errors import EngineError, UsageError
+from pacenote.repository.git import GitError, GitMissingError, git, strip_credentials
+from pacenote.sources.recipes import BuildRecipe
+from pacenote.sources.revisions import Revision
+
+_SHOWN_DIGITS = 12
+_URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_ZONE = re.compile(r"(?:Z|[+-]\d{2}:?\d{2})$")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTree:
+    """The sources that an engine is built from."""
+
+    folder: Path
+    """The folder of the sources."""
+    origin: str
+    """The folder or the URL, without credentials, that they come from."""
+    commit: str = ""
+    """The commit; empty if it is not a git repository."""
+    changes: str = ""
+    """A digest of local changes; empty if there are none."""
+    version: str = ""
+    """The version of the engine, without `-SNAPSHOT`; empty if it is not known."""
+
+    @property
+    def label(self) -> str:
+        """The commit for messages."""
+        short = self.commit[:_SHOWN_DIGITS] or "sources without a commit"
+        return f"{short} with local changes" if self.changes else short
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRepository:
+    """Where the sources of an engine are."""
+
+    path: Path | None
+    """The folder of a local checkout, or None for a URL."""
+    url: str
+    """The folder or the URL to clone."""
+    clone: Path
+    """The folder of the clone that belongs to Pacenote."""
+
+
+def local_checkout(location: str) -> Path | None:
+    """Returns the folder at a location, or None for a URL. Raises UsageError if it does not exist."""
+    if _URL.match(location):
+        return None
+    path = Path(os.path.expanduser(location)).absolute()  # noqa: PTH111  # Path.expanduser raises for unknown users
+    if not path.is_dir():
+        raise UsageError(
+            f"--source-path={strip_credentials(location)} is not a folder",
+            hint="name a checkout of the engine, or the URL of a git repository",
+        )
+    return path
+
+
+def find_repository(location: str, recipe: BuildRecipe, clones: Path) -> SourceRepository:
+    """Returns the repository at a location: a folder or a URL, or empty for the repository of the engine.
+
+    Raises UsageError for a folder that does not exist.
+    """
+    url = location or recipe.url
+    path = local_checkout(url)
+    if path is not None:
+        url = str(path)
+    name = re.sub(r"[^\w.-]", "-", strip_credentials(url).rstrip("/").rpartition("/")[2])[:40] or "sources"
+    return SourceRepository(
+        path, url, clones / f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:_SHOWN_DIGITS]}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCheckout:
+    """Brings sources to a revision."""
+
+    repository: SourceRepository
+    """Where the sources are."""
+    recipe: BuildRecipe
+    """How the engine is built."""
+    offline: bool = False
+    """Whether fetching from a URL is forbidden."""
+    waiting: Callable[[], None] = lambda: None
+    """Called twice a second while git runs."""
+
+    def at(self, revision: Revision) -> SourceTree:
+        """Returns the sources at a revision, fetched if necessary. Raises EngineError."""
+        repository = self.repository
+        try:
+            if revision.is_current and repository.path is not None:
+                return self._tree(repository.path)
+            self._clone()
+            if not revision.is_current:
+                commit = self._commit(revision)
+                self._git("checkout", "--quiet", "--force", "--detach", commit)
+                self._git("clean", "--quiet", "-ffd")
+            return self._tree(repository.clone)
+        except GitMissingError:
+            raise EngineError("a build needs git, which is not installed", hint="install git") from None
+        except GitError as failure:
+            raise EngineError(
+                f"the sources of the engine ({strip_credentials(repository.url)}) have no revision "
+                f"'{revision}': {failure}",
+                hint="check --revision and --source-path",
+            ) from failure
+
+    def _clone(self) -> None:
+        """Clones the repository if there is no clone. An interrupted clone is removed."""
+        clone = self.repository.clone
+        if (clone / ".git").is_dir():
+            return
+        self._check_online("cloned")
+        part = clone.with_name(f"{clone.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        git("clone", "--quiet", "--", self.repository.url, str(part), waiting=self.waiting)
+        part.rename(clone)
+
+    def _check_online(self, what: str) -> None:
+        if self.offline and self.repository.path is None:
+            raise EngineError(
+                f"{strip_credentials(self.repository.url)} must be {what}, which --offline forbids",
+                hint="run once without --offline",
+            )
+
+    def _commit(self, revision: Revision) -> str:
+        is_known = revision.is_commit and self._has(revision.name)
+        if not is_known and not (self.offline and self.repository.path is None):
+            self._git("fetch", "--quiet", "--prune", "--tags", "--force", "origin")
+        if revision.moment:
+            return self._before(revision)
+        name = revision.name
+        branch = self._main() if revision.is_latest else f"origin/{name}"
+        return self._git(
+            "rev-parse", "--verify", "--quiet", f"{branch if self._has(branch) else name}^{{commit}}"
+        ) or _unknown(name)
+
+    def _before(self, revision: Revision) -> str:
+        """Returns the last commit before a moment. A day ends at midnight UTC, and times are UTC."""
+        main = self._main()
+        branch = f"origin/{revision.name}" if revision.name else main
+        # As in Rally: commits that the main branch has, too, do not count for another branch.
+        commits = branch if branch == main else f"{main}..{branch}"
+        moment = revision.moment
+        if _DAY.fullmatch(moment):
+            moment = f"{moment}T23:59:59Z"
+        elif not _ZONE.search(moment):
+            moment = f"{moment}Z"
+        found = self._git("rev-list", "--max-count=1", f"--before={moment}", commits, "--")
+        return found or _unknown(f"before {moment} in {branch}")
+
+    def _main(self) -> str:
+        """Returns the main branch: that of the engine's repository, otherwise the one that was cloned."""
+        branch = f"origin/{self.recipe.branch}"
+        return branch if self._has(branch) else "origin/HEAD"
+
+    def _has(self, name: str) -> bool:
+        try:
+            return bool(self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"))
+        except GitError:
+            return False
+
+    def _git(self, *arguments: str) -> str:
+        return git(*arguments, at=self.repository.clone, waiting=self.waiting)
+
+    def _tree(self, folder: Path) -> SourceTree:
+        origin = strip_credentials(self.repository.url)
+        version = _version(folder / self.recipe.version_file)
+        if not (folder / ".git").exists():
+            return SourceTree(folder, origin, version=version)
+        commit = git("rev-parse", "HEAD", at=folder)
+        return SourceTree(folder, origin, commit, _digest_of_changes(folder), version)
+
+
+def _unknown(name: str) -> str:
+    raise GitError(f"there is no commit {name}")
+
+
+def _digest_of_changes(folder: Path) -> str:
+    """Returns a digest of the differences from the commit, including new files; empty if there are none."""
+    if not git("status", "--porcelain", at=folder):
+        return ""
+    digest = hashlib.sha256(git("diff", "HEAD", "--binary", "--no-ext-diff", at=folder).encode())
+    for name in git("ls-files", "--others", "--exclude-standard", "-z", at=folder).split("\0"):
+        file = folder / name
+        if name and file.is_file() and not file.is_symlink():
+            digest.update(f"{name}\0".encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _version(file: Path) -> str:
+    """Returns the version that a file of the build contains, such as `opensearch = 3.4.0`."""
+    try:
+        text = file.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+    found = re.search(r"^\s*(?:elasticsearch|opensearch)\s*=\s*([\w.-]+)\s*$", text, re.MULTILINE)
+    return found[1] if found else ""

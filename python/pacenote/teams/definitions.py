@@ -1,0 +1,119 @@
+"""The cars of a team repository: `cars/v1/NAME.ini`, and the config bases that they name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pacenote.errors import EngineError, UsageError
+from pacenote.model.messages import did_you_mean, quoted
+from pacenote.teams.ini_file import comma_list, read_ini
+
+FORMAT = "v1"
+"""The only format of team repositories that Rally has defined: the name of a folder in `cars` and
+`plugins`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamCar:
+    """A car or mixin as defined in one file."""
+
+    name: str
+    """Its name in `--car`."""
+    description: str = ""
+    """What it configures."""
+    kind: str = "car"
+    """`car` or `mixin`."""
+    bases: tuple[Path, ...] = ()
+    """The folders of its config bases."""
+    base_variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables that its config bases define."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it defines itself, which override those of its config bases."""
+
+
+def members_folder(root: Path, members: str) -> Path:
+    """Returns the folder of the cars or plugins of a repository.
+
+    Raises EngineError if there is none, or only one in a format that Pacenote does not know.
+    """
+    folder = root / members / FORMAT
+    if folder.is_dir():
+        return folder
+    others = sorted(path.name for path in (root / members).glob("v*") if path.is_dir())
+    if others:
+        raise EngineError(
+            f"the {members} of {root} have the format {', '.join(others)}; Pacenote reads {FORMAT}",
+            hint="choose another revision with --team-revision",
+        )
+    raise EngineError(
+        f"{root} is not a team repository: it has no folder {members}/{FORMAT}",
+        hint="--team-path names the folder that contains cars and plugins",
+    )
+
+
+def list_cars(root: Path) -> tuple[TeamCar, ...]:
+    """Returns all cars of a repository, and then all mixins, by name. Raises EngineError."""
+    cars = [read_car(root, name) for name in car_names(root)]
+    return tuple(sorted(cars, key=lambda car: (car.kind, car.name)))
+
+
+def car_names(root: Path) -> list[str]:
+    """Returns the names of all cars and mixins. Raises EngineError."""
+    return sorted(file.stem for file in members_folder(root, "cars").glob("*.ini"))
+
+
+def read_car(root: Path, name: str) -> TeamCar:
+    """Returns a car of a repository. Raises UsageError if there is none of that name, and EngineError if its
+    files cannot be read.
+    """
+    folder = members_folder(root, "cars")
+    names = car_names(root)
+    if name not in names:
+        raise UsageError(
+            f"--car: the team repository has no car {quoted(name)}{did_you_mean(name, names)}",
+            hint=f"cars: {', '.join(names)}",
+        )
+    file = folder / f"{name}.ini"
+    sections = read_ini(file)
+    bases = tuple(
+        find_base(folder, base, file) for base in comma_list(sections.get("config", {}).get("base", ""))
+    )
+    base_variables: dict[str, str] = {}
+    for base in bases:
+        if (base / "config.ini").is_file():
+            base_variables.update(read_ini(base / "config.ini").get("variables", {}))
+    meta = sections.get("meta", {})
+    return TeamCar(
+        name=name,
+        description=meta.get("description", ""),
+        kind=meta.get("type", "car"),
+        bases=bases,
+        base_variables=base_variables,
+        variables=sections.get("variables", {}),
+    )
+
+
+def find_base(folder: Path, name: str, file: Path) -> Path:
+    """Returns a config base, which `file` names. Raises EngineError if it does not exist."""
+    base = folder / name
+    if not is_inside(base, folder):
+        raise EngineError(f"{file}: the base {quoted(name)} is outside of {folder}")
+    if not base.is_dir():
+        known = [
+            path.parent.relative_to(folder).as_posix() for path in folder.rglob("templates") if path.is_dir()
+        ]
+        raise EngineError(
+            f"{file}: there is no base {quoted(name)}{did_you_mean(name, known)}",
+            hint=f"bases are folders in {folder}",
+        )
+    return base
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Returns whether a path is in a folder when links are followed; one that leads to itself is."""
+    # Path.resolve raises RuntimeError for such a link.
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
