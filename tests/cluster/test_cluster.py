@@ -7,17 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cluster.cluster import Cluster, EmbeddedCluster, existing_cluster
+from pacenote.cluster.cluster import AssembledEngine, Cluster, EmbeddedCluster, existing_cluster
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.net.url import basic_auth_header
+from pacenote.provision.distributions.opensearch import OpenSearch
+from pacenote.provision.engine_program import AssembledProgram
+from pacenote.provision.fleet import LocalFleet
+from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import create_layout
-from pacenote.provision.node import Node, NodeSpec
+from pacenote.provision.node import Node
+from pacenote.provision.node_spec import NodeSpec
 from support.http_server import ScriptedServer
 from support.secure import CA, engine
 
 TRUSTED = TlsOptions(ca_file=str(CA))
 ME = basic_auth_header("me", "s3cret")
+JAVA = JavaRuntime(Path("/java"), "21", "", frozenset(), "test")
+
 ROOT = {
     "cluster_name": "c",
     "version": {"distribution": "opensearch", "number": "3.3.0", "build_hash": "abc", "build_type": "tar"},
@@ -36,11 +43,27 @@ NODES = {
 }
 
 
-def test_the_startup_time_is_known_only_if_pacenote_started_the_node(tmp_path: Path) -> None:
-    node = Node(NodeSpec("opensearch", "3.3.0"), create_layout(tmp_path, root=False), tmp_path / "engine.log")
-    node.start_duration_s = 2.5
-    assert EmbeddedCluster(node).startup_s == 2.5
+def fleet(tmp_path: Path, *specs: NodeSpec) -> LocalFleet:
+    """Returns a fleet whose nodes are not started."""
+    layout = create_layout(tmp_path, root=False)
+    fleet = LocalFleet(AssembledProgram(OpenSearch(), tmp_path, JAVA), layout, tmp_path)
+    fleet.nodes = tuple(Node(spec, layout, tmp_path / "engine.log") for spec in specs)
+    return fleet
+
+
+def test_the_startup_time_is_that_of_the_whole_cluster(tmp_path: Path) -> None:
+    started = fleet(tmp_path, NodeSpec("opensearch", "3.3.0"), NodeSpec("opensearch", "3.3.0"))
+    first, second = started.nodes
+    first.started_at, first.start_duration_s = 10.0, 2.5
+    second.started_at, second.start_duration_s = 10.5, 2.25
+    assert EmbeddedCluster(started).startup_s == 2.75
     assert existing_cluster("127.0.0.1:9200").startup_s is None
+
+
+def test_what_an_assembled_engine_lacks_is_known(tmp_path: Path) -> None:
+    spec = NodeSpec("elasticsearch", "9.5.3", title="core", absent_modules=("reindex",))
+    assert EmbeddedCluster(fleet(tmp_path, spec)).assembled == AssembledEngine("core", ("reindex",))
+    assert existing_cluster("127.0.0.1:9200").assembled is None
 
 
 def test_an_existing_cluster_is_described(server: ScriptedServer) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pacenote.errors import UsageError
 from pacenote.provision.cars import CARS, compose_car
+from pacenote.provision.java import JavaRuntime
+from pacenote.provision.jvm_options import LOGS, gc_log_option
 
 
-def test_the_default_car_uses_g1_and_a_heap_of_1g() -> None:
+def test_the_default_car_has_a_heap_of_1g() -> None:
     car = compose_car([])
     assert (car.name, car.heap_size) == ("defaults", "1g")
-    assert "-XX:+UseG1GC" in car.jvm_options
 
 
 def test_rallys_cars_exist() -> None:
-    names = {"defaults", "1gheap", "2gheap", "4gheap", "8gheap", "16gheap", "24gheap", "g1gc", "parallelgc"}
+    names = {"defaults", "1gheap", "2gheap", "4gheap", "8gheap", "16gheap", "24gheap"}
+    names |= {"g1gc", "parallelgc", "zgc", "ea", "fp", "unpooled", "debug-non-safepoints"}
+    names |= {"basic-license", "trial-license", "lean-watermarks"}
     assert names <= set(CARS)
 
 
@@ -38,10 +43,6 @@ def test_nested_settings_are_flattened_to_their_full_names() -> None:
     assert car.settings == {"http.port": 9201, "http.x.y": [1], "cluster.routing.a": 1}
 
 
-def test_a_different_collector_replaces_g1() -> None:
-    assert compose_car(["parallelgc"]).jvm_options == ("-XX:+UseParallelGC",)
-
-
 def test_the_error_about_an_unknown_car_suggests_a_similar_name() -> None:
     with pytest.raises(UsageError, match="unknown car '4gheep'") as caught:
         compose_car(["4gheep"])
@@ -49,18 +50,29 @@ def test_the_error_about_an_unknown_car_suggests_a_similar_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cars", "params"),
-    [
-        *(((car,), {}) for car in ("trial-license", "basic-license", "zgc", "debug-non-safepoints")),
-        ((), {"data_paths": "/data"}),
-    ],
+    ("cars", "params"), [(("x-pack-ml",), {}), (("own",), {}), ((), {"data_paths": "/data"})]
 )
-def test_the_error_about_what_only_rally_has_names_the_way_out(
+def test_the_error_about_what_is_not_built_in_names_team_repositories(
     cars: tuple[str, ...], params: dict[str, object]
 ) -> None:
     with pytest.raises(UsageError, match=r"unknown (car|parameter)") as caught:
         compose_car(cars, params)
-    assert "start the engine yourself and use --pipeline=benchmark-only" in caught.value.hint
+    assert "--team-repository=default has the cars of Rally" in caught.value.hint
+
+
+def test_two_garbage_collectors_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"several garbage collectors: -XX:\+UseZGC, -XX:\+UseParallelGC"):
+        compose_car(["zgc", "parallelgc"])
+
+
+def test_a_car_can_set_the_settings_of_indices() -> None:
+    assert compose_car(["best-compression"]).index_settings == {"index.codec": "best_compression"}
+
+
+def test_every_car_is_composed_alone_and_has_a_description_of_one_line() -> None:
+    for car in CARS.values():
+        assert compose_car([car.name]).heap_size == (car.heap_size or "1g")
+        assert 10 < len(car.description) < 80
 
 
 @pytest.mark.parametrize(
@@ -86,3 +98,10 @@ def test_the_error_about_what_only_rally_has_names_the_way_out(
 def test_invalid_car_params_are_named(params: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         compose_car(["defaults"], params)
+
+
+def test_the_verbose_log_of_the_garbage_collector_has_the_form_of_the_usual_one() -> None:
+    java = JavaRuntime(Path("/java"), "21", "", frozenset(), "test")
+    usual = gc_log_option(java, Path(LOGS)).removesuffix(":filecount=0")
+    (verbose,) = compose_car(["verbose-gc"]).jvm_options
+    assert verbose.split(":")[2:] == usual.split(":")[2:]

@@ -16,19 +16,69 @@ CHECK = """[2026][ERROR][o.e.b.Bootstrap] node validation exception
 [1]: max virtual memory areas vm.max_map_count [65530] is too low, increase to at least [262144]
 """
 
+PRIVILEGED = """[2026][WARN ][o.o.b.BootstrapChecks] max virtual memory areas vm.max_map_count is too low
+Likely root cause: java.net.BindException: Permission denied
+\tat java.base/sun.nio.ch.Net.bind0(Native Method)
+"""
+
+CRASH = """[2026][INFO ] starting
+#
+# A fatal error has been detected by the Java Runtime Environment:
+#
+#  SIGSEGV (0xb) at pc=0x00007f1744cd5f14, pid=461, tid=461
+#
+# JRE version: OpenJDK Runtime Environment (25.0.3+9) (build 25.0.3+9-LTS)
+# Problematic frame:
+# C  [libc.so.6+0x85f14]
+#
+# An error report file with more information is saved as:
+# /logs/hs_err_pid461.log
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "line", "hint"),
     [
+        (
+            CRASH,
+            "the JVM crashed: SIGSEGV (0xb) at pc=0x00007f1744cd5f14, pid=461, tid=461 | "
+            "in C [libc.so.6+0x85f14]",
+            "hs_err_pid",
+        ),
         (BIND, "Failed to bind to 127.0.0.1:[9200]", "try again"),
+        (PRIVILEGED, "Permission denied", "choose a port above 1023"),
         (CHECK, "vm.max_map_count [65530]", "sysctl"),
         (
             "Unrecognized VM option 'UseFoo'\nError: Could not create the JVM",
             "'UseFoo'",
             "additional_java_settings",
         ),
+        (
+            "Error occurred during initialization of VM\nCould not find agent library x on the path\n",
+            "during initialization of VM: Could not find agent library x",
+            "",
+        ),
+        (
+            "x\nError opening zip file: /x.jar\nError occurred during initialization of VM\nagent failed\n",
+            "Error opening zip file: /x.jar | Error occurred during initialization of VM: agent failed",
+            "",
+        ),
+        (
+            "Likely root cause: ParseException[failed to parse setting [a.b] with value [x]]",
+            "setting [a.b]",
+            "correct that setting in --set",
+        ),
         ("x\nError occurred\nfine\nlast", "Error occurred", ""),
         ("a.b.FooException: top\n\tat a.b(C)\nCaused by: a.BarError: root\nbye\n", "root", ""),
+        ("a.BarError: root\nERROR: it did not exit normally - check the logs\n", "root", ""),
+        ("Terminating due to java.lang.OutOfMemoryError: Java heap space\n", "heap space", "more heap"),
+        # The name of an option is not the error that it is about.
+        ("ERROR: use ExitOnOutOfMemoryError\n", "ExitOnOutOfMemoryError", ""),
+        (
+            "a.b.FooException[x]; nested: IOException[No space left on device];",
+            "No space",
+            "free some space on",
+        ),
         ("one\ntwo\n", "two", ""),
     ],
 )

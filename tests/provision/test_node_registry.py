@@ -10,14 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.errors import EngineError
+from pacenote.model.node_options import NodeLimits
+from pacenote.provision.control_groups import find_method
+from pacenote.provision.data_folders import create_data_folder, data_folder, mount_point
 from pacenote.provision.layout import EngineLayout, create_layout
+from pacenote.provision.node_plan import node_names
 from pacenote.provision.node_registry import (
     NodeEntry,
     cleanup_orphans,
     current_process,
     lock_node,
+    node_id,
     register,
+    registered_nodes,
     remove_node_dir,
+    stop_detached,
     unregister,
 )
 from pacenote.provision.process import ProcessIdentity, is_running, process_identity
@@ -134,6 +142,29 @@ def test_a_preserved_folder_is_not_removed(layout: EngineLayout) -> None:
     assert not list(layout.registry.iterdir())
 
 
+def test_data_on_a_disk_that_is_not_mounted_is_removed_later(
+    layout: EngineLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = {disk}
+    monkeypatch.setattr("os.path.ismount", lambda path: Path(path) in mounted)
+    assert mount_point(disk) == disk
+    folder = data_folder(disk, "n")
+    entry = replace(add_entry(layout, DEAD, None), data_folders=(folder,), data_mounts=(disk,))
+    create_data_folder(folder, "n", layout)
+    register(layout, entry)
+    mounted.clear()
+    assert cleanup_orphans(layout) == ()
+    assert registered_nodes(layout) == ()
+    assert not entry.folder.exists()
+    assert (folder / "data").is_dir(), "what is below the mount point is on another disk"
+    mounted.add(disk)
+    assert cleanup_orphans(layout) == ("n",)
+    assert not folder.exists()
+    assert not entry.file(layout).exists()
+
+
 def test_a_lock_without_an_entry_is_removed(layout: EngineLayout) -> None:
     layout.registry.mkdir()
     (layout.registry / "n.lock").touch()
@@ -184,3 +215,76 @@ def test_only_node_folders_are_removed(layout: EngineLayout, tmp_path: Path) -> 
     for folder in (tmp_path / "precious", layout.nodes, layout.nodes / "..", layout.jars):
         remove_node_dir(layout, folder)
         assert folder.exists()
+
+
+def test_the_control_group_of_an_orphan_is_emptied_and_removed(layout: EngineLayout) -> None:
+    limits = NodeLimits(memory=64 << 20)
+    try:
+        group = find_method(limits).create("n", limits)
+    except EngineError:
+        pytest.skip("control groups cannot be created here")
+    entry = replace(add_entry(layout, DEAD, None), control_groups=group.folders)
+    register(layout, entry)
+    # The entry was written before the process was known, and this process is in no process group of the node.
+    process = subprocess.Popen(
+        [*group.wrapper, "sh", "-c", 'for file; do echo 0 > "$file"; done; echo; exec sleep 60', "sh"]
+        + [str(file) for file in group.process_files],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    assert cleanup_orphans(layout) == ("n",)
+    assert process.wait(5) == -9
+    process.stdout.close()
+    assert not any(folder.exists() for folder in group.folders)
+
+
+def test_a_folder_that_is_not_the_group_of_the_node_is_ignored(
+    layout: EngineLayout, sleeper: ProcessIdentity, tmp_path: Path
+) -> None:
+    (tmp_path / "cgroup.procs").write_text(f"{sleeper.pid}\n")
+    entry = replace(add_entry(layout, DEAD, None), control_groups=(tmp_path,))
+    register(layout, entry)
+    assert cleanup_orphans(layout) == ("n",)
+    assert is_running(sleeper)
+    assert tmp_path.is_dir()
+
+
+def test_a_command_that_looks_at_the_lock_of_an_orphan_is_not_killed(layout: EngineLayout) -> None:
+    add_entry(layout, DEAD, None)
+    run = layout.registry / "n.run"
+    code = (
+        "import fcntl, sys, time; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX); "
+        "print(flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-I", "-S", "-c", code, run]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        cleanup_orphans(layout)
+        assert other.poll() is None
+        other.kill()
+
+
+def test_nodes_with_long_names_have_different_ids() -> None:
+    ids = {node_id(name, "i1") for name in node_names(f"-.{'x' * 60}", 3)}
+    assert ids == {f"{'x' * 38}-{number}-i1" for number in range(3)}
+    assert node_id("../a/b", "i1") == "a-b-i1"
+
+
+def test_a_node_may_release_its_lock_a_moment_after_it_has_ended(
+    layout: EngineLayout, sleeper: ProcessIdentity
+) -> None:
+    entry = add_entry(layout, DEAD, sleeper)
+    code = (
+        "import fcntl, sys, time; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX); "
+        "print(flush=True); time.sleep(0.2)"
+    )
+    command = [sys.executable, "-I", "-S", "-c", code, layout.registry / "n.run"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        stop_detached(layout, entry)
+    assert not is_running(sleeper)
+    assert not list(layout.registry.iterdir())

@@ -11,15 +11,20 @@ import pytest
 
 from pacenote.errors import EngineError
 from pacenote.provision.distributions.parts import ModuleDefinition, RootArtifact
-from pacenote.provision.engine import absent_modules
 from pacenote.provision.engine_lock import format_lock, parse_lock
+from pacenote.provision.engine_selection import absent_modules
 from pacenote.provision.update_lock import LockSource, plugin_class, resolve_lock
 from support.http_server import ScriptedServer
 
 from .conftest import FakeEngine
 
+PINNED = hashlib.sha256(b"tool").hexdigest()
+
 
 class TwoModules(FakeEngine):
+    def assembly_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        return RootArtifact("g", "bridge", version), RootArtifact("g", "tool", "5", sha256=PINNED, size=4)
+
     def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
         return RootArtifact("g", "core", version), RootArtifact("g", "log-core", follows="log-api")
 
@@ -79,6 +84,8 @@ def test_a_new_version_is_resolved_and_downloaded(server: ScriptedServer, tmp_pa
     publish(server, "base:1.0", ("shared:2",), zipped("a/BasePlugin.class"))
     publish(server, "more-client:1.0", ("shared:2", "log-api:7", "own:3"), zipped("a/MoreModulePlugin.class"))
     publish(server, "own:3")
+    publish(server, "bridge:1.0", ("shared:2",))
+    publish(server, "tool:5")
     lock = resolve_lock(TwoModules(), "1.0", LockSource(tmp_path, server.url))
     assert [jar.file_name for jar in lock.lib] == ["core-1.0.jar", "log-api-7.jar", "log-core-7.jar"]
     base, more = lock.modules
@@ -86,11 +93,29 @@ def test_a_new_version_is_resolved_and_downloaded(server: ScriptedServer, tmp_pa
     assert [jar.name for jar in base.artifacts] == ["base", "shared"]
     assert [jar.name for jar in more.artifacts] == ["more-client", "own"]
     assert more.extends == ("base",)
+    assert [jar.file_name for jar in lock.assembly] == ["bridge-1.0.jar", "tool-5.jar"]
     assert all(jar.sha256 and jar.size for jar in lock.artifacts())
     assert absent_modules(TwoModules(), lock) == ("gone",)
     assert parse_lock(format_lock(lock), "x") == lock
 
 
+def test_a_pinned_tool_must_have_its_checksum(server: ScriptedServer, tmp_path: Path) -> None:
+    for name in ("core:1.0", "log-core:7", "log-api:7", "bridge:1.0"):
+        publish(server, name, ("log-api:7",) if name == "core:1.0" else ())
+    publish(server, "base:1.0", (), zipped("a/BasePlugin.class"))
+    publish(server, "tool:5", (), b"evil")
+    with pytest.raises(EngineError, match=r"g:tool:5 has the "):
+        resolve_lock(TwoModules(), "1.0", LockSource(tmp_path, server.url))
+
+
+def test_a_module_can_state_its_plugin_class(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.jar", "w") as jar:
+        jar.writestr("META-INF/es-plugins/a/plugin-descriptor.properties", "name=a\nclassname=a.b.Own\n")
+        jar.writestr("a/XPlugin.class", "x")
+        jar.writestr("a/YPlugin.class", "x")
+    assert plugin_class(tmp_path / "a.jar") == "a.b.Own"
+
+
 def test_the_error_about_a_missing_version_names_it(server: ScriptedServer, tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match=r"g:core:9\.9 cannot be resolved"):
+    with pytest.raises(EngineError, match=r"fake 9\.9 is not in the Maven repository"):
         resolve_lock(TwoModules(), "9.9", LockSource(tmp_path, server.url))

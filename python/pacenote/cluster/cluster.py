@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
 from pacenote.cluster.info import ClusterInfo, read_info
 from pacenote.errors import UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
+from pacenote.model.engine_archive import EngineArchive
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import HttpHost, parse_hosts
 from pacenote.net.http_pool import ClientConfig
 from pacenote.net.proxy import proxy_for
 from pacenote.net.rest import RestClient
 from pacenote.net.tls import tls_context
-from pacenote.provision.engine import EngineRequest, start_engine
+from pacenote.provision.data_sets import DataSet, DataSetWriter
+from pacenote.provision.engine import start_engine
+from pacenote.provision.engine_checks import find_initial_data
+from pacenote.provision.engine_request import EngineRequest
+from pacenote.provision.fleet import Fleet
 from pacenote.provision.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledEngine:
+    """What an engine that Pacenote started does not report about itself."""
+
+    title: str
+    """What it is, if it must not be mistaken for the official distribution; otherwise empty."""
+    absent_modules: tuple[str, ...]
+    """The modules of the official archive that it lacks."""
+    archive: EngineArchive | None = None
+    """The official archive that it was installed from, or None if it was assembled."""
 
 
 class Cluster(Protocol):
@@ -32,9 +50,16 @@ class Cluster(Protocol):
 
     @property
     def startup_s(self) -> float | None:
-        """Seconds from the spawn of the node's process until the node was healthy, or None if Pacenote did
-        not start it.
+        """Seconds from the spawn of the first node's process until all nodes were healthy, or None if
+        Pacenote did not start them.
         """
+
+    def local_nodes(self) -> tuple[Node, ...]:
+        """Returns the nodes that Pacenote started on this machine."""
+
+    @property
+    def assembled(self) -> AssembledEngine | None:
+        """What Pacenote knows about an engine that it assembled, or None if it did not."""
 
     def info(self) -> ClusterInfo:
         """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
@@ -59,6 +84,8 @@ class ExistingCluster:
         self.hosts = hosts
         self.client_config = client_config
         self.startup_s = None
+        self.assembled: AssembledEngine | None = None
+        """Set if `pacenote start` started the engine."""
         self._rest = RestClient(hosts, timeout_s, client_config)
 
     def warnings(self) -> tuple[str, ...]:
@@ -79,6 +106,10 @@ class ExistingCluster:
             if proxy := proxy_for(host.scheme, host.host, host.port):
                 found.append(f"requests to {host.address} go through the proxy {proxy} of the environment")
         return tuple(found)
+
+    def local_nodes(self) -> tuple[Node, ...]:
+        """Returns no nodes: Pacenote did not start them, even if they are on this machine."""
+        return ()
 
     def info(self) -> ClusterInfo:
         """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
@@ -102,14 +133,26 @@ class ExistingCluster:
 
 
 class EmbeddedCluster:
-    """A cluster of one node that Pacenote started. Created by `start_cluster`."""
+    """A cluster that Pacenote started. Created by `start_cluster`."""
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.hosts = (node.host,)
-        self.client_config = ClientConfig()
-        self.startup_s = node.start_duration_s
-        self._rest = RestClient(self.hosts)
+    def __init__(self, fleet: Fleet, initial_data: DataSet | None = None) -> None:
+        spec = fleet.specs[0]
+        self.fleet = fleet
+        self.hosts = fleet.hosts
+        self.client_config = spec.access.clients
+        self.startup_s = fleet.startup_s
+        self.assembled = AssembledEngine(spec.title, spec.absent_modules, spec.archive)
+        self.initial_data = initial_data
+        """The data set that it started with, or None if it started without data."""
+        self._rest = RestClient(self.hosts, config=self.client_config)
+
+    def local_nodes(self) -> tuple[Node, ...]:
+        """Returns the nodes that Pacenote started on this machine."""
+        return self.fleet.nodes
+
+    def exit_reason(self) -> str | None:
+        """Returns why a node has ended without `stop`, in one line; None while all run and after `stop`."""
+        return self.fleet.exit_reason()
 
     def info(self) -> ClusterInfo:
         """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
@@ -119,10 +162,19 @@ class EmbeddedCluster:
         """Returns a client for control traffic."""
         return self._rest
 
+    def keep_data(self, writer: DataSetWriter) -> None:
+        """Has the data of all nodes moved to a data set when they stop. Raises DiskError."""
+        for number, node in enumerate(self.fleet.nodes):
+            node.keep_data(writer.targets(number, len(node.data_paths)))
+
+    def data_problem(self) -> str | None:
+        """Returns why the data of a node could not be kept, in one line, or None."""
+        return next(filter(None, (node.data_problem for node in self.fleet.nodes)), None)
+
     def stop(self) -> None:
-        """Stops the node; its logs stay in the artifacts folder. May be called again."""
+        """Stops the nodes; their logs stay in the artifacts folder. May be called again."""
         self._rest.close()
-        self.node.stop()
+        self.fleet.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -161,4 +213,4 @@ def start_cluster(request: EngineRequest, progress: ProgressCallback = no_progre
     """Starts an engine for a race. The caller must stop it, preferably using `with`. Raises the same errors
     as `start_engine`.
     """
-    return EmbeddedCluster(start_engine(request, progress))
+    return EmbeddedCluster(start_engine(request, progress), find_initial_data(request))

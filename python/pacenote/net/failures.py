@@ -42,6 +42,8 @@ class FailureDescription:
     """Whether the server accepted the connection but did not answer in HTTP, so that it may expect a
     different protocol.
     """
+    is_untrusted: bool = False
+    """Whether the certificate of the server was rejected."""
 
 
 def describe_failure(failure: BaseException) -> FailureDescription:
@@ -140,13 +142,16 @@ def _rejected_certificate(error: ssl.SSLCertVerificationError) -> FailureDescrip
     reason = (error.verify_message or "it cannot be verified").rstrip(".")
     if "ismatch" in reason:
         # OpenSSL's message is "Hostname mismatch, certificate is not valid for 'es'".
-        return FailureDescription(f"its TLS certificate is for another name: {reason}", _NAME_HINT)
+        return FailureDescription(
+            f"its TLS certificate is for another name: {reason}", _NAME_HINT, is_untrusted=True
+        )
     if "expired" in reason or "not yet valid" in reason:
         return FailureDescription(
             f"its TLS certificate is not valid now: {reason}",
             "renew it, check the clock of this host, or give --client-options=verify_certs:false",
+            is_untrusted=True,
         )
-    return FailureDescription(f"its TLS certificate is not trusted: {reason}", _CA_HINT)
+    return FailureDescription(f"its TLS certificate is not trusted: {reason}", _CA_HINT, is_untrusted=True)
 
 
 def _causes(failure: BaseException) -> Iterator[BaseException]:

@@ -48,6 +48,10 @@ class RestResponse:
         return 200 <= self.status < 300
 
 
+class UntrustedCertificate(EngineError):
+    """No host can be reached, and one presents a certificate that is not accepted."""
+
+
 class RestClient:
     """Sends requests to the hosts in turn, and each to the next host if one cannot be reached. Safe to use
     from several threads.
@@ -108,7 +112,8 @@ class RestClient:
             else:
                 self._rotation.responded(host)
                 return response
-        raise EngineError(
+        untrusted = any(failure.is_untrusted for failure in failures)
+        raise (UntrustedCertificate if untrusted else EngineError)(
             f"the cluster cannot be reached at {'; '.join(str(failure) for failure in failures)}",
             hint=next(
                 (failure.hint for failure in failures if failure.hint),
@@ -195,6 +200,7 @@ class _HostUnreachable(Exception):
         through = f" through the proxy {proxy}" if proxy else ""
         super().__init__(f"{host.address}{through}: {described.reason}")
         self.hint = described.hint
+        self.is_untrusted = described.is_untrusted
 
 
 def _encode(body: object) -> bytes | None:

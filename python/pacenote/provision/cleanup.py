@@ -14,13 +14,24 @@ from pacenote.provision.layout import EngineLayout
 MAX_AGE_S = 3600.0
 """Seconds since the last write after which a folder or file counts as abandoned."""
 
+MAX_DATA_AGE_S = 86_400.0
+"""The same for an unfinished data set, whose files do not show when they were written."""
+
 
 def remove_stale_files(layout: EngineLayout) -> None:
-    """Removes unfinished folders and files that were last written more than an hour ago. Ignores errors."""
+    """Removes unfinished folders and files that were last written more than an hour ago, and unfinished data
+    sets after a day. Ignores errors.
+    """
     limit = time.time() - MAX_AGE_S
-    for build in chain(layout.installs.glob(".build-*"), layout.java.glob(".build-*")):
-        if _is_older(build, limit):
-            shutil.rmtree(build, ignore_errors=True)
+    for folder, oldest in (
+        (layout.installs, limit),
+        (layout.java, limit),
+        # Copying an index to another disk may take hours.
+        (layout.data, time.time() - MAX_DATA_AGE_S),
+    ):
+        for build in folder.glob(".build-*"):
+            if _is_older(build, oldest):
+                shutil.rmtree(build, ignore_errors=True)
     for partial in chain(layout.jars.glob(f"*/{PARTIAL_FILES}"), layout.locks.glob(".*.part")):
         if _is_older(partial, limit):
             with contextlib.suppress(OSError):

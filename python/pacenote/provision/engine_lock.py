@@ -51,11 +51,13 @@ class EngineLock:
     """The modules; each module comes after those that it extends."""
     locale: tuple[MavenArtifact, ...] = ()
     """Jars that replace the locale data that a trimmed Java runtime lacks."""
+    assembly: tuple[MavenArtifact, ...] = ()
+    """Jars that the steps of the assembly read."""
 
     def artifacts(self) -> tuple[MavenArtifact, ...]:
         """Returns all jars, each once."""
         own = (jar for module in self.modules for jar in module.artifacts)
-        return tuple(dict.fromkeys((*self.lib, *self.locale, *own)))
+        return tuple(dict.fromkeys((*self.lib, *self.locale, *self.assembly, *own)))
 
     def digest(self) -> str:
         """Returns a short hash of the lock file."""
@@ -65,6 +67,14 @@ class EngineLock:
 def lock_file_name(distribution: str, version: str) -> str:
     """Returns the file name of a lock."""
     return f"{distribution}-{version}.json"
+
+
+def packaged_versions(distribution: str) -> tuple[str, ...]:
+    """Returns the versions of a distribution whose locks are part of the package, the newest first."""
+    begin, end = f"{distribution}-", ".json"
+    names = (lock.name for lock in files("pacenote.provision").joinpath("locks").iterdir())
+    versions = (name.removeprefix(begin).removesuffix(end) for name in names if name.startswith(begin))
+    return tuple(sorted(versions, key=lambda each: [int(part) for part in each.split(".")], reverse=True))
 
 
 def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | None:
@@ -110,6 +120,7 @@ def format_lock(lock: EngineLock) -> str:
         "version": lock.version,
         "lib": [_format_jar(jar) for jar in lock.lib],
         "locale": [_format_jar(jar) for jar in lock.locale],
+        **({"assembly": [_format_jar(jar) for jar in lock.assembly]} if lock.assembly else {}),
         "modules": modules,
     }
     return json.dumps(document, indent=1) + "\n"
@@ -129,6 +140,7 @@ def parse_lock(text: str, location: str) -> EngineLock:
             lib=tuple(_parse_jar(jar) for jar in document["lib"]),
             modules=tuple(_parse_module(module) for module in document["modules"]),
             locale=tuple(_parse_jar(jar) for jar in document["locale"]),
+            assembly=tuple(_parse_jar(jar) for jar in document.get("assembly", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as failure:
         raise EngineError(

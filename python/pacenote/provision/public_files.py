@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,18 @@ def write_public(path: Path, text: str) -> None:
     """Writes a file that every user can read, whatever the umask."""
     path.write_text(text, "utf-8")
     path.chmod(0o644)
+
+
+def link_file(source: Path, target: Path) -> None:
+    """Links a file that every user can read, or copies it where that is not possible."""
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # The folders are on different file systems, or on one without hard links.
+        shutil.copyfile(source, target)
+        target.chmod(0o644)
 
 
 @contextmanager

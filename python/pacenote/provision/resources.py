@@ -97,23 +97,41 @@ def _read(path: Path) -> str:
         return ""
 
 
-def check_memory(heap: int, available: int | None) -> None:
-    """Raises EngineError if a node with `heap` bytes of heap needs more than `available` bytes."""
-    needed = heap + NON_HEAP_BYTES
+def check_memory(heap: int, available: int | None, nodes: int = 1) -> None:
+    """Raises EngineError if nodes with `heap` bytes of heap each need more than `available` bytes."""
+    needed = (heap + NON_HEAP_BYTES) * nodes
     if available is not None and available < needed:
+        who = "a node" if nodes == 1 else f"{nodes} nodes"
+        what = f"{who} with {format_bytes(heap)} of heap" + ("" if nodes == 1 else " each")
+        fewer = "" if nodes == 1 else ", start fewer nodes"
         raise EngineError(
-            f"too little memory: a node with {format_bytes(heap)} of heap needs {format_bytes(needed)}, "
+            f"too little memory: {what} {'needs' if nodes == 1 else 'need'} {format_bytes(needed)}, "
             f"but only {format_bytes(available)} are available",
-            hint="choose a smaller heap (--car or --car-params=heap_size:512m), or free some memory",
+            hint=f"choose a smaller heap (--car or --car-params=heap_size:512m){fewer}, or free some memory",
         )
 
 
-def check_disk(folder: Path, needed: int = MIN_FREE_DISK_BYTES) -> None:
+def check_memory_limit(heap: int, limit: int | None) -> None:
+    """Raises UsageError if a node with `heap` bytes of heap needs more than its limit."""
+    needed = heap + NON_HEAP_BYTES
+    if limit is not None and limit < needed:
+        raise UsageError(
+            f"--node-memory={format_bytes(limit)} is too little: a node with {format_bytes(heap)} of heap "
+            f"needs {format_bytes(needed)}",
+            hint="raise the limit, or choose a smaller heap (--car or --car-params=heap_size:512m)",
+        )
+
+
+def check_disk(
+    folder: Path,
+    needed: int = MIN_FREE_DISK_BYTES,
+    hint: str = "free some space, or set PACENOTE_HOME to a folder on another disk",
+) -> None:
     """Raises EngineError if the disk of `folder` has fewer than `needed` bytes free."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EngineError(
             f"too little disk: {format_bytes(needed)} are needed in {folder}, "
             f"but only {format_bytes(free)} are free",
-            hint="free some space, or set PACENOTE_HOME to a folder on another disk",
+            hint=hint,
         )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import zipfile
@@ -19,7 +20,9 @@ from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.parts import ModuleDefinition, RootArtifact
 from pacenote.provision.distributions.registry import find_distribution
 from pacenote.provision.engine_lock import EngineLock, EngineModule, save_lock
+from pacenote.provision.install import DESCRIPTOR, published_files
 from pacenote.provision.maven import NETWORK_HINT, MavenArtifact, MavenRepository, fetch_artifacts
+from pacenote.provision.published_versions import check_published
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,17 @@ def resolve_lock(
     Modules that the repository lacks in this version are omitted, unless the engine needs them. Raises
     EngineError if the version does not exist or the repository cannot be reached.
     """
+    check_published(distribution, version, MavenRepository(source.mirror))
     resolver = _Resolver(version, source)
     definitions = distribution.module_definitions(version)
     label = f"resolving {distribution.name} {version}"
     progress(label, 0, len(definitions) + 1)
     lib = resolver.jars(distribution.root_artifacts(version))
     locale = resolver.jars(distribution.locale_artifacts(version))
+    assembly = tuple(
+        MavenArtifact(each.group, each.name, each.version, each.sha256, each.size)
+        for each in distribution.assembly_artifacts(version)
+    )
     by_module: dict[str, tuple[MavenArtifact, ...]] = {}
     for number, definition in enumerate(definitions, 1):
         progress(label, number, len(definitions) + 1)
@@ -56,7 +64,7 @@ def resolve_lock(
             # The first is the module's own jar. Jars of lib/ and of modules that it extends are omitted.
             by_module[definition.folder] = tuple(jar for jar in found if jar.group_and_name not in present)
     module_jars = (jar for jars in by_module.values() for jar in jars)
-    artifacts = tuple(dict.fromkeys((*lib, *locale, *module_jars)))
+    artifacts = tuple(dict.fromkeys((*lib, *locale, *assembly, *module_jars)))
     fetched = dict(
         zip(
             artifacts,
@@ -80,15 +88,18 @@ def resolve_lock(
         lib=tuple(fetched[jar] for jar in lib),
         modules=tuple(modules),
         locale=tuple(fetched[jar] for jar in locale),
+        assembly=tuple(fetched[jar] for jar in assembly),
     )
 
 
 def plugin_class(jar: Path) -> str:
-    """Returns the plugin class of a module: the top-level `*ModulePlugin` of its jar, otherwise its
-    `*Plugin`.
+    """Returns the plugin class of a module: the one in the descriptor of its jar, otherwise the top-level
+    `*ModulePlugin` of its jar, otherwise its `*Plugin`.
 
     Raises EngineError if there is none, or more than one.
     """
+    if stated := re.search(r"^classname=(\S+)$", published_files(jar).get(DESCRIPTOR, ""), re.MULTILINE):
+        return stated[1]
     with zipfile.ZipFile(jar) as archive:
         names = [name for name in archive.namelist() if name.endswith("Plugin.class") and "$" not in name]
     preferred = [name for name in names if name.endswith("ModulePlugin.class")] or names

@@ -9,13 +9,14 @@ import pytest
 from pacenote.errors import EngineError, UsageError
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.registry import (
+    DESCRIPTIONS,
     DISTRIBUTIONS,
     find_distribution,
     implied_distribution,
 )
 from pacenote.provision.engine_lock import find_lock
 
-EACH = pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
+EACH = pytest.mark.parametrize("distribution", DESCRIPTIONS, ids=lambda each: type(each).__name__)
 
 
 def test_unsupported_distributions_are_rejected_with_a_hint() -> None:
@@ -25,12 +26,22 @@ def test_unsupported_distributions_are_rejected_with_a_hint() -> None:
         find_distribution("elasticsearch", "8.17.0")
     assert "--pipeline=benchmark-only" in caught.value.hint
     assert "elasticsearch 7.17.x" in caught.value.message
-    with pytest.raises(EngineError, match=r"opensearch 2\.19\.4 cannot be started"):
-        find_distribution("opensearch", "2.19.4")
+    with pytest.raises(EngineError, match=r"opensearch 1\.3\.0 cannot be started"):
+        find_distribution("opensearch", "1.3.0")
     for incomplete in ("3.3", "v3.3.0"):
         with pytest.raises(UsageError) as caught_incomplete:
             find_distribution("opensearch", incomplete)
         assert caught_incomplete.value.hint == "give all three numbers, for example 3.3.0"
+    for name, begin, complete in (
+        ("opensearch", "2.19", "2.19.6"),
+        ("opensearch", "2", "2.19.6"),
+        ("elasticsearch", "8.19", "8.19.21"),
+        ("elasticsearch", "9.5", "9.5.3"),
+        ("elasticsearch", "7.1", "7.17.28"),
+    ):
+        with pytest.raises(UsageError) as caught_incomplete:
+            find_distribution(name, begin)
+        assert caught_incomplete.value.hint == f"give all three numbers, for example {complete}"
     with pytest.raises(UsageError) as unknown:
         find_distribution("opensaerch", "")
     assert "opensearch" in unknown.value.hint
@@ -58,7 +69,15 @@ def test_the_default_version_is_supported_and_implies_its_distribution(distribut
 
 @EACH
 def test_every_distribution_has_a_test(distribution: Distribution) -> None:
-    assert Path(__file__).with_name(f"test_{distribution.name}.py").exists()
+    module = type(distribution).__module__.rpartition(".")[2]
+    assert Path(__file__).with_name(f"test_{module}.py").exists()
+
+
+def test_the_first_description_of_an_engine_has_its_default_version() -> None:
+    assert {name: each.default_version for name, each in DISTRIBUTIONS.items()} == {
+        "opensearch": "3.3.0",
+        "elasticsearch": "7.17.28",
+    }
 
 
 @EACH

@@ -11,10 +11,15 @@ from typing import ClassVar
 
 from pacenote.provision.distributions.node_config import (
     log4j_properties,
+    loopback_settings,
     settings_yaml,
-    single_node_settings,
 )
-from pacenote.provision.distributions.parts import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.distributions.parts import (
+    AssemblyStep,
+    ModuleDefinition,
+    NodePaths,
+    RootArtifact,
+)
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRange, JavaRuntime
 
@@ -30,6 +35,9 @@ class Distribution(ABC):
 
     java_package: ClassVar[str]
     """The Java package of its classes."""
+
+    modules_describe_themselves: ClassVar[bool] = False
+    """Whether the jars of its modules contain the descriptors, to which `module_files` only adds."""
 
     @abstractmethod
     def supports(self, version: str) -> bool:
@@ -55,6 +63,24 @@ class Distribution(ABC):
     def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
         """Returns the modules; each module comes after those that it extends."""
 
+    def unpublished_modules(self, version: str) -> tuple[str, ...]:
+        """Returns the modules of the official archive that are not published, by their folders."""
+        return ()
+
+    def assembly_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        """Returns the jars that `assembly_steps` read, without their dependencies."""
+        return ()
+
+    def assembly_steps(self, version: str) -> tuple[AssemblyStep, ...]:
+        """Returns what an installation needs in addition to `lib/` and `modules/`."""
+        return ()
+
+    def title(self, version: str) -> str:
+        """Returns what the engine is, if it must not be mistaken for the official distribution; otherwise an
+        empty string.
+        """
+        return ""
+
     @abstractmethod
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         """Returns text files in a module's folder, in addition to its jars: file name to text."""
@@ -67,8 +93,10 @@ class Distribution(ABC):
         }
 
     def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
-        """Returns the settings of every node; those of the car and of the user are applied after them."""
-        return single_node_settings(http_port, transport_port)
+        """Returns the settings of every node; those of the car, of the user and of the cluster that the node
+        forms are applied after them.
+        """
+        return loopback_settings(http_port, transport_port)
 
     @abstractmethod
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
@@ -84,3 +112,10 @@ class Distribution(ABC):
     @abstractmethod
     def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         """Returns system properties, class path and main class, in the order that `java` expects."""
+
+    def standard_input(self, paths: NodePaths, settings: Mapping[str, object]) -> bytes:
+        """Returns what the engine reads from standard input, which then stays open until it is stopped.
+
+        If this is empty, the engine gets no standard input.
+        """
+        return b""

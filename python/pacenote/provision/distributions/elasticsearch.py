@@ -1,10 +1,9 @@
 """Elasticsearch 7.17: the parts of a node and the command that starts it.
 
-It is the last version whose parts are published in a Maven repository. Comparisons with published results
-must consider the differences from the official archive:
+Comparisons with published results must consider the differences from the official archive:
 
-- Painless, the analyzers beyond the server's own, ingest processors and all of X-Pack are not published, so
-  there are no scripts, language analyzers, data streams, SQL or security.
+- Painless, the analyzers beyond the server's own, ingest processors, geo_shape and all of X-Pack are not
+  published, so there are no scripts, language analyzers, data streams, SQL or security.
 - Word boundaries and formats of languages other than the root locale are those of the Java runtime.
 """
 
@@ -15,9 +14,13 @@ from collections.abc import Mapping
 
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.node_config import (
+    NETTY_PERMISSIONS,
+    REFLECTION,
+    REINDEX_PERMISSIONS,
     UNDECLARED_ARTIFACTS,
     jvm_options,
     module_descriptor,
+    security_policy,
 )
 from pacenote.provision.distributions.parts import ModuleDefinition, NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
@@ -31,24 +34,27 @@ _MODULES = (
     *("percolator", "lang-mustache", "rank-eval"),
 )
 
-_REFLECTION = (
-    'java.lang.RuntimePermission "accessDeclaredMembers"',
-    'java.lang.RuntimePermission "getClassLoader"',
-    'java.lang.RuntimePermission "setContextClassLoader"',
-    'java.lang.reflect.ReflectPermission "suppressAccessChecks"',
+_UNPUBLISHED = (
+    *("lang-painless", "lang-expression", "analysis-common", "legacy-geo", "spatial", "ingest-common"),
+    *(
+        "ingest-user-agent",
+        "transform",
+        "constant-keyword",
+        "mapper-version",
+        "unsigned-long",
+        "vectors",
+        "wildcard",
+    ),
+    *("x-pack-aggregate-metric", "x-pack-analytics", "x-pack-async-search", "x-pack-data-streams"),
+    *("x-pack-enrich", "x-pack-eql", "x-pack-ilm", "x-pack-ml", "x-pack-rollup", "x-pack-security"),
+    "x-pack-sql",
 )
+
 # Permissions that modules need under the Java security manager; those of the archive are not published.
 _PERMISSIONS: Mapping[str, tuple[str, ...]] = {
-    "transport-netty4": (
-        *_REFLECTION,
-        'java.lang.RuntimePermission "accessClassInPackage.sun.nio.ch"',
-        'java.net.SocketPermission "*", "accept,connect,listen,resolve"',
-    ),
-    "lang-mustache": _REFLECTION,
-    "reindex": (
-        'java.lang.RuntimePermission "setContextClassLoader"',
-        'java.net.SocketPermission "*", "connect,resolve"',
-    ),
+    "transport-netty4": NETTY_PERMISSIONS,
+    "lang-mustache": REFLECTION,
+    "reindex": REINDEX_PERMISSIONS,
 }
 
 
@@ -60,10 +66,7 @@ class Elasticsearch(Distribution):
     default_version = "7.17.28"
 
     def supports(self, version: str) -> bool:
-        """Returns whether this is a 7.17 release.
-
-        The repository lacks parts of later versions that a node needs.
-        """
+        """Returns whether this is a 7.17 release."""
         return re.fullmatch(r"7\.17\.\d+", version) is not None
 
     def supported_versions(self) -> str:
@@ -95,19 +98,20 @@ class Elasticsearch(Distribution):
             for folder in _MODULES
         )
 
+    def unpublished_modules(self, version: str) -> tuple[str, ...]:
+        """Returns the modules of the official archive that tracks use and that are not published."""
+        return _UNPUBLISHED
+
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         """Returns the plugin descriptor."""
         own = {"java.version": "1.8", "type": "isolated"}
-        files = dict(module_descriptor(self.name, version, module, own))
-        if permissions := _PERMISSIONS.get(module.name):
-            granted = "".join(f"  permission {each};\n" for each in permissions)
-            files["plugin-security.policy"] = f"grant {{\n{granted}}};\n"
-        return files
+        files = module_descriptor(self.name, version, module, own)
+        return {**files, **security_policy(_PERMISSIONS.get(module.name, ()))}
 
     def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         """Returns the options of the official archive, with a fixed heap."""
         return (
-            *jvm_options(heap, paths),
+            *jvm_options(heap, paths, java),
             "-Djava.security.manager=allow",
             "--add-opens=java.base/java.io=ALL-UNNAMED",
             # The engine has its own calendar, with the weeks of ISO 8601; SPI must be the first provider.

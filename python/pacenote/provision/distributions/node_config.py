@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pacenote.provision.distributions.parts import NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
+from pacenote.provision.java import JavaRuntime
+from pacenote.provision.jvm_options import crash_report_options
+
+LOG4J_CORE = RootArtifact("org.apache.logging.log4j", "log4j-core", follows="log4j-api")
+"""Declared as optional, but required to start; it must have the same version as log4j-api."""
 
 UNDECLARED_ARTIFACTS = (
-    # Declared as optional, but required to start; it must have the same version as log4j-api.
-    RootArtifact("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
+    LOG4J_CORE,
     # Declared as optional; geo_shape requires them.
     RootArtifact("org.locationtech.spatial4j", "spatial4j", "0.7"),
     RootArtifact("org.locationtech.jts", "jts-core", "1.15.0"),
@@ -18,8 +22,36 @@ UNDECLARED_ARTIFACTS = (
 """Artifacts that the server needs without declaring them as dependencies."""
 
 
-def jvm_options(heap: int, paths: NodePaths) -> tuple[str, ...]:
-    """Returns the JVM options of both official archives, with a fixed heap of `heap` bytes."""
+CLASS_LOADER = 'java.lang.RuntimePermission "getClassLoader"'
+"""A permission under the Java security manager."""
+
+REFLECTION = (
+    'java.lang.RuntimePermission "accessDeclaredMembers"',
+    CLASS_LOADER,
+    'java.lang.RuntimePermission "setContextClassLoader"',
+    'java.lang.reflect.ReflectPermission "suppressAccessChecks"',
+)
+"""Permissions for code that reads classes and objects at run time."""
+
+NETTY_PERMISSIONS = (
+    *REFLECTION,
+    'java.lang.RuntimePermission "accessClassInPackage.sun.nio.ch"',
+    'java.net.SocketPermission "*", "accept,connect,listen,resolve"',
+)
+"""Permissions of the module transport-netty4."""
+
+REINDEX_PERMISSIONS = (
+    'java.lang.RuntimePermission "setContextClassLoader"',
+    'java.net.SocketPermission "*", "connect,resolve"',
+)
+"""Permissions of the module reindex."""
+
+
+def jvm_options(heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
+    """Returns the JVM options of both official archives, with a fixed heap of `heap` bytes.
+
+    Those that OpenJ9 does not have are left out for it.
+    """
     return (
         f"-Xms{heap}",
         f"-Xmx{heap}",
@@ -27,8 +59,8 @@ def jvm_options(heap: int, paths: NodePaths) -> tuple[str, ...]:
         # All heap pages are touched before the first request so that page faults do not add to latency.
         "-XX:+AlwaysPreTouch",
         "-Xss1m",
-        "-XX:-OmitStackTraceInFastThrow",
-        f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",
+        *(() if java.is_openj9 else ("-XX:-OmitStackTraceInFastThrow",)),
+        *crash_report_options(java, paths.logs),
         "-Dfile.encoding=UTF-8",
         "-Djava.awt.headless=true",
         f"-Djava.io.tmpdir={paths.tmp}",
@@ -60,13 +92,18 @@ def module_descriptor(
     return {"plugin-descriptor.properties": properties(descriptor)}
 
 
-def single_node_settings(http_port: int, transport_port: int) -> Mapping[str, object]:
-    """Returns the settings of a node that listens on loopback and forms a single-node cluster."""
+def security_policy(permissions: Iterable[str]) -> Mapping[str, str]:
+    """Returns the `plugin-security.policy` of a module, or no file without permissions."""
+    granted = "".join(f"  permission {each};\n" for each in permissions)
+    return {"plugin-security.policy": f"grant {{\n{granted}}};\n"} if granted else {}
+
+
+def loopback_settings(http_port: int, transport_port: int) -> Mapping[str, object]:
+    """Returns the settings of a node that listens on loopback; those of its cluster are not among them."""
     return {
         "network.host": "127.0.0.1",
         "http.port": http_port,
         "transport.port": transport_port,
-        "discovery.type": "single-node",
         # Pacenote checks free disk space before startup. On a large disk that is 95 % full, the engine would
         # otherwise make its indices read-only during a race, although tens of gigabytes are free.
         "cluster.routing.allocation.disk.threshold_enabled": False,
@@ -75,7 +112,7 @@ def single_node_settings(http_port: int, transport_port: int) -> Mapping[str, ob
 
 def settings_yaml(paths: NodePaths, settings: Mapping[str, object]) -> str:
     """Returns the text of `elasticsearch.yml` or `opensearch.yml`."""
-    folders = {"path.data": str(paths.data), "path.logs": str(paths.logs)}
+    folders = {"path.data": paths.data_setting, "path.logs": str(paths.logs)}
     # JSON values are valid YAML, quoted and escaped without a YAML library.
     return "".join(f"{key}: {json.dumps(value)}\n" for key, value in {**settings, **folders}.items())
 

@@ -26,7 +26,8 @@ from pacenote.provision.distributions.parts import ModuleDefinition, NodePaths, 
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRange, JavaRuntime
 
-_GROUP = "org.opensearch"
+GROUP = "org.opensearch"
+"""The group id of the engine, and the Java package of its classes."""
 _PLUGINS = "org.opensearch.plugin"
 
 
@@ -62,13 +63,11 @@ class OpenSearch(Distribution):
     """The description of OpenSearch 3.x."""
 
     name = "opensearch"
-    java_package = _GROUP
+    java_package = GROUP
     default_version = "3.3.0"
 
     def supports(self, version: str) -> bool:
-        """Returns whether this is a 3.x release: 2.x needs the security manager, which the bundled Java
-        lacks.
-        """
+        """Returns whether this is a 3.x release."""
         return re.fullmatch(r"3\.\d+\.\d+", version) is not None
 
     def supported_versions(self) -> str:
@@ -88,7 +87,7 @@ class OpenSearch(Distribution):
             "opensearch-plugin-classloader",
         )
         return (
-            *(RootArtifact(_GROUP, name, version) for name in names),
+            *(RootArtifact(GROUP, name, version) for name in names),
             *UNDECLARED_ARTIFACTS,
         )
 
@@ -100,6 +99,17 @@ class OpenSearch(Distribution):
         """Returns the modules of the official archive that are published."""
         return _MODULES
 
+    def unpublished_modules(self, version: str) -> tuple[str, ...]:
+        """Returns the modules and plugins of the official archive that tracks use and that are not
+        published.
+        """
+        return (
+            "search-pipeline-common",
+            "opensearch-knn",
+            "opensearch-sql",
+            "opensearch-asynchronous-search",
+        )
+
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         """Returns the plugin descriptor."""
         own = {"java.version": str(self.java_range(version).lowest)}
@@ -110,7 +120,7 @@ class OpenSearch(Distribution):
         # Lucene's vectorized code needs the module; a Java without it does not start with this option.
         vector = ("--add-modules=jdk.incubator.vector",) if "jdk.incubator.vector" in java.modules else ()
         return (
-            *jvm_options(heap, paths),
+            *jvm_options(heap, paths, java),
             *vector,
             "--enable-native-access=ALL-UNNAMED",
             # The engine has its own calendar, with the weeks of ISO 8601; SPI must be the first provider.

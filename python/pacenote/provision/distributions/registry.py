@@ -10,10 +10,16 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.model.engine import engine_of_version
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.elasticsearch import Elasticsearch
+from pacenote.provision.distributions.elasticsearch_core import ElasticsearchCore
 from pacenote.provision.distributions.opensearch import OpenSearch
+from pacenote.provision.distributions.opensearch_2 import OpenSearch2
+from pacenote.provision.engine_lock import packaged_versions
 
-DISTRIBUTIONS: Mapping[str, Distribution] = {each.name: each for each in (OpenSearch(), Elasticsearch())}
-"""All distributions by name; a new distribution is added here."""
+DESCRIPTIONS: tuple[Distribution, ...] = (OpenSearch(), OpenSearch2(), Elasticsearch(), ElasticsearchCore())
+"""All descriptions; each supports other versions. A new one is added here."""
+
+DISTRIBUTIONS: Mapping[str, Distribution] = {each.name: each for each in reversed(DESCRIPTIONS)}
+"""The first description of each engine, which has its default version, by the name of the engine."""
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
@@ -27,22 +33,24 @@ def find_distribution(name: str, version: str) -> Distribution:
     if name not in DISTRIBUTIONS:
         close = get_close_matches(name, DISTRIBUTIONS, n=1)
         raise UsageError(
-            f"unknown distribution '{name}'; Pacenote can start {_supported(DISTRIBUTIONS)}",
+            f"unknown distribution '{name}'; Pacenote can start {_supported()}",
             hint=f"did you mean '{close[0]}'?"
             if close
             else "name a known one, or use --pipeline=benchmark-only",
         )
-    found = DISTRIBUTIONS[name]
-    if version and not _VERSION.match(version):
+    if not version:
+        return DISTRIBUTIONS[name]
+    if not _VERSION.match(version):
         raise UsageError(
             f"'{version}' is not a complete version of {name}",
-            hint=f"give all three numbers, for example {found.default_version}",
+            hint=f"give all three numbers, for example {_complete(name, version)}",
         )
-    if version and not found.supports(version):
+    found = next((each for each in DESCRIPTIONS if each.name == name and each.supports(version)), None)
+    if found is None:
         raise EngineError(
-            f"{name} {version} cannot be started by Pacenote; it can start {_supported(DISTRIBUTIONS)}",
-            hint="choose one of these, or start the engine yourself and use --pipeline=benchmark-only "
-            "--target-hosts=HOST:PORT",
+            f"{name} {version} cannot be started by Pacenote; it can start {_supported()}",
+            hint="choose one of these or, as an official archive, another version from Elasticsearch 7 or "
+            "OpenSearch 1 on; or start the engine yourself and use --pipeline=benchmark-only",
         )
     return found
 
@@ -60,9 +68,16 @@ def implied_distribution(version: str) -> str:
 
     It is the one that Pacenote can start in this version, otherwise the engine with this major version.
     """
-    startable = (each.name for each in DISTRIBUTIONS.values() if version and each.supports(version))
+    startable = (each.name for each in DESCRIPTIONS if version and each.supports(version))
     return next(startable, engine_of_version(version))
 
 
-def _supported(distributions: Mapping[str, Distribution]) -> str:
-    return "; ".join(f"{each.name} {each.supported_versions()}" for each in distributions.values())
+def _complete(name: str, begin: str) -> str:
+    """Returns a known version of a distribution that begins like an incomplete one, or the default."""
+    default = DISTRIBUTIONS[name].default_version
+    known = (default, *packaged_versions(name))
+    return next((each for each in known if each.startswith(f"{begin.rstrip('.')}.")), default)
+
+
+def _supported() -> str:
+    return "; ".join(f"{each.name} {each.supported_versions()}" for each in DESCRIPTIONS)

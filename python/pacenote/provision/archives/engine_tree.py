@@ -1,0 +1,124 @@
+"""The unpacked archive of an engine, and the copy of it that a node gets.
+
+A copy shares its large files with the unpacked archive by hard links. Files that hooks and tools may change
+are copied: those of `bin`, `config` and `plugins`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.errors import EngineError
+from pacenote.provision.distributions.official import OFFICIAL_ARCHIVES, OfficialArchive
+from pacenote.provision.install import MARKER
+from pacenote.provision.public_files import make_public_dir
+
+COPIED_FOLDERS = ("bin", "config", "plugins")
+"""Folders of an engine whose files a node may change."""
+
+RUNTIME_FOLDERS = ("data", "logs")
+"""Folders that an engine has by default inside its own, and that are elsewhere for a node."""
+
+_VERSION = r"\d+\.\d+\.\d+[\w.-]*"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTree:
+    """An unpacked archive."""
+
+    folder: Path
+    """The folder with `bin`, `config` and `lib`."""
+    official: OfficialArchive
+    """What is known of the archives of this engine."""
+    version: str
+    """The version of the engine, as its jar names it."""
+
+    @property
+    def bundled_java(self) -> Path | None:
+        """The folder of the Java that is part of the archive, or None."""
+        java = (self.folder / "jdk").resolve()
+        return java if (java / "bin" / "java").is_file() else None
+
+    @property
+    def plugin_tool(self) -> Path:
+        """The engine's tool that installs plugins."""
+        return self.folder / "bin" / f"{self.official.name}-plugin"
+
+    @property
+    def minor_version(self) -> tuple[int, int]:
+        """The first two numbers of the version."""
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+    def default_settings(self) -> dict[str, object]:
+        """Returns the settings of the parts that this archive has."""
+        return {
+            key: value
+            for part in self.official.optional_parts
+            if self.minor_version >= part.since and (self.folder / part.folder).is_dir()
+            for key, value in part.settings.items()
+        }
+
+
+def read_tree(folder: Path, described_as: str) -> EngineTree:
+    """Returns the engine in a folder. Raises EngineError if it is not an official archive.
+
+    `described_as` is where the folder comes from, for messages.
+    """
+    for official in OFFICIAL_ARCHIVES.values():
+        jar = re.compile(rf"{official.name}-({_VERSION})\.jar")
+        jars = sorted(path.name for path in (folder / "lib").glob(f"{official.name}-*.jar"))
+        versions = [match[1] for name in jars if (match := jar.fullmatch(name))]
+        if versions and (folder / "bin" / official.name).is_file():
+            return EngineTree(folder, official, versions[0])
+    names = " or ".join(f"bin/{name} with lib/{name}-VERSION.jar" for name in OFFICIAL_ARCHIVES)
+    raise EngineError(
+        f"{described_as} is not the archive of an engine: it has no {names}",
+        hint="use the tar.gz archive of the vendor for Linux",
+    )
+
+
+def copy_tree(source: Path, target: Path, *, without: tuple[str, ...] = ()) -> None:
+    """Copies an engine into a folder that does not exist, with hard links for files that never change.
+
+    `without` are folders that the copy does not get. Raises OSError.
+    """
+    target.mkdir()
+    target.chmod(0o755)
+    for entry in sorted(os.scandir(source), key=lambda entry: entry.name):
+        if entry.name not in (MARKER, *without):
+            link = entry.name not in COPIED_FOLDERS
+            _copy(Path(entry.path), target / entry.name, link=link)
+
+
+def copy_contents(source: Path, target: Path) -> None:
+    """Copies what is in a folder into an existing one. Raises OSError."""
+    for entry in os.scandir(source):
+        _copy(Path(entry.path), target / entry.name, link=False)
+
+
+def _copy(source: Path, target: Path, *, link: bool) -> None:
+    if source.is_symlink():
+        target.symlink_to(source.readlink())
+    elif source.is_dir():
+        make_public_dir(target)
+        for entry in os.scandir(source):
+            _copy(Path(entry.path), target / entry.name, link=link)
+    elif link:
+        _link(source, target)
+    else:
+        shutil.copy(source, target)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # The folders are on different file systems, or on one without hard links.
+        shutil.copy(source, target)

@@ -1,0 +1,159 @@
+"""Installs plugins into a copy of an official archive, with the engine's own tool, as the user of nodes.
+
+The copy is kept, and has a name that depends on the archive and on the plugins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pacenote.errors import EngineError
+from pacenote.fetch.disk import disk_error
+from pacenote.model.printable import single_line
+from pacenote.model.progress import ProgressCallback, no_progress
+from pacenote.provision.archives.archive_cache import CachedArchive
+from pacenote.provision.archives.engine_tree import COPIED_FOLDERS, EngineTree, copy_tree
+from pacenote.provision.install import MARKER, publish_folder
+from pacenote.provision.java import JavaRuntime
+from pacenote.provision.layout import EngineLayout
+from pacenote.provision.process import ChildCommand, spawn_child
+from pacenote.provision.public_files import write_public
+
+TIMEOUT_S = 300.0
+"""Seconds within which a plugin must be installed."""
+
+_POLL_S = 0.5
+_CAUSE = re.compile(r"^(?:ERROR: |-> Failed|Exception in thread|\S*Exception: )(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """The tool in a copy that is being built."""
+
+    tree: EngineTree
+    folder: Path
+    layout: EngineLayout
+    environment: Mapping[str, str]
+
+
+def install_plugins(
+    tree: EngineTree,
+    plugins: Sequence[CachedArchive],
+    java: JavaRuntime,
+    layout: EngineLayout,
+    progress: ProgressCallback = no_progress,
+) -> EngineTree:
+    """Returns the engine with plugins, installed into a copy of it unless that was done before.
+
+    Raises EngineError with what the tool reports if one cannot be installed, and DiskError.
+    """
+    if not plugins:
+        return tree
+    digest = hashlib.sha256("".join(each.origin.sha512 for each in plugins).encode()).hexdigest()[:12]
+    target = layout.installs / f"{tree.folder.name}-{digest}"
+    if not (target / MARKER).exists():
+        try:
+            build = Path(tempfile.mkdtemp(prefix=".build-", dir=layout.installs))
+            try:
+                build.chmod(0o755)
+                _fill(tree, plugins, java, _Build(build, layout), progress)
+                write_public(build / "home" / MARKER, f"{tree.folder.name}\n")
+                publish_folder(build / "home", target)
+            finally:
+                shutil.rmtree(build, ignore_errors=True)
+        except OSError as failure:
+            raise disk_error(failure, target) from failure
+    os.utime(target / MARKER)
+    return replace(tree, folder=target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    folder: Path
+    layout: EngineLayout
+
+
+def _fill(
+    tree: EngineTree,
+    plugins: Sequence[CachedArchive],
+    java: JavaRuntime,
+    build: _Build,
+    progress: ProgressCallback,
+) -> None:
+    home, temporary = build.folder / "home", build.folder / "tmp"
+    copy_tree(tree.folder, home)
+    temporary.mkdir()
+    changed = [temporary, *(home / name for name in COPIED_FOLDERS)]
+    _give(changed, build.layout)
+    variables = tree.official.variables
+    environment = {
+        "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "LANG": "C.UTF-8",
+        "HOME": str(temporary),
+        f"{variables}_PATH_CONF": str(home / "config"),
+        f"{variables}_TMPDIR": str(temporary),
+    }
+    if java.home != tree.bundled_java:
+        environment |= {f"{variables}_JAVA_HOME": str(java.home), "JAVA_HOME": str(java.home)}
+    tool = _Tool(replace(tree, folder=home), temporary, build.layout, environment)
+    for plugin in plugins:
+        progress(f"installing {plugin.path.name}", 0, 0)
+        _run(tool, plugin, progress)
+    for path in _all_of(changed):
+        os.lchown(path, os.geteuid(), os.getegid())
+
+
+def _run(tool: _Tool, plugin: CachedArchive, progress: ProgressCallback) -> None:
+    # The user of nodes may not enter the folder of the user's file.
+    archive = tool.folder.parent / plugin.path.name
+    shutil.copyfile(plugin.path, archive)
+    archive.chmod(0o644)
+    arguments = (str(tool.tree.plugin_tool), "install", "--batch", archive.as_uri())
+    log = tool.folder.parent / "plugin.log"
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        child = spawn_child(ChildCommand(arguments, tool.folder, tool.environment, output, tool.layout.user))
+        try:
+            deadline = time.monotonic() + TIMEOUT_S
+            while not child.wait(_POLL_S) and time.monotonic() < deadline:
+                progress(f"installing {plugin.path.name}", 0, 0)
+        finally:
+            child.kill()
+            child.wait(_POLL_S)
+    finally:
+        os.close(output)
+    if child.exit_code != 0:
+        engine = f"{tool.tree.official.name} {tool.tree.version}"
+        text = log.read_text("utf-8", "replace")
+        raise EngineError(
+            f"plugin {plugin.path.name} cannot be installed into {engine}: {_cause(text, child.exit_code)}",
+            hint=f"use the release of the plugin for {engine}",
+        )
+
+
+def _cause(text: str, exit_code: int | None) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [match[1] or line for line in lines if (match := _CAUSE.match(line))]
+    # Without a known form, the last line states the reason most often.
+    return single_line((causes or lines[-1:] or [f"its tool ended with status {exit_code}"])[0])
+
+
+def _give(folders: Sequence[Path], layout: EngineLayout) -> None:
+    """Lets the user of nodes write to folders with everything in them."""
+    if layout.user is not None:
+        for path in _all_of(folders):
+            os.lchown(path, layout.user.uid, layout.user.gid)
+
+
+def _all_of(folders: Sequence[Path]) -> Iterator[Path]:
+    for folder in folders:
+        yield from folder.rglob("*")
+        yield folder

@@ -1,0 +1,196 @@
+"""Copies the data of a stopped node, sharing with the original what engines never change.
+
+A file is cloned where the file system can do that (XFS, Btrfs). Otherwise the files of Lucene segments are
+linked, because Lucene writes each of them once, under a new name, and later only deletes them; all others
+are copied. Links in the data are not followed: the node's user may have made them, and Pacenote may be root.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.fetch.disk import disk_error
+from pacenote.provision.layout import NodeUser
+
+_CLONE = 0x40049409
+"""The number of the request FICLONE."""
+
+_SEGMENT_FILE = re.compile(r"_[0-9a-z]+(_\w+)?\.[a-z0-9]{2,4}")
+"""Files of a Lucene segment; not `segments_N`, `write.lock`, nor anything outside the folder `index`."""
+
+_INDEX_FOLDER = "index"
+_LARGEST_COPY = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class DataSize:
+    """The files of a folder."""
+
+    files: int = 0
+    """Number of files."""
+    bytes: int = 0
+    """Sum of their sizes."""
+    newest_ns: int = 0
+    """When the last of them was modified, in nanoseconds since the epoch."""
+
+    def __add__(self, other: DataSize) -> DataSize:
+        """Returns the size of both together."""
+        newest = max(self.newest_ns, other.newest_ns)
+        return DataSize(self.files + other.files, self.bytes + other.bytes, newest)
+
+
+def copy_data(source: Path, target: Path, owner: NodeUser | None) -> DataSize:
+    """Copies the data of a stopped node to `target`, which must not exist or be empty, for an owner, or for
+    the current user.
+
+    Returns its size. Raises DiskError.
+    """
+    try:
+        target.mkdir(mode=0o700, exist_ok=True)
+        shares = target.stat().st_dev == source.stat().st_dev
+        clones = shares and _can_clone(target)
+        copier = _Copier(owner, clones=clones, links=shares and not clones)
+        one, other = _open_folder(source), _open_folder(target)
+        try:
+            size = copier.copy_folder(one, other, is_index=False)
+            copier.give(other)
+        finally:
+            os.close(one)
+            os.close(other)
+    except OSError as failure:
+        raise disk_error(failure, target) from failure
+    return size
+
+
+def move_data(source: Path, target: Path) -> DataSize:
+    """Moves the data of a stopped node to `target`, which must not exist, and returns its size.
+
+    Copies it if that is on another file system. Raises DiskError.
+    """
+    try:
+        source.rename(target)
+    except OSError:
+        return copy_data(source, target, _owner_of(source))
+    return data_size(target)
+
+
+def data_size(folder: Path) -> DataSize:
+    """Returns the size of the files in a folder. Raises DiskError."""
+    size = DataSize()
+    try:
+        for _, _, names, descriptor in os.fwalk(folder):
+            for name in names:
+                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    size += DataSize(1, status.st_size, status.st_mtime_ns)
+    except OSError as failure:
+        raise disk_error(failure, folder) from failure
+    return size
+
+
+def unshared_bytes(source: Path, target: Path) -> int:
+    """Returns how many bytes `copy_data` would write, if it cannot clone files."""
+    if target.stat().st_dev != source.stat().st_dev:
+        return data_size(source).bytes
+    written = 0
+    for folder, _, names, descriptor in os.fwalk(source):
+        for name in names:
+            if Path(folder).name != _INDEX_FOLDER or not _SEGMENT_FILE.fullmatch(name):
+                written += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_size
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class _Copier:
+    owner: NodeUser | None
+    """The owner of the copies, or None for the current user."""
+    clones: bool
+    """Whether files are cloned."""
+    links: bool
+    """Whether the files of segments are linked."""
+
+    def copy_folder(self, source: int, target: int, *, is_index: bool) -> DataSize:
+        """Copies what an open folder contains into another one, and returns its size."""
+        size = DataSize()
+        with os.scandir(source) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    size += self._copy_subfolder(entry.name, source, target)
+                elif entry.is_file(follow_symlinks=False):
+                    size += self._copy_file(entry.name, source, target, is_index=is_index)
+        return size
+
+    def give(self, descriptor: int) -> None:
+        """Makes the owner that of a copy."""
+        if self.owner is not None:
+            os.fchown(descriptor, self.owner.uid, self.owner.gid)
+
+    def _copy_subfolder(self, name: str, source: int, target: int) -> DataSize:
+        os.mkdir(name, 0o700, dir_fd=target)
+        one, other = _open_folder(name, source), _open_folder(name, target)
+        try:
+            size = self.copy_folder(one, other, is_index=name == _INDEX_FOLDER)
+            os.fchmod(other, stat.S_IMODE(os.fstat(one).st_mode))
+            self.give(other)
+        finally:
+            os.close(one)
+            os.close(other)
+        return size
+
+    def _copy_file(self, name: str, source: int, target: int, *, is_index: bool) -> DataSize:
+        one = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=source)
+        try:
+            status = os.fstat(one)
+            if not stat.S_ISREG(status.st_mode):
+                return DataSize()
+            # The link has the owner of the original.
+            own = status.st_uid == (self.owner.uid if self.owner else os.geteuid())
+            if self.links and own and is_index and _SEGMENT_FILE.fullmatch(name):
+                os.link(name, name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+            else:
+                self._write(name, one, target)
+            return DataSize(1, status.st_size, status.st_mtime_ns)
+        finally:
+            os.close(one)
+
+    def _write(self, name: str, one: int, target: int) -> None:
+        status = os.fstat(one)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        other = os.open(name, flags, stat.S_IMODE(status.st_mode), dir_fd=target)
+        try:
+            if self.clones:
+                fcntl.ioctl(other, _CLONE, one)
+            else:
+                while os.sendfile(other, one, None, _LARGEST_COPY):
+                    pass
+            os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+            self.give(other)
+        finally:
+            os.close(other)
+
+
+def _open_folder(path: Path | str, parent: int | None = None) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+
+
+def _can_clone(folder: Path) -> bool:
+    """Returns whether the file system of a folder clones files."""
+    with tempfile.TemporaryFile(dir=folder) as one, tempfile.TemporaryFile(dir=folder) as other:
+        one.write(bytes(4096))
+        one.flush()
+        try:
+            fcntl.ioctl(other.fileno(), _CLONE, one.fileno())
+        except OSError:
+            return False
+    return True
+
+
+def _owner_of(folder: Path) -> NodeUser:
+    status = folder.stat()
+    return NodeUser("", status.st_uid, status.st_gid)

@@ -1,0 +1,234 @@
+"""Checks JVM options by running the JVM with them, before a race is prepared for an engine that cannot start.
+
+HotSpot runs `-XX:+PrintFlagsFinal -version`, which takes about 0.1 s. OpenJ9 ignores unknown options that
+begin with `-XX:` unless it is told to refuse them.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from pacenote.errors import EngineError, PacenoteError, UsageError
+from pacenote.model.printable import single_line
+from pacenote.provision.java import JavaRuntime
+
+_TIMEOUT_S = 20
+
+_NOT_CHECKED = (
+    *("-D", "-agentlib:", "-agentpath:", "-javaagent:", "-Xrun", "-XX:StartFlightRecording"),
+    *("-Xloggc:", "-Xverbosegclog:", "-XX:LogFile=", "-XX:DumpLoadedClassList=", "-Xshare:dump"),
+    *("-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive", "-XX:AOTMode=", "-XX:AOTCacheOutput"),
+    *("-XX:OnError", "-XX:OnOutOfMemoryError"),
+)
+"""Options that the JVM accepts in any form, or with which it would write files, open ports or wait."""
+
+_LOG_FILE = re.compile(r'(-Xlog:[^:]*:)(?!stdout\b|stderr\b|:|$)(?:"[^"]*"|(?:file=)?(?:"[^"]*"|[^:"]*))')
+
+_HOTSPOT_END = (
+    # Without touching the memory of the heap, without files outside the temporary folder.
+    *("-XX:-AlwaysPreTouch", "-Xms16m", "-XX:-UsePerfData", "-XX:ErrorFile=hs_err.log"),
+    *("-XX:+PrintFlagsFinal", "-version"),
+)
+_OPENJ9_END = ("-XX:-IgnoreUnrecognizedXXColonOptions", "-version")
+_ONLY_OPENJ9 = ("-Xgc:", "-Xgcpolicy", "-Xscmx", "-Xshareclasses", "-Xtune:", "-Xverbosegclog")
+"""Beginnings of options that HotSpot does not have."""
+
+_ALL_FLAGS = (
+    *("-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions"),
+    *("-XX:-UsePerfData", "-XX:+PrintFlagsFinal", "-version"),
+)
+
+_FLAG = re.compile(r"^\s*(\w+)\s+(\w+)\s*:?=.*?\{([^{}]*)\}", re.MULTILINE)
+# Sizes of generations are compared with the small initial heap of the check.
+_WARNING = re.compile(r"^.*\bVM warning: (?!Sharing is only|\w*NewSize )(.*)$", re.MULTILINE)
+
+_UNKNOWN = re.compile(
+    r"Unrecognized VM option '([^']*)'|Unrecognized option: (\S+)|JVMJ9VM007[EW] [^:]*: *(\S+)"
+)
+_LOCKED = re.compile(r"VM option '([^']*)' is (\w+) and must be enabled via (-XX:\+\w+)")
+_INVALID = re.compile(
+    r"(?:Improperly specified|Missing \+/- setting for|Unexpected \+/- setting in) VM option '([^']*)'"
+)
+_CONFLICT = re.compile(r"Multiple garbage collectors selected|Conflicting collector combinations")
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC$")
+_NO_ROOM = re.compile(
+    r"Could not reserve|Invalid maximum heap|insufficient memory|Cannot allocate memory|JVMJ9GC\w+ .*heap"
+)
+_NOT_A_CAUSE = re.compile(
+    r"Error: Could not create the Java|Error: A fatal exception|Error occurred during init|\[Global flags\]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JvmFlag:
+    """A flag that a HotSpot JVM has."""
+
+    name: str
+    """Its name, such as `UseZGC`."""
+    type: str
+    """Its type, such as `bool` or `size_t`."""
+    kind: str
+    """Kinds of the flag, such as `product` or `C2 experimental`."""
+
+    @property
+    def option(self) -> str:
+        """The flag as an option, without the value of those that have one."""
+        text = f"-XX:+{self.name}" if self.type == "bool" else f"-XX:{self.name}="
+        for kind in ("experimental", "diagnostic"):
+            if kind in self.kind:
+                return f"{text} after -XX:+Unlock{kind.capitalize()}VMOptions"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a JVM printed."""
+
+    exit_code: int
+    text: str
+
+
+def check_jvm_options(java: JavaRuntime, options: Sequence[str]) -> tuple[str, ...]:
+    """Returns the JVM's warnings about options that it ignores, one line each.
+
+    Raises UsageError for an option that the JVM refuses, with its name, and EngineError if the JVM does not
+    run or does not fit into the memory. The answer is remembered, so that checking again costs nothing.
+    """
+    checked = tuple(_LOG_FILE.sub(r"\1file=check.log", each) for each in options if _is_checked(each))
+    last = _OPENJ9_END if java.is_openj9 else _HOTSPOT_END
+    answer = _run(java.binary, (*checked, *last))
+    if answer.exit_code == 0:
+        return tuple(dict.fromkeys(single_line(text) for text in _WARNING.findall(answer.text)))
+    raise _refusal(java, options, answer.text)
+
+
+def parse_jvm_flags(text: str) -> dict[str, JvmFlag]:
+    """Returns the flags in the output of `-XX:+PrintFlagsFinal` by name."""
+    return {name: JvmFlag(name, kind, found) for kind, name, found in _FLAG.findall(text)}
+
+
+def _is_checked(option: str) -> bool:
+    return not option.startswith(_NOT_CHECKED)
+
+
+@cache
+def _run(binary: Path, arguments: tuple[str, ...]) -> _Answer:
+    """Runs a JVM to its end. Raises EngineError if it cannot be run."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="pacenote-java-") as folder:
+            reply = subprocess.run(
+                [str(binary), *arguments],
+                cwd=folder,
+                # Variables such as JAVA_TOOL_OPTIONS would change the JVM; a node does not get them either.
+                env={"LANG": "C.UTF-8", "HOME": folder},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+    except subprocess.TimeoutExpired:
+        # Options may make it wait, for example for a debugger; the start of the engine has its own limit.
+        return _Answer(0, "")
+    except OSError as failure:
+        raise EngineError(
+            f"{binary} cannot be run: {_reason(failure)}", hint="select another Java with --runtime-jdk"
+        ) from failure
+    return _Answer(reply.returncode, reply.stdout.decode("utf-8", "replace"))
+
+
+def _reason(failure: OSError) -> str:
+    if failure.errno == errno.ENOEXEC:
+        return "it is not a program for this processor"
+    if failure.errno == errno.ENOENT:
+        return "it, or the loader that it needs, does not exist"
+    return failure.strerror or str(failure)
+
+
+def _refusal(java: JavaRuntime, options: Sequence[str], text: str) -> PacenoteError:
+    """Returns the error for options that a JVM refuses, from what it printed."""
+    if unknown := _UNKNOWN.search(text):
+        option = _as_given(next(filter(None, unknown.groups())), options)
+        return UsageError(
+            f"{java.title} does not know the JVM option {option}", hint=_unknown_hint(java, option)
+        )
+    if locked := _LOCKED.search(text):
+        option, unlock = _as_given(locked[1], options), locked[3]
+        return UsageError(
+            f"the JVM option {option} is {locked[2]} in {java.title}", hint=f"add {unlock} before it"
+        )
+    if invalid := _INVALID.search(text):
+        return UsageError(
+            f"{java.title} does not accept the JVM option {_as_given(invalid[1], options)}",
+            hint=_value_hint(java, invalid[1]),
+        )
+    if _CONFLICT.search(text):
+        collectors = dict.fromkeys(each for each in options if _COLLECTOR.match(each))
+        return UsageError(
+            f"JVM options that exclude each other: {' and '.join(collectors)}",
+            hint="select one garbage collector",
+        )
+    cause = _cause(text)
+    if _NO_ROOM.search(text):
+        return EngineError(f"{java.title} cannot start with this heap: {cause}", hint="choose a smaller heap")
+    plain = _run(java.binary, ("-version",))
+    if plain.exit_code != 0:
+        hint = "select another Java with --runtime-jdk"
+        return EngineError(f"{java.title} does not run: {_cause(plain.text)}", hint=hint)
+    return UsageError(f"{java.title} refuses the JVM options: {cause}", hint="correct or remove them")
+
+
+def _cause(text: str) -> str:
+    """Returns up to two lines in which a JVM states why it does not start."""
+    lines = (line.strip("# ") for line in text.splitlines() if "VM warning: " not in line)
+    causes = [line for line in lines if line and not _NOT_A_CAUSE.search(line) and not _FLAG.match(line)]
+    return "; ".join(map(single_line, causes[:2])) or "it prints no reason"
+
+
+def _as_given(name: str, options: Iterable[str]) -> str:
+    """Returns an option as it was given; the JVM names it without its prefix."""
+    forms = (name, f"-XX:+{name}", f"-XX:-{name}", f"-XX:{name}")
+    exact = next((each for each in options if each in forms), None)
+    return exact or next((each for each in options if each.startswith(f"-XX:{name}=")), name)
+
+
+def _unknown_hint(java: JavaRuntime, option: str) -> str:
+    remove = "remove it from --jvm or additional_java_settings"
+    if java.is_openj9:
+        return f"{remove}; options of HotSpot have other names in OpenJ9, such as -Xgcpolicy:gencon"
+    if option.startswith(_ONLY_OPENJ9):
+        return "it is an option of OpenJ9: remove it, or select the folder of an OpenJ9 with --runtime-jdk"
+    name = re.match(r"-XX:[+-]?(\w+)", option)
+    close = _close_flags(java, name[1]) if name else ()
+    return f"did you mean {' or '.join(flag.option for flag in close)}?" if close else remove
+
+
+def _close_flags(java: JavaRuntime, name: str) -> tuple[JvmFlag, ...]:
+    flags = _flags(java)
+    by_lower = {each.lower(): flag for each, flag in flags.items()}
+    return tuple(by_lower[each] for each in get_close_matches(name.lower(), by_lower, n=2, cutoff=0.75))
+
+
+def _value_hint(java: JavaRuntime, given: str) -> str:
+    flag = _flags(java).get(re.sub(r"^[+-]|=.*", "", given))
+    if flag is None:
+        return "correct its value"
+    if flag.type == "bool":
+        return f"write -XX:+{flag.name} or -XX:-{flag.name}"
+    return "give a number such as 512 or 512m" if "int" in flag.type else f"its value is of type {flag.type}"
+
+
+def _flags(java: JavaRuntime) -> dict[str, JvmFlag]:
+    """Returns all flags of a HotSpot JVM; empty if it does not print them."""
+    try:
+        return parse_jvm_flags(_run(java.binary, _ALL_FLAGS).text)
+    except EngineError:
+        return {}

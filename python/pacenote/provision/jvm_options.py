@@ -1,0 +1,60 @@
+"""JVM options that Pacenote adds, chosen by the JVM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from pacenote.provision.java import JavaRuntime
+
+G1_OPTIONS = ("-XX:+UseG1GC", "-XX:G1ReservePercent=25", "-XX:InitiatingHeapOccupancyPercent=30")
+"""The garbage collector of the official archives, with their options."""
+
+GC_LOG_DECORATIONS = "utctime,uptimenanos,level,tags"
+"""What each line of HotSpot's GC log begins with."""
+
+LOGS = "{logs}"
+"""What stands for the folder of a node's logs in the JVM options of a car."""
+
+_SELECTS_COLLECTOR = re.compile(r"-XX:\+Use\w+GC$|-Xgcpolicy:")
+
+
+def selects_collector(option: str) -> bool:
+    """Returns whether an option selects a garbage collector."""
+    return _SELECTS_COLLECTOR.match(option) is not None
+
+
+def merge_jvm_options(options: Iterable[str], added: Iterable[str]) -> tuple[str, ...]:
+    """Returns options followed by others, whose garbage collector replaces theirs.
+
+    Of other flags, a JVM uses the last value by itself, and some add up.
+    """
+    added = tuple(added)
+    collects = any(map(selects_collector, added))
+    kept = [option for option in options if not (collects and selects_collector(option))]
+    return (*kept, *added)
+
+
+def default_collector(java: JavaRuntime, options: Iterable[str]) -> tuple[str, ...]:
+    """Returns the options of G1, unless `options` select a garbage collector or the JVM is OpenJ9, which does
+    not have it.
+    """
+    return () if java.is_openj9 or any(map(selects_collector, options)) else G1_OPTIONS
+
+
+def crash_report_options(java: JavaRuntime, logs: Path) -> tuple[str, ...]:
+    """Returns the option for the file with the report about a crash; OpenJ9 has none, and writes its dumps to
+    the working directory.
+    """
+    return () if java.is_openj9 else (f"-XX:ErrorFile={logs}/hs_err_pid%p.log",)
+
+
+def gc_log_option(java: JavaRuntime, logs: Path) -> str:
+    """Returns the JVM option for the GC log: one file, no rotation; in HotSpot's, each line has wall clock
+    and uptime.
+    """
+    if java.is_openj9:
+        return f"-Xverbosegclog:{logs}/gc.log"
+    tags = "gc*=info,gc+age*=trace,safepoint=info"
+    return f"-Xlog:{tags}:file={logs}/gc.log:{GC_LOG_DECORATIONS}:filecount=0"

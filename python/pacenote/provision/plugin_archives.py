@@ -1,0 +1,144 @@
+"""Unpacks plugins into a copy of an assembled engine, which has no tool for them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from pacenote.errors import EngineError
+from pacenote.fetch.disk import disk_error
+from pacenote.provision.archives.archive_cache import CachedArchive, CacheLimits
+from pacenote.provision.archives.engine_tree import copy_tree
+from pacenote.provision.install import DESCRIPTOR, MARKER, publish_folder
+from pacenote.provision.layout import EngineLayout
+from pacenote.provision.node_registry import registered_nodes
+from pacenote.provision.public_files import make_public_dir, write_public
+
+_MAX_BYTES = 2 << 30
+_PREFIX = "with-plugins-"
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledEngineFolder:
+    """An assembled engine that gets plugins."""
+
+    folder: Path
+    """Its folder."""
+    distribution: str
+    """The name of the engine."""
+    version: str
+    """The version of the engine."""
+
+
+def unpack_plugins(engine: AssembledEngineFolder, plugins: Sequence[CachedArchive]) -> Path:
+    """Returns the folder of a copy of an engine with plugins, made unless that was done before.
+
+    Raises EngineError for an archive that is not a plugin of this version of the engine, that needs one that
+    the engine lacks, or that would be written elsewhere, and DiskError.
+    """
+    digest = hashlib.sha256("".join(each.origin.sha512 for each in plugins).encode()).hexdigest()[:12]
+    target = engine.folder.with_name(f"{_PREFIX}{engine.folder.name}-{digest}")
+    try:
+        if (target / MARKER).exists():
+            # Marks it as used, for the removal of old copies.
+            os.utime(target / MARKER)
+            return target
+        build = Path(tempfile.mkdtemp(prefix=".build-", dir=target.parent))
+        try:
+            build.chmod(0o755)
+            home = build / "home"
+            copy_tree(engine.folder, home)
+            for plugin in plugins:
+                _unpack(plugin.path, home, engine)
+            write_public(home / MARKER, f"{engine.folder.name}\n")
+            publish_folder(home, target)
+        finally:
+            shutil.rmtree(build, ignore_errors=True)
+    except OSError as failure:
+        raise disk_error(failure, target) from failure
+    return target
+
+
+def prune_copies(layout: EngineLayout, limits: CacheLimits) -> None:
+    """Removes copies with plugins that were not used for a while. Ignores errors."""
+    # A node runs in its copy, which may have been used for the last time when the node was started.
+    if registered_nodes(layout):
+        return
+    for folder in layout.installs.glob(f"{_PREFIX}*/"):
+        with contextlib.suppress(OSError):
+            if (folder / MARKER).stat().st_mtime < limits.oldest_use:
+                shutil.rmtree(folder)
+
+
+def _unpack(archive: Path, home: Path, engine: AssembledEngineFolder) -> None:
+    try:
+        with zipfile.ZipFile(archive) as members:
+            descriptor = _read_descriptor(members, archive)
+            _check(descriptor, archive, home, engine)
+            _extract(members, archive, home / "plugins" / descriptor["name"])
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as failure:
+        raise EngineError(f"{archive} is damaged: {failure}", hint="copy or download it again") from None
+
+
+def _read_descriptor(members: zipfile.ZipFile, archive: Path) -> Mapping[str, str]:
+    try:
+        text = members.read(DESCRIPTOR).decode("utf-8", "replace")
+    except KeyError:
+        raise EngineError(
+            f"{archive} is not a plugin: it has no {DESCRIPTOR}", hint="use the zip archive of the plugin"
+        ) from None
+    lines = (line.partition("=") for line in text.splitlines() if not line.lstrip().startswith("#"))
+    return {key.strip(): value.strip() for key, _, value in lines}
+
+
+def _check(descriptor: Mapping[str, str], archive: Path, home: Path, engine: AssembledEngineFolder) -> None:
+    name, version = descriptor.get("name", ""), descriptor.get(f"{engine.distribution}.version", "")
+    if not re.fullmatch(r"[\w-]+", name):
+        raise EngineError(f"{archive} is not a plugin: its {DESCRIPTOR} has no name", hint="use another one")
+    if version != engine.version:
+        made_for = f"{engine.distribution} {version}" if version else "another engine"
+        raise EngineError(
+            f"{archive} is a plugin of {made_for}, not of {engine.distribution} {engine.version}",
+            hint=f"use the release of {name} for {engine.version}",
+        )
+    for extended in filter(None, descriptor.get("extended.plugins", "").split(",")):
+        needed, *marks = extended.strip().split(";")
+        if "optional=true" not in marks and not any(
+            (home / place / needed).is_dir() for place in ("modules", "plugins")
+        ):
+            raise EngineError(
+                f"plugin {name} needs {needed}, which {engine.distribution} {engine.version} lacks",
+                hint=f"name {needed} before it, or use --distribution-repository=release",
+            )
+
+
+def _extract(members: zipfile.ZipFile, archive: Path, folder: Path) -> None:
+    if folder.exists():
+        raise EngineError(f"plugin {folder.name} is named twice", hint="name it once")
+    make_public_dir(folder)
+    if sum(entry.file_size for entry in members.infolist()) > _MAX_BYTES:
+        raise EngineError(f"{archive} contains more than {_MAX_BYTES:,} bytes", hint="use another one")
+    for entry in members.infolist():
+        path = PurePosixPath(entry.filename)
+        if path.is_absolute() or ".." in path.parts or "\0" in entry.filename:
+            raise EngineError(
+                f"{archive} is not unpacked: {entry.filename} would be written outside of its folder",
+                hint="use the archive of the vendor",
+            )
+        if entry.is_dir():
+            make_public_dir(folder / path)
+            continue
+        make_public_dir((folder / path).parent)
+        target = os.open(folder / path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        with members.open(entry) as source, os.fdopen(target, "wb") as out:
+            shutil.copyfileobj(source, out, 1 << 20)
+            os.fchmod(out.fileno(), 0o644)

@@ -1,0 +1,47 @@
+"""Ports of the loopback address for nodes."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Mapping
+
+from pacenote.errors import EngineError
+
+_SETTINGS = ("http.port", "transport.port")
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Returns ports of the loopback address that are currently free."""
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
+    try:
+        # All ports are bound before any is closed, so they differ.
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return tuple(int(each.getsockname()[1]) for each in sockets)
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def check_ports(settings: Mapping[str, object]) -> None:
+    """Raises EngineError if another process listens on a port that the settings of a node select."""
+    for name in _SETTINGS:
+        text = str(settings.get(name, ""))
+        if text.isdigit() and 0 < int(text) < 1 << 16 and is_taken(int(text)):
+            raise EngineError(
+                f"port {text} is taken: another process listens on the {name} of the node",
+                hint=f"end that process, or omit {name}, so that a free port is chosen",
+            )
+
+
+def is_taken(port: int) -> bool:
+    """Returns whether another process listens on a port of the loopback address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # Like the engine's own sockets: connections that have ended do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as failure:
+            return failure.errno == errno.EADDRINUSE
+    return False

@@ -1,0 +1,91 @@
+"""The versions of an engine that a Maven repository has, with all parts without which it cannot start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pacenote.errors import EngineError
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.maven import MavenArtifact, MavenRepository
+
+_MAX_NAMED = 5
+"""Maximum number of versions that a message names."""
+
+_VERSION = re.compile(r"<version>([^<]+)</version>")
+
+
+def check_published(distribution: Distribution, version: str, repository: MavenRepository) -> None:
+    """Raises EngineError, with the nearest versions that can be assembled, if the repository lacks a required
+    part of a version, or if it cannot be read.
+    """
+    parts = _required_parts(distribution, version)
+    missing = [part for part in parts if not repository.exists(_pom(part))]
+    if not missing:
+        return
+    # A version of the official archives need not be in the repository.
+    absent = f"is not in the Maven repository {repository.url}"
+    unknown = len(missing) == len(parts)
+    problem = absent if unknown else f"cannot be assembled: {missing[0]} is not published"
+    near = nearest_versions(version, published_versions(distribution, repository))
+    hint = (
+        f"the nearest versions that can be assembled are {', '.join(near)}"
+        if near
+        else "check --maven-mirror"
+    )
+    raise EngineError(f"{distribution.name} {version} {problem}", hint=hint)
+
+
+def is_partly_published(distribution: Distribution, version: str, repository: MavenRepository) -> bool:
+    """Returns whether a version exists, but cannot be assembled because a required part is not published.
+
+    Raises EngineError if the repository cannot be read.
+    """
+    found = {repository.exists(_pom(part)) for part in _required_parts(distribution, version)}
+    return found == {True, False}
+
+
+def published_versions(distribution: Distribution, repository: MavenRepository) -> tuple[str, ...]:
+    """Returns the supported versions of which the repository lists all required parts, oldest first.
+
+    A repository may have a version that it does not list. Raises EngineError if it cannot be read.
+    """
+    parts = _required_parts(distribution, distribution.default_version)
+    listed = [listed_versions(part, repository) for part in parts]
+    common = set.intersection(*listed) if listed else set()
+    return tuple(sorted(filter(distribution.supports, common), key=_numbers))
+
+
+def nearest_versions(version: str, versions: Iterable[str]) -> tuple[str, ...]:
+    """Returns up to five of `versions` that differ least from a version, oldest first."""
+    own = _numbers(version)
+
+    def distance(other: str) -> tuple[int, ...]:
+        numbers = _numbers(other)
+        return tuple(abs(one - two) for one, two in zip(own, numbers, strict=False))
+
+    return tuple(sorted(sorted(versions, key=distance)[:_MAX_NAMED], key=_numbers))
+
+
+def _required_parts(distribution: Distribution, version: str) -> tuple[MavenArtifact, ...]:
+    """Returns the artifacts with the version of the engine without which it cannot start."""
+    roots = (*distribution.root_artifacts(version), *distribution.assembly_artifacts(version))
+    own = ((each.group, each.name) for each in roots if each.version == version)
+    modules = ((each.group, each.name) for each in distribution.module_definitions(version) if each.required)
+    return tuple(MavenArtifact(group, name, version) for group, name in (*own, *modules))
+
+
+def _pom(part: MavenArtifact) -> str:
+    return part.repository_path.removesuffix(".jar") + ".pom"
+
+
+def listed_versions(part: MavenArtifact, repository: MavenRepository) -> set[str]:
+    """Returns the versions of an artifact that a repository lists. Raises EngineError if it cannot be
+    read.
+    """
+    folder = part.repository_path.rsplit("/", 2)[0]
+    return set(_VERSION.findall(repository.read_text(f"{folder}/maven-metadata.xml") or ""))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))

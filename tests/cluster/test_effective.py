@@ -1,0 +1,151 @@
+"""The configuration that an engine reports, as flat facts."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pacenote.cluster.effective import MAX_NODES, java_arguments, read_effective
+from pacenote.model.snapshot import Snapshot
+from pacenote.net.hosts import parse_hosts
+from pacenote.net.rest import RestClient
+from support.http_server import HttpRequest, HttpResponse, http_server, json_response
+
+NODE = {
+    "name": "n", "version": "3.3.0", "roles": ["data"],
+    "settings": {"node.name": "n", "s3.client.default.secret_key": "hunter22"},
+    "process": {"id": 4711, "mlockall": False},
+    "jvm": {"pid": 4711, "start_time_in_millis": 1, "version": "25", "mem": {"heap_max_in_bytes": 7},
+            "input_arguments": ["-Xmx7g", "-Djavax.net.ssl.keyStorePassword=hunter22", "-Dpass=hunter22"]},
+    "thread_pool": {"write": {"size": 2}},
+    "plugins": [{"name": "repository-s3", "version": "3.3.0"}],
+}  # fmt: skip
+REPLIES: Mapping[str, Any] = {
+    "/": {"cluster_name": "c", "version": {"number": "3.3.0", "build_snapshot": False}},
+    "/_cluster/settings": {
+        "defaults": {"a": "1", "b": "1", "list": ["x", "y"]},
+        "persistent": {"b": "2", "c": "2"},
+        "transient": {"c": "3"},
+    },
+    "/_nodes/settings,os,process,jvm,thread_pool,plugins": {"nodes": {"id": NODE}},
+    "/_all/_settings": {"logs": {"settings": {"index.codec": "best_compression", "index.uuid": "u"}}},
+    "/logs/_settings": {"logs": {"settings": {}, "defaults": {"index.refresh_interval": "1s"}}},
+}
+
+
+def read(replies: Mapping[str, Any]) -> Snapshot:
+    def respond(request: HttpRequest) -> HttpResponse:
+        if request.path not in replies:
+            return HttpResponse(403, b'{"error": "not allowed"}')
+        return json_response(replies[request.path])
+
+    with http_server(respond) as server:
+        return read_effective(RestClient(parse_hosts(server.address).hosts))
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    return read(REPLIES)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("engine.version.number", "3.3.0"),
+        ("engine.version.build_snapshot", "false"),
+        ("setting.a", "1"),
+        ("setting.b", "2"),
+        ("setting.c", "3"),
+        ("setting.list", '["x", "y"]'),
+        ("node.n.roles", '["data"]'),
+        ("node.n.process.mlockall", "false"),
+        ("node.n.jvm.version", "25"),
+        ("node.n.jvm.mem.heap_max_in_bytes", "7"),
+        ("node.n.jvm.argument.-Xmx", "7g"),
+        ("node.n.thread_pool.write.size", "2"),
+        ("node.n.plugin.repository-s3", "3.3.0"),
+        ("index.logs.codec", "best_compression"),
+        ("index_default.refresh_interval", "1s"),
+    ],
+)
+def test_every_part_of_the_configuration_is_read(snapshot: Snapshot, key: str, value: str) -> None:
+    assert snapshot.unread == {}
+    assert snapshot.facts[key] == value
+
+
+def test_what_changes_with_every_start_and_secrets_are_left_out(snapshot: Snapshot) -> None:
+    text = str(snapshot)
+    assert "hunter22" not in text
+    assert "4711" not in text
+    assert "uuid" not in text
+
+
+def test_what_the_engine_does_not_report_is_left_out_with_the_reason() -> None:
+    snapshot = read({"/": REPLIES["/"], "/_cluster/settings": [], "/_all/_settings": {}})
+    assert set(snapshot.unread) == {"setting.*", "node.*"}
+    assert "status 403: not allowed" in snapshot.unread["node.*"]
+    assert "unexpected form" in snapshot.unread["setting.*"]
+    assert snapshot.facts["engine.cluster_name"] == "c"
+
+
+def test_an_engine_that_does_not_answer_is_asked_only_for_the_first_part() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        hosts = parse_hosts(f"127.0.0.1:{server.getsockname()[1]}").hosts
+        snapshot = read_effective(RestClient(hosts, timeout_s=0.05))
+        server.setblocking(False)
+        received = b""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                with server.accept()[0] as connection:
+                    received += connection.recv(1000)
+    assert b"GET / HTTP" in received
+    assert b"_settings" not in received
+    assert set(snapshot.unread) == {"engine.*", "setting.*", "node.*", "index.*"}
+    assert len(set(snapshot.unread.values())) == 1
+
+
+def test_an_index_of_a_data_stream_has_the_name_of_the_stream_and_indices_of_the_engine_are_left_out() -> (
+    None
+):
+    names = (".ds-logs-x-2026.11.22-000001", ".ds-logs-x-2026.11.23-000002", ".ds-old-000001", ".security-7")
+    bodies = {name: {"settings": {"index.codec": name}} for name in names}
+    # A setting of an older index is not one of the newest.
+    bodies[names[0]]["settings"]["index.blocks.write"] = "true"
+    facts = read({**REPLIES, "/_all/_settings": bodies}).facts
+    assert {key: value for key, value in facts.items() if key.startswith("index.")} == {
+        "index.logs-x.codec": ".ds-logs-x-2026.11.23-000002",
+        "index.old.codec": ".ds-old-000001",
+    }
+
+
+def test_only_some_nodes_of_a_large_cluster_are_read() -> None:
+    path = "/_nodes/settings,os,process,jvm,thread_pool,plugins"
+    nodes = {str(number): {"name": f"n{number:03}", "version": "1"} for number in range(MAX_NODES + 5)}
+    snapshot = read({**REPLIES, path: {"nodes": nodes}})
+    assert sum(key.endswith(".version") and key.startswith("node.") for key in snapshot.facts) == MAX_NODES
+    assert f"{MAX_NODES} of {MAX_NODES + 5} nodes" in snapshot.facts["engine.nodes_read"]
+
+
+def test_options_of_the_jvm_have_names_and_the_last_one_counts() -> None:
+    arguments = [
+        "-Xms1g",
+        "-Xms2g",
+        "-Xss1m",
+        "-XX:+UseG1GC",
+        "-XX:-UseG1GC",
+        "-XX:ErrorFile=/x=y",
+        "-Da.b=c",
+        "-ea",
+    ]
+    assert java_arguments(arguments) == {
+        "-Xms": "2g",
+        "-Xss": "1m",
+        "-XX:UseG1GC": "false",
+        "-XX:ErrorFile": "/x=y",
+        "-Da.b": "c",
+        "-ea": "set",
+    }

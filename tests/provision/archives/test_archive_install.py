@@ -1,0 +1,245 @@
+"""The archive of an engine is selected, installed with plugins, and recorded."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import DownloadError, EngineError, PacenoteError, UsageError
+from pacenote.model.archive_options import ArchiveOptions
+from pacenote.provision.archives.addresses import ArchiveSource
+from pacenote.provision.archives.archive_cache import FetchSettings
+from pacenote.provision.archives.archive_install import cache_limits, check_requested_archive
+from pacenote.provision.archives.archive_program import ArchiveProgram
+from pacenote.provision.cars import Car
+from pacenote.provision.engine_checks import check_engine_request
+from pacenote.provision.engine_installation import install_engine
+from pacenote.provision.engine_request import EngineRequest
+from pacenote.provision.engine_selection import expected_absent_modules
+from pacenote.provision.layout import plan_layout
+from provision.conftest import use_own_layout
+from support.http_server import ScriptedServer
+from support.official_archive import official_files, pack, plugin_zip, sha512_line
+
+NAME = "elasticsearch-8.17.0.tar.gz"
+JAVA = {"jdk/bin/java": "#!/bin/sh\n", "jdk/release": 'JAVA_VERSION="21.0.1"\n'}
+
+
+@pytest.fixture
+def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineRequest:
+    use_own_layout(monkeypatch)
+    car = Car(heap_size="128m")
+    return EngineRequest(tmp_path / "home", tmp_path, distribution="elasticsearch", version="8.17.0", car=car)
+
+
+def put(server: ScriptedServer, content: bytes, name: str = NAME, *, checksum: bool = True) -> None:
+    server.put(f"/{name}", content)
+    if checksum:
+        server.put(f"/{name}.sha512", sha512_line(content, name))
+
+
+def from_server(
+    request: EngineRequest, server: ScriptedServer, more: Mapping[str, str] | None = None
+) -> EngineRequest:
+    section = {"release.url": f"{server.url}/elasticsearch-{{{{VERSION}}}}.tar.gz", **(more or {})}
+    return replace(request, archive=ArchiveOptions(distributions=section))
+
+
+def test_a_version_that_cannot_be_assembled_is_installed_from_its_archive(
+    request_: EngineRequest, server: ScriptedServer
+) -> None:
+    put(server, pack(official_files(more=JAVA)))
+    request = from_server(request_, server)
+    assert check_engine_request(request) == request
+    assert expected_absent_modules(request) == ()
+    said: list[str] = []
+    found = install_engine(request, lambda text, *_: said.append(text))
+    assert said[0] == "elasticsearch 8.17.0 cannot be assembled: using its official archive"
+    assert isinstance(found.program, ArchiveProgram)
+    assert found.java.home == found.program.home / "jdk"
+    assert found.archive is not None
+    assert found.archive.origin.address == f"{server.url}/{NAME}"
+    assert found.file.name == NAME
+    assert install_engine(replace(request, offline=True)).program == found.program
+    assert server.count(f"/{NAME}") == 1
+
+
+def test_an_archive_without_java_runs_on_the_one_that_is_chosen(
+    request_: EngineRequest, tmp_path: Path
+) -> None:
+    (tmp_path / NAME).write_bytes(pack(official_files()))
+    request = replace(request_, archive=ArchiveOptions(location=str(tmp_path / NAME)))
+    said: list[str] = []
+    found = install_engine(request, lambda text, *_: said.append(text))
+    assert found.java.major >= 17
+    assert f"{NAME} has no checksum beside it: it is used as it is" in said
+    assert not any("cannot be assembled" in text for text in said)
+    with pytest.raises(EngineError, match="no Java in /no/jdk"):
+        check_engine_request(replace(request, runtime_jdk="/no/jdk"))
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        (
+            official_files(version="8.17.1"),
+            "is the archive of elasticsearch 8.17.1, not of elasticsearch 8.17.0",
+        ),
+        (official_files("opensearch", "3.3.0"), "is the archive of opensearch 3.3.0, not of"),
+        ({"README": "other"}, "is not the archive of an engine: it has no bin/"),
+        ({"../outside": "x"}, "would be written outside of its folder"),
+    ],
+)
+def test_an_archive_of_something_else_is_refused_and_not_kept(
+    request_: EngineRequest, server: ScriptedServer, files: Mapping[str, str], problem: str
+) -> None:
+    put(server, pack(files))
+    with pytest.raises(EngineError) as caught:
+        install_engine(from_server(request_, server))
+    assert problem in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_a_damaged_download_is_not_used_again(request_: EngineRequest, server: ScriptedServer) -> None:
+    put(server, pack(official_files(more=JAVA))[:-20], checksum=False)
+    with pytest.raises(EngineError, match="is damaged"):
+        install_engine(from_server(request_, server))
+    assert not list((request_.home / "engines" / "archives").rglob("*.tar.gz"))
+
+
+def test_a_version_that_the_vendor_does_not_have_is_refused_with_the_nearest_ones(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    versions = "".join(f"<version>{each}</version>" for each in ("8.16.1", "8.17.1", "9.0.0-rc1"))
+    server.put("/org/elasticsearch/elasticsearch/maven-metadata.xml", versions.encode())
+    source = ArchiveSource("elasticsearch", "8.17.0", f"{server.url}/{NAME}", checked=True)
+    layout = plan_layout(tmp_path, root=False)
+    with pytest.raises(DownloadError, match=r"elasticsearch 8\.17\.0 cannot be downloaded") as caught:
+        check_requested_archive(source, layout, FetchSettings(), server.url)
+    assert caught.value.hint == "the nearest versions are 8.16.1, 8.17.1"
+    with pytest.raises(DownloadError) as caught:
+        check_requested_archive(replace(source, version="8.16.1"), layout, FetchSettings(), server.url)
+    assert "--archive-mirror" in (caught.value.hint or "")
+    put(server, b"archive")
+    check_requested_archive(source, layout, FetchSettings(), server.url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_version_whose_archive_has_another_form_is_refused(request_: EngineRequest) -> None:
+    request = replace(request_, version="6.8.0", archive=ArchiveOptions(repository="release"))
+    with pytest.raises(UsageError, match=r"elasticsearch 6\.8\.0 cannot be started .* another form"):
+        check_engine_request(request)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "setting", "problem"),
+    [
+        ("elasticsearch", "8.19.21", "xpack.security.enabled", "has security only in its official archive"),
+        (
+            "opensearch",
+            "3.3.0",
+            "plugins.security.disabled",
+            "Pacenote cannot start opensearch with security",
+        ),
+    ],
+)
+def test_an_engine_that_cannot_have_security_is_refused(
+    request_: EngineRequest, distribution: str, version: str, setting: str, problem: str
+) -> None:
+    for value in ("true", True) if distribution == "elasticsearch" else ("false", False):
+        car = replace(request_.car, settings={setting: value})
+        request = replace(request_, distribution=distribution, version=version, car=car)
+        with pytest.raises(EngineError, match=rf"{setting}=\w+: .*{problem}"):
+            check_engine_request(request)
+
+
+def test_limits_of_the_cache_are_configured() -> None:
+    limits = cache_limits(ArchiveOptions(distributions={"cache.days": "3", "cache.size": "2g"}))
+    assert (limits.days, limits.size) == (3, 2 << 30)
+    for key, value in (("cache.days", "0"), ("cache.size", "lots")):
+        with pytest.raises(UsageError, match=rf"\[distributions\] {key} must be"):
+            cache_limits(ArchiveOptions(distributions={key: value}))
+
+
+def test_an_engine_that_was_not_used_is_removed(request_: EngineRequest, server: ScriptedServer) -> None:
+    put(server, pack(official_files(more=JAVA)))
+    request = from_server(request_, server)
+    old = install_engine(request).program.home
+    long_ago = time.time() - 31 * 86400
+    os.utime(old / "complete", (long_ago, long_ago))
+    install_engine(request)
+    (old / "left").touch()
+    install_engine(request)
+    assert (old / "left").exists()
+    os.utime(old / "complete", (long_ago, long_ago))
+    install_engine(request)
+    assert not (old / "left").exists()
+
+
+def with_plugins(request: EngineRequest, *names: str) -> EngineRequest:
+    return replace(request, car=replace(request.car, plugins=names))
+
+
+@pytest.mark.process
+def test_plugins_are_installed_with_the_tool_of_the_engine(
+    request_: EngineRequest, server: ScriptedServer, tmp_path: Path
+) -> None:
+    put(server, pack(official_files(more=JAVA)))
+    put(server, plugin_zip("mapper", "8.17.0"), "mapper-8.17.0.zip")
+    (tmp_path / "own.zip").write_bytes(plugin_zip("own", "8.17.0"))
+    section = {"plugin.mapper.release.url": f"{server.url}/mapper-{{{{VERSION}}}}.zip"}
+    request = from_server(request_, server, section)
+    plain = install_engine(request).program.home
+    both = with_plugins(request, "mapper", str(tmp_path / "own.zip"))
+    home = install_engine(both).program.home
+    assert (home / "plugins" / "mapper" / "mapper.jar").exists()
+    assert (home / "plugins" / "own" / "plugin-descriptor.properties").exists()
+    assert not list((plain / "plugins").iterdir())
+    assert install_engine(replace(both, offline=True)).program.home == home
+    assert server.count("/mapper-8.17.0.zip") == 1
+
+
+@pytest.mark.process
+def test_a_plugin_that_the_tool_refuses_is_reported_with_its_reason(
+    request_: EngineRequest, server: ScriptedServer, tmp_path: Path
+) -> None:
+    put(server, pack(official_files(more=JAVA)))
+    (tmp_path / "own.zip").write_bytes(plugin_zip("own", "8.17.0").replace(b"plugin-desc", b"plugin_desc"))
+    with pytest.raises(EngineError) as caught:
+        install_engine(with_plugins(from_server(request_, server), str(tmp_path / "own.zip")))
+    assert caught.value.message == (
+        "plugin own.zip cannot be installed into elasticsearch 8.17.0: "
+        "`plugin-descriptor.properties` not found in plugin zip"
+    )
+
+
+@pytest.mark.process
+def test_the_last_line_of_a_tool_that_fails_in_another_way_is_reported(
+    request_: EngineRequest, server: ScriptedServer, tmp_path: Path
+) -> None:
+    put(server, pack(official_files(more=JAVA)))
+    (tmp_path / "own.zip").write_bytes(b"no zip archive")
+    with pytest.raises(EngineError, match=r"into elasticsearch 8\.17\.0: zipfile\.BadZipFile: File is not"):
+        install_engine(with_plugins(from_server(request_, server), str(tmp_path / "own.zip")))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "problem"),
+    [
+        ("no/such.zip", "the archive .*/no/such.zip does not exist"),
+        ("mapper", r"plugin mapper for elasticsearch 8\.17\.0 \(.*\) does not exist on the server"),
+    ],
+)
+def test_a_plugin_that_does_not_exist_is_reported(
+    request_: EngineRequest, server: ScriptedServer, plugin: str, problem: str
+) -> None:
+    put(server, pack(official_files(more=JAVA)))
+    section = {"plugin.mapper.release.url": f"{server.url}/no.zip"}
+    with pytest.raises(PacenoteError, match=problem) as caught:
+        install_engine(with_plugins(from_server(request_, server, section), plugin))
+    assert "\n" not in caught.value.message

@@ -1,0 +1,160 @@
+"""An archive is unpacked below its folder only, whatever is in it."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import EngineError
+from pacenote.provision.archives.extraction import extract_archive
+from support.official_archive import official_files, pack
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", text: str = "") -> tarfile.TarInfo:
+    found = tarfile.TarInfo(name)
+    found.type, found.linkname, found.size = kind, link, len(text)
+    found.mode = 0o755 if kind == tarfile.DIRTYPE else 0o644
+    return found
+
+
+def archive_of(path: Path, *members: tarfile.TarInfo) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for each in members:
+            archive.addfile(each, io.BytesIO(b"x" * each.size))
+    return path
+
+
+FOLDER = member("e", tarfile.DIRTYPE)
+
+
+def test_files_folders_and_links_are_unpacked_once(tmp_path: Path) -> None:
+    archive = archive_of(
+        tmp_path / "a.tar.gz",
+        member("./e", tarfile.DIRTYPE),
+        member("./e/lib/a.jar", text="jar"),
+        member("e/lib/b.jar", tarfile.LNKTYPE, "e/lib/a.jar"),
+        member("e/jdk/lib/deep/link", tarfile.SYMTYPE, "../../../lib/a.jar"),
+        member("e/logs", tarfile.DIRTYPE),
+    )
+    seen: list[tuple[str, int, int]] = []
+    old = os.umask(0o077)
+    try:
+        target = extract_archive(archive, tmp_path / "out" / "e", lambda *step: seen.append(step))
+    finally:
+        os.umask(old)
+    assert (target / "lib" / "b.jar").samefile(target / "lib" / "a.jar")
+    assert (target / "jdk" / "lib" / "deep" / "link").read_bytes() == b"xxx"
+    assert (target / "logs").is_dir()
+    # The node may run as another user.
+    assert all(path.stat().st_mode & 0o005 == 0o005 for path in target.rglob("*") if path.is_dir())
+    assert (target / "lib" / "a.jar").stat().st_mode & 0o777 == 0o644
+    assert seen[-1][0] == "unpacking a.tar.gz"
+    archive.unlink()
+    assert extract_archive(archive, target) == target
+    assert [path.name for path in target.parent.iterdir()] == ["e"]
+
+
+def test_programs_stay_programs(tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.gz"
+    archive.write_bytes(pack(official_files()))
+    target = extract_archive(archive, tmp_path / "e")
+    assert (target / "bin" / "elasticsearch").stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ([member("../outside", text="x")], "../outside would be written outside"),
+        ([FOLDER, member("e/../../outside", text="x")], "would be written outside"),
+        ([member("/outside", text="x")], "/outside would be written outside"),
+        ([FOLDER, member("other/file", text="x")], "other/file is not in the folder e"),
+        ([member("file", text="x")], "file is not in a folder"),
+        ([member("e/out", tarfile.SYMTYPE, "../outside")], "is a link to ../outside, outside"),
+        ([member("e/out", tarfile.SYMTYPE, "/etc")], "is a link to /etc, outside"),
+        ([member("e/a/b/out", tarfile.SYMTYPE, "../../../outside")], "outside of its folder"),
+        # Seen as text, the second link stays inside; in fact, the first one has moved its beginning.
+        (
+            [
+                member("e/a/b/up", tarfile.SYMTYPE, "../.."),
+                member("e/out", tarfile.SYMTYPE, "a/b/up/../../x"),
+            ],
+            "is a link to a/b/up/../../x, outside",
+        ),
+        (
+            [member("e/up", tarfile.SYMTYPE, "lib"), member("e/up/file", text="x")],
+            "e/up/file is below a link",
+        ),
+        ([member("e/a", text="x"), member("e/a", tarfile.SYMTYPE, "b"), FOLDER], "contains e/a twice"),
+        ([member("e/hard", tarfile.LNKTYPE, "../outside")], "is a link to ../outside, outside"),
+        ([member("e/hard", tarfile.LNKTYPE, "e/none")], "which is not a file before it"),
+        ([member("e/null", tarfile.CHRTYPE)], "e/null is neither a file, nor a folder, nor a link"),
+        ([member("e/pipe", tarfile.FIFOTYPE)], "is neither a file"),
+        ([member("e/a", text="x"), member("e/a", text="y")], "contains e/a twice"),
+        ([member("e/a", text="x"), member("e/a/b", text="y")], "a is both a file and a folder"),
+        ([], "it is empty"),
+    ],
+)
+def test_what_leads_out_of_the_folder_is_refused(
+    tmp_path: Path, members: list[tarfile.TarInfo], problem: str
+) -> None:
+    (tmp_path / "outside").write_text("untouched")
+    archive = archive_of(tmp_path / "a.tar.gz", *members)
+    with pytest.raises(EngineError, match=r"a\.tar\.gz is not unpacked: ") as caught:
+        extract_archive(archive, tmp_path / "installs" / "e")
+    assert problem in caught.value.message
+    assert "\n" not in caught.value.message
+    assert list((tmp_path / "installs").iterdir()) == []
+    assert (tmp_path / "outside").read_text() == "untouched"
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_headers_that_are_read_into_memory_are_bounded(tmp_path: Path, kind: bytes) -> None:
+    huge = member("e/header", kind)
+    huge.size = 2 << 20
+    archive = archive_of(tmp_path / "a.tar.gz", FOLDER, huge, member("e/a", text="a"))
+    with pytest.raises(EngineError, match=r"is not unpacked: it has a header of 2,097,152 bytes"):
+        extract_archive(archive, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == [archive]
+
+
+def test_sparse_files_whose_map_is_read_into_memory_are_refused(tmp_path: Path) -> None:
+    archive = archive_of(tmp_path / "a.tar.gz", FOLDER, member("e/a", tarfile.GNUTYPE_SPARSE))
+    with pytest.raises(EngineError, match="is not unpacked: e/a is a sparse file"):
+        extract_archive(archive, tmp_path / "out")
+
+
+def test_sparse_files_with_a_map_before_their_data_are_refused(tmp_path: Path) -> None:
+    """Format 1.0 of GNU tar: the map is read before any size is known."""
+    sparse = member("e/a", text="x" * 512)
+    sparse.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+    archive = archive_of(tmp_path / "a.tar.gz", FOLDER, sparse)
+    with pytest.raises(EngineError, match="is not unpacked: e/a is a sparse file"):
+        extract_archive(archive, tmp_path / "out")
+
+
+def test_an_archive_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacenote.provision.archives.extraction._MIN_LIMIT_BYTES", 1000)
+    archive = archive_of(tmp_path / "a.tar.gz", *(member(f"e/{n}", text="x" * 100_000) for n in range(10)))
+    with pytest.raises(EngineError, match=r"it contains more than .* bytes"):
+        extract_archive(archive, tmp_path / "e")
+
+
+@pytest.mark.parametrize("keep", [0, 5, 0.4, 0.99, -4])
+def test_a_truncated_archive_is_damaged(tmp_path: Path, keep: float) -> None:
+    content = pack({f"lib/{n}.jar": os.urandom(200).hex() for n in range(200)})
+    archive = tmp_path / "a.tar.gz"
+    archive.write_bytes(content[: int(keep * len(content)) if 0 < keep < 1 else int(keep)])
+    with pytest.raises(EngineError, match=r"damaged or not a tar\.gz archive"):
+        extract_archive(archive, tmp_path / "e")
+    assert not (tmp_path / "e").exists()
+
+
+def test_another_file_is_not_an_archive(tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.gz"
+    archive.write_bytes(b"<html>not found</html>" * 100)
+    with pytest.raises(EngineError, match=r"damaged or not a tar\.gz archive"):
+        extract_archive(archive, tmp_path / "e")

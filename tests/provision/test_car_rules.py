@@ -1,0 +1,55 @@
+"""What no car and no option can change."""
+
+import pytest
+
+from pacenote.errors import UsageError
+from pacenote.provision.car_rules import belongs_to_node, check_jvm_option, check_setting, check_variable
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("network.host", "network.host.0", "http.bind_host", "transport.publish_host.12", "grpc.host"),
+        *("remote_cluster.bind_host", "flight.host", "arrow.flight.bind_host", "transport.profiles.x.port"),
+        *("path.data", "path.repo.0", "discovery.seed_hosts", "cluster.initial_master_nodes"),
+    ],
+)
+def test_settings_that_isolate_a_node_cannot_be_changed(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} in --set cannot be changed"):
+        check_setting(name, "--set")
+    assert belongs_to_node(name)
+
+
+def test_names_and_ports_in_templates_are_those_of_pacenote() -> None:
+    assert all(map(belongs_to_node, ("cluster.name", "node.name", "http.port", "transport.tcp.port")))
+    assert not any(
+        map(belongs_to_node, ("http.compression", "node.attr.name", "node.attr.host", "cluster.routing.name"))
+    )
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("UseZGC", "-a -b", "-a\n-b", ""),
+        *("-Xmx1g", "-Xms1g", "-mx1g", "-XX:MaxHeapSize=1g", "-XX:MaxRAMPercentage=50"),
+    ],
+)
+def test_what_is_not_an_option_of_the_jvm_is_refused(option: str) -> None:
+    with pytest.raises(UsageError, match=r"in --jvm (is not an option|sets the heap)"):
+        check_jvm_option(option, "--jvm")
+
+
+def test_an_option_and_its_value_are_one_option() -> None:
+    with pytest.raises(UsageError, match="are two arguments of a command") as caught:
+        check_jvm_option("--add-opens java.base/java.io=ALL-UNNAMED", "--jvm")
+    assert caught.value.hint == "write them as one: --add-opens=java.base/java.io=ALL-UNNAMED"
+
+
+@pytest.mark.parametrize("name", ["JAVA_HOME", "ES_PATH_CONF", "A B", "1A", ""])
+def test_variables_that_pacenote_sets_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="in --env"):
+        check_variable(name)
+
+
+def test_other_variables_are_accepted() -> None:
+    check_variable("MALLOC_ARENA_MAX")

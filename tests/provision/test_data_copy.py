@@ -1,0 +1,100 @@
+"""The data of a stopped node is copied; only what engines never change is shared with the original."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import DiskError
+from pacenote.provision import data_copy
+from pacenote.provision.data_copy import copy_data, data_size, move_data, unshared_bytes
+from pacenote.provision.layout import NodeUser
+from support.disks import small_disk
+
+SEGMENT = "nodes/0/indices/abc/0/index/_0.cfs"
+OTHERS = {
+    "nodes/0/node.lock": b"",
+    "nodes/0/_state/_1.st": b"state",
+    "nodes/0/indices/abc/0/index/segments_2": b"commit",
+    "nodes/0/indices/abc/0/index/write.lock": b"",
+    "nodes/0/indices/abc/0/translog/translog-3.tlog": b"operations",
+    "nodes/0/indices/abc/0/translog/_0.cfs": b"not a segment",
+}
+
+
+def write_data(folder: Path) -> Path:
+    for name, content in {**OTHERS, SEGMENT: b"x" * 5000}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, ns=(0, 1_700_000_000_123_456_789))
+    (folder / "nodes").chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["_0.cfs", "_1a_2.liv", "_z_Lucene90_0.dvd", "_0_Lucene912_0.doc", "_3.si"])
+def test_files_of_segments_are_recognized(name: str) -> None:
+    assert data_copy._SEGMENT_FILE.fullmatch(name)
+
+
+@pytest.mark.parametrize("name", ["segments_2", "write.lock", "_0", "pending_segments_3", "_state", "0.cfs"])
+def test_other_files_are_not_files_of_segments(name: str) -> None:
+    assert not data_copy._SEGMENT_FILE.fullmatch(name)
+
+
+def test_a_copy_has_the_same_content_and_times(tmp_path: Path) -> None:
+    source = write_data(tmp_path / "a")
+    (source / "link").symlink_to("/etc/passwd")
+    size = copy_data(source, tmp_path / "b", None)
+    assert size == data_size(source) == data_size(tmp_path / "b")
+    assert (size.files, size.bytes) == (7, 5034)
+    assert size.newest_ns == 1_700_000_000_123_456_789
+    for name, content in OTHERS.items():
+        assert (tmp_path / "b" / name).read_bytes() == content
+    assert not (tmp_path / "b" / "link").exists()
+    assert (tmp_path / "b" / "nodes").stat().st_mode & 0o777 == 0o755
+
+
+def test_only_files_of_segments_share_storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_copy, "_can_clone", lambda folder: False)
+    source = write_data(tmp_path / "a")
+    assert unshared_bytes(source, tmp_path) == 34
+    copy_data(source, tmp_path / "b", None)
+    assert (tmp_path / "b" / SEGMENT).samefile(source / SEGMENT)
+    for name in OTHERS:
+        assert not (tmp_path / "b" / name).samefile(source / name), name
+    # What an engine does with such a file is delete it.
+    (tmp_path / "b" / SEGMENT).unlink()
+    assert (source / SEGMENT).stat().st_size == 5000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_the_copy_belongs_to_the_user_of_the_node(tmp_path: Path) -> None:
+    source, user = write_data(tmp_path / "a"), NodeUser("nobody", 65534, 65534)
+    copy_data(source, tmp_path / "b", user)
+    copied = [tmp_path / "b", *(tmp_path / "b").rglob("*")]
+    assert {path.lstat().st_uid for path in copied} == {65534}
+    # A link would have changed the owner of the original.
+    assert (source / SEGMENT).stat().st_uid == 0
+    assert not (tmp_path / "b" / SEGMENT).samefile(source / SEGMENT)
+
+
+def test_data_is_moved_or_copied_to_another_disk(tmp_path: Path) -> None:
+    moved = move_data(write_data(tmp_path / "a"), tmp_path / "b")
+    assert not (tmp_path / "a").exists()
+    with small_disk(tmp_path / "disk", 400) as disk:
+        assert unshared_bytes(tmp_path / "b", disk) == 5034
+        assert move_data(tmp_path / "b", disk / "c") == moved
+        assert data_size(disk / "c") == moved
+
+
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
+    source = write_data(tmp_path / "a")
+    (source / SEGMENT).write_bytes(b"x" * 600_000)
+    with (
+        small_disk(tmp_path / "disk", 400) as disk,
+        pytest.raises(DiskError, match="no space left on the disk"),
+    ):
+        copy_data(source, disk / "b", None)

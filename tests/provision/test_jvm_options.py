@@ -1,0 +1,39 @@
+"""The JVM options that Pacenote adds suit the JVM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pacenote.provision.cars import compose_car
+from pacenote.provision.distributions.parts import NodePaths
+from pacenote.provision.distributions.registry import find_distribution
+from pacenote.provision.engine_program import AssembledProgram, NodePorts, NodeSetup
+from pacenote.provision.java import JavaRuntime
+
+HOTSPOT = JavaRuntime(Path("/java"), "21", "", frozenset(), "x")
+OPENJ9 = replace(HOTSPOT, variant="openj9")
+
+
+def options(java: JavaRuntime, *cars: str) -> tuple[str, ...]:
+    paths = NodePaths(*(Path("/", name) for name in ("home", "config", "data", "logs", "tmp")))
+    setup = NodeSetup(paths, NodePorts(1, 2), 1 << 30, compose_car(cars).jvm_options)
+    return AssembledProgram(find_distribution("opensearch", "3.3.0"), Path("/home"), java).jvm_options(setup)
+
+
+def test_g1_is_used_unless_the_car_selects_another_collector() -> None:
+    assert "-XX:+UseG1GC" in options(HOTSPOT)
+    assert options(HOTSPOT, "g1gc").count("-XX:+UseG1GC") == 1
+    parallel = options(HOTSPOT, "parallelgc")
+    assert "-XX:+UseParallelGC" in parallel
+    assert not [each for each in parallel if "G1" in each]
+
+
+def test_openj9_gets_no_options_that_only_hotspot_has() -> None:
+    found = options(OPENJ9)
+    hotspot = set(options(HOTSPOT)) - set(found)
+    assert "-Xverbosegclog:/logs/gc.log" in found
+    assert not [each for each in found if each.startswith("-Xlog") or "G1" in each]
+    assert {"-XX:+UseG1GC", "-XX:-OmitStackTraceInFastThrow"} <= hotspot
+    # What both have: the size of the heap and of direct buffers.
+    assert {"-Xmx1073741824", "-XX:MaxDirectMemorySize=536870912"} <= set(found)

@@ -1,0 +1,79 @@
+"""Misspelt settings are found with the names in the jars of an engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import EngineError, UsageError
+from pacenote.provision.known_settings import (
+    SettingNames,
+    check_setting_names,
+    read_setting_names,
+    without_absent_modules,
+)
+
+from .conftest import write_jar
+
+NAMES = (
+    "indices.memory.index_buffer_size",
+    "cluster.routing.allocation.require.",
+    "cluster.",
+    "http.compression",
+    "xpack.security.enabled",
+)
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> SettingNames:
+    write_jar(tmp_path / "lib", "server.jar", *NAMES[:3], "not a setting", "x" * 300)
+    write_jar(tmp_path / "modules" / "netty", "netty.jar", *NAMES[3:])
+    return read_setting_names(tmp_path)
+
+
+def test_names_and_groups_are_read_from_all_jars(known: SettingNames) -> None:
+    assert all(map(known.knows, (NAMES[0], *NAMES[3:])))
+    assert known.knows("cluster.routing.allocation.require.box_type")
+    assert known.knows("logger.org.opensearch.index")
+    assert known.knows("thread_pool.search.queue_size")
+    assert not known.knows("cluster.nonsense")
+
+
+def test_a_misspelt_setting_is_reported_with_similar_ones(known: SettingNames) -> None:
+    with pytest.raises(
+        UsageError, match=r"engine 1 has no setting indices\.memory\.index_bufer_size"
+    ) as caught:
+        check_setting_names(["indices.memory.index_bufer_size"], known, "engine 1")
+    assert caught.value.hint == "did you mean indices.memory.index_buffer_size?"
+
+
+def test_a_setting_that_resembles_none_is_left_to_the_engine(known: SettingNames) -> None:
+    check_setting_names(["script.painless.regex.enabled", *NAMES], known, "engine 1")
+
+
+def test_settings_of_absent_modules_are_left_out_unless_they_would_change_something(
+    known: SettingNames,
+) -> None:
+    settings = {"xpack.security.enabled": "true", "xpack.ml.enabled": "false", "http.compression": "true"}
+    kept = without_absent_modules(settings, known, "engine 1")
+    assert kept == {"xpack.security.enabled": "true", "http.compression": "true"}
+    with pytest.raises(
+        EngineError, match=r"engine 1 has no setting xpack\.ml\.enabled, .* to true: it lacks"
+    ):
+        without_absent_modules({"xpack.ml.enabled": "true"}, known, "engine 1")
+
+
+def test_a_damaged_jar_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "bad.jar").write_text("x")
+    with pytest.raises(EngineError, match=r"bad\.jar cannot be read"):
+        read_setting_names(tmp_path)
+
+
+def test_settings_for_tls_exist_in_engines_with_security(known: SettingNames) -> None:
+    # Their names are composed at run time, and this one resembles another.
+    names = ("xpack.security.http.ssl.key", "xpack.security.transport.ssl.keystore.path")
+    check_setting_names(names, known, "engine 1")
+    assert without_absent_modules(dict.fromkeys(names, "x"), known, "engine 1") == dict.fromkeys(names, "x")
+    assert not SettingNames(frozenset({"xpack.ml.enabled"})).knows(names[0])
