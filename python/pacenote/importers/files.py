@@ -1,0 +1,129 @@
+"""Finds and reads files with results of other tools."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.errors import PacenoteError
+from pacenote.importers.documents import FILE_NAMES, is_race_document, races_in_document
+from pacenote.importers.found_race import FoundRace
+from pacenote.importers.html_text import has_tags, is_page, text_of_html
+from pacenote.importers.table_races import races_in_text
+from pacenote.store.atomic_files import read_regular_file
+
+MAX_FILES = 10_000
+"""Number of races that a folder may have."""
+
+_DEPTH = 4
+"""Levels of folders that are searched: `~/.rally` has its races in `benchmarks/races/ID`."""
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_EXPECTED = (
+    "expected race.json, test_run.json or test_execution.json, or a summary or comparison of Rally or "
+    "OpenSearch Benchmark"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read."""
+
+    sha256: str
+    """SHA-256 of its content, as hexadecimal digits."""
+
+    races: tuple[FoundRace, ...]
+    """Its races; not empty."""
+
+    problems: tuple[str, ...]
+    """What of it was left out, one sentence each."""
+
+
+def race_files(folder: Path) -> tuple[Path, ...]:
+    """Returns the race documents in a folder and below it, sorted. Links are not followed.
+
+    Raises PacenoteError if there are none or too many.
+    """
+    found = list(_documents(folder))
+    if not found:
+        raise PacenoteError(
+            f"{folder} has no race", hint=f"expected {', '.join(FILE_NAMES[:3])} in it or in folders below it"
+        )
+    if len(found) > MAX_FILES:
+        raise PacenoteError(f"{folder} has more than {MAX_FILES:,} races", hint="import parts of it")
+    return tuple(sorted(found))
+
+
+def _documents(folder: Path) -> Iterator[Path]:
+    for path, folders, files in os.walk(folder):
+        here = Path(path)
+        if len(here.relative_to(folder).parts) >= _DEPTH:
+            folders.clear()
+        yield from (here / name for name in FILE_NAMES if name in files)
+
+
+def read_file(path: Path) -> ReadFile:
+    """Reads the races of a file. Raises PacenoteError, whose message begins with the path."""
+    try:
+        data = read_regular_file(path)
+    except FileNotFoundError:
+        raise PacenoteError(f"{path} does not exist") from None
+    except OSError as error:
+        raise PacenoteError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        races, problems = _races(data)
+    except PacenoteError as error:
+        raise PacenoteError(f"{path}: {error.message}", hint=error.hint) from error
+    return ReadFile(hashlib.sha256(data).hexdigest(), races, problems)
+
+
+_Races = tuple[tuple[FoundRace, ...], tuple[str, ...]]
+"""Races, and what was left out."""
+
+
+def _races(data: bytes) -> _Races:
+    text = _text(data)
+    if not text.strip():
+        raise PacenoteError("it is empty", hint=_EXPECTED)
+    if text.lstrip()[:1] != "{":
+        return _races_in_page_or_text(text)
+    try:
+        # Rally writes NaN for what it could not compute.
+        document = json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError) as error:
+        raise PacenoteError(f"it is not readable JSON: {error}", hint="the file is damaged") from error
+    if not is_race_document(document):
+        raise PacenoteError("it is JSON, but not a race", hint=_EXPECTED)
+    return races_in_document(document)
+
+
+def _races_in_page_or_text(text: str) -> _Races:
+    """Reads the tables of a web page or of a text, which may contain a part of a web page."""
+    if is_page(text):
+        return races_in_text(text_of_html(text))
+    try:
+        return races_in_text(text)
+    except PacenoteError:
+        if not has_tags(text):
+            raise
+        return races_in_text(text_of_html(text))
+
+
+def _text(data: bytes) -> str:
+    for mark, name in _BOMS:
+        if data.startswith(mark):
+            return data.decode(name, "replace").removeprefix("\ufeff")
+    if b"\0" in data[:4096]:
+        raise PacenoteError("it is not text", hint=_EXPECTED)
+    return data.decode("utf-8", "replace")
