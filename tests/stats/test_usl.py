@@ -99,6 +99,7 @@ def sweeps(contention: float, coherency: float, noise: float) -> Iterator[dict[i
         yield {int(count): row.tolist() for count, row in zip(clients, rates, strict=True)}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shape", SHAPES)
 def test_intervals_contain_the_true_values_as_often_as_they_claim(shape: str) -> None:
     """With 400 series, a coverage of 95 % is measured to 1.1 %; the bootstrap covered about 80 %."""

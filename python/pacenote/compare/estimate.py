@@ -1,0 +1,243 @@
+"""The change of each metric with its interval, and its verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pacenote.compare.pairing import PairedRaces
+from pacenote.model.comparison import (
+    ComparisonOptions,
+    EstimatedChange,
+    MetricComparison,
+    MetricWord,
+    PercentileShift,
+)
+from pacenote.stats.absolute_effect import (
+    AbsoluteEffect,
+    OperationCount,
+    counting_error,
+    paired_difference,
+    unpaired_difference,
+)
+from pacenote.stats.effect import Effect, paired_effect, unpaired_effect
+from pacenote.stats.multiplicity import benjamini_hochberg_confidences, holm_confidences
+from pacenote.stats.noise_floor import MIN_RACES
+from pacenote.stats.percentile_change import BoundedPercentile, percentile_change
+from pacenote.stats.rank_effect import rank_effect
+from pacenote.stats.student import MIN_BLOCKS, t_quantile
+from pacenote.stats.words import word_of
+from pacenote.units import format_change, format_count
+
+_MAX_LOG = 700.0
+"""The largest logarithm whose exponential is a number."""
+
+ONE_EACH = "one race each"
+"""Why two races have no verdict."""
+
+_PROBABLE: Mapping[MetricWord, MetricWord] = {"better": "probably better", "worse": "probably worse"}
+"""What is said at most if one group ran after the other, so that the change contains the drift, or if a task
+is steady on one side only.
+"""
+
+_ZERO = "0 in all races, which does not prove that both sides are the same"
+
+
+_Bounds = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A metric before its verdict."""
+
+    metric: MetricComparison
+    """The metric with its values."""
+
+    races: PairedRaces
+    """The races that the values are from."""
+
+    is_void: bool
+    """Whether its values must not be compared."""
+
+    is_at_most_probable: bool = False
+    """Whether nothing is better or worse than *probably*, whatever its interval is."""
+
+    samples_needed: int = 0
+    """Number of samples that its percentile needs to count, or 0 if every race has enough."""
+
+    is_count_known: bool = True
+    """Whether the numbers of samples of its percentile are known."""
+
+    failures: tuple[OperationCount, OperationCount] | None = None
+    """Of an error rate, the operations of both sides, if they are known."""
+
+    bounds: tuple[_Bounds, _Bounds] = ((None, None), (None, None))
+    """Of a percentile, its interval in the first race of each side."""
+
+
+def decided(
+    metrics: Sequence[Measured], races: PairedRaces, options: ComparisonOptions
+) -> tuple[MetricComparison, ...]:
+    """Returns the metrics with their changes and verdicts.
+
+    Primary metrics decide together, with Holm's correction, and secondary ones with that of Benjamini and
+    Hochberg. Metrics without an estimate do not take part.
+    """
+    confidence = options.confidence
+    effects = [_effect(each, confidence) for each in metrics]
+    confidences = [confidence] * len(metrics)
+    corrections: tuple[tuple[str, _Correction], ...] = (
+        ("primary", lambda p: holm_confidences(p, confidence, options.level)),
+        (
+            "secondary",
+            lambda p: benjamini_hochberg_confidences(p, 1 - options.level(1 - confidence)),
+        ),
+    )
+    for role, correct in corrections:
+        family = [
+            (index, effect.p)
+            for index, (each, effect) in enumerate(zip(metrics, effects, strict=True))
+            if effect is not None and each.metric.role == role
+        ]
+        corrected = correct([p for _, p in family])
+        for (index, _), own in zip(family, corrected, strict=True):
+            confidences[index] = own
+    found = (
+        _decided(each, None if effect is None else effect.at(own))
+        for each, effect, own in zip(metrics, effects, confidences, strict=True)
+    )
+    if races.design != "one race each":
+        return tuple(found)
+    return tuple(
+        replace(each, usual_change=_usual_change(each, options), shift=_shift(own))
+        for own, each in zip(metrics, found, strict=True)
+    )
+
+
+def _shift(each: Measured) -> PercentileShift | None:
+    """Returns the change of a percentile from one race to another, unless they must not be compared."""
+    if each.is_void or each.metric.metric.kind != "percentile":
+        return None
+    values = (each.metric.baseline[0], each.metric.contender[0])
+    old, new = (BoundedPercentile(value, *bounds) for value, bounds in zip(values, each.bounds, strict=True))
+    change = percentile_change(old, new)
+    if change is None or (change.low is None and change.high is None):
+        return None
+    low, high = (None if bound is None else bound - 1 for bound in (change.low, change.high))
+    return PercentileShift(change.ratio - 1, low, high)
+
+
+def _usual_change(metric: MetricComparison, options: ComparisonOptions) -> float | None:
+    """Returns by how much two races of one configuration differ at most, predicted from their noise."""
+    noise = options.noise.get(metric.metric.label)
+    if noise is None or noise.races < MIN_RACES or metric.metric.kind == "error rate":
+        return None
+    half = t_quantile(noise.races - 1, (1 + options.confidence) / 2) * noise.spread * math.sqrt(2)
+    return _finite(math.expm1(min(half, _MAX_LOG)))
+
+
+_Correction = Callable[[Sequence[float]], tuple[float, ...]]
+
+
+_AnyEffect = Effect | AbsoluteEffect
+
+
+def _effect(each: Measured, confidence: float) -> _AnyEffect | None:
+    races = each.races
+    old, new = each.metric.baseline, each.metric.contender
+    if each.is_void or each.samples_needed or races.design == "one race each":
+        return None
+    if each.metric.metric.kind == "error rate":
+        found = None if each.metric.is_zero else _difference(each)
+        return found and found.at(confidence)
+    if races.design == "paired":
+        return paired_effect(old, new, confidence, races.lags)
+    return unpaired_effect(old, new, confidence)
+
+
+def _difference(each: Measured) -> AbsoluteEffect | None:
+    """Returns the difference of error rates, in points of a percentage."""
+    old, new = each.metric.baseline, each.metric.contender
+    error = counting_error(*each.failures) * 100 if each.failures else 0.0
+    if each.races.design == "paired":
+        return paired_difference(old, new, error, each.races.lags)
+    return unpaired_difference(old, new, error)
+
+
+def _decided(each: Measured, effect: _AnyEffect | None) -> MetricComparison:
+    metric, races = each.metric, each.races
+    if effect is not None:
+        word = word_of(effect, metric.smallest_effect, higher_is_better=metric.metric.higher_is_better)
+        reason = _by_ranks(metric, effect, word)
+        if each.is_at_most_probable or (races.design == "unpaired" and races.order != "mixed"):
+            word = _PROBABLE.get(word, word)
+        return replace(metric, word=word, change=_change(effect), reason=reason)
+    if each.is_void:
+        return replace(metric, word="void", reason="the races must not be compared")
+    if races.design == "one race each":
+        return replace(metric, reason=ONE_EACH)
+    if each.samples_needed:
+        return replace(metric, reason=_too_few_samples(each))
+    if metric.is_zero:
+        return replace(metric, reason=_ZERO)
+    return replace(metric, reason=_without_interval(metric, races))
+
+
+def _too_few_samples(each: Measured) -> str:
+    if each.metric.metric.q >= 100:
+        return "a maximum has no interval"
+    if not each.is_count_known:
+        return f"not known whether each race has {each.samples_needed:,} samples, which it needs"
+    return f"too few samples: a race needs {each.samples_needed:,}"
+
+
+def _without_interval(metric: MetricComparison, races: PairedRaces) -> str:
+    """Returns why a metric that is not 0 in all races has no interval."""
+    old, new = len(races.baseline), len(races.contender)
+    if races.design == "paired" and old < MIN_BLOCKS:
+        return f"{format_count(old, 'block')}: an interval needs {MIN_BLOCKS}"
+    if min(old, new) < 2:
+        return f"{old} against {new} races: an interval needs 2 of each"
+    if metric.metric.kind == "error rate":
+        return "nothing varies within a side, and the number of operations is not known"
+    return "a value is 0, so that there is no ratio"
+
+
+def _by_ranks(metric: MetricComparison, effect: _AnyEffect, word: MetricWord) -> str:
+    """Returns what the ranks of the blocks say, if a primary metric has another word by them: then a few
+    races, or a skewed distribution, decide.
+    """
+    if metric.role != "primary" or not effect.paired or not isinstance(effect, Effect):
+        return ""
+    ranks = rank_effect(metric.baseline, metric.contender, effect.confidence)
+    other = word_of(ranks, metric.smallest_effect, higher_is_better=metric.metric.higher_is_better)
+    if ranks is None or other == word:
+        return ""
+    low, high = (format_change(bound - 1) for bound in (ranks.low, ranks.high))
+    return f"by ranks {other}: {low.removesuffix(' %')} … {high}"
+
+
+def _change(effect: _AnyEffect) -> EstimatedChange:
+    if isinstance(effect, AbsoluteEffect):
+        return EstimatedChange(
+            effect.difference,
+            effect.low,
+            effect.high,
+            effect.confidence,
+            effect.p,
+            effect.detectable,
+            is_absolute=True,
+        )
+    return EstimatedChange(
+        value=effect.ratio - 1,
+        low=effect.low - 1,
+        high=_finite(effect.high - 1),
+        confidence=effect.confidence,
+        p=effect.p,
+        detectable=_finite(effect.detectable),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

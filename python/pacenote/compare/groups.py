@@ -1,0 +1,368 @@
+"""Compares two groups of races."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from pacenote.compare.differences import group_differences
+from pacenote.compare.estimate import Measured, decided
+from pacenote.compare.metrics import (
+    Datum,
+    expanded_primary,
+    metric_hint,
+    primary_metrics,
+    race_metrics,
+    smallest_effect_of,
+)
+from pacenote.compare.pairing import PairedRaces, block_of, pair_races
+from pacenote.compare.race_findings import is_disturbed, is_doubtful, listed, names_text, shape, voids
+from pacenote.compare.task_validity import differently_steady
+from pacenote.compare.validity import limiting_findings, order_findings, voiding_findings
+from pacenote.errors import UsageError
+from pacenote.model.comparison import (
+    ComparedRace,
+    Comparison,
+    ComparisonAnswer,
+    ComparisonOptions,
+    MetricComparison,
+    MetricId,
+    MetricWord,
+    RaceGroup,
+    RaceInGroup,
+)
+from pacenote.model.finding import EVERYTHING, Finding
+from pacenote.model.user_tags import tag_texts
+from pacenote.stats.absolute_effect import OperationCount
+from pacenote.units import format_count
+
+_NO_OPTIONS = ComparisonOptions()
+_SHOWN_BLOCKS = 3
+
+
+def compare_groups(
+    baseline: Sequence[ComparedRace],
+    contender: Sequence[ComparedRace],
+    options: ComparisonOptions = _NO_OPTIONS,
+) -> Comparison:
+    """Compares the races of the contender with those of the baseline, of which each has at least one.
+
+    Races that must not be compared make the comparison void; they are not an error. Raises UsageError if a
+    race is in both groups, or if a primary metric does not exist.
+    """
+    baseline, contender, copies = _check_sides(baseline, contender, options)
+    races = pair_races(baseline, contender)
+    differences, notes = group_differences(races.baseline, races.contender)
+    whole = _part(races, options)
+    measured, own = _measured(whole, options)
+    metrics = decided(measured, races, options)
+    findings = (*whole.findings, *limiting_findings(races, differences, options))
+    shown = tuple(_concerning(findings, metrics))
+    return Comparison(
+        baseline=_group(races.baseline, is_paired=races.design == "paired"),
+        contender=_group(races.contender, is_paired=races.design == "paired"),
+        design=races.design,
+        run_order=races.order,
+        answer=_answer([each for each in metrics if each.role == "primary"], shown),
+        metrics=metrics,
+        findings=tuple(sorted((*shown, *own, *copies), key=_rank)),
+        differences=differences,
+        notes=(*_repetitions(races, options), *notes),
+    )
+
+
+def _repetitions(races: PairedRaces, options: ComparisonOptions) -> tuple[str, ...]:
+    if not races.repeated:
+        return ()
+    names = ", ".join(options.name(race.record.race_id) for race in races.repeated)
+    return (f"not compared, because their experiment repeated them: {names}",)
+
+
+def _check_sides(
+    baseline: Sequence[ComparedRace], contender: Sequence[ComparedRace], options: ComparisonOptions
+) -> tuple[list[ComparedRace], list[ComparedRace], list[Finding]]:
+    """Returns the races of both sides once each, and a finding about copies of races."""
+    keys = [{race.key for race in side} for side in (baseline, contender)]
+    if common := keys[0] & keys[1]:
+        race_id = min(race_id for race_id, _ in common)
+        raise UsageError(
+            f"race {options.name(race_id)} is in the baseline and in the contender",
+            hint="a race compared with itself shows nothing; `pacenote list races` shows the others",
+        )
+    if not all(keys):
+        raise UsageError("the baseline and the contender each need a race")
+    sides = [_without_copies(side) for side in (baseline, contender)]
+    copies = [race for _, own in sides for race in own]
+    text = f"given more than once, but counted once: {names_text(copies, options)}" if copies else ""
+    return sides[0][0], sides[1][0], [Finding(text, "user", "leave out the copies")] if copies else []
+
+
+def _without_copies(side: Sequence[ComparedRace]) -> tuple[list[ComparedRace], list[ComparedRace]]:
+    """Returns the races of a side once each, and those of which there are copies."""
+    counts = Counter(race.key for race in side)
+    found = {race.key: race for race in reversed(side)}
+    return [found[key] for key in counts], [found[key] for key, count in counts.items() if count > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """All blocks, or those that count for some metrics."""
+
+    races: PairedRaces
+    """Their races."""
+
+    findings: Sequence[Finding]
+    """What may make metrics void."""
+
+    order: Sequence[Finding]
+    """What is wrong with the order of the races."""
+
+    differently_steady: frozenset[str]
+    """The tasks that are steady on one side only, in too few races to be void."""
+
+
+def _part(races: PairedRaces, options: ComparisonOptions) -> _Part:
+    return _Part(races, voiding_findings(races, options), [*order_findings(races)], differently_steady(races))
+
+
+def _measured(whole: _Part, options: ComparisonOptions) -> tuple[list[Measured], list[Finding]]:
+    """Returns the metrics that every race has, and findings about those that are to decide."""
+    races = whole.races
+    sides = [[race_metrics(race.record) for race in side] for side in (races.baseline, races.contender)]
+    common = [metric for metric in sides[0][0] if all(metric in each for side in sides for each in side)]
+    primary, unknown = _primary(common, races, options)
+    every = tuple(range(len(races.baseline)))
+    parts = {every: whole}
+    measured = list[Measured]()
+    of_parts = dict[Finding, list[str]]()
+    for metric in common:
+        doubtful = _doubtful_pairs(metric, races, options)
+        # With more of them, these races make it void.
+        is_spare = len(doubtful) <= options.spare_blocks
+        sound = tuple(pair for pair in every if pair not in doubtful) if is_spare else every
+        if sound not in parts:
+            parts[sound] = _part(races.part(sound), options)
+        part = parts[sound]
+        if metric.label in primary:
+            for finding in _only_of_part(metric, part, whole):
+                of_parts.setdefault(finding, []).append(metric.label)
+        own = sides if sound == every else [[side[pair] for pair in sound] for side in sides]
+        lost = tuple(block_of(races.baseline[pair]) for pair in every if pair not in sound)
+        measured.append(
+            Measured(
+                _undecided(metric, own, options, is_primary=metric.label in primary, lost_blocks=lost),
+                part.races,
+                is_void=any(voids(finding, metric) for finding in part.findings),
+                is_at_most_probable=metric.task in part.differently_steady,
+                samples_needed=max(each[metric].samples_needed for side in own for each in side),
+                is_count_known=all(each[metric].is_count_known for side in own for each in side),
+                failures=_failures([[each[metric] for each in side] for side in own]),
+                bounds=(own[0][0][metric].bounds, own[1][0][metric].bounds),
+            )
+        )
+    return measured, [
+        *(
+            replace(finding, text=f"{finding.text} (of the blocks that count for {listed(labels)})")
+            for finding, labels in of_parts.items()
+        ),
+        *unknown,
+        *_too_few_samples(measured),
+        *_lost_blocks(measured, races, options),
+    ]
+
+
+def _only_of_part(metric: MetricId, part: _Part, whole: _Part) -> Iterator[Finding]:
+    """Yields what limits a metric because of the blocks that count for it, and is not said of all blocks."""
+    known = {shape(each.text) for each in whole.findings if voids(each, metric)}
+    for each in part.findings:
+        if voids(each, metric) and shape(each.text) not in known:
+            yield each
+    yield from (each for each in part.order if each not in whole.order)
+
+
+def _doubtful_pairs(metric: MetricId, races: PairedRaces, options: ComparisonOptions) -> tuple[int, ...]:
+    """Returns the pairs of which a race alone makes a metric doubtful, if any may be left out. An error rate
+    does not leave out those whose operations failed: it would be 0 in the others.
+    """
+    if races.design != "paired" or not options.spare_blocks:
+        return ()
+    is_lost = is_disturbed if metric.kind == "error rate" else is_doubtful
+    pairs = enumerate(zip(races.baseline, races.contender, strict=True))
+    return tuple(at for at, pair in pairs if any(is_lost(race.record, metric) for race in pair))
+
+
+def _lost_blocks(
+    measured: Iterable[Measured], races: PairedRaces, options: ComparisonOptions
+) -> Iterator[Finding]:
+    """Yields which blocks do not count for metrics that are to decide."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for each in measured:
+        if each.metric.role == "primary" and (pairs := _doubtful_pairs(each.metric.metric, races, options)):
+            found.setdefault(pairs, []).append(each.metric.metric.label)
+    for pairs, labels in found.items():
+        blocks = [block_of(races.baseline[pair]) for pair in pairs]
+        more = len(blocks) - _SHOWN_BLOCKS
+        shown = listed([*blocks[:_SHOWN_BLOCKS], f"{more} more"] if more > 0 else blocks)
+        limit = "" if len(pairs) <= options.spare_blocks else f"; at most {options.spare_blocks} may be lost"
+        count = format_count(len(races.baseline), "block")
+        yield Finding(
+            f"{len(pairs)} of {count} do not count for {listed(labels)}: a race of {shown} is doubtful{limit}"
+        )
+
+
+def _concerning(findings: Sequence[Finding], metrics: Sequence[MetricComparison]) -> Iterator[Finding]:
+    """Yields the findings as they concern the primary metrics. Those that void none of them make nothing
+    doubtful here: a task that waited while it deleted an index is no reason against the others, nor is a race
+    of a block that does not count. Those that void only some concern their tasks.
+    """
+    primary = [each for each in metrics if each.role == "primary"]
+    for finding in findings:
+        concerned = [each for each in primary if voids(finding, each.metric)]
+        void = [each for each in concerned if each.word == "void"]
+        tasks = tuple(dict.fromkeys(each.metric.task for each in void if each.metric.task))
+        if not void and (concerned or finding.tasks):
+            yield replace(finding, doubtful_from=None)
+        elif len(void) < len(concerned) and not finding.tasks:
+            yield replace(finding, tasks=tasks)
+        else:
+            yield finding
+
+
+def _rank(finding: Finding) -> int:
+    """Returns the place of a finding in lists: first what voids everything, then what voids some metrics."""
+    if _voids_all(finding):
+        return 0
+    return 1 if finding.makes_doubtful else 2
+
+
+def _voids_all(finding: Finding) -> bool:
+    return finding.doubtful_from == EVERYTHING and not finding.tasks
+
+
+def _too_few_samples(measured: Iterable[Measured]) -> Iterator[Finding]:
+    """Yields which percentiles that are to decide cannot, because they lack samples."""
+    found: dict[tuple[float, int, bool], dict[str, None]] = {}
+    for each in measured:
+        metric = each.metric
+        if metric.role == "primary" and each.samples_needed and not each.is_void and metric.metric.q < 100:
+            key = (metric.metric.q, each.samples_needed, each.is_count_known)
+            found.setdefault(key, {})[metric.metric.task] = None
+    for (q, needed, is_known), tasks in found.items():
+        if is_known:
+            text, advice = (
+                f"too few samples for p{q:g}, which needs {needed:,} in every race",
+                "measure for longer",
+            )
+        else:
+            text = f"not known whether there are enough samples for p{q:g}, so that it does not decide"
+            advice = "import results with higher percentiles"
+        yield Finding(text, "user", advice, tuple(tasks))
+
+
+def _failures(sides: Sequence[Sequence[Datum]]) -> tuple[OperationCount, OperationCount] | None:
+    """Returns how many operations of either side failed, or None if that is unknown or not counted."""
+    if not all(each.operations for side in sides for each in side):
+        return None
+    old, new = (
+        OperationCount(
+            sum(round(each.value / 100 * each.operations) for each in side),
+            sum(each.operations for each in side),
+        )
+        for side in sides
+    )
+    return old, new
+
+
+def _undecided(
+    metric: MetricId,
+    sides: Sequence[Sequence[Mapping[MetricId, Datum]]],
+    options: ComparisonOptions,
+    *,
+    is_primary: bool,
+    lost_blocks: tuple[str, ...],
+) -> MetricComparison:
+    old, new = (tuple(each[metric].value for each in side) for side in sides)
+    smallest = smallest_effect_of(metric)
+    if options.smallest_effect is not None and metric.kind != "error rate":
+        smallest = options.smallest_effect
+    return MetricComparison(
+        metric=metric,
+        role="primary" if is_primary else "secondary",
+        baseline=old,
+        contender=new,
+        baseline_value=median(old),
+        contender_value=median(new),
+        word="no verdict",
+        smallest_effect=smallest,
+        lost_blocks=lost_blocks,
+    )
+
+
+def _primary(
+    common: Sequence[MetricId], races: PairedRaces, options: ComparisonOptions
+) -> tuple[frozenset[str], list[Finding]]:
+    """Returns the labels of the primary metrics, and findings about those of the track that do not exist.
+    Raises UsageError if one of the options does not.
+    """
+    if not options.primary:
+        labels, missing = primary_metrics([race.record for race in races.all], common)
+        advice = "correct primary-metrics in the metadata of the task"
+        return labels, [
+            Finding(
+                f"the track names metrics as primary that not all races have: {', '.join(names)}",
+                "track",
+                advice,
+                (task,),
+            )
+            for task, names in missing.items()
+        ]
+    found, unknown = expanded_primary(options.primary, common)
+    if unknown:
+        raise UsageError(
+            f"the races have no common metric '{unknown[0]}'", hint=metric_hint(unknown[0], common)
+        )
+    return found, []
+
+
+def _answer(primary: Sequence[MetricComparison], findings: Iterable[Finding]) -> ComparisonAnswer:
+    """Returns the word for all primary metrics. Those without an interval do not count: they have no verdict,
+    or are 0 in all races. Void ones only leave an answer if another one is worse. If none counts, findings
+    that void everything do.
+    """
+    void = {each.word == "void" for each in primary if not each.is_zero}
+    if void == {True} or (not void and any(map(_voids_all, findings))):
+        return "void"
+    said = {each.word for each in primary if each.change is not None}
+    if True in void and "worse" not in said:
+        return "partly void"
+    if not said:
+        return "no verdict"
+    good, bad = said & {"better", "probably better"}, said & {"worse", "probably worse"}
+    if good and bad:
+        return "mixed"
+    order: tuple[MetricWord, ...] = ("worse", "probably worse", "better", "probably better", "unclear")
+    return next((word for word in order if word in said), "same")
+
+
+def _group(races: Sequence[ComparedRace], *, is_paired: bool) -> RaceGroup:
+    first = races[0].record
+    cluster = first.cluster
+    tags = [tag_texts(race.record.user_tags) for race in races]
+    return RaceGroup(
+        races=tuple(
+            RaceInGroup(
+                race.record.race_id,
+                race.began,
+                race.record.verdict.state,
+                block_of(race) if is_paired else "",
+            )
+            for race in races
+        ),
+        track=first.track.name,
+        challenge=first.challenge,
+        engine=cluster.title or " ".join(part for part in (cluster.distribution, cluster.version) if part),
+        car="+".join(first.car),
+        tags={key: value for key, value in tags[0].items() if all(each.get(key) == value for each in tags)},
+    )

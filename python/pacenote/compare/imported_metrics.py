@@ -1,0 +1,95 @@
+"""The metrics of imported races that are compared: those of Rally that a file has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pacenote.model.comparison import PRIMARY_PERCENTILES, MetricId
+from pacenote.model.imported import (
+    ERROR_RATE,
+    ImportedResults,
+    ImportedTask,
+    ImportedValue,
+    imported_tasks,
+    percentile_of,
+    throughput_of,
+)
+from pacenote.model.system_metrics import SIZES
+
+_SYSTEM = ("Cumulative ", "Min cumulative ", "Median cumulative ", "Max cumulative ", "Total ", "Heap used ")
+"""Beginnings of the names of metrics of the whole race."""
+
+_SIZES = (*(name for name, _ in SIZES), "Segment count")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMetric:
+    """A metric of an imported race."""
+
+    metric: MetricId
+    """The metric, as for races of Pacenote."""
+
+    value: float
+    """Its value in the unit of the metric."""
+
+    is_supported: bool = True
+    """Whether it is known that there are enough samples for it."""
+
+
+def imported_metrics(imported: ImportedResults) -> Iterator[ImportedMetric]:
+    """Yields the metrics in the order of the file. Latency that equals service time is left out, because the
+    task has no target rate.
+    """
+    tasks = {task.task: task for task in imported_tasks(imported.values)}
+    for value in imported.values:
+        task = tasks.get(value.task)
+        if task is None:
+            yield from _system_metric(value)
+        elif found := percentile_of(value.metric):
+            kind, q = found
+            if kind == "latency" and not _is_paced(task):
+                continue
+            metric = MetricId(
+                value.task, value.metric, value.unit, f"p{q:g}-{kind.replace(' ', '-')}", "percentile", q
+            )
+            yield ImportedMetric(metric, value.value, task.supports(kind, q))
+        elif which := throughput_of(value.metric):
+            key = "throughput" if which == "mean" else f"throughput-{which}"
+            metric = MetricId(value.task, value.metric, value.unit, key, "throughput", 0.0, True)
+            yield ImportedMetric(metric, value.value)
+        elif value.metric == ERROR_RATE:
+            metric = MetricId(value.task, value.metric, value.unit, "error-rate", "error rate")
+            yield ImportedMetric(metric, value.value)
+
+
+def imported_primary(imported: ImportedResults) -> frozenset[str]:
+    """Returns the labels of the primary metrics: throughput of tasks that index documents, percentiles of the
+    other tasks that have a median, and the error rates of both.
+    """
+    return frozenset(
+        f"{key}:{task.task}" for task in imported_tasks(imported.values) for key in _primary_keys(task)
+    )
+
+
+def _primary_keys(task: ImportedTask) -> Iterator[str]:
+    if task.indexes:
+        yield "throughput" if "mean" in task.throughput else "throughput-median"
+        yield "error-rate"
+    elif 50.0 in task.times:
+        for q in PRIMARY_PERCENTILES:
+            yield from (f"p{q:g}-latency", f"p{q:g}-service-time")
+        yield "error-rate"
+
+
+def _is_paced(task: ImportedTask) -> bool:
+    return task.percentiles.get("latency") != task.percentiles.get("service time")
+
+
+def _system_metric(value: ImportedValue) -> Iterator[ImportedMetric]:
+    if value.task or not (value.metric.startswith(_SYSTEM) or value.metric in _SIZES):
+        return
+    # Rally's comparisons have the singular.
+    name = value.metric.replace("across primary shards", "across primary shard")
+    metric = MetricId("", name, value.unit, name.lower().replace(" ", "-"), "system")
+    yield ImportedMetric(metric, value.value)

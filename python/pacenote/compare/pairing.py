@@ -1,0 +1,230 @@
+"""Which races of two groups belong together: those of one block of an experiment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from pacenote.model.comparison import ComparedRace, ComparisonDesign, RaceKey, RunOrder, run_order
+from pacenote.model.user_tags import tag_texts
+from pacenote.stats.student import MIN_BLOCKS
+
+EXPERIMENT_TAG, VARIANT_TAG, BLOCK_TAG = "experiment", "variant", "block"
+"""User tags of a race that is part of a block."""
+
+HALF_TAG = "half"
+"""User tag of a race that ran beside the other one of its block."""
+
+_NUMBERED = re.compile(r"(?P<experiment>.+)-(?P<number>\d{3,})(?:\.\d+)?")
+"""The id of a race of an experiment: its number in the plan, and which attempt it is if not the first."""
+
+_FAILED = ("killed", "interrupted", "aborted")
+"""States of races that an experiment repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRaces:
+    """Two groups of races in the order in which they are compared."""
+
+    design: ComparisonDesign
+    """How they belong together."""
+
+    baseline: tuple[ComparedRace, ...]
+    """The races of the baseline."""
+
+    contender: tuple[ComparedRace, ...]
+    """The races of the contender; if paired, each belongs to the race of the baseline at its position."""
+
+    alone: tuple[ComparedRace, ...] = ()
+    """Races without a partner in their block. If the others are paired, these are not compared."""
+
+    repeated: tuple[ComparedRace, ...] = ()
+    """Races that are not compared, because their experiment repeated them, or the whole block."""
+
+    lags: tuple[float, ...] = ()
+    """For each pair, the number of races of its block by which the contender came after the baseline;
+    negative if it came before, and 0 if the order is unknown.
+    """
+
+    @property
+    def all(self) -> tuple[ComparedRace, ...]:
+        """The races of both groups."""
+        return (*self.baseline, *self.contender)
+
+    def part(self, pairs: Sequence[int]) -> PairedRaces:
+        """Returns some of the pairs."""
+        baseline, contender = ([side[pair] for pair in pairs] for side in (self.baseline, self.contender))
+        lags = tuple(self.lags[pair] for pair in pairs)
+        return replace(self, baseline=tuple(baseline), contender=tuple(contender), lags=lags)
+
+    @property
+    def order(self) -> RunOrder:
+        """The order in which the groups ran."""
+        old, new = ([race.began for race in side] for side in (self.baseline, self.contender))
+        if None in old or None in new:
+            return "mixed"
+        return run_order([time for time in old if time], [time for time in new if time])
+
+
+def block_of(race: ComparedRace) -> str:
+    """Returns the block of a race as `EXPERIMENT/BLOCK`, or empty text if it has no such tags."""
+    tags = tag_texts(race.record.user_tags)
+    if EXPERIMENT_TAG not in tags or BLOCK_TAG not in tags:
+        return ""
+    return f"{tags[EXPERIMENT_TAG]}/{tags[BLOCK_TAG]}"
+
+
+def pair_races(baseline: Sequence[ComparedRace], contender: Sequence[ComparedRace]) -> PairedRaces:
+    """Returns the races of both groups in the order in which they are compared.
+
+    They are paired if no race is left over, or if at least `MIN_BLOCKS` pairs and most of the races have a
+    partner in their block; not if they share ids.
+    """
+    if len(baseline) + len(contender) > 2 and share_ids((*baseline, *contender)):
+        return PairedRaces("unpaired", _by_time(baseline), _by_time(contender))
+    repeated = (*_repeated(baseline), *_repeated(contender))
+    out = {race.key for race in repeated}
+    old, new = ([race for race in side if race.key not in out] for side in (baseline, contender))
+    if len(old) == len(new) == 1:
+        return PairedRaces("one race each", tuple(old), tuple(new), (), repeated)
+    pairs = _last_attempts(_pairs(old, new))
+    paired = {race.key for pair in pairs for race in pair}
+    planned = [{_planned(pair[at]) for pair in pairs} - {None} for at in (0, 1)]
+    left = [
+        (race, own)
+        for side, own in zip((old, new), planned, strict=True)
+        for race in side
+        if race.key not in paired
+    ]
+    alone = tuple(race for race, own in left if _planned(race) not in own)
+    if not pairs or (alone and (len(pairs) < MIN_BLOCKS or len(paired) <= len(alone))):
+        # Without blocks, the races are not expected to have partners.
+        named = alone if any(map(block_of, (*old, *new))) else ()
+        return PairedRaces("unpaired", _by_time(old), _by_time(new), named, repeated)
+    places = _places([race for pair in pairs for race in pair])
+    return PairedRaces(
+        "paired",
+        tuple(one for one, _ in pairs),
+        tuple(other for _, other in pairs),
+        alone,
+        (*repeated, *(race for race, own in left if _planned(race) in own)),
+        tuple(places[other.key] - places[one.key] for one, other in pairs),
+    )
+
+
+def share_ids(races: Sequence[ComparedRace]) -> bool:
+    """Returns whether several races have the same id: they are of experiments of two machines that have the
+    same id, too, so that their blocks are not told apart.
+    """
+    return len({race.record.race_id for race in races}) < len(races)
+
+
+def _repeated(side: Sequence[ComparedRace]) -> tuple[ComparedRace, ...]:
+    """Returns the races of a side that did not finish, although another one of the variant and block did."""
+    finished = {_variant_and_block(race) for race in side if race.state == "complete" and block_of(race)}
+    return tuple(race for race in side if race.state in _FAILED and _variant_and_block(race) in finished)
+
+
+def _planned(race: ComparedRace) -> tuple[str, int] | None:
+    """Returns the experiment of a race and its number in the plan, or None if it is of no experiment."""
+    found = _NUMBERED.fullmatch(race.record.race_id)
+    tags = tag_texts(race.record.user_tags)
+    if not found or VARIANT_TAG not in tags or found["experiment"] != tags.get(EXPERIMENT_TAG):
+        return None
+    return found["experiment"], int(found["number"])
+
+
+def _variant_and_block(race: ComparedRace) -> tuple[str, str]:
+    return tag_texts(race.record.user_tags).get(VARIANT_TAG, ""), block_of(race)
+
+
+def _pairs(
+    baseline: Sequence[ComparedRace], contender: Sequence[ComparedRace]
+) -> list[tuple[ComparedRace, ComparedRace]]:
+    """Returns the pairs of each block, those races first that are nearest in time, in the order of time."""
+    old, new = _by_block(baseline), _by_block(contender)
+    found = []
+    for block, ones in old.items():
+        others = new.get(block, [])
+        gaps = sorted(
+            (abs((other.record.timestamp - one.record.timestamp).total_seconds()), at, its)
+            for at, one in enumerate(ones)
+            for its, other in enumerate(others)
+        )
+        taken: tuple[set[int], set[int]] = (set(), set())
+        for _, at, its in gaps:
+            if at not in taken[0] and its not in taken[1]:
+                taken[0].add(at)
+                taken[1].add(its)
+                found.append((ones[at], others[its]))
+    return sorted(found, key=lambda pair: _time(pair[0]))
+
+
+def _last_attempts(
+    pairs: Sequence[tuple[ComparedRace, ComparedRace]],
+) -> list[tuple[ComparedRace, ComparedRace]]:
+    """Returns the pairs, which are in the order of time, without those that their experiment repeated."""
+    last = {_numbers(pair): pair for pair in pairs}
+    return [pair for pair in pairs if last[_numbers(pair)] is pair]
+
+
+def _numbers(pair: tuple[ComparedRace, ComparedRace]) -> tuple[object, object]:
+    """Returns what the attempts of a pair share: the numbers of the races in their plan, if they have one."""
+    old, new = (_planned(race) or race.key for race in pair)
+    return old, new
+
+
+def _by_block(races: Sequence[ComparedRace]) -> dict[str, list[ComparedRace]]:
+    """Returns the races that have a block by their blocks, both in the order of time."""
+    blocks: dict[str, list[ComparedRace]] = {}
+    for race in _by_time(races):
+        if block := block_of(race):
+            blocks.setdefault(block, []).append(race)
+    return blocks
+
+
+def _places(races: Sequence[ComparedRace]) -> dict[RaceKey, float]:
+    """Returns the place of each race among those of its block.
+
+    How long races last, and pauses between them, do not count: a fit in units of time would take a slower
+    variant for a longer drift.
+    """
+    found: dict[RaceKey, float] = {}
+    for block in _by_block(races).values():
+        places = [_place(race) for race in block]
+        if None not in places:
+            found |= {race.key: place or 0.0 for race, place in zip(block, places, strict=True)}
+        else:
+            times = [race.began for race in block]
+            known = sorted({time for time in times if time is not None}) if None not in times else []
+            for race, time in zip(block, times, strict=True):
+                found[race.key] = float(known.index(time)) if known and time else 0.0
+    return found
+
+
+def is_duet(races: Sequence[ComparedRace]) -> bool:
+    """Returns whether the races of each block ran at the same time, each on a half of the machine."""
+    return all(HALF_TAG in tag_texts(race.record.user_tags) for race in races)
+
+
+def _place(race: ComparedRace) -> float | None:
+    """Returns the place that the plan of an experiment gives a race, from any one on, or the half of the
+    machine that it had while the other race of its block ran on the other one; None if neither is known.
+    """
+    if race.place is not None:
+        return float(race.place)
+    half = tag_texts(race.record.user_tags).get(HALF_TAG, "")
+    if half in ("1", "2"):
+        return float(half)
+    planned = _planned(race)
+    return None if planned is None else float(planned[1])
+
+
+def _by_time(races: Sequence[ComparedRace]) -> tuple[ComparedRace, ...]:
+    return tuple(sorted(races, key=_time))
+
+
+def _time(race: ComparedRace) -> tuple[datetime, str]:
+    return race.record.timestamp, race.record.race_id

@@ -1,0 +1,168 @@
+"""What the races of a comparison say about themselves: that they did not finish, and their verdicts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pacenote.compare.pairing import PairedRaces
+from pacenote.compare.task_validity import MAX_ERROR_RATE
+from pacenote.model.comparison import ComparedRace, ComparisonOptions, MetricId
+from pacenote.model.finding import EVERYTHING, Finding, name_tasks
+from pacenote.model.race_record import RaceRecord
+
+_SHOWN_RACES = 3
+"""Maximum number of races that a finding names."""
+
+_NUMBER = re.compile(
+    r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:µs|ms|s|min)\b)?(?![\w-]|[.,:]\S)"
+)
+"""A number in a sentence, with its unit of time; not one that is part of a name, such as `p99`."""
+
+_UP_TO_RANGE = re.compile(rf"\bup to (?={_NUMBER.pattern} to )")
+"""What is superfluous before a range of numbers."""
+
+Shape = tuple[str, ...]
+"""A text without its numbers."""
+
+_SECONDS = {"": 1.0, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+
+
+def race_findings(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
+    """Yields the reasons of races that are unfinished, void or suspect, once each."""
+    yield from _unusable(races, options)
+    if count := sum(race.record.options.test_mode for race in races.all):
+        text = f"{count_text(count, races.all)} ran in test mode, which does not measure"
+        yield Finding(text, "user", "omit --test-mode", doubtful_from=EVERYTHING)
+    yield from _suspect(races, options)
+
+
+def voids(finding: Finding, metric: MetricId) -> bool:
+    """Returns whether a finding makes a metric void."""
+    if finding.doubtful_from is None or (finding.tasks and metric.task not in finding.tasks):
+        return False
+    return finding.doubtful_from == EVERYTHING or metric.q >= finding.doubtful_from
+
+
+def is_doubtful(record: RaceRecord, metric: MetricId) -> bool:
+    """Returns whether a race alone makes a metric void: because of its verdict, test mode, or operations that
+    failed.
+    """
+    return is_disturbed(record, metric) or any(
+        task.task == metric.task and (task.error_rate or 0.0) > MAX_ERROR_RATE for task in record.tasks
+    )
+
+
+def is_disturbed(record: RaceRecord, metric: MetricId) -> bool:
+    """Returns whether the verdict of a race, or test mode, makes a metric void."""
+    if record.verdict.state == "void" or record.options.test_mode:
+        return True
+    findings = record.verdict.findings if record.verdict.state == "suspect" else ()
+    return any(voids(_of_known_tasks(each, record), metric) for each in findings)
+
+
+def names_text(races: Sequence[ComparedRace], options: ComparisonOptions) -> str:
+    """Returns the names of races, of which the first three are listed."""
+    shown = [options.name(race.record.race_id) for race in races[:_SHOWN_RACES]]
+    more = len(races) - _SHOWN_RACES
+    return listed([*shown, f"{more} more"] if more > 0 else shown)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns names in one phrase: `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def count_text(count: int, races: Sequence[ComparedRace]) -> str:
+    """Returns a number of races: `2 of 6 races`, or `all 6 races`."""
+    if count == len(races):
+        return "both races" if count == 2 else f"all {count} races"
+    return f"{count} of {len(races)} races"
+
+
+def _unusable(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
+    running = [race for race in races.all if race.state == "running"]
+    killed = [race for race in races.all if race.state == "killed"]
+    for found, singular, plural, advice in (
+        (running, "is still running", "are still running", "wait for it"),
+        (killed, "ended without finishing", "ended without finishing", "leave it out, or repeat it"),
+    ):
+        if found:
+            yield _of_races(found, options, (singular, plural), advice)
+    alike: dict[Shape, list[tuple[ComparedRace, str]]] = {}
+    for race in races.all:
+        if race.record.verdict.state == "void" and race.state not in ("running", "killed"):
+            reason = next(iter(race.record.verdict.reasons), "no reason is stored")
+            alike.setdefault(shape(reason), []).append((race, reason))
+    for both in alike.values():
+        reason = _in_one([reason for _, reason in both])
+        texts = (f"is void: {reason}", f"are void: {reason}")
+        yield _of_races([race for race, _ in both], options, texts, "leave it out, or repeat it")
+
+
+def _of_races(
+    races: Sequence[ComparedRace], options: ComparisonOptions, texts: tuple[str, str], advice: str
+) -> Finding:
+    """Returns a finding with the singular or the plural of a text, which makes everything void."""
+    is_one = len(races) == 1
+    text = f"{'race' if is_one else 'races'} {names_text(races, options)} {texts[0 if is_one else 1]}"
+    advice = advice if is_one else re.sub(r"\bit\b", "them", advice)
+    return Finding(text, "unknown", advice, doubtful_from=EVERYTHING)
+
+
+def _suspect(races: PairedRaces, options: ComparisonOptions) -> Iterator[Finding]:
+    found: dict[tuple[Shape, tuple[str, ...], bool], list[tuple[ComparedRace, Finding]]] = {}
+    for race in races.all:
+        if race.record.verdict.state == "suspect":
+            for each in race.record.verdict.findings:
+                if not each.text.startswith("test mode"):
+                    known = _of_known_tasks(each, race.record)
+                    voids_all = known.doubtful_from == EVERYTHING
+                    found.setdefault((shape(known.text), known.tasks, voids_all), []).append((race, known))
+    for alike in found.values():
+        first = alike[0][1]
+        doubts = [each.doubtful_from for _, each in alike if each.doubtful_from is not None]
+        where = _where([race for race, _ in alike], races, options)
+        text = f"{_in_one([each.text for _, each in alike])} (in {where})"
+        yield replace(first, text=text, doubtful_from=min(doubts, default=None))
+
+
+def _where(found: Sequence[ComparedRace], races: PairedRaces, options: ComparisonOptions) -> str:
+    own = list({race.key: race for race in found}.values())
+    count = count_text(len(own), races.all)
+    return (
+        f"{count}: {names_text(own, options)}" if len(own) <= min(_SHOWN_RACES, len(races.all) - 1) else count
+    )
+
+
+def _of_known_tasks(finding: Finding, record: RaceRecord) -> Finding:
+    """Returns a finding that concerns the whole race if it makes something doubtful, but names what is not a
+    task of the race: older races name a step with several tasks.
+    """
+    tasks = {task.task for task in record.tasks}
+    if not finding.makes_doubtful or tasks.issuperset(finding.tasks):
+        return finding
+    return replace(finding, text=f"{name_tasks(finding.tasks)}: {finding.text}", tasks=())
+
+
+def shape(text: str) -> Shape:
+    """Returns a text without its numbers."""
+    return tuple(_NUMBER.split(text))
+
+
+def _in_one(texts: Sequence[str]) -> str:
+    """Returns texts that differ in numbers only as one, with the lowest and the highest of each number."""
+    numbers = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    text = _NUMBER.sub(lambda _: _range(next(numbers)), texts[0])
+    return _UP_TO_RANGE.sub("", text)
+
+
+def _range(numbers: Sequence[str]) -> str:
+    ordered = sorted(set(numbers), key=_size)
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+
+
+def _size(number: str) -> float:
+    value, _, unit = number.partition(" ")
+    return float(value.replace(",", "")) * _SECONDS[unit]
