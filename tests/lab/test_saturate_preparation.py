@@ -20,6 +20,8 @@ from pacenote.model.saturation_answer import answer
 from support.http_server import HttpServer
 from support.secure import engine
 
+pytestmark = pytest.mark.process
+
 SCHEDULE = [
     {"name": "create", "operation": {"operation-type": "create-index", "index": "a", "body": {}}},
     {"name": "warm", "operation": {"operation-type": "search", "index": "a", "body": {}}},

@@ -256,6 +256,8 @@ class _Search:
                 self.error = error
                 record = dataclasses.replace(record, aborted=error.message)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
+        if record.complete:
+            record = self._context.compare_snapshots(record)
         record = dataclasses.replace(record, verdict=determine_verdict(record))
         record = dataclasses.replace(record, saturation=recorded_saturation(self.result))
         record = self._context.finish(record)
@@ -410,6 +412,7 @@ class _Search:
     def _drive(self, task: Task, name: str, *, open_loop: bool) -> _SoloRun:
         """Runs the task alone, with this name in progress. Raises _StoppedSearch if it was stopped."""
         self._runs += 1
+        self._context.cool_down()
         secrets = self._context.folder.secrets
         folder = RaceFolder(self._context.folder.probes / f"{self._runs:03}", secrets)
         try:
@@ -453,8 +456,10 @@ def announcement(request: SaturationRequest, within: RateRange, before: Expected
     duration. Most that do not go below the first rate are not longer than the second.
     """
 
+    wait_s = request.race.conditions.cooldown_s
+
     def probe_s(rate: float) -> float:
-        return request.warmup_s + window_s(request.objective, rate, request.window_s)
+        return wait_s + request.warmup_s + window_s(request.objective, rate, request.window_s)
 
     fewest, most = TYPICAL_PROBES
     least_s = sum(probe_s(min(within.highest, within.start * GROWTH**n)) for n in range(fewest))
@@ -467,7 +472,7 @@ def announcement(request: SaturationRequest, within: RateRange, before: Expected
         text += f" ({format_seconds(probe_s(within.start))} at {within.start:,.4g} {OPS}/s)"
     if request.clients:
         levels = len(sweep_order(request.clients, request.repeats))
-        sweep_s = levels * (request.warmup_s + request.level_s)
+        sweep_s = levels * (wait_s + request.warmup_s + request.level_s)
         text += f", then {format_seconds(round(sweep_s))} for the closed loop"
     return text if before == ExpectedDuration() else f"{text}; before them, the preparation: {before}"
 

@@ -1,0 +1,59 @@
+"""What the command line changes in the file of an experiment: its number of blocks, and parameters of the
+track.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from pacenote.errors import UsageError
+from pacenote.lab.experiment.options import GivenOptionCheck
+from pacenote.lab.experiment.toml_lines import KeyNames, key_lines, without_tables
+from pacenote.lab.experiment.toml_values import toml_table, toml_value
+
+
+def file_document(text: str, file: str) -> dict[str, Any]:
+    """Returns the contents of the file of an experiment. Raises UsageError."""
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{file} is not valid TOML: {error}") from error
+
+
+def with_given_options(
+    text: str, file: str, blocks: int | None, track_params: Mapping[str, object], check: GivenOptionCheck
+) -> str:
+    """Returns the file with this number of blocks, and with these parameters of the track for all races.
+
+    Its looks are those before the last block, which is another one. Raises UsageError for a file that is not
+    valid TOML.
+    """
+    document = file_document(text, file)
+    head, removed, tables = [], [], []
+    if blocks is not None:
+        head.append(f"blocks = {blocks}")
+        removed.append("blocks")
+        looks = document.get("looks")
+        if isinstance(looks, list) and all(isinstance(look, int) for look in looks):
+            removed.append("looks")
+            earlier = [look for look in looks if look < blocks]
+            head += [f"looks = {toml_value([*earlier, blocks])}"] if earlier else []
+    race = document.get("race", {})
+    if track_params and isinstance(race, dict):
+        own = race.get("track-params", {})
+        table = check.table("track-params", own) or {} if isinstance(own, str) else own
+        removed.append("race")
+        tables = toml_table("race", {**race, "track-params": {**table, **track_params}})
+    return "\n".join([*head, without_tables(text, removed), *tables, ""]) if removed else text
+
+
+def lines_of_file(text: str, changed: str) -> Mapping[KeyNames, int]:
+    """Returns the lines of the keys of a file, without those that the command line has replaced."""
+    before, after = tomllib.loads(text), tomllib.loads(changed)
+    return {
+        names: line
+        for names, line in key_lines(text).items()
+        if names[0] == "race" or before[names[0]] == after.get(names[0])
+    }

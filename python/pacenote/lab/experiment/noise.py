@@ -1,0 +1,211 @@
+"""The noise of races on a host: how much races of one configuration differ, and what that allows to see."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import fmean
+from typing import Any
+
+from pacenote.compare.metrics import expanded_primary, race_metrics
+from pacenote.compare.race_findings import is_doubtful
+from pacenote.lab.experiment.options import arguments
+from pacenote.lab.experiment.primary import chosen_primary
+from pacenote.lab.experiment.progress import MAX_LOST_SHARE
+from pacenote.model.codec import encode
+from pacenote.model.comparison import MetricId
+from pacenote.model.experiment import Options
+from pacenote.model.experiment_result import NoiseValue
+from pacenote.model.race_record import RaceRecord
+from pacenote.stats.blocks import detectable_effect
+from pacenote.stats.noise_floor import MIN_RACES, noise_floor, noise_to_plan_with
+
+BLOCKS = (5, 8, 10, 15, 20)
+"""Numbers of blocks for which the effect is stated that an experiment will see."""
+
+_WORKLOAD = (
+    *("track", "track-path", "track-repository", "track-revision", "track-params", "challenge"),
+    *("include-tasks", "exclude-tasks", "test-mode"),
+)
+"""Options that select what is raced, not what with."""
+
+_ERROR_RATE = "error-rate"
+"""How labels of error rates begin, whose noise is not used: their changes are not relative."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNoise:
+    """The noise of a metric that an experiment has measured."""
+
+    label: str
+    """The metric, as in options."""
+
+    races: int
+    """Number of races with a value."""
+
+    block_spread: float
+    """The noise of a block."""
+
+    block_interval: tuple[float, float]
+    """The 95 % interval of the noise of a block."""
+
+    has_same_options: bool
+    """Whether the races had the same options, not only the same workload."""
+
+    @property
+    def planned_with(self) -> float:
+        """The noise of a block with which blocks are planned."""
+        return noise_to_plan_with(self.races, self.block_spread, self.block_interval[1])
+
+
+def noise_values(races: Sequence[RaceRecord | None]) -> tuple[NoiseValue, ...]:
+    """Returns the spread of each metric of a task that all races have, without those that make it doubtful;
+    none if too many races are lost for it. The races are in their order; None is one that failed, is void or
+    cannot be read.
+    """
+    metrics = [(record, race_metrics(record)) if record else None for record in races]
+    counted = [each[1] for each in metrics if each]
+    found = []
+    for metric in counted[0] if counted else ():
+        values = [
+            each[1][metric].value if each and metric in each[1] and not is_doubtful(each[0], metric) else None
+            for each in metrics
+        ]
+        known = [value for value in values if value is not None]
+        is_known = all(metric in own for own in counted) and len(known) >= max(
+            MIN_RACES, (1 - MAX_LOST_SHARE) * len(races)
+        )
+        floor = noise_floor(values) if is_known else None
+        if metric.task and floor is not None:
+            noise = floor.block.deviation
+            planned = noise_to_plan_with(len(known), noise, floor.block.high)
+            effects = tuple((blocks, detectable_effect(planned, blocks) or math.inf) for blocks in BLOCKS)
+            value = NoiseValue(
+                metric,
+                len(known),
+                fmean(known),
+                floor.race.deviation,
+                effects,
+                noise,
+                (floor.block.low, floor.block.high),
+            )
+            found.append(value)
+    return tuple(found)
+
+
+def noise_key(record: RaceRecord) -> str:
+    """Returns the key of a noise: that of the host, the workload, the engine and its configuration."""
+    options = record.options
+    found = (
+        *(record.environment.host_name, record.track.name, record.challenge, record.track.params),
+        *(options.include_tasks, options.exclude_tasks, options.test_mode, options.nodes),
+        *(record.cluster.distribution, record.cluster.version, record.car, record.car_params),
+        *(options.plugins, options.settings, options.jvm_options, options.engine_variables),
+        *(record.client.tls, record.client.compress, record.client.accept_encoding),
+    )
+    return _digest(json.dumps(encode(found), sort_keys=True, default=str))
+
+
+def noise_document(
+    stored: Mapping[str, object],
+    records: Sequence[RaceRecord],
+    values: Sequence[NoiseValue],
+    experiment_id: str,
+    options: Options,
+) -> Mapping[str, Any]:
+    """Returns the document of all noises with this one added. It replaces one with the same key, unless that
+    has more races. `records` are those of the races that count, `options` are those of all of them.
+    """
+    record = records[-1]
+    key = noise_key(record)
+    before = stored.get(key)
+    if isinstance(before, Mapping) and _count(before) > len(records):
+        return stored
+    entry = {
+        "experiment": experiment_id,
+        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": record.environment.host_name or "",
+        "track": record.track.name,
+        "challenge": record.challenge or "",
+        "workload": workload_digest(options),
+        "options": _digest(*arguments(options)),
+        "races": len(records),
+        "primary": sorted(chosen_primary((), record, race_metrics(record))[0]),
+        "metrics": {
+            one.metric.label: {
+                "races": one.races,
+                "spread": one.spread,
+                "block_spread": one.block_spread,
+                "block_interval": one.block_interval,
+                "mean": one.mean,
+            }
+            for one in values
+        },
+    }
+    return {**stored, key: encode(entry)}
+
+
+def workload_digest(options: Options) -> str:
+    """Returns a digest of the options that select what is raced."""
+    return _digest(*arguments({name: value for name, value in options.items() if name in _WORKLOAD}))
+
+
+def stored_noise(
+    stored: Mapping[str, object], options: Options, primary: Sequence[str], host: str
+) -> StoredNoise | None:
+    """Returns the noise of that primary metric that varies most, for races with this workload on this host;
+    without names, of those that decide by default. None if that of one of them was not measured. Races with
+    the same options are preferred, and then the largest number of races.
+    """
+    workload, own = workload_digest(options), _digest(*arguments(options))
+    found = []
+    for entry in stored.values():
+        if isinstance(entry, Mapping) and (entry.get("workload"), entry.get("host")) == (workload, host):
+            values = _primary_values(entry, primary, has_same_options=entry.get("options") == own)
+            if values:
+                found.append(max(values, key=lambda one: one.planned_with))
+    return max(found, key=lambda one: (one.has_same_options, one.races), default=None)
+
+
+def _primary_values(
+    entry: Mapping[str, Any], primary: Sequence[str], *, has_same_options: bool
+) -> list[StoredNoise]:
+    """Returns the noise of each primary metric; empty if one was not measured, but for error rates, whose
+    noise is not known.
+    """
+    metrics = entry.get("metrics")
+    if not isinstance(metrics, Mapping):
+        return []
+    defaults = entry.get("primary", [label for label in metrics if label.startswith("throughput:")])
+    labels, unknown = expanded_primary(primary or defaults, map(_metric_of, metrics))
+    if any(not name.startswith(_ERROR_RATE) for name in unknown):
+        return []
+    found = []
+    for label in (label for label in labels if not label.startswith(_ERROR_RATE)):
+        try:
+            own = metrics[label]
+            low, high = map(float, own["block_interval"])
+            races, spread = int(own.get("races", _count(entry))), float(own["block_spread"])
+            found.append(StoredNoise(label, races, spread, (low, high), has_same_options))
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return []
+    return found
+
+
+def _metric_of(label: str) -> MetricId:
+    """Returns what a stored label says about its metric."""
+    key, _, task = label.partition(":")
+    return MetricId(task, "", "", key, "percentile" if key[1:2].isdigit() else "throughput")
+
+
+def _count(entry: Mapping[str, object]) -> int:
+    races = entry.get("races")
+    return races if isinstance(races, int) else 0
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(sorted(texts)).encode()).hexdigest()[:16]

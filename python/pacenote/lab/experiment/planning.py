@@ -1,0 +1,65 @@
+"""What an experiment will see, and how many blocks it needs, from the noise of a block; pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from pacenote.lab.experiment.design import all_variants
+from pacenote.model.experiment import Experiment
+from pacenote.stats.blocks import detectable_contrast, detectable_effect
+from pacenote.stats.sequential import LookPlan
+
+ERROR_RATE = 0.05
+"""Probability with which an experiment says that something has changed although nothing has."""
+
+PRECISE_SHARE = 0.4
+"""Significance level of an experiment that ends when its intervals are narrow enough, as a share of that of
+an experiment that does not. Such an end is more likely after blocks that happen to vary little, so that
+intervals contain the true change less often than they state (`benchmarks/experiment_simulations.py`).
+"""
+
+FEWEST_PLANNED = 5
+"""Smallest number of blocks that is planned: that of a first look."""
+
+
+def error_level(experiment: Experiment, blocks: int) -> Callable[[float], float]:
+    """Returns the significance level of a comparison after so many blocks, for that of the whole experiment:
+    all contenders and all looks together are wrong as seldom as one comparison.
+    """
+    contenders = 1 if experiment.design == "ladder" else max(1, len(all_variants(experiment)) - 1)
+    if not experiment.looks:
+        share = (1.0 if experiment.precision is None else PRECISE_SHARE) / contenders
+        return lambda alpha: alpha * share
+    look = max(0, sum(look <= blocks for look in experiment.looks) - 1)
+    return lambda alpha: LookPlan(experiment.looks).level(look, alpha / contenders)
+
+
+def planned_effect(experiment: Experiment, noise: float) -> float | None:
+    """Returns the smallest relative effect that the experiment sees at its end with a probability of 80 %: on
+    one of its primary metrics against the baseline, of the best of its levels, or of a factor. None if it has
+    too few blocks for an interval. `noise` is that of a block.
+    """
+    blocks, cells = experiment.blocks, len(all_variants(experiment))
+    degrees = (blocks - 1) * (cells - 1) - 1
+    if experiment.design == "screening":
+        error = noise * math.sqrt(2 / (cells * blocks))
+        # A single replicate has the noise of its effects.
+        own = (cells - 1) / 3 if blocks == 1 else degrees
+        return detectable_contrast(error, own, 1 - ERROR_RATE / len(experiment.factors))
+    if experiment.factors:
+        return detectable_contrast(noise / math.sqrt(blocks), degrees, 1 - 2 * ERROR_RATE / (cells - 1))
+    level = error_level(experiment, blocks)(ERROR_RATE / max(1, len(experiment.primary)))
+    return detectable_effect(noise, blocks, 1 - level)
+
+
+def blocks_to_see(experiment: Experiment, noise: float, effect: float) -> int:
+    """Returns the smallest number of blocks with which a pair sees an effect (0.03 is 3 %), at most those
+    that the experiment has.
+    """
+    for blocks in range(min(FEWEST_PLANNED, experiment.blocks), experiment.blocks):
+        seen = planned_effect(replace(experiment, blocks=blocks), noise)
+        if seen is not None and seen <= effect:
+            return blocks
+    return experiment.blocks

@@ -1,0 +1,77 @@
+"""The metrics that decide an experiment, and the one that its tables show; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from pacenote.compare.metrics import PRIMARY_KEY, Datum, expanded_primary, primary_metrics
+from pacenote.compare.race_findings import is_doubtful
+from pacenote.model.comparison import MetricId
+from pacenote.model.race_record import RaceRecord
+
+MAX_DEFAULT_TASKS = 6
+"""Tasks whose metrics decide unless the file or the track names some: with more, every interval becomes so
+wide that nothing is decided.
+"""
+
+DEFAULT_KEYS = ("throughput", "p90-latency", "p90-service-time")
+"""The metric of a task that decides by default: the first of these that decides a comparison."""
+
+Metrics = Mapping[MetricId, Datum]
+"""The metrics of one race."""
+
+
+def chosen_primary(
+    names: Sequence[str], record: RaceRecord, metrics: Collection[MetricId]
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Returns the labels of the metrics that decide, and what the user should know about them.
+
+    `names` are those of the file, and `metrics` those of all races, of which `record` is one.
+    """
+    found, unknown = expanded_primary(names, metrics)
+    notes = [f"no race has the metric '{name}', which the file names in primary" for name in unknown]
+    if found:
+        return found, tuple(notes)
+    if unknown:
+        notes.append("the default metrics decide instead")
+    labels, left = _default(record, metrics)
+    if left:
+        notes.append(
+            f"{MAX_DEFAULT_TASKS} tasks decide, and {left} more do not; primary in the file names others"
+        )
+    return labels, tuple(notes)
+
+
+def _default(record: RaceRecord, metrics: Collection[MetricId]) -> tuple[frozenset[str], int]:
+    """Returns the metrics that the track names or, if it names none, one metric and the error rate of each of
+    the first tasks, and how many tasks are left.
+    """
+    labels, _ = primary_metrics([record], metrics)
+    if any(PRIMARY_KEY in meta for meta in record.task_meta.values()):
+        return labels, 0
+    chosen: list[set[str]] = []
+    for task in record.tasks:
+        own = [label for key in DEFAULT_KEYS if (label := f"{key}:{task.task}") in labels]
+        if own:
+            chosen.append({own[0], f"error-rate:{task.task}"} & labels)
+    kept = chosen[:MAX_DEFAULT_TASKS]
+    return frozenset[str]().union(*kept), len(chosen) - len(kept)
+
+
+def usable_metrics(race: RaceRecord, metrics: Metrics) -> dict[MetricId, float]:
+    """Returns the metrics of a race that may decide: those that it does not make doubtful, with enough
+    samples.
+    """
+    return {
+        metric: datum.value
+        for metric, datum in metrics.items()
+        if not datum.samples_needed and not is_doubtful(race, metric)
+    }
+
+
+def leading_metric(metrics: Iterable[MetricId]) -> MetricId | None:
+    """Returns the metric that stands for the others: throughput, or else the first percentile."""
+    kinds = ("throughput", "percentile", "system")
+    return min(
+        (one for one in metrics if one.kind in kinds), key=lambda one: kinds.index(one.kind), default=None
+    )

@@ -1,0 +1,337 @@
+"""How far an experiment is: what its journal says about the races of its plan; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from pacenote.model.experiment import BEST, COMPARING, Experiment, ExperimentPlan, JournalEntry, PlannedRace
+
+MAX_FAILURES = 2
+"""Races in a row that a variant may fail before it is left out."""
+
+MAX_LOST_SHARE = 0.2
+"""Share of the blocks of a comparison that may be lost: a race failed, is void, or makes a metric void."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRaces:
+    """The races of some variants in the blocks in which all of them have ended."""
+
+    blocks: tuple[tuple[str, ...], ...]
+    """The ids of the races of each block in which all have results, in the order of the variants."""
+
+    failed: int
+    """Number of the other blocks of which a race failed."""
+
+    void: frozenset[str]
+    """Ids of void races, also of other variants."""
+
+    unreadable: int = 0
+    """Number of the other blocks with a race that cannot be read, or was deleted."""
+
+    @property
+    def count(self) -> int:
+        """Number of all blocks."""
+        return len(self.blocks) + self.failed + self.unreadable
+
+    @property
+    def counted(self) -> tuple[tuple[str, ...], ...]:
+        """The blocks in which no race is void."""
+        return tuple(block for block in self.blocks if self.void.isdisjoint(block))
+
+    @property
+    def void_races(self) -> tuple[str, ...]:
+        """Ids of the void races of these blocks."""
+        return tuple(race_id for block in self.blocks for race_id in block if race_id in self.void)
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether so many blocks are lost that those which are left stand for themselves only."""
+        return self.count - len(self.counted) > MAX_LOST_SHARE * self.count
+
+    @property
+    def spare(self) -> int:
+        """Number of blocks that may still be lost for single metrics."""
+        return max(0, int(MAX_LOST_SHARE * self.count) - (self.count - len(self.counted)))
+
+    @property
+    def lost_text(self) -> str:
+        """Why blocks do not count, with the number of them for each reason."""
+        voids = len(self.blocks) - len(self.counted)
+        reasons = ((self.failed, "failed"), (self.unreadable, "cannot be read"), (voids, "is void"))
+        return ", ".join(f"in {count} a race {reason}" for count, reason in reasons if count)
+
+    def without(self, unreadable: Container[str]) -> BlockRaces:
+        """Returns the blocks without those with races that cannot be read."""
+        kept = tuple(block for block in self.blocks if not any(one in unreadable for one in block))
+        return BlockRaces(kept, self.failed, self.void, len(self.blocks) - len(kept))
+
+
+@dataclass
+class ExperimentProgress:
+    """The state of an experiment, which each entry of the journal changes."""
+
+    plan: ExperimentPlan
+    """The plan."""
+
+    ends: dict[int, JournalEntry] = field(default_factory=dict)
+    """How planned races ended, by number; races that were interrupted are not among them."""
+
+    attempts: dict[int, list[str]] = field(default_factory=dict)
+    """Ids of the races that were started for a planned race, by number."""
+
+    open_races: dict[int, str] = field(default_factory=dict)
+    """Ids of the races that were started and have not ended, by number; several only if they race at the same
+    time.
+    """
+
+    adopted: dict[int, bool] = field(default_factory=dict)
+    """Whether a step of a ladder was adopted, by number of the step."""
+
+    machine_changes: list[str] = field(default_factory=list)
+    """What has changed on the machine since the plan was made."""
+
+    stopped: str = ""
+    """Why the experiment has ended before all planned races had run; empty if it has not."""
+
+    kills: dict[int, int] = field(default_factory=dict)
+    """How often the process of a planned race was killed, by number."""
+
+    race_seconds: float = 0.0
+    """Seconds of all races that have ended, also of those that are repeated."""
+
+    _forgiven: set[int] = field(default_factory=set)
+    """Numbers of failed races whose variants are raced again."""
+
+    @classmethod
+    def of(cls, plan: ExperimentPlan, journal: Iterable[JournalEntry]) -> ExperimentProgress:
+        """Returns the state after these entries."""
+        found = cls(plan)
+        for entry in journal:
+            # Earlier versions then raced blocks again of an experiment that had ended: its answer had been
+            # given, and what follows does not change it.
+            if entry.event == "repeated" and entry.text:
+                break
+            found.apply(entry)
+        return found
+
+    def apply(self, entry: JournalEntry) -> None:
+        """Changes the state according to an entry."""
+        if entry.event == "started":
+            self.attempts.setdefault(entry.race, []).append(entry.race_id)
+            self.open_races[entry.race] = entry.race_id
+        elif entry.event == "ended":
+            self.open_races.pop(entry.race, None)
+            self.race_seconds += entry.seconds
+            if entry.outcome == "killed":
+                self.kills[entry.race] = self.kills.get(entry.race, 0) + 1
+            elif entry.outcome != "interrupted":
+                self.ends[entry.race] = entry
+        elif entry.event == "adopted":
+            self.adopted[entry.stage] = entry.adopted
+        elif entry.event == "machine":
+            self.machine_changes += [] if entry.text in self.machine_changes else [entry.text]
+        elif entry.event == "repeated":
+            self._repeat(entry)
+        elif entry.event == "retried":
+            self._retry(entry)
+        else:
+            self.stopped = entry.text
+
+    def _repeat(self, entry: JournalEntry) -> None:
+        """Races a block again that had not ended."""
+        for race in self.plan.block(entry.block):
+            self.ends.pop(race.number, None)
+            self.kills.pop(race.number, None)
+            self._forgiven.discard(race.number)
+
+    def _retry(self, entry: JournalEntry) -> None:
+        """Races variants again that were left out, from the next block on: a block keeps what it has, because
+        a race of another day is no neighbour of its others.
+        """
+        out = self._left_out()
+        begun = {race.block for race in self.plan.races if race.number in self.ends}
+        for race in self.plan.races:
+            is_past = race.block in begun or race.stage in self.adopted
+            if self._is_dropped(race, out) and race.number not in self.ends and is_past:
+                self.ends[race.number] = replace(entry, event="ended", race=race.number, outcome="skipped")
+        self._forgiven.update(race.number for race in self.failed)
+        self.stopped = ""
+
+    @property
+    def adopted_steps(self) -> frozenset[int]:
+        """The steps of a ladder that were adopted so far."""
+        return frozenset(stage for stage, adopted in self.adopted.items() if adopted)
+
+    @property
+    def raced(self) -> tuple[PlannedRace, ...]:
+        """The races that have results."""
+        return tuple(race for race in self.plan.races if self._has(race, "raced"))
+
+    @property
+    def failed(self) -> tuple[PlannedRace, ...]:
+        """The races that could not run."""
+        return tuple(race for race in self.plan.races if self._has(race, "failed"))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the experiment has taken, with the waits before its races."""
+        return self.race_seconds + self.plan.cool_down_s * sum(map(len, self.attempts.values()))
+
+    @property
+    def seconds_per_race(self) -> float | None:
+        """Mean seconds of a race with results and of the wait before it, or None if there is none."""
+        found = [self.ends[race.number].seconds for race in self.raced]
+        return sum(found) / len(found) + self.plan.cool_down_s if found else None
+
+    def race_id(self, race: PlannedRace) -> str:
+        """Returns the id of a planned race that has ended."""
+        return self.ends[race.number].race_id
+
+    def left(self) -> tuple[PlannedRace, ...]:
+        """Returns the races that are still to run, in their order."""
+        if self.stopped:
+            return ()
+        out = self._left_out()
+        return tuple(
+            race
+            for race in self.plan.races
+            if race.number not in self.ends and not self._is_dropped(race, out)
+        )
+
+    def next_races(self) -> tuple[PlannedRace, ...]:
+        """Returns the race that is next, or both that are if they race at the same time; empty at the end."""
+        left = self.left()
+        return tuple(race for race in left if race.half and race.block == left[0].block) or left[:1]
+
+    def is_left_out(self, race: PlannedRace) -> bool:
+        """Returns whether the variant of a race failed so often that it is not raced any more."""
+        return (race.stage, race.variant) in self._left_out()
+
+    def left_out_variants(self) -> tuple[str, ...]:
+        """Returns the names of the variants that are not raced any more."""
+        return tuple(dict.fromkeys(variant for _, variant in self._left_out()))
+
+    def failure(self, variant: str) -> str:
+        """Returns why the last race of a variant failed; empty if none failed."""
+        return next(
+            (self.ends[race.number].text for race in reversed(self.failed) if race.variant == variant), ""
+        )
+
+    def ran(self, block: int) -> tuple[str, ...]:
+        """Returns the variants of the races of a block that have run, in their order."""
+        ended = (race for race in self.blocks[block] if race.number in self.ends)
+        return tuple(race.variant for race in ended if not self._has(race, "skipped"))
+
+    def blocks_done(self, stage: int = 1) -> tuple[int, ...]:
+        """Returns the blocks of a stage in which every variant that is not left out has ended."""
+        out = self._left_out()
+        return tuple(
+            number
+            for number, races in self.blocks.items()
+            if races[0].stage == stage
+            and all(race.number in self.ends or self._is_dropped(race, out) for race in races)
+        )
+
+    def _is_dropped(self, race: PlannedRace, out: Container[tuple[int, str]]) -> bool:
+        """Returns whether a race is not run any more: its variant is left out, or the other one of the same
+        step of a ladder; or no step was adopted, so that the best is the start.
+        """
+        if (race.stage, race.variant) in out:
+            return True
+        is_last = race.stage > 1 and race.stage == max(self._ladder, default=0)
+        if is_last and len(self.adopted) == race.stage - 1 and not self.adopted_steps:
+            return True
+        step = self._ladder.get(race.stage, ())
+        return any((race.stage, name) in out for name in step)
+
+    @cached_property
+    def _ladder(self) -> Mapping[int, frozenset[str]]:
+        """The two variants of each step of a ladder, and last the start and the best."""
+        found: dict[int, set[str]] = {}
+        for race in self.plan.races:
+            if race.block:
+                found.setdefault(race.stage, set()).add(race.variant)
+        return {stage: frozenset(names) for stage, names in found.items() if BEST in names}
+
+    def _left_out(self) -> Mapping[tuple[int, str], None]:
+        """Returns the stages and names of the variants that are not raced any more, in their order."""
+        outcomes: dict[tuple[int, str], list[bool]] = {}
+        for race in self.plan.races:
+            end = self.ends.get(race.number)
+            # A race that warms up and fails may only have been too early.
+            if race.block and end is not None and race.number not in self._forgiven:
+                outcomes.setdefault((race.stage, race.variant), []).append(end.outcome == "failed")
+        return {
+            key: None
+            for key, failed in outcomes.items()
+            if len(failed) >= MAX_FAILURES and all(failed[-MAX_FAILURES:])
+        }
+
+    @cached_property
+    def blocks(self) -> Mapping[int, list[PlannedRace]]:
+        """The races of each block."""
+        found: dict[int, list[PlannedRace]] = {}
+        for race in self.plan.races:
+            if race.block:
+                found.setdefault(race.block, []).append(race)
+        return found
+
+    def places(self) -> Mapping[str, int]:
+        """Returns the place of each race among those of its block that ran, by its id."""
+        ran = {race.number for race in (*self.raced, *self.failed)}
+        ended = ([race for race in races if race.number in ran] for races in self.blocks.values())
+        return {self.race_id(race): place for races in ended for place, race in enumerate(races)}
+
+    def block_races(self, variants: Sequence[str], stage: int = 1) -> BlockRaces:
+        """Returns the races of these variants in the blocks of a stage that have ended, and how many blocks
+        have a race that failed: after it, the others of its block may never run.
+        """
+        blocks, failed, done = [], 0, frozenset(self.blocks_done(stage))
+        for number, races in self.blocks.items():
+            of_variant = {race.variant: race for race in races if race.stage == stage}
+            own = [of_variant[name] for name in variants if name in of_variant]
+            if any(self._has(race, "failed") for race in own):
+                failed += 1
+            elif number in done and all(self._has(race, "raced") for race in own):
+                blocks.append(tuple(map(self.race_id, own)))
+        void = frozenset(end.race_id for end in self.ends.values() if end.verdict == "void")
+        return BlockRaces(tuple(blocks), failed, void)
+
+    def _has(self, race: PlannedRace, outcome: str) -> bool:
+        end = self.ends.get(race.number)
+        return end is not None and end.outcome == outcome
+
+
+def is_retried(experiment: Experiment, progress: ExperimentProgress) -> bool:
+    """Returns whether an experiment that goes on tries variants again that were left out."""
+    out = progress.left_out_variants()
+    return bool(out) and bool(progress.left() or hopeless(experiment, progress))
+
+
+def baseline_name(experiment: Experiment, plan: ExperimentPlan) -> str:
+    """Returns the name of the variant that the others are compared with."""
+    if experiment.design == "ladder":
+        return BEST
+    if experiment.variants:
+        return experiment.variants[0].name
+    # The order of the plan is random, but the first levels of all factors are the baseline.
+    levels = [factor.levels[0].name for factor in experiment.factors]
+    return "+".join(levels) if levels else plan.races[0].variant
+
+
+def hopeless(experiment: Experiment, progress: ExperimentProgress) -> str:
+    """Returns why no further race can answer the question because of what cannot be raced, or empty text."""
+    out = progress.left_out_variants()
+    # The best of a ladder is no variant, so that a report has no other place for its failure.
+    failures = ", ".join(f"{name} ({progress.failure(name)})" if name == BEST else name for name in out)
+    design, names = experiment.design, {race.variant for race in progress.plan.races}
+    if design in COMPARING and baseline_name(experiment, progress.plan) in out:
+        return f"the baseline cannot be raced: {failures}"
+    if design != "ladder" and len(names.difference(out)) < (1 if design == "noise" else 2):
+        return f"too few variants can be raced: {failures}"
+    if design == "screening" and set(out).difference(race.variant for race in progress.raced):
+        return f"the effects need all combinations: {failures}"
+    return ""

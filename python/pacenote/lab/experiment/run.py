@@ -1,0 +1,409 @@
+"""Runs the races of an experiment that have not run yet, one after another.
+
+The journal decides what is done: an entry before each race and one after it. A race without the second entry
+was killed with its process, and is raced again under another id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from pacenote.lab.child_command import ChildExit, Show
+from pacenote.lab.disk_space import missing_space
+from pacenote.lab.experiment.design import race_options
+from pacenote.lab.experiment.kept_engine import starts_engine
+from pacenote.lab.experiment.machine import read_machine
+from pacenote.lab.experiment.progress import ExperimentProgress, hopeless, is_retried
+from pacenote.lab.race_child import RaceCall, race_end, wait_for_races
+from pacenote.lab.race_folders import data_file_folder, written_folders
+from pacenote.model.experiment import (
+    OUT_OF_BUDGET,
+    Experiment,
+    JournalEntry,
+    MachineFacts,
+    Options,
+    PlannedRace,
+)
+from pacenote.race.generated_corpora import remove_generated
+from pacenote.store.experiment_store import ExperimentFolder
+from pacenote.store.race_store import RaceStore
+from pacenote.units import format_seconds
+
+MAX_ATTEMPTS = 3
+"""How often a planned race is begun whose process is killed."""
+
+NEIGHBOUR_S = 600.0
+"""Seconds after which a race is no neighbour of the races of its block: after a longer pause, the block is
+raced again.
+"""
+
+
+class RaceRunner(Protocol):
+    """Runs races; the command line supplies it."""
+
+    def run(self, races: Sequence[RaceCall], shows: Sequence[Show]) -> tuple[ChildExit, ...]:
+        """Runs races at the same time to their ends, and calls the `show` of each with its progress."""
+
+    def kept_engine(self, options: Options) -> AbstractContextManager[Options]:
+        """Starts an engine for all races within the block, and returns their options."""
+
+    def engine_problem(self, options: Options) -> str:
+        """Returns what is wrong with the engine that was started for all races; empty if it can be raced."""
+
+    def stop_engine(self) -> str:
+        """Stops an engine for all races that a killed process has left. Returns why that failed, or empty
+        text.
+        """
+
+
+class ExperimentListener(Protocol):
+    """Is told what happens in an experiment."""
+
+    def race_started(self, race: PlannedRace, progress: ExperimentProgress) -> None:
+        """A race begins."""
+
+    def race_line(self, text: str) -> None:
+        """A race reports its progress."""
+
+    def race_ended(self, race: PlannedRace, end: JournalEntry, progress: ExperimentProgress) -> None:
+        """A race has ended."""
+
+    def block_ended(self, block: int, progress: ExperimentProgress) -> None:
+        """All races of a block have ended."""
+
+    def warning(self, text: str) -> None:
+        """Something may affect the results."""
+
+
+class BlockJudge(Protocol):
+    """Decides after each block whether the experiment goes on, and which steps of a ladder are kept."""
+
+    def is_warm(self, progress: ExperimentProgress) -> bool:
+        """Returns whether the last two races that warm up hardly differ."""
+
+    def adopts(self, stage: int, progress: ExperimentProgress) -> tuple[bool, str]:
+        """Returns whether a step of a ladder is kept, and why."""
+
+    def ends(self, progress: ExperimentProgress) -> str:
+        """Returns why the experiment ends after the last block; empty if it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRun:
+    """An experiment with everything that running it needs."""
+
+    experiment: Experiment
+    """The experiment."""
+
+    folder: ExperimentFolder
+    """Its files, which this process has locked."""
+
+    races: RaceStore
+    """The races of the home folder."""
+
+    runner: RaceRunner
+    """Runs its races."""
+
+    listener: ExperimentListener
+    """Is told what happens."""
+
+    judge: BlockJudge
+    """Decides after each block."""
+
+    machine: Callable[[], MachineFacts] = read_machine
+    """Reads the facts of the machine."""
+
+    others: Callable[[], tuple[str, ...]] = tuple
+    """Returns what else races on this machine now."""
+
+    wait: Callable[[float], None] = time.sleep
+    """Waits for a number of seconds."""
+
+    data_root: Path | None = None
+    """The folder of the data files of races whose options name none; None for that of the home folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How far an experiment came."""
+
+    progress: ExperimentProgress
+    """Its state."""
+
+    paused: str = ""
+    """Why races are left to run; empty if none is."""
+
+    interrupted: bool = False
+    """Whether the user stopped it."""
+
+
+def run_experiment(run: ExperimentRun) -> RunEnd:
+    """Runs the races that are left. Raises StoreError if the journal cannot be written."""
+    journal = run.folder.journal()
+    progress = ExperimentProgress.of(run.folder.plan(), journal)
+    _settle(run, progress, journal)
+    if problem := run.runner.stop_engine():
+        run.listener.warning(problem)
+    _begin_again(run, progress)
+    cleaned: set[int] = set()
+    is_kept = False
+    with contextlib.ExitStack() as stack:
+        while True:
+            _repeat_half_block(run, progress)
+            _decide(run, progress)
+            _remove_corpora(run, progress, cleaned)
+            race = next(iter(progress.left()), None)
+            if race is None:
+                return RunEnd(progress)
+            if paused := _paused(run, progress, race):
+                return RunEnd(progress, paused)
+            if run.experiment.engine == "keep" and not is_kept:
+                options = stack.enter_context(run.runner.kept_engine(run.experiment.race))
+                run, is_kept = replace(run, experiment=replace(run.experiment, race=options)), True
+            if problem := run.runner.engine_problem(run.experiment.race):
+                return RunEnd(progress, problem)
+            _check_machine(run, progress, race)
+            run.wait(run.experiment.cool_down_s)
+            if _race(run, progress, progress.next_races()):
+                return RunEnd(progress, "stopped by the user", interrupted=True)
+
+
+def _remove_corpora(run: ExperimentRun, progress: ExperimentProgress, cleaned: set[int]) -> None:
+    """Removes the data that was generated for blocks of which no race is left; each block has data of its
+    own, and so have the races that warm up.
+    """
+    left = {race.block for race in progress.left()}
+    new = {race.block for race in progress.plan.races} - left - cleaned
+    races = [race for race in progress.plan.races if race.block in new]
+    for root, seed in {(_data_root(run, progress, race), race.seed) for race in races}:
+        remove_generated(root, seed)
+    cleaned |= new
+
+
+def _data_root(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> Path:
+    """Returns the folder of the data files of a race."""
+    options = race_options(run.experiment, race, progress.adopted_steps)
+    return data_file_folder(options, Path(progress.plan.folder), _default_data_root(run))
+
+
+def _default_data_root(run: ExperimentRun) -> Path:
+    return run.data_root or run.races.home / "corpora"
+
+
+def _race(run: ExperimentRun, progress: ExperimentProgress, races: Sequence[PlannedRace]) -> bool:
+    """Runs races at the same time, and returns whether the user stopped them."""
+    calls = [_begun(run, progress, race) for race in races]
+    began = time.monotonic()
+    exits = run.runner.run(calls, [_show_of(run, race) for race in races])
+    seconds = round((time.monotonic() - began) / len(races), 3)
+    for race, call, exit_ in zip(races, calls, exits, strict=True):
+        end = replace(_end_of(run, progress, race, exit_), race_id=call.race_id, seconds=seconds)
+        _note(run, progress, end)
+        run.listener.race_ended(race, end, progress)
+    return any(exit_.stopped for exit_ in exits)
+
+
+def _begun(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> RaceCall:
+    """Notes that a race begins, and returns how to run it."""
+    race_id = _new_id(run, race)
+    _note(run, progress, JournalEntry(event="started", at=_now(), race=race.number, race_id=race_id))
+    run.listener.race_started(race, progress)
+    return RaceCall(
+        race_id,
+        _call_options(run, progress, race) | {"race-id": race_id},
+        run.folder.log(race_id),
+        Path(progress.plan.folder),
+        run.folder.races_lock,
+        run.folder.start_gate if race.half else None,
+    )
+
+
+def _show_of(run: ExperimentRun, race: PlannedRace) -> Show:
+    """Returns what shows the progress of a race, with its variant if another one runs, too."""
+    if not race.half:
+        return run.listener.race_line
+    return lambda text: run.listener.race_line(f"{race.variant}: {text}")
+
+
+def _call_options(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> dict[str, object]:
+    """Returns the options of a race: those of its variant, its seed, and its tags."""
+    options = dict(race_options(run.experiment, race, progress.adopted_steps))
+    given = options.get("user-tags")
+    tags = {
+        **(given if isinstance(given, dict) else {}),
+        "experiment": run.folder.experiment_id,
+        # A race that warms up is part of no block, and not one of those of its variant.
+        **({"variant": race.variant, "block": str(race.block)} if race.block else {"warm-up": race.variant}),
+        **({"half": str(race.half)} if race.half else {}),
+    }
+    options |= {"seed": race.seed, "user-tags": tags}
+    if not race.half:
+        return options
+    half = progress.plan.halves[race.half - 1]
+    return options | {"node-cpus": half.node_cpus, "driver-cpus": half.driver_cpus}
+
+
+def _end_of(
+    run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace, exit_: ChildExit
+) -> JournalEntry:
+    """Returns the entry of a race whose process has ended, without its id and its time."""
+    end = race_end(run.races, progress.attempts[race.number][-1])
+    outcome, text = end.outcome, ""
+    if outcome != "raced":
+        text = exit_.error or f"the race ended with exit code {exit_.code}"
+        kills = progress.kills.get(race.number, 0) + 1
+        if exit_.stopped:
+            outcome = "interrupted"
+        elif exit_.code < 0 or outcome == "interrupted":
+            signal_name = f" by {_signal_name(-exit_.code)}" if exit_.code < 0 else ""
+            outcome = "killed" if kills < MAX_ATTEMPTS else "failed"
+            text = f"its process was killed{signal_name}, for the {kills}. time"
+    return JournalEntry(
+        event="ended", at=_now(), race=race.number, outcome=outcome, verdict=end.verdict, text=text
+    )
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _settle(run: ExperimentRun, progress: ExperimentProgress, journal: Sequence[JournalEntry]) -> None:
+    """Completes the journal after the process was killed: what it ran has ended, or is repeated."""
+    wait_for_races(run.folder.races_lock, run.wait)
+    count = len(progress.open_races)
+    for number, race_id in sorted(progress.open_races.items()):
+        end = race_end(run.races, race_id)
+        entry = JournalEntry(
+            event="ended",
+            at=end.ended_at or _now(),
+            race=number,
+            race_id=race_id,
+            # What has no complete record may have been killed, so it is repeated and is not a failure.
+            outcome="raced" if end.outcome == "raced" else "interrupted",
+            verdict=end.verdict,
+            seconds=seconds_between(journal[-1].at, end.ended_at) / count,
+        )
+        _note(run, progress, entry)
+        if entry.outcome == "interrupted":
+            run.listener.warning(f"race {number} ({race_id}) was killed before it ended: it is repeated")
+
+
+def _begin_again(run: ExperimentRun, progress: ExperimentProgress) -> None:
+    """Notes what an experiment that goes on does again: variants that were left out, and the races of a block
+    that was left long ago, on another machine or with another engine. What failed or was deleted stays lost:
+    racing it until it succeeds would select by the outcome.
+    """
+    if is_retried(run.experiment, progress):
+        _note(run, progress, JournalEntry(event="retried", at=_now()))
+    race = next(iter(progress.left()), None)
+    if race is None or not race.block or _begins_block(progress, race):
+        return
+    ended = [progress.ends.get(one.number) for one in progress.plan.block(race.block)]
+    last = max(one.at for one in ended if one is not None)
+    changed = set(progress.plan.machine.changes(run.machine())).difference(progress.machine_changes)
+    # Engines differ from start to start: a block must not have races on two of them.
+    is_other_engine = run.experiment.engine == "keep" and starts_engine(run.experiment.race)
+    if changed or is_other_engine or seconds_between(last, _now()) > NEIGHBOUR_S:
+        _note(run, progress, JournalEntry(event="repeated", at=_now(), block=race.block))
+
+
+def _repeat_half_block(run: ExperimentRun, progress: ExperimentProgress) -> None:
+    """Notes that a block of a duet is repeated if only one of its races has ended: neither runs alone."""
+    race = next(iter(progress.left()), None)
+    if race is not None and race.half and not _begins_block(progress, race):
+        _note(run, progress, JournalEntry(event="repeated", at=_now(), block=race.block))
+
+
+def seconds_between(first: str, last: str) -> float:
+    """Returns the seconds from one time to another; 0 if one is not known."""
+    try:
+        return max(0.0, (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds())
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _decide(run: ExperimentRun, progress: ExperimentProgress) -> None:
+    """Decides what the blocks that are done decide: a step of a ladder, or that the experiment ends."""
+    if (race := next(iter(progress.left()), None)) and not race.block and run.judge.is_warm(progress):
+        for one in (one for one in progress.left() if not one.block):
+            _note(run, progress, JournalEntry(event="ended", at=_now(), race=one.number, outcome="skipped"))
+    if progress.left() and (reason := hopeless(run.experiment, progress)):
+        _stop(run, progress, reason)
+        return
+    for stage in range(1, len(run.experiment.variants)) if run.experiment.design == "ladder" else ():
+        if stage not in progress.adopted and len(progress.blocks_done(stage)) == run.experiment.blocks:
+            adopted, text = run.judge.adopts(stage, progress)
+            entry = JournalEntry(event="adopted", at=_now(), stage=stage, adopted=adopted, text=text)
+            _note(run, progress, entry)
+    race = next(iter(progress.left()), None)
+    if race is None or not race.block or not _begins_block(progress, race):
+        return
+    if reason := run.judge.ends(progress):
+        _stop(run, progress, reason)
+
+
+def _stop(run: ExperimentRun, progress: ExperimentProgress, reason: str) -> None:
+    _note(run, progress, JournalEntry(event="stopped", at=_now(), text=reason))
+
+
+def _paused(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> str:
+    """Returns why no further race may begin now; empty if it may."""
+    options = race_options(run.experiment, race, progress.adopted_steps)
+    written = written_folders(options, Path(progress.plan.folder), _default_data_root(run))
+    if problem := missing_space((run.races.home, *written)):
+        return problem
+    budget, each = run.experiment.budget_s, progress.seconds_per_race
+    if budget is None or each is None or not _begins_block(progress, race):
+        return ""
+    block = sum(one.block == race.block for one in progress.left())
+    if progress.seconds + block * each <= budget:
+        return ""
+    return (
+        f"{OUT_OF_BUDGET}{format_seconds(budget)} does not suffice for another block of "
+        f"{format_seconds(round(block * each))}: {format_seconds(round(progress.seconds))} are used"
+    )
+
+
+def _begins_block(progress: ExperimentProgress, race: PlannedRace) -> bool:
+    return not any(one.number in progress.ends for one in progress.plan.block(race.block))
+
+
+def _check_machine(run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace) -> None:
+    """Notes before each block what differs from the machine that the plan was made on."""
+    if not _begins_block(progress, race):
+        return
+    for text in (*progress.plan.machine.changes(run.machine()), *run.others()):
+        if text not in progress.machine_changes:
+            _note(run, progress, JournalEntry(event="machine", at=_now(), race=race.number, text=text))
+            run.listener.warning(f"the machine is not as it was: {text}")
+
+
+def _new_id(run: ExperimentRun, race: PlannedRace) -> str:
+    """Returns an id that no race has: that of an earlier attempt is taken."""
+    race_id = f"{run.folder.experiment_id}-{race.number:03}"
+    attempt = 1
+    while (run.races.races / (race_id if attempt == 1 else f"{race_id}.{attempt}")).exists():
+        attempt += 1
+    return race_id if attempt == 1 else f"{race_id}.{attempt}"
+
+
+def _note(run: ExperimentRun, progress: ExperimentProgress, entry: JournalEntry) -> None:
+    """Adds an entry to the journal, and applies it. Raises StoreError."""
+    before = progress.blocks_done() if entry.event == "ended" else ()
+    run.folder.append(entry)
+    progress.apply(entry)
+    done = progress.blocks_done() if entry.event == "ended" else ()
+    if len(done) > len(before):
+        run.listener.block_ended(done[-1], progress)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,99 @@
+"""Single races of a plan of many: each is a process of its own, and its folder says how it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pacenote.errors import StoreError
+from pacenote.lab.child_command import ChildCall, ChildExit, Show, run_children
+from pacenote.lab.experiment.options import arguments
+from pacenote.model.experiment import Options, RaceOutcome
+from pacenote.model.race_state import race_state
+from pacenote.store.file_lock import is_file_shared
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_store import RaceStore
+
+_ENDING_S = 120.0
+"""Seconds within which races end whose parent was killed."""
+
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class RaceCall:
+    """A race to run."""
+
+    race_id: str
+    """Its id."""
+
+    options: Options
+    """Its options, with its seed, tags and id."""
+
+    log: Path
+    """The file for its output."""
+
+    folder: Path
+    """The folder that paths are relative to."""
+
+    lock: Path
+    """The file that its process locks until it has ended."""
+
+    gate: Path | None = None
+    """The file that it shares with a race that is to begin its first task at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceEnd:
+    """How a race ended, according to its folder."""
+
+    outcome: RaceOutcome
+    """Whether it has results."""
+
+    verdict: str = ""
+    """The verdict on it; empty if there is no record."""
+
+    ended_at: str = ""
+    """When its record was written last, in UTC (ISO 8601); empty if there is none."""
+
+
+def run_races(calls: Sequence[RaceCall], shows: Sequence[Show]) -> tuple[ChildExit, ...]:
+    """Runs races at the same time to their ends, as `run_children` does. Raises StoreError."""
+    children = [
+        ChildCall(("race", *arguments(call.options)), call.log, call.folder, call.lock, call.gate)
+        for call in calls
+    ]
+    return run_children(children, shows)
+
+
+def wait_for_races(lock: Path, wait: Callable[[float], None] = time.sleep) -> None:
+    """Waits until all races have ended whose processes have locked a file.
+
+    After a kill of their parent they end, but not at once. Raises StoreError if one still runs after two
+    minutes. Only one process may wait at a time.
+    """
+    deadline = time.monotonic() + _ENDING_S
+    while is_file_shared(lock):
+        if time.monotonic() > deadline:
+            raise StoreError(
+                "a race is still running that was started before", hint="wait until it has ended"
+            )
+        wait(_POLL_S)
+
+
+def race_end(races: RaceStore, race_id: str) -> RaceEnd:
+    """Returns how a race ended that does not run any more."""
+    folder = RaceFolder(races.races / race_id)
+    try:
+        record = folder.read()
+        written = folder.race_json.stat().st_mtime
+    except (StoreError, OSError):
+        return RaceEnd("failed")
+    ended_at = datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds")
+    outcome: RaceOutcome = "interrupted" if record.interrupted else "failed"
+    if race_state(record) == "complete":
+        outcome = "raced"
+    return RaceEnd(outcome, record.verdict.state, ended_at)

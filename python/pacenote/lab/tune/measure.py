@@ -1,0 +1,105 @@
+"""What a race says about the objective and the limits of a search, and how both are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
+from pacenote.errors import UsageError
+from pacenote.model.comparison import MetricId
+from pacenote.model.messages import did_you_mean
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.tune import Constraint, Relation, TuneObjective
+
+_CONSTRAINT = re.compile(r"\s*([^<>\s]+)\s*([<>]=?)\s*(\d+(?:\.\d+)?)\s*([^\s\d]*)\s*")
+_MS = {"ms": 1.0, "s": 1000.0, "us": 0.001, "µs": 0.001}
+_TIME = re.compile(r"p\d+(\.\d+)?(-|:|$)")
+_NAME = re.compile(r"(throughput|p\d+(\.\d+)?|error-rate|[a-z0-9.-]+)(:.+)?")
+_OBJECTIVE_HINT = "for example --objective=throughput:index-append, or --objective=p99:term"
+
+
+@dataclass(frozen=True, slots=True)
+class RaceMeasures:
+    """The objective and the limits in one race."""
+
+    objective: float | None = None
+    """The objective; None if the race does not count."""
+
+    limits: tuple[float, ...] = ()
+    """The metrics of the constraints."""
+
+    problem: str = ""
+    """Why it does not count; empty if it does."""
+
+
+def parse_objective(text: str) -> TuneObjective:
+    """Reads `--objective`. Raises UsageError."""
+    name = text.strip()
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"--objective must name a metric, not '{text}'", hint=_OBJECTIVE_HINT)
+    return TuneObjective(name)
+
+
+def parse_constraint(text: str) -> Constraint:
+    """Reads a `--constraint` such as `p99:search<50ms`. Raises UsageError."""
+    found = _CONSTRAINT.fullmatch(text)
+    name, unit = (found[1], found[4]) if found else ("", "")
+    units = {"": 1.0}
+    if _TIME.match(name):
+        units = _MS
+    elif name.startswith("error-rate"):
+        units |= {"%": 1.0}
+    if found is None or not _NAME.fullmatch(name) or unit not in units:
+        known = ", ".join(one for one in units if one) or "none"
+        given = f"'{unit}' is not a unit of {name}, which has" if unit else f"{name} needs a unit:"
+        reason = f"{given} {known}" if found else f"it is '{text}'"
+        raise UsageError(
+            f"--constraint must be a metric and its limit: {reason}",
+            hint='for example --constraint="p99:search<50ms" or --constraint="error-rate:search<1%"',
+        )
+    if len(found[2]) > 1 or (found[2] == "<" and float(found[3]) == 0):
+        raise UsageError(
+            f"--constraint must be a metric that stays below or above its limit, not '{text}'",
+            hint="use < or > with a limit that can be kept, such as error-rate:search<0.1%",
+        )
+    relation: Relation = "<" if found[2] == "<" else ">"
+    return Constraint(name, relation, float(found[3]) * units[unit])
+
+
+def measured(record: RaceRecord, objective: TuneObjective, constraints: Iterable[Constraint]) -> RaceMeasures:
+    """Returns the objective and the limits in a race that has results."""
+    if record.verdict.state == "void":
+        reasons = "; ".join(str(reason) for reason in record.verdict.reasons)
+        return RaceMeasures(problem=f"race {record.race_id} is void: {reasons}")
+    metrics = race_metrics(record)
+    values = []
+    for name in (objective.metric, *(one.metric for one in constraints)):
+        found = _chosen(name, metrics)
+        if isinstance(found, str):
+            return RaceMeasures(problem=found)
+        datum = found[1]
+        if datum.samples_needed:
+            return RaceMeasures(
+                problem=f"{name} needs {datum.samples_needed:,} samples in each race, and race "
+                f"{record.race_id} has fewer: lengthen the task, or choose a lower percentile"
+            )
+        values.append(datum.value)
+    if values[0] <= 0:
+        return RaceMeasures(problem=f"{objective.metric} of race {record.race_id} is 0")
+    return RaceMeasures(values[0], tuple(values[1:]))
+
+
+def _chosen(name: str, metrics: dict[MetricId, Datum]) -> tuple[MetricId, Datum] | str:
+    """Returns the metric with this name and its value, or what is wrong with the name."""
+    labels, unknown = expanded_primary([name], metrics)
+    known = [metric.label for metric in metrics if metric.task and metric.kind != "system"]
+    if unknown:
+        meant = did_you_mean(name, known)
+        shown = ", ".join(label for label in known if label.startswith(("throughput:", "p99", "error-rate")))
+        return f"the races have no metric '{name}'{meant or f'; they have {shown}'}"
+    if len(labels) > 1:
+        return f"{name} is a metric of several tasks: choose one, such as {sorted(labels)[0]}"
+    found = next(metric for metric in metrics if metric.label in labels)
+    return found, metrics[found]

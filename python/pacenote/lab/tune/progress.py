@@ -1,0 +1,170 @@
+"""How far a search is: what its journal says about its candidates and their races; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from pacenote.model.tune import DEFAULT, Candidate, Drop, TuneEvent, TunePlan
+from pacenote.stats.successive_racing import CandidateMeans, RacedValue, candidate_means
+
+MAX_FAILURES = 2
+"""Races that a candidate may lose because they are void, and races in a row that may fail."""
+
+
+@dataclass
+class TuneProgress:
+    """The state of a search, which each event changes."""
+
+    plan: TunePlan
+    """The plan."""
+
+    candidates: dict[int, Candidate] = field(default_factory=dict)
+    """All candidates so far, by number."""
+
+    suggested_after: int = -1
+    """The block after which candidates were suggested last; -1 if none were."""
+
+    dropped: dict[int, Drop] = field(default_factory=dict)
+    """The candidates that do not race any more, by number."""
+
+    ends: list[TuneEvent] = field(default_factory=list)
+    """The races that have ended, without those that were interrupted or killed, and are repeated."""
+
+    started: int = 0
+    """Number of races that were started."""
+
+    seconds: float = 0.0
+    """Seconds of all races, also of those that are repeated."""
+
+    kills: dict[tuple[int, int], int] = field(default_factory=dict)
+    """How often the process of a race was killed, by candidate and block, since one ended."""
+
+    machine_changes: list[str] = field(default_factory=list)
+    """What has changed on the machine since the search began."""
+
+    open_race: TuneEvent | None = None
+    """The race that was started last and has not ended."""
+
+    judged: int = 0
+    """The last block after which it was decided which candidates drop out."""
+
+    chosen: TuneEvent | None = None
+    """The end of the search, with its winner; None before."""
+
+    confirmation: str = ""
+    """The id of the experiment that confirms the winner; empty before it began."""
+
+    earlier_confirmations: list[TuneEvent] = field(default_factory=list)
+    """Confirmations that gave no answer, so that another one began, each with the reason."""
+
+    stopped: str = ""
+    """Why the search cannot go on; empty if it can."""
+
+    budget_s: float = 0.0
+    """Seconds for all races: those of the plan, unless the user has given others since."""
+
+    _forgiven: int = 0
+    """Number of the races that ended before the user resumed a search that could not go on."""
+
+    def __post_init__(self) -> None:
+        self.budget_s = self.budget_s or self.plan.budget_s
+
+    @classmethod
+    def of(cls, plan: TunePlan, journal: Iterable[TuneEvent]) -> TuneProgress:
+        """Returns the state after these events."""
+        found = cls(plan)
+        for event in journal:
+            found.apply(event)
+        return found
+
+    def apply(self, event: TuneEvent) -> None:
+        """Changes the state according to an event."""
+        if event.event == "suggested":
+            self.candidates |= {each.number: each for each in event.candidates}
+            self.suggested_after = event.block
+        elif event.event == "started":
+            self.started += 1
+            self.open_race = event
+        elif event.event == "ended":
+            self._end(event)
+        elif event.event == "judged":
+            self.judged = event.block
+        elif event.event == "chosen":
+            self.chosen = event
+        elif event.event == "confirming":
+            self.confirmation = event.experiment_id
+        elif event.event == "repeated":
+            self._forgiven -= sum(end.block == event.block for end in self.ends[: self._forgiven])
+            self.ends = [end for end in self.ends if end.block != event.block]
+        elif event.event == "machine":
+            self.machine_changes += [] if event.text in self.machine_changes else [event.text]
+        elif event.event == "retried":
+            self.stopped, self._forgiven = "", len(self.ends)
+            if event.experiment_id:
+                self.earlier_confirmations.append(event)
+                self.confirmation = ""
+            self.budget_s = self.budget_s if event.budget_s is None else event.budget_s
+        else:
+            self.stopped = event.text
+        self.dropped |= {each.candidate: each for each in event.dropped}
+
+    def _end(self, event: TuneEvent) -> None:
+        self.open_race = None
+        self.seconds += event.seconds
+        key = (event.candidate, event.block)
+        if event.outcome == "killed":
+            self.kills[key] = self.kills.get(key, 0) + 1
+        elif event.outcome != "interrupted":
+            self.kills.pop(key, None)
+            self.ends.append(event)
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """The numbers of the candidates that still race."""
+        return tuple(number for number in sorted(self.candidates) if number not in self.dropped)
+
+    def seconds_of(self, candidate: int) -> float:
+        """Returns the mean seconds of a candidate's races, or those of all races if it has none. Before the
+        first block, the last race of the default counts: the first one may have installed the engine.
+        """
+        raced = [end for end in self.ends if end.outcome == "raced"]
+        raced = [end for end in raced if end.block] or raced[-1:]
+        own = [end.seconds for end in raced if end.candidate == candidate]
+        return fmean(own or [end.seconds for end in raced] or [0.0])
+
+    def has_raced(self, candidate: int, block: int) -> bool:
+        """Returns whether the race of a candidate in a block has ended."""
+        return any(end.candidate == candidate and end.block == block for end in self.ends)
+
+    def valid_ends(self, candidate: int | None = None) -> list[TuneEvent]:
+        """Returns the races of blocks that count, of one candidate or of all."""
+        return [
+            end
+            for end in self.ends
+            if end.block and end.objective is not None and candidate in (None, end.candidate)
+        ]
+
+    def means(self) -> CandidateMeans:
+        """Returns what each candidate reached."""
+        position = {id(end): at for at, end in enumerate(self.ends)}
+        values = [
+            RacedValue(end.candidate, end.block, position[id(end)], end.objective)
+            for end in self.valid_ends()
+            if end.objective is not None and end.objective > 0
+        ]
+        return candidate_means(values, higher_is_better=self.plan.objective.higher_is_better)
+
+    def limit_values(self, candidate: int, at: int) -> list[float]:
+        """Returns the values of the metric of a constraint in the races of a candidate that count."""
+        return [end.limits[at] for end in self.valid_ends(candidate)]
+
+    def lost_races(self) -> int:
+        """Returns how many races of the default were lost since the last one that counts, and since the user
+        resumed the search nevertheless.
+        """
+        lost = 0
+        for end in (end for end in self.ends[self._forgiven :] if end.candidate == DEFAULT):
+            lost = 0 if end.objective is not None else lost + 1
+        return lost

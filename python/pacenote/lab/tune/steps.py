@@ -1,0 +1,324 @@
+"""What comes next in a search, from nothing but its journal, so that a search that was killed goes on as if
+it had not been; pure.
+
+The default races first, alone: this warms up the machine and shows how long a race takes. As many candidates
+as the budget carries then race in blocks; after each block, those that are shown to be weaker drop out, and
+others that the optimiser suggests take their places. The time of the confirmation is reserved from the
+beginning: the search ends before the block that would need it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import fmean, median, stdev
+
+from pacenote.lab.tune.candidates import combinations, default_levels, settings
+from pacenote.lab.tune.progress import MAX_FAILURES, TuneProgress
+from pacenote.lab.tune.suggest import drawn_candidates, suggested_candidates
+from pacenote.model.tune import DEFAULT, Candidate, Constraint, Drop
+from pacenote.stats.student import t_quantile
+from pacenote.stats.successive_racing import MIN_BLOCKS, weaker_candidates
+from pacenote.units import format_count, format_seconds
+
+WARM_UPS = 2
+"""Races of the default before the first block. The first one may install the engine and generate the data;
+the second one shows how long a race takes.
+"""
+
+MAX_CANDIDATES = 12
+"""Largest number of candidates that race at the same time, the default included."""
+
+FEWEST_CANDIDATES = 3
+"""Smallest number of candidates that a budget must carry, unless the knobs have fewer combinations."""
+
+NEWCOMER_BLOCKS = MIN_BLOCKS + 1
+"""Blocks that the budget must carry for a candidate that joins."""
+
+MAX_BLOCKS = 50
+"""Blocks after which the search ends, whatever is left of the budget."""
+
+NEARLY_EQUAL = 0.01
+"""Share of the objective by which candidates may differ so that the one with fewer changes wins."""
+
+SEEDS = 4
+"""Seeds of the search, which its blocks take in turn: a generated corpus is kept on the disk for each of
+them. The confirmation has other ones.
+"""
+
+_RESERVE = 1.2
+"""How much longer the races of the confirmation may take than those of the search."""
+
+_LIMIT_SHARE = 0.95
+"""Confidence of the one-sided interval that must be beyond a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggest:
+    """New candidates race from now on."""
+
+    candidates: tuple[Candidate, ...]
+    """The candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """A candidate races."""
+
+    candidate: int
+    """Its number."""
+
+    block: int
+    """The block; 0 for the race before the first block."""
+
+    seed: int
+    """The seed of the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndBlock:
+    """A block is complete."""
+
+    block: int
+    """The block."""
+
+    dropped: tuple[Drop, ...]
+    """The candidates that drop out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """The search is over."""
+
+    candidate: int
+    """The winner."""
+
+    reason: str
+    """Why it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """The winner races against the default."""
+
+    candidate: int
+    """The winner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The search cannot go on."""
+
+    reason: str
+    """Why."""
+
+
+Step = Suggest | Race | EndBlock | Choose | Confirm | Stop | None
+"""What comes next; None if nothing does."""
+
+
+def next_step(state: TuneProgress) -> Step:
+    """Returns what comes next."""
+    if state.stopped:
+        return None
+    if state.chosen is not None:
+        return None if state.chosen.candidate == DEFAULT else Confirm(state.chosen.candidate)
+    if state.lost_races() >= MAX_FAILURES:
+        return Stop(_default_failure(state))
+    if not state.candidates:
+        default = Candidate(DEFAULT, default_levels(state.plan.knobs), "default")
+        return Suggest((default,))
+    if sum(end.objective is not None for end in state.ends) < WARM_UPS:
+        return Race(DEFAULT, 0, block_seed(state, 0))
+    if len(state.candidates) == 1:
+        return _first_candidates(state)
+    return _in_block(state)
+
+
+def reserved_seconds(state: TuneProgress) -> float:
+    """Returns the seconds that the confirmation will take: as if the slower one of the default and the best
+    candidate so far raced alone.
+    """
+    means = state.means().means
+    best = max((one for one in means if one in state.active), key=lambda one: means[one], default=DEFAULT)
+    each = max(state.seconds_of(DEFAULT), state.seconds_of(best))
+    return state.plan.confirm_blocks * (_RESERVE * 2 * each + _preparation_seconds(state))
+
+
+def _preparation_seconds(state: TuneProgress) -> float:
+    """Returns how much longer the first race with a new seed takes, because it may generate data: each block
+    of the confirmation has a seed of its own.
+    """
+    found = []
+    for block in range(1, SEEDS):
+        first, *others = [end.seconds for end in state.ends if end.block == block] or [0.0]
+        found += [first - median(others)] if others else []
+    return max(0.0, median(found)) if found else 0.0
+
+
+def best_candidate(state: TuneProgress) -> int:
+    """Returns the candidate with the best lower bound of the objective among those that still race, have been
+    in enough blocks, and keep the limits as far as their medians show; among nearly equal ones, that with the
+    fewest changes.
+    """
+    found = state.means()
+    most = max((found.blocks.get(one, 0) for one in state.active), default=0)
+    enough = [one for one in state.active if found.blocks.get(one, 0) >= min(MIN_BLOCKS, max(1, most))]
+    kept = [one for one in enough if not broken_limits(state, one)]
+    bounds = {one: found.lower_bound(one) for one in kept}
+    best = max(bounds.values(), default=0.0)
+    near = [one for one in kept if bounds[one] > best - NEARLY_EQUAL]
+    return min(near, key=lambda one: (_changes(state, one), -bounds[one], one), default=DEFAULT)
+
+
+def _changes(state: TuneProgress, candidate: int) -> int:
+    return len(settings(state.plan.knobs, state.candidates[candidate].levels))
+
+
+def broken_limits(state: TuneProgress, candidate: int) -> tuple[Constraint, ...]:
+    """Returns the limits beyond which the median of a candidate's races is."""
+    return tuple(
+        limit
+        for at, limit in enumerate(state.plan.constraints)
+        if (values := state.limit_values(candidate, at)) and limit.is_broken_by(median(values))
+    )
+
+
+def one_sided_bounds(values: Sequence[float]) -> tuple[float, float]:
+    """Returns the bounds of the one-sided 95 % intervals of the mean of at least two values: the geometric
+    mean if all are above 0.
+    """
+    logs = [math.log(value) for value in values] if min(values) > 0 else None
+    used = logs or list(values)
+    half = t_quantile(len(used) - 1, _LIMIT_SHARE) * stdev(used) / math.sqrt(len(used))
+    bounds = (fmean(used) - half, fmean(used) + half)
+    return (math.exp(bounds[0]), math.exp(bounds[1])) if logs else bounds
+
+
+def block_seed(state: TuneProgress, block: int) -> int:
+    """Returns the seed of the races of a block."""
+    return Random(f"pacenote tune {state.plan.seed} block {block % SEEDS}").getrandbits(63)
+
+
+def _left(state: TuneProgress) -> float:
+    """Returns the seconds that the search may still take."""
+    return state.budget_s - state.seconds - reserved_seconds(state)
+
+
+def needed_seconds(state: TuneProgress) -> float:
+    """Returns the seconds that a search needs at least from now on whose budget was too small; 0 for any
+    other.
+    """
+    if not state.stopped or state.lost_races() >= MAX_FAILURES:
+        return 0.0
+    return _fewest_races(state) * state.seconds_of(DEFAULT)
+
+
+def _fewest_races(state: TuneProgress) -> int:
+    """Returns how many races the fewest candidates and the confirmation need."""
+    candidates = min(FEWEST_CANDIDATES, combinations(state.plan.knobs))
+    return candidates * NEWCOMER_BLOCKS + math.ceil(_RESERVE * 2 * state.plan.confirm_blocks)
+
+
+def _first_candidates(state: TuneProgress) -> Step:
+    each = max(state.seconds_of(DEFAULT), 1e-9)
+    possible = combinations(state.plan.knobs)
+    carried = int(_left(state) / each / NEWCOMER_BLOCKS)
+    count = min(MAX_CANDIDATES, possible, carried)
+    if count < min(FEWEST_CANDIDATES, possible):
+        races = _fewest_races(state)
+        whole = format_seconds(math.ceil(state.seconds + races * each))
+        return Stop(
+            f"the budget of {format_seconds(state.budget_s)} is too small: "
+            f"{format_seconds(round(state.seconds, 1))} are used, a race takes "
+            f"{format_seconds(round(each, 1))} here, and a search with its confirmation needs at least "
+            f"{format_count(races, 'more race')}, {whole} in all"
+        )
+    return Suggest(drawn_candidates(state, count - 1))
+
+
+def _in_block(state: TuneProgress) -> Step:
+    block = state.judged + 1
+    begun = any(end.block == block for end in state.ends)
+    if not begun:
+        if (over := _over(state)) is not None:
+            return over
+        if state.suggested_after < state.judged and (count := _newcomers(state)) > 0:
+            found = suggested_candidates(state, count)
+            if found:
+                return Suggest(found)
+    order = sorted(
+        state.active, key=lambda one: Random(f"{state.plan.seed} block {block} candidate {one}").random()
+    )
+    for one in order:
+        if not state.has_raced(one, block):
+            return Race(one, block, block_seed(state, block))
+    return EndBlock(block, _dropped(state))
+
+
+def _over(state: TuneProgress) -> Choose | None:
+    """Returns the end of the search if no further block begins."""
+    block = math.fsum(state.seconds_of(one) for one in state.active)
+    if block > _left(state):
+        return Choose(best_candidate(state), "the rest of the budget belongs to the confirmation")
+    if state.judged >= MAX_BLOCKS:
+        return Choose(best_candidate(state), f"{MAX_BLOCKS} blocks have been raced")
+    is_exhausted = len(state.candidates) >= combinations(state.plan.knobs)
+    if len(state.active) == 1 and (is_exhausted or _newcomers(state) <= 0):
+        return Choose(DEFAULT, "all other candidates dropped out")
+    if is_exhausted and len(state.active) == 2 and state.judged >= MIN_BLOCKS:
+        return Choose(best_candidate(state), "one candidate is left")
+    return None
+
+
+def _newcomers(state: TuneProgress) -> int:
+    """Returns how many candidates may join."""
+    first = sum(one.origin != "suggested" for one in state.candidates.values())
+    each = fmean([state.seconds_of(one) for one in state.active])
+    carried = int(_left(state) / max(each, 1e-9) / NEWCOMER_BLOCKS)
+    unknown = combinations(state.plan.knobs) - len(state.candidates)
+    return min(min(first, carried) - len(state.active), unknown)
+
+
+def _dropped(state: TuneProgress) -> tuple[Drop, ...]:
+    """Returns the candidates that drop out after a block: the default never does."""
+    found: dict[int, Drop] = {}
+    for one in state.active:
+        if reason := _unfit(state, one):
+            found[one] = Drop(one, reason)
+    # What breaks a limit, or perhaps does, is not what the others must be as good as.
+    rest = [one for one in state.active if one not in found and not broken_limits(state, one)]
+    for one, p in weaker_candidates(state.means(), rest).items():
+        found[one] = Drop(one, "weaker than the best one", p)
+    found.pop(DEFAULT, None)
+    return tuple(found.values())
+
+
+def _unfit(state: TuneProgress, candidate: int) -> str:
+    """Returns why a candidate must not race any more; empty if it may."""
+    # Where the default was lost too, the machine is to blame.
+    elsewhere = {end.block for end in state.ends if end.candidate == DEFAULT and end.objective is None}
+    own = [end for end in state.ends if end.candidate == candidate and end.block not in elsewhere]
+    last = own[-MAX_FAILURES:]
+    if len(last) == MAX_FAILURES and all(end.outcome == "failed" for end in last):
+        return last[-1].text or "its races failed"
+    void = [end for end in own if end.objective is None]
+    if len(void) >= MAX_FAILURES:
+        return f"{format_count(len(void), 'race')} failed or void"
+    for at, limit in enumerate(state.plan.constraints):
+        values = state.limit_values(candidate, at)
+        if len(values) < MIN_BLOCKS:
+            continue
+        low, high = one_sided_bounds(values)
+        if limit.is_broken_by(low if limit.relation == "<" else high):
+            return f"it breaks the limit {limit}: {median(values):g}"
+    return ""
+
+
+def _default_failure(state: TuneProgress) -> str:
+    last = [end for end in state.ends if end.candidate == DEFAULT][-1]
+    if last.outcome == "failed":
+        return f"the default cannot be raced: {last.text}"
+    return last.text or f"the races of the default are void, for example {last.race_id}"

@@ -1,0 +1,166 @@
+"""The spread from race to race, and what it allows to see."""
+
+from dataclasses import replace
+
+import pytest
+
+from compare.races import index, race, search
+from lab.experiment.experiments import Lab, pair
+from pacenote.compare.metrics import race_metrics
+from pacenote.lab.experiment.noise import noise_document, noise_key, noise_values, stored_noise
+from pacenote.model.experiment import Experiment, Variant
+from pacenote.model.experiment_result import NoiseValue
+from pacenote.stats.blocks import detectable_effect
+from pacenote.store.experiment_store import ExperimentStore
+from pacenote.store.file_lock import is_file_locked
+
+
+def test_the_spread_is_that_of_the_logarithms():
+    records = [
+        race(f"r{at}", at, tasks=(index(10_000 * factor),)) for at, factor in enumerate((0.99, 1, 1.01))
+    ]
+    values = {one.metric.label: one for one in noise_values(records)}
+    assert values["throughput:index-append"].spread == pytest.approx(0.01, rel=0.01)
+    assert values["throughput:index-append"].races == 3
+    assert noise_values(records[:2]) == ()
+
+
+def test_races_that_were_not_neighbours_have_no_difference():
+    records = [race(f"r{at}", at, tasks=(index(10_000 * 1.02**at),)) for at in range(7)]
+    values = {one.metric.label: one for one in noise_values([*records[:3], None, *records[4:]])}
+    assert values["throughput:index-append"].races == 6
+    assert values["throughput:index-append"].block_spread == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_drift_is_not_noise_of_a_block():
+    records = [
+        race(f"r{at}", at, tasks=(index(10_000 * 1.02**at * factor),))
+        for at, factor in enumerate((1, 1.01, 1, 1.01, 1, 1.01))
+    ]
+    (value, *_) = (one for one in noise_values(records) if one.metric.label == "throughput:index-append")
+    assert value.spread > 0.03
+    assert value.block_spread == pytest.approx(0.011, abs=0.001)
+
+
+@pytest.mark.parametrize("count", [9, 10])
+def test_what_few_races_allow_to_see_is_that_of_the_upper_end_of_their_noise(count):
+    records = [race(f"r{at}", at, tasks=(index(10_000 + 100 * (at % 2)),)) for at in range(count)]
+    (value, *_) = (one for one in noise_values(records) if one.metric.label == "throughput:index-append")
+    planned = value.block_spread if count == 10 else value.block_interval[1]
+    assert dict(value.detectable)[10] == pytest.approx(detectable_effect(planned, 10))
+    document = noise_document({}, records, [value], "noise-1", OPTIONS)
+    found = stored_noise(document, OPTIONS, ("throughput",), records[0].environment.host_name or "")
+    assert (found.races, found.planned_with) == (count, planned)
+
+
+def test_more_blocks_see_smaller_effects():
+    effects = [detectable_effect(0.014 * 2**0.5, blocks) for blocks in (5, 8, 10, 20)]
+    assert effects == sorted(effects, reverse=True)
+    # 1.4 % of noise in either race are 2 % in their difference, which is about what ten blocks see.
+    assert effects[2] == pytest.approx(0.0205, abs=0.002)
+
+
+OPTIONS = {"track": "http_logs", "challenge": "append-no-conflicts", "car": "1gheap"}
+
+
+def noise_lab(home, blocks=4):
+    variants = (Variant("one", {"car": "1gheap"}),)
+    race = {name: value for name, value in OPTIONS.items() if name != "car"}
+    lab = Lab.of(home, Experiment(name="noise", design="noise", blocks=blocks, race=race, variants=variants))
+    lab.runner.rate = lambda _call: 10_000 + 50 * (len(lab.runner.calls) % 2)
+    return lab
+
+
+def test_a_noise_experiment_is_stored_for_its_workload_and_host(tmp_path):
+    lab = noise_lab(tmp_path)
+    progress = lab.run().progress
+    assert lab.evaluation.result(progress).noise[0].races == 4
+    store = ExperimentStore(tmp_path)
+    lab.evaluation.store_noise(progress, store)
+    found = stored_noise(store.noise(), OPTIONS, (), "")
+    assert (found.label, found.races, found.has_same_options) == ("throughput:index-append", 4, True)
+    assert 0 < found.block_interval[0] < found.block_spread < found.block_interval[1] < 0.1
+    assert stored_noise(store.noise(), OPTIONS, (), "another") is None
+    assert stored_noise(store.noise(), OPTIONS | {"challenge": "other"}, (), "") is None
+    assert stored_noise(store.noise(), OPTIONS | {"track-params": {"docs": 5}}, (), "") is None
+    assert not stored_noise(store.noise(), OPTIONS | {"car": "8gheap"}, (), "").has_same_options
+
+
+@pytest.mark.parametrize(
+    ("primary", "label"),
+    [
+        ((), "p90-latency:term"),
+        (("throughput:index-append",), "throughput:index-append"),
+        (("p90:term",), "p90-latency:term"),
+        (("p90-service-time",), "p90-service-time:term"),
+        (("throughput:index-append", "p50:term", "error-rate"), "throughput:index-append"),
+        (("throughput:index-append", "p99:other"), None),
+    ],
+)
+def test_the_noise_is_that_of_the_primary_metric_that_varies_most(primary, label):
+    record = race("a", tasks=(index(), search()))
+    spreads = {
+        "throughput:index-append": 0.02,
+        "p50-latency:term": 0.01,
+        "p90-latency:term": 0.08,
+        "p90-service-time:term": 0.05,
+        "error-rate:index-append": 2.5,
+    }
+    values = [
+        NoiseValue(metric, 10, 1.0, 0.1, (), spreads[metric.label], (0.01, 0.2))
+        for metric in race_metrics(record)
+        if metric.label in spreads
+    ]
+    document = noise_document({}, [record], values, "noise-1", OPTIONS)
+    found = stored_noise(document, OPTIONS, primary, record.environment.host_name or "")
+    assert (found and found.label) == label
+    assert found is None or found.block_spread == spreads[label]
+
+
+def test_a_spread_is_not_replaced_by_one_of_fewer_races(tmp_path):
+    store = ExperimentStore(tmp_path)
+    for blocks, expected in ((4, 4), (3, 4), (5, 5)):
+        lab = noise_lab(tmp_path, blocks)
+        lab.evaluation.store_noise(lab.run().progress, store)
+        (entry,) = store.noise().values()
+        assert entry["races"] == expected
+
+
+def test_all_races_that_count_are_those_of_a_spread_although_some_lack_a_metric():
+    records = [race(f"r{at}", at) for at in range(10)]
+    metric = next(iter(race_metrics(records[0])))
+    values = [NoiseValue(metric, 8, 1.0, 0.1, (), 0.01, (0.01, 0.2))]
+    before = {noise_key(records[0]): {"races": 9}}
+    (entry,) = noise_document(before, records, values, "noise-1", OPTIONS).values()
+    assert entry["races"] == 10
+
+
+def test_processes_that_store_a_spread_wait_for_each_other(tmp_path):
+    store = ExperimentStore(tmp_path)
+
+    def change(stored):
+        assert is_file_locked(tmp_path / ".noise.json.lock")
+        return {**stored, "a": 1}
+
+    store.update_noise(change)
+    assert not is_file_locked(tmp_path / ".noise.json.lock")
+    store.update_noise(lambda stored: {**stored, "b": 2})
+    assert store.noise() == {"a": 1, "b": 2}
+
+
+def test_races_of_another_engine_or_with_other_data_have_another_key():
+    one = race("a")
+    others = (
+        replace(one, car_params={"heap_size": "2g"}),
+        replace(one, track=replace(one.track, params={"docs": 5})),
+        replace(one, cluster=replace(one.cluster, version="9.9.9")),
+        replace(one, options=replace(one.options, settings={"index.codec": "default"})),
+    )
+    assert len({noise_key(one), *map(noise_key, others)}) == 5
+    assert noise_key(race("b", 3, seed=7)) == noise_key(one)
+
+
+def test_other_experiments_store_no_noise(tmp_path):
+    lab = Lab.of(tmp_path, pair())
+    lab.evaluation.store_noise(lab.run().progress, ExperimentStore(tmp_path))
+    assert ExperimentStore(tmp_path).noise() == {}

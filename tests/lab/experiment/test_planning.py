@@ -1,0 +1,80 @@
+"""What experiments of each design will see, compared with what their evaluation states."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from lab.experiment.experiments import factors, pair
+from pacenote.lab.experiment.planning import blocks_to_see, error_level, planned_effect
+from pacenote.model.experiment import Experiment, Variant
+from pacenote.stats.effect import paired_effect
+from pacenote.stats.layout import level_means
+from pacenote.stats.screening import screening_design, screening_effects
+
+NOISE = 0.01
+
+
+def drawn(blocks, cells, seed):
+    draw = random.Random(seed)
+    places = [draw.sample(range(cells), cells) for _ in range(blocks)]
+    values = [[math.exp(draw.gauss(0, NOISE / math.sqrt(2))) for _ in range(cells)] for _ in range(blocks)]
+    return values, [[float(cells * block + place) for place in own] for block, own in enumerate(places)]
+
+
+def typical(effects):
+    """The effect that evaluations state to see, from the mean of their variances."""
+    first = effects[0]
+    error = math.sqrt(sum(one.standard_error**2 for one in effects) / len(effects))
+    return replace(first, standard_error=error).detectable
+
+
+@pytest.mark.process  # It simulates many experiments.
+def test_a_pair_sees_what_it_is_planned_to_see():
+    effects = []
+    for seed in range(150):
+        values, _ = drawn(10, 2, seed)
+        effects.append(paired_effect(*zip(*values, strict=True)).at(1 - 0.05 / 3))
+    experiment = pair(blocks=10, variants=tuple(Variant(name) for name in "abcd"))
+    assert planned_effect(experiment, NOISE) == pytest.approx(typical(effects), rel=0.1)
+
+
+@pytest.mark.process  # It simulates many experiments.
+def test_a_sweep_sees_what_it_is_planned_to_see():
+    experiment = Experiment(name="s", design="sweep", blocks=5, factors=factors(heap="1 2 3 4"))
+    effects = [level_means(*drawn(5, 4, seed)).ratio(1, 0).at(1 - 0.1 / 3) for seed in range(150)]
+    assert planned_effect(experiment, NOISE) == pytest.approx(typical(effects), rel=0.1)
+
+
+@pytest.mark.process  # It simulates many experiments.
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_a_screening_sees_what_it_is_planned_to_see(blocks):
+    names = dict.fromkeys("abcdefg", "low high")
+    experiment = Experiment(name="s", design="screening", blocks=blocks, factors=factors(**names))
+    design = screening_design(tuple(names))
+    effects = []
+    for seed in range(60):
+        values, positions = drawn(blocks, 16, seed)
+        found = screening_effects(design, values, positions)
+        effects += [effect.at(1 - 0.05 / 7) for effect in found]
+    assert planned_effect(experiment, NOISE) == pytest.approx(typical(effects), rel=0.15)
+
+
+def test_looks_and_precision_need_more():
+    plain = planned_effect(pair(blocks=10), NOISE)
+    assert planned_effect(pair(blocks=10, looks=(5, 10)), NOISE) > plain
+    assert planned_effect(pair(blocks=10, precision=0.02), NOISE) > plain
+    assert planned_effect(pair(blocks=10, primary=("a", "b")), NOISE) > plain
+    assert planned_effect(pair(blocks=2), NOISE) is None
+    assert error_level(pair(), 10)(0.05) == 0.05
+
+
+@pytest.mark.parametrize("effect", [0.01, 0.02])
+def test_planned_blocks_are_just_enough(effect):
+    blocks = blocks_to_see(pair(blocks=1000), NOISE, effect)
+    assert (
+        planned_effect(pair(blocks=blocks), NOISE) <= effect < planned_effect(pair(blocks=blocks - 1), NOISE)
+    )
+    assert blocks_to_see(pair(blocks=7), NOISE, 0.001) == 7
+    assert blocks_to_see(pair(blocks=40), NOISE, 0.2) == 5

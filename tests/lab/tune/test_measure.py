@@ -1,0 +1,74 @@
+"""Objectives and limits, as they are written and as races have them."""
+
+from dataclasses import replace
+
+import pytest
+
+from compare.races import index, race, search
+from pacenote.errors import UsageError
+from pacenote.lab.tune.measure import measured, parse_constraint, parse_objective
+from pacenote.model.tune import Constraint, TuneObjective
+from support.records import times
+
+THROUGHPUT = TuneObjective("throughput:index-append")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("p99:search<50ms", Constraint("p99:search", "<", 50.0)),
+        ("p99.9-latency:my search < 0.5 s", None),
+        ("p99.9-latency:term < 0.5 s", Constraint("p99.9-latency:term", "<", 500.0)),
+        ("p50:term<250us", Constraint("p50:term", "<", 0.25)),
+        ("error-rate:term<1%", Constraint("error-rate:term", "<", 1.0)),
+        ("throughput:index-append>1000", Constraint("throughput:index-append", ">", 1000.0)),
+        ("throughput:index-append>1000ms", None),
+        ("p99:search<50", None),
+        ("p99:search", None),
+        ("p99:search<fast", None),
+        ("<5", None),
+    ],
+)
+def test_constraints(text, found):
+    if found is not None:
+        assert parse_constraint(text) == found
+        return
+    with pytest.raises(UsageError, match="--constraint must be a metric and its limit"):
+        parse_constraint(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["p50:term<=250us", "error-rate:term<=0%", "error-rate:term<0%", "p99:x>=5ms"]
+)
+def test_limits_that_a_search_cannot_have(text):
+    with pytest.raises(UsageError, match="stays below or above its limit") as raised:
+        parse_constraint(text)
+    assert "such as error-rate:search<0.1%" in raised.value.hint
+
+
+def test_objectives():
+    assert parse_objective("throughput:index-append").higher_is_better
+    assert not parse_objective(" p99:term ").higher_is_better
+    with pytest.raises(UsageError, match="--objective must name a metric"):
+        parse_objective("")
+
+
+def test_a_race_has_the_objective_and_the_limits():
+    name = search().task
+    found = measured(race("a"), THROUGHPUT, [Constraint(f"p99:{name}", "<", 50.0)])
+    assert (found.objective, found.limits, found.problem) == (10_000.0, (8.0,), "")
+
+
+def test_races_that_do_not_count_say_why():
+    found = race("a")
+    assert "no metric 'throughput:index'" in measured(found, TuneObjective("throughput:index"), []).problem
+    assert "throughput:index-append" in measured(found, TuneObjective("nonsense:x"), []).problem
+    several = measured(found, TuneObjective("error-rate"), [])
+    assert "error-rate is a metric of several tasks: choose one, such as error-rate:" in several.problem
+    few = race("a", tasks=(index(), search(latency=times(100), service_time=times(100))))
+    assert (
+        "p99:term needs 368 samples in each race, and race a has fewer"
+        in measured(few, TuneObjective("p99:term"), []).problem
+    )
+    void = replace(found, verdict=replace(found.verdict, state="void"))
+    assert measured(void, THROUGHPUT, []).problem.startswith("race a is void")
