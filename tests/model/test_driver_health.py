@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pacenote.model.driver_health import (
+    FREE_CORE,
     MACHINE_USE,
     clock_steps,
     host_uses,
@@ -18,7 +19,7 @@ from pacenote.model.driver_health import (
 from pacenote.model.driver_pauses import paused_s
 from pacenote.model.race_record import Verdict
 from pacenote.model.verdict import determine_verdict
-from support.records import judged, record
+from support.records import judged, record, task
 
 CLOCK = {
     "sources": ["tsc"],
@@ -103,18 +104,16 @@ def test_values_at_their_limits_are_accepted() -> None:
         (
             thread(delayed={"step": "s", "task": "term", "wait_ms": 0.22, "service_ms": 2.0}),
             "term: the driver waited for a core and read replies late, by 11 % of service time (limit 10 %): "
-            "stop other programs, or run the engine on another host or on a machine with more cores",
+            + FREE_CORE,
         ),
         (
             thread(core_waits=[CORE_WAIT | {"share": 0.0104}]),
             "index: the driver waited for a core in waits of 5 ms or more, 1.04 % of its time (limit 1 %), "
-            "so the slowest replies were read late: stop other programs, or run the engine on another host "
-            "or on a machine with more cores",
+            f"so the slowest replies were read late: {FREE_CORE}",
         ),
         (
             driver(threads=[{"name": "collect", "run_queue_s": 6.5, "wall_s": 60.0}]),
-            "the driver waited for a core for 11 % of the race (limit 10 %): stop other programs, or "
-            "run the engine on another host or on a machine with more cores",
+            f"the driver waited for a core for 11 % of the race (limit 10 %): {FREE_CORE}",
         ),
         (
             thread(data_waits=[WAIT | {"share": 0.034}]),
@@ -180,13 +179,63 @@ def test_values_at_their_limits_are_accepted() -> None:
         ),
         (
             driver(possibly_changed_files=["/d/docs.json may have been modified (it cannot be read)"]),
-            "data file /d/docs.json may have been modified (it cannot be read) while the race used it: let "
-            "no other program change it, nor its mode, owner or names",
+            "data file /d/docs.json may have been modified (it cannot be read) while the race used it: "
+            "make sure that no other program changes, renames or links the file, or changes its mode or "
+            "owner",
         ),
     ],
 )
 def test_a_value_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], reason: str) -> None:
     assert judged(record(driver=facts)) == ("suspect", (reason,))
+
+
+@pytest.mark.parametrize(
+    ("facts", "doubtful_from"),
+    [
+        (thread(busiest={"step": "index", "share": 0.81}), 0.0),
+        (thread(delayed={"step": "s", "task": "term", "wait_ms": 0.22, "service_ms": 2.0}), 0.0),
+        (thread(core_waits=[CORE_WAIT | {"share": 0.0104}, CORE_WAIT | {"share": 0.02}]), 98.0),
+        (thread(data_waits=[WAIT | {"share": 0.034}]), 0.0),
+        (driver(throttling={"throttled_s": 3.36, "periods": 90, "share": 0.056}), 0.0),
+        (driver(clock=CLOCK | {"paused_s": 1.98}), 98.9),
+        (clock(sources=["tsc", "kvm-clock"]), 0.0),
+        (clock(sources=["hpet"]), None),
+        (driver(machine={"busy_share": 0.5, "stolen_share": 0.12}), 0.0),
+        (driver(machine={"busy_share": 0.5, "stolen_share": 0.08}), None),
+        (driver(machine={"stolen_share": 0.003, "most_stolen": {"share": 0.4, "from_s": 18.0}}), None),
+    ],
+)
+def test_a_finding_says_which_figures_are_doubtful(
+    facts: dict[str, Any], doubtful_from: float | None
+) -> None:
+    (finding,) = determine_verdict(record(driver=facts)).findings
+    assert finding.doubtful_from == doubtful_from
+
+
+def test_a_gap_makes_the_slowest_times_of_its_tasks_doubtful() -> None:
+    facts = clock(gaps=[{"at_s": 10.0, "to_s": 10.0, "length_s": 0.14}], gaps_s=0.14)
+    (finding,) = determine_verdict(
+        record(driver=facts, tasks=(task("a"), task("b", started_s=80.0)))
+    ).findings
+    assert (finding.tasks, finding.doubtful_from) == (("a",), 99.8)
+
+
+def test_a_gap_in_a_short_task_makes_the_figures_of_others_no_more_doubtful() -> None:
+    gaps = [
+        {"at_s": at_s, "to_s": at_s, "length_s": length_s} for at_s, length_s in ((3.0, 0.3), (90.0, 0.14))
+    ]
+    tasks = (task("a", started_s=0.0, duration_s=5.0), task("b", started_s=10.0, duration_s=3600.0))
+    found = determine_verdict(record(driver=clock(gaps=gaps, gaps_s=0.44), tasks=tasks)).findings
+    assert [(each.tasks, each.doubtful_from) for each in found] == [(("a",), 0.0), (("b",), 99.996)]
+    assert {each.text.partition(",")[0] for each in found} == {"the driver did not run 2 times"}
+    (outside,) = determine_verdict(record(driver=clock(gaps=gaps, gaps_s=0.44), tasks=())).findings
+    assert (outside.tasks, outside.doubtful_from) == ((), None)
+
+
+def test_a_finding_names_the_tasks_of_a_step_with_several() -> None:
+    facts = thread(busiest={"step": "mixed load", "share": 0.81})
+    judged_record = record(driver=facts, steps={"mixed load": ("index", "term")})
+    assert determine_verdict(judged_record).findings[0].tasks == ("index", "term")
 
 
 @pytest.mark.parametrize(
@@ -288,11 +337,30 @@ def test_a_race_shorter_than_a_tick_of_the_kernel_is_not_unmeasured_for_lack_of_
 def test_the_waits_for_the_disk_are_judged_for_each_thread() -> None:
     """One of eight workers waits for 8 % of the step: 1 % of the time of all workers."""
     calm = [{"name": f"drive-{number}", "data_waits": []} for number in range(6)]
-    slow = {"name": "drive-6", "data_waits": [WAIT | {"share": 0.08}, WAIT | {"step": "more", "share": 0.02}]}
+    other = WAIT | {"step": "more", "file": "more.json", "share": 0.02}
+    slow = {"name": "drive-6", "data_waits": [WAIT | {"share": 0.08}, other]}
     slower = {"name": "drive-7", "data_waits": [WAIT | {"share": 0.09}]}
-    (finding,) = suspect_findings({"threads": [*calm, slow, slower]})
-    assert finding.tasks == ("index", "more")
-    assert finding.text.startswith("the driver waited for the disk for up to 9 % of its time")
+    worse, tail = suspect_findings({"threads": [*calm, slow, slower]})
+    assert (worse.tasks, tail.tasks) == (("index",), ("more",))
+    assert worse.text.startswith(
+        "the driver waited for the disk for up to 9 % of its time while it read d.json ("
+    )
+    assert tail.text.startswith(
+        "the driver waited for the disk for 2 % of its time while it read more.json ("
+    )
+
+
+def test_waits_in_a_short_step_make_the_figures_of_others_no_more_doubtful() -> None:
+    waits = [
+        CORE_WAIT | {"step": "delete-index", "share": 0.05},
+        CORE_WAIT | {"step": "term", "share": 0.02},
+        CORE_WAIT | {"step": "sort", "share": 0.015},
+    ]
+    all_figures, tail = suspect_findings({"threads": [{"name": "drive-0", "core_waits": waits}]})
+    assert (all_figures.tasks, all_figures.doubtful_from) == (("delete-index",), 0.0)
+    assert "5 % of its time (limit 1 %), so replies were read late" in all_figures.text
+    assert (tail.tasks, tail.doubtful_from) == (("term", "sort"), 98.0)
+    assert "up to 2 % of its time (limit 1 %), so the slowest replies were read late" in tail.text
 
 
 def test_long_waits_for_a_core_are_not_reported_where_the_mean_reply_waits_too_long() -> None:

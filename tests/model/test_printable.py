@@ -2,7 +2,7 @@
 
 import pytest
 
-from pacenote.model.printable import shortened
+from pacenote.model.printable import shortened, shortened_alike
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,20 @@ def test_a_text_is_cut_off_after_a_whole_word(text, expected):
     found = shortened(text, 18)
     assert found == expected
     assert len(found) <= 18
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (["fast", "slow"], ["fast", "slow"]),
+        (["x" * 50 + "A", "x" * 50 + "B"], ["…" + "x" * 10 + "A", "…" + "x" * 10 + "B"]),
+        (["A" + "x" * 50, "B" + "x" * 50], ["A" + "x" * 28 + "…", "B" + "x" * 28 + "…"]),
+        # What exists on one side only differs from its beginning on.
+        (["x" * 50], ["x" * 29 + "…"]),
+        (["x" * 50, ""], ["x" * 29 + "…", ""]),
+        (["x" * 50, "x" * 50 + "y"], ["…" + "x" * 10, "…" + "x" * 10 + "y"]),
+        ([], []),
+    ],
+)
+def test_texts_are_shortened_to_what_differs(texts, shown):
+    assert shortened_alike(texts, 30) == shown

@@ -8,6 +8,7 @@ from typing import get_type_hints
 import pytest
 
 from pacenote.errors import PacenoteError
+from pacenote.model.data_options import StartingState
 from pacenote.model.finding import Finding
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import (
@@ -15,12 +16,15 @@ from pacenote.model.race_record import (
     PlanFile,
     RaceRecord,
     RecordedClient,
+    RecordedCluster,
     RecordedTrack,
     UncheckedDocuments,
     Verdict,
 )
 from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.recorded_sources import RecordedSources
 from pacenote.model.saturation_answer import RecordedSaturation
+from pacenote.model.snapshot import RecordedSnapshot
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record
@@ -43,9 +47,13 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
         unchecked_documents=(UncheckedDocuments("index", 3, "a runner sends them"),),
         max_error_rate=0.5,
         targets={"term": TargetRate(50.0, operations=50.0)},
+        steps={"mixed": ("a", "b")},
         task_meta={"term": {"kind": "x"}},
         max_shortfall=0.1,
         saturation=RecordedSaturation("term", "between 80 ops/s and 82 ops/s", 80.0, 82.0, "engine"),
+        snapshot=RecordedSnapshot("snapshot.json", 2, 1, ("a: 1 → 2",), ("swap: 1 GiB",)),
+        sources=RecordedSources("/src/elasticsearch", "0123abcd", True, "./gradlew assemble"),
+        starting_state=StartingState(data_set="logs"),
         aborted="the engine ended",
         interrupted=True,
     )
@@ -53,8 +61,16 @@ def test_every_field_of_a_record_survives_a_round_trip_through_json():
     same = [
         each.name for each in fields(RaceRecord) if getattr(race, each.name) == getattr(default, each.name)
     ]
-    assert same == [], "give these fields other values in this test, to show that they are stored"
+    # An imported race has no other facts; tests/importers stores one.
+    assert same == ["imported"], "give these fields other values in this test, to show that they are stored"
     assert RaceRecord.from_document(stored(race)) == race
+
+
+def test_what_is_known_about_an_assembled_engine_survives_a_round_trip_through_json():
+    cluster = RecordedCluster("elasticsearch", "9.5.3", title="core", absent_modules=("lang-painless",))
+    race = record(cluster=cluster)
+    assert RaceRecord.from_document(stored(race)) == race
+    assert stored(race)["cluster"]["absent_modules"] == ["lang-painless"]
 
 
 def test_every_system_metric_survives_a_round_trip_through_json():
@@ -195,7 +211,7 @@ def test_the_first_format_is_read() -> None:
 
 
 def test_a_verdict_is_stored_with_its_sentences_and_their_parts() -> None:
-    late = Finding("the driver sent late", "driver", "leave a core to it", ("term", "range"))
+    late = Finding("the driver sent late", "driver", "leave a core to it", ("term", "range"), 99.0)
     document = stored(record(verdict=Verdict("suspect", (late,))))["verdict"]
     assert document == {
         "state": "suspect",
@@ -206,6 +222,30 @@ def test_a_verdict_is_stored_with_its_sentences_and_their_parts() -> None:
                 "cause": "driver",
                 "advice": "leave a core to it",
                 "tasks": ["term", "range"],
+                "doubtful_from": 99.0,
             }
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "doubtful_from"),
+    [
+        ("sent late (p99 2 ms, over 10 % of service time): p99 is doubtful, p50 is not", "machine", 99.0),
+        ("sent late (p99 2 ms, over 10 % of service time): p50 and p99 are doubtful", "driver", 50.0),
+        ("the driver was busy 97 % of 10 s: it may have been the bottleneck", "driver", 0.0),
+        ("the driver waited for a core and read replies late, by 11 % of service time", "machine", 0.0),
+        ("the driver waited for a core, so the slowest replies were read late", "machine", 99.0),
+        ("8 % of CPU time was stolen", "machine", None),
+    ],
+)
+def test_what_older_findings_make_doubtful_is_read_from_their_words(text, cause, doubtful_from):
+    document = stored(record(verdict=Verdict("suspect", (Finding(text, cause),))))
+    del document["verdict"]["findings"][0]["doubtful_from"]
+    (finding,) = RaceRecord.from_document(document).verdict.findings
+    assert finding == Finding(text, cause, doubtful_from=doubtful_from)
+
+
+def test_a_stored_finding_keeps_that_nothing_is_doubtful():
+    found = Verdict("suspect", (Finding("busy", "driver"),))
+    assert RaceRecord.from_document(stored(record(verdict=found))).verdict == found

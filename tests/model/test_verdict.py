@@ -111,6 +111,35 @@ def test_late_sends_make_a_race_suspect():
     assert determine_verdict(record(tasks=(paced(late_p99=0.79),))).state == "valid"
 
 
+@pytest.mark.parametrize(
+    ("p50", "p99", "doubtful_from"), [(0.05, 0.81, 99), (0.19, 0.9, 99), (0.21, 0.3, 50)]
+)
+def test_late_sends_make_the_percentiles_doubtful_that_they_reach(p50, p99, doubtful_from):
+    (finding,) = determine_verdict(record(tasks=(paced(lateness=times(p50=p50, p99=p99)),))).findings
+    assert finding.doubtful_from == doubtful_from
+
+
+def test_late_sends_may_reach_a_percentile_that_is_not_compared():
+    lateness = times(p50=0.05, p99=0.9)
+    p90 = replace(lateness.at(90.0), ms=0.5)
+    lateness = replace(
+        lateness, percentiles=tuple(p90 if each.q == 90 else each for each in lateness.percentiles)
+    )
+    (finding,) = determine_verdict(record(tasks=(paced(lateness=lateness),))).findings
+    assert (finding.doubtful_from, "p99 is doubtful, p50 is not" in finding.text) == (90.0, True)
+
+
+def test_tasks_that_are_late_at_other_percentiles_do_not_make_more_of_each_other_doubtful():
+    p90_late = times(p50=0.05, p99=0.9)
+    p90_late = replace(
+        p90_late,
+        percentiles=tuple(replace(each, ms=0.5) if each.q == 90 else each for each in p90_late.percentiles),
+    )
+    tasks = (paced("term", lateness=times(p50=0.05, p99=0.9)), paced("range", lateness=p90_late))
+    found = determine_verdict(record(tasks=tasks)).findings
+    assert [(each.tasks, each.doubtful_from) for each in found] == [(("term",), 99.0), (("range",), 90.0)]
+
+
 def test_late_sends_are_blamed_on_the_machine_if_the_driver_waited_for_a_core_longer_than_it_had_one():
     def finding(waited_s: float | None):
         thread = {"name": "drive-0", "cpu_s": 0.77, "run_queue_s": waited_s, "wall_s": 125.0}
@@ -122,7 +151,8 @@ def test_late_sends_are_blamed_on_the_machine_if_the_driver_waited_for_a_core_lo
     machine = finding(1.83)
     assert (machine.cause, machine.advice) == (
         "machine",
-        "stop other programs, or run the engine on another host or on a machine with more cores",
+        "stop other programs, give engine and driver cores of their own (--node-cpus, --driver-cpus), or run "
+        "the engine on another host",
     )
     assert machine.text.startswith(
         "the driver sent late, because it waited for a core for 1.83 s in the race, and had one for 770 ms "
@@ -237,6 +267,18 @@ def test_pauses_of_the_driver_in_a_task_make_a_race_suspect():
     short, long = reasons(0.28, gaps=[{"at_s": 1.1, "length_s": 0.62}], gaps_s=0.62)
     assert short.startswith("term: the driver did not run for about 0.28 s of 4 s")
     assert long.startswith("the driver did not run for 0.62 s, 1.1 s after its start")
+
+
+def test_pauses_in_one_task_make_the_figures_of_others_no_more_doubtful():
+    seconds = [
+        {"from_s": from_s, "to_s": from_s + 1.0, "paused_s": paused_s}
+        for from_s, paused_s in ((1.0, 0.4), (11.0, 0.11))
+    ]
+    driver = {"wall_s": 7000.0, "clock": {"pauses": 2, "paused_s": 0.51, "paused": seconds}}
+    tasks = (paced("term", started_s=0.0, duration_s=10.0), paced("range", started_s=10.0, duration_s=10.0))
+    found = determine_verdict(record(tasks=tasks, driver=driver)).findings
+    assert [(each.tasks, each.doubtful_from) for each in found] == [(("term",), 0.0), (("range",), 98.9)]
+    assert "did not run for about 0.11 s of 10 s" in found[1].text
 
 
 def test_samples_lost_to_a_slow_disk_make_a_race_suspect():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, context, refused, track
-from pacenote.model.assertion import Assertion, Comparison
+from pacenote.model.assertion import Assertion, AssertionOperator
 from pacenote.model.work import (
     ActionInFile,
     ActionLine,
@@ -155,8 +155,8 @@ def test_assertions_about_a_bulk_are_compiled() -> None:
     work = compiled("bulk", context(EVERYTHING, assertions=True), bulk_size=100, assertions=assertions).work
     assert isinstance(work, BulkWork)
     assert work.assertions == (
-        Assertion("error-count", ("error-count",), Comparison.EQUAL, 0, in_details=True),
-        Assertion("ops.index.created", ("ops.index.created",), Comparison.GREATER, 1, in_details=True),
+        Assertion("error-count", ("error-count",), AssertionOperator.EQUAL, 0, in_details=True),
+        Assertion("ops.index.created", ("ops.index.created",), AssertionOperator.GREATER, 1, in_details=True),
     )
     wrong = [{"property": "errors", "condition": "==", "value": 0}]
     (problem,) = refused("bulk", context(EVERYTHING, assertions=True), bulk_size=100, assertions=wrong)

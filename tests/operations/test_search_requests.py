@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from operations.compiling import OPENSEARCH, compiled, context, refused, requests, track
-from pacenote.model.assertion import Assertion, Comparison, DetailsKind
+from pacenote.model.assertion import Assertion, AssertionOperator, DetailsKind
 from pacenote.model.track import Track
 from pacenote.model.work import (
     CallSequence,
@@ -295,8 +295,8 @@ def test_assertions_about_a_search_are_compiled() -> None:
     several = [HITS, {"property": "shards.failed", "condition": "==", "value": 0}]
     (request,) = requests("search", asserting, body={}, assertions=several)
     assert request.assertions == (
-        Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 0),
-        Assertion("shards.failed", ("_shards.failed",), Comparison.EQUAL, 0),
+        Assertion("hits", ("hits.total.value", "hits.total"), AssertionOperator.GREATER, 0),
+        Assertion("shards.failed", ("_shards.failed",), AssertionOperator.EQUAL, 0),
     )
     first = pages("scroll-search", asserting, body={}, pages=2, assertions=[HITS]).first
     assert [each.property for each in first.assertions] == ["hits"]
@@ -331,7 +331,7 @@ def test_the_figures_of_a_profile_can_be_asserted_under_any_name() -> None:
     slow = {"property": "data.took_ms", "condition": "<", "value": 5}
     (request,) = requests("esql-profile", asserting, query="FROM a", assertions=[slow])
     assert request.assertions == (
-        Assertion("data.took_ms", ("data.took_ms",), Comparison.LESS, 5, in_details=True),
+        Assertion("data.took_ms", ("data.took_ms",), AssertionOperator.LESS, 5, in_details=True),
     )
 
 

@@ -376,7 +376,7 @@ def test_a_poll_goes_on_after_a_few_busy_replies(kind: str, params: dict[str, An
 
 
 def test_retries_until_success_end_at_their_limit() -> None:
-    limited = {**SNAPSHOT, "retry-until-success": True, "retry-wait-period": QUICK, "retry-time-period": 0.02}
+    limited = {**SNAPSHOT, "retry-until-success": True, "retry-wait-period": QUICK, "retry-time-period": 0.2}
     with serving(in_turn((408, {}))) as client, pytest.raises(HttpStatusError):
         client.run("wait-for-current-snapshots-create", limited)
     assert len(client.request_lines) > 1

@@ -15,7 +15,7 @@ from typing import Any, get_args
 import pytest
 
 from pacenote.model import work
-from pacenote.model.assertion import Assertion, Comparison, DetailsKind
+from pacenote.model.assertion import Assertion, AssertionOperator, DetailsKind
 from pacenote.model.client_options import TlsOptions
 from pacenote.model.track import Operation, Parallel, Task
 from pacenote.model.work import (
@@ -110,7 +110,7 @@ def every_variant() -> tuple[Task | Parallel, ...]:
 def extra_works() -> tuple[TaskWork, ...]:
     """Returns the kinds of work and calls that no operation of `every_variant` uses."""
     request = Request("POST", "/books/_search", body='{"query":{}}')
-    assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
+    assertion = Assertion("hits", ("hits.total.value", "hits.total"), AssertionOperator.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))
     checks = (
         CheckNoError(),
@@ -149,7 +149,7 @@ def extra_works() -> tuple[TaskWork, ...]:
         timeout_ms=None,
     )
     detailed = tuple(replace(request, details=kind) for kind in DetailsKind)
-    figure = Assertion("error-count", ("error-count",), Comparison.EQUAL, 0, in_details=True)
+    figure = Assertion("error-count", ("error-count",), AssertionOperator.EQUAL, 0, in_details=True)
     return (
         CallSequence((*pages, Wait(0.5), composite, filled, *checked, idle, *detailed)),
         replace(bulk, detailed_results=True, assertions=(figure,)),

@@ -57,6 +57,7 @@ def test_all_modules_that_the_documentation_lists_can_be_imported(tmp_path: Path
         assert own.next(1) == 2
 
 
+@pytest.mark.process
 def test_importing_rally_does_not_import_the_client_of_the_engine() -> None:
     name = "pacenote.plugins.rally_api.esrally"
     code = f"import sys, {name}; sys.exit('elasticsearch' in sys.modules)"

@@ -12,6 +12,8 @@ from pacenote.report.summary import build_report
 from python_tasks.racing import race_track, serving
 from support.records import task
 
+pytestmark = pytest.mark.process
+
 NOTHING = """
     async def slow(es, params):
         return {"weight": 30, "unit": "docs", "throughput": 15.0, "x": 1}

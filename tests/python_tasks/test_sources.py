@@ -6,6 +6,8 @@ import pytest
 
 from python_tasks.racing import race_track, serving
 
+pytestmark = pytest.mark.process
+
 SOURCES = """
     import itertools
     from esrally.track.params import ParamSource

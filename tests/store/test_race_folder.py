@@ -129,7 +129,7 @@ def test_the_journal_of_a_complete_race_is_ignored(store):
         (b'{"format": NaN}', "is not readable JSON: NaN is not a finite number"),
         (b'{"format": -1e999}', "is not readable JSON: -1e999 is not a finite number"),
         (b"[]", "a race must be a JSON object"),
-        (b"{}", "race has format None"),
+        (b"{}", "it is not a race of Pacenote"),
         (b'{"format": 99}', "race has format 99"),
     ],
 )

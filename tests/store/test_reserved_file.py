@@ -125,6 +125,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.process
 def test_room_of_a_killed_race_is_released(tmp_path):
     with small_disk(tmp_path / "disk", 1024) as disk:
         command = [sys.executable, "-c", KILLED, disk]

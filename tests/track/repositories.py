@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pacenote.track.git import git
+from pacenote.repository.git import git
 from track.builders import document
 
 AUTHOR = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")

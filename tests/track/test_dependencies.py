@@ -26,6 +26,9 @@ def wheel(tmp_path: Path) -> str:
 @pytest.mark.process
 def test_packages_are_installed_once(wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
+    # Modules in the current folder, which others may have written, are not imported.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pip.py").write_text("raise SystemExit(1)")
     folder = install_dependencies([wheel], tmp_path / "home", False)
     assert folder == dependency_folder([wheel], tmp_path / "home")
     assert (folder / "helpful.py").read_text() == "ANSWER = 42\n"

@@ -10,7 +10,7 @@ import pytest
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.track_request import TrackRequest
-from pacenote.track.git import git
+from pacenote.repository.git import git
 from pacenote.track.locate import check_track, locate_track
 from track.builders import document
 from track.repositories import commit
@@ -49,6 +49,7 @@ def test_without_another_repository_the_bundled_track_is_used_and_nothing_is_clo
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.process
 def test_the_track_of_a_configured_default_repository_wins(public: Path, tmp_path: Path) -> None:
     found = locate_track(default(public, tmp_path))
     assert found.revision == git("rev-parse", "master", at=public)
@@ -57,6 +58,7 @@ def test_the_track_of_a_configured_default_repository_wins(public: Path, tmp_pat
     assert note.endswith("; --track-repository=bundled selects the one of Pacenote")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("folder", ["home/tracks/default", "rally/default"])
 def test_the_track_of_a_default_repository_that_is_cloned_already_wins(
     public: Path, tmp_path: Path, folder: str
@@ -70,6 +72,7 @@ def test_the_track_of_a_default_repository_that_is_cloned_already_wins(
     assert locate_track(request).revision == git("rev-parse", "master", at=public)
 
 
+@pytest.mark.process
 def test_a_bundled_track_is_used_if_the_default_repository_has_none_of_that_name(
     books: Path, tmp_path: Path
 ) -> None:
@@ -92,6 +95,7 @@ def test_the_bundled_tracks_can_be_selected(public: Path, tmp_path: Path) -> Non
         locate_track(replace(request, track_revision="master"))
 
 
+@pytest.mark.process
 def test_a_default_repository_that_cannot_be_cloned_is_an_error_with_a_way_out(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match='track repository "default" cannot be cloned') as caught:
         locate_track(default(tmp_path / "gone", tmp_path))
@@ -101,6 +105,7 @@ def test_a_default_repository_that_cannot_be_cloned_is_an_error_with_a_way_out(t
         locate_track(default(tmp_path / "gone", tmp_path, "books"))
 
 
+@pytest.mark.process
 def test_with_a_revision_the_track_comes_from_the_repository(public: Path, tmp_path: Path) -> None:
     request = replace(default(public, tmp_path, "./http_logs/"), track_revision="master")
     found = locate_track(request)
@@ -109,6 +114,7 @@ def test_with_a_revision_the_track_comes_from_the_repository(public: Path, tmp_p
     assert found.notes[0].startswith('track "http_logs" from repository "default"')
 
 
+@pytest.mark.process
 def test_an_unknown_name_is_compared_with_the_tracks_of_the_repository_and_the_bundled_ones(
     books: Path, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ class DetailsKind(enum.Enum):
     ESQL_PROFILE = "esql_profile"
 
 
-class Comparison(enum.Enum):
+class AssertionOperator(enum.Enum):
     """The comparison of a value in a response with the expected one."""
 
     LESS = "<"
@@ -32,7 +32,7 @@ class Assertion:
     """The name of the property in the track, for messages."""
     paths: tuple[str, ...]
     """Paths, each of keys joined by dots; the first path with a value is used. Never empty."""
-    condition: Comparison
+    condition: AssertionOperator
     """The comparison with the expected value."""
     value: str | int | float | bool
     """The expected value."""

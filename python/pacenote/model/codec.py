@@ -12,6 +12,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pacenote.errors import PacenoteError
@@ -41,7 +42,7 @@ def encode(value: object) -> Any:
     """Returns the JSON-ready form of a dataclass, or of a container of dataclasses."""
     import msgspec  # Slow to import, and not needed for `--help`.
 
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain_mapping)
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
 
 
 def decode(kind: type[T], document: object, path: str) -> T:
@@ -52,7 +53,7 @@ def decode(kind: type[T], document: object, path: str) -> T:
     import msgspec  # Slow to import, and not needed for `--help`.
 
     try:
-        value = msgspec.convert(document, kind)
+        value = msgspec.convert(document, kind, dec_hook=_read_path)
     except msgspec.ValidationError as error:
         raise _invalid(error, document, path) from error
     for problem in _problems(value, document, path):
@@ -60,10 +61,21 @@ def decode(kind: type[T], document: object, path: str) -> T:
     return value
 
 
-def _plain_mapping(value: object) -> object:
+def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Path):
+        return str(value)
     raise TypeError(f"{type(value).__name__} is not a JSON type")
+
+
+def _read_path(kind: type, value: object) -> object:
+    """Reads a path; msgspec leaves it and fields of type `object` to this function."""
+    if kind is not Path:
+        return value
+    if isinstance(value, str):
+        return Path(value)
+    raise TypeError("Expected `str`")
 
 
 def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError]:
@@ -78,8 +90,8 @@ def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError
         for index, item in enumerate(value):
             yield from _problems(item, document[index], f"{path}[{index}]")
     elif isinstance(value, Mapping):
-        # Other values are of type `object`, or cannot be wrong.
-        for key in (key for key, item in value.items() if dataclasses.is_dataclass(item)):
+        # All values have one type; others than dataclasses are of type `object`, or cannot be wrong.
+        for key in value if dataclasses.is_dataclass(next(iter(value.values()), None)) else ():
             yield from _problems(value[key], document[key], f"{path}.{key}")
     elif isinstance(value, float) and not math.isfinite(value):
         yield _wrong(path, "a finite number", document)

@@ -15,8 +15,7 @@ def listed(values: Mapping[str, object], key: str) -> Sequence[object]:
 
 def threads_of(driver: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Yields the names and the records of the driver's threads."""
-    threads = driver.get("threads")
-    for position, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
+    for position, thread in enumerate(listed(driver, "threads")):
         if isinstance(thread, Mapping):
             yield str(thread.get("name", position)), thread
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pacenote.model.driver_facts import listed, number, part, threads_of
 from pacenote.model.driver_pauses import gap_findings, pause_findings
-from pacenote.model.finding import Finding
+from pacenote.model.finding import EVERYTHING, Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_excess
 
@@ -36,9 +36,11 @@ MIN_STARVED_S = 10.0
 
 _UNTIMED_THREADS = ("collect", "control", "health")
 
-FREE_CORE = "stop other programs, or run the engine on another host or on a machine with more cores"
+FREE_CORE = (
+    "stop other programs, give engine and driver cores of their own (--node-cpus, --driver-cpus), or run the "
+    "engine on another host"
+)
 """What to do if the driver waited for a core."""
-
 
 DATA_WAIT_SHARE = 0.01
 """If a driver thread waits for the disk for more than this share of a step while it reads documents, it sends
@@ -53,9 +55,13 @@ MIN_FAULTS = 100
 in the page cache has some tens of them when it starts.
 """
 
-
 STOLEN_SHARE = 0.05
 """Above this share of time used for other machines, the speed of this machine was not constant."""
+
+_STOLEN_SHARE_OF_FIGURES = 0.10
+"""Share of stolen time from which no figure of a race can be compared with those of others: it changes them
+by more than what matters.
+"""
 
 STOLEN_SHARE_OF_WINDOW = 0.20
 """The same limit for the ten seconds of a race with the most stolen time."""
@@ -71,7 +77,6 @@ CLOCK_RESOLUTION_NS = 1_000
 
 SLOW_CLOCKS = frozenset({"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies"})
 """Clock sources that are slow to read or coarse."""
-
 
 MACHINE_USE = "how busy the machine was, and the time stolen from it"
 """What the kernel counts in ticks."""
@@ -127,7 +132,9 @@ class CoreTimes:
         return self.waited_s > self.worked_s
 
 
-_NO_CHANGE = "let no other program change it, nor its mode, owner or names"
+_NO_CHANGE = (
+    "make sure that no other program changes, renames or links the file, or changes its mode or owner"
+)
 
 
 def void_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
@@ -203,6 +210,7 @@ def clock_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"the system switched its clock from {' to '.join(sources)} during the race",
             "machine",
             "see the kernel's log for the reason, and repeat the race",
+            doubtful_from=EVERYTHING,
         )
     read_ns, resolution_ns = number(clock, "read_ns"), number(clock, "resolution_ns")
     slow = [name for name in sources if name in SLOW_CLOCKS]
@@ -233,10 +241,9 @@ def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
     """Returns the jumps of the wall clock. They do not affect measured times, which use the
     monotonic clock.
     """
-    steps = part(driver, "clock").get("steps")
     return tuple(
         ClockStep(number(step, "at_s"), number(step, "by_s"))
-        for step in (steps if isinstance(steps, list | tuple) else ())
+        for step in listed(part(driver, "clock"), "steps")
         if isinstance(step, Mapping)
     )
 
@@ -273,7 +280,6 @@ def _has_null(values: Sequence[Mapping[str, object]], key: str) -> bool:
 
 def host_uses(driver: Mapping[str, object]) -> tuple[HostUse, ...]:
     """Returns how the driver used the hosts of every cluster that has more than one."""
-    hosts = driver.get("hosts")
     uses = [
         HostUse(
             cluster=str(host.get("cluster", "")),
@@ -282,7 +288,7 @@ def host_uses(driver: Mapping[str, object]) -> tuple[HostUse, ...]:
             connection_failures=int(number(host, "connection_failures")),
             set_aside=int(number(host, "set_aside")),
         )
-        for host in (hosts if isinstance(hosts, list | tuple) else ())
+        for host in listed(driver, "hosts")
         if isinstance(host, Mapping)
     ]
     hosts_of = Counter(use.cluster for use in uses)
@@ -309,6 +315,7 @@ def _busy(driver: Mapping[str, object]) -> Iterator[Finding]:
             "driver",
             "give it more threads and cores",
             _steps(found),
+            EVERYTHING,
         )
 
 
@@ -327,6 +334,7 @@ def _delayed(driver: Mapping[str, object]) -> Iterator[Finding]:
             "machine",
             FREE_CORE,
             _steps(found),
+            EVERYTHING,
         )
 
 
@@ -349,22 +357,24 @@ def _core_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
         and (share := number(wait, "share")) > CORE_WAIT_SHARE
         and str(wait.get("step")) not in reported
     ]
-    if found:
+    for alike, doubtful_from in _by_doubt(found):
+        replies = "replies" if doubtful_from == EVERYTHING else "the slowest replies"
         yield Finding(
-            f"the driver waited for a core in waits of 5 ms or more, {_worst(found, CORE_WAIT_SHARE)} of its "
-            f"time (limit {CORE_WAIT_SHARE * 100:.0f} %), so the slowest replies were read late",
+            f"the driver waited for a core in waits of 5 ms or more, {_worst(alike, CORE_WAIT_SHARE)} of its "
+            f"time (limit {CORE_WAIT_SHARE * 100:.0f} %), so {replies} were read late",
             "machine",
             FREE_CORE,
-            _steps(found),
+            _steps(alike),
+            doubtful_from,
         )
 
 
 def _starved(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Checks threads that measure nothing themselves: if they hardly get a core, others do not either."""
     shares = [
-        number(thread, "run_queue_s") / wall_s
+        number(thread, "run_queue_s") / lasted_s
         for _, thread in threads_of(driver)
-        if thread.get("name") in _UNTIMED_THREADS and (wall_s := number(thread, "wall_s")) >= MIN_STARVED_S
+        if thread.get("name") in _UNTIMED_THREADS and (lasted_s := number(thread, "wall_s")) >= MIN_STARVED_S
     ]
     if shares and max(shares) > STARVED_SHARE:
         yield Finding(
@@ -383,33 +393,44 @@ def _faulting(driver: Mapping[str, object]) -> Iterator[Finding]:
         faults, operations = number(faulting, "major_faults"), number(faulting, "operations")
         if min(faults, operations) >= MIN_FAULTS and faults > FAULT_SHARE * operations:
             found.append((faults / operations, str(faulting.get("step"))))
-    if found:
+    for alike, doubtful_from in _by_doubt(found):
         yield Finding(
-            f"the driver read its memory or its program from the disk during {_worst(found, FAULT_SHARE)} of "
+            f"the driver read its memory or its program from the disk during {_worst(alike, FAULT_SHARE)} of "
             f"operations (limit {FAULT_SHARE * 100:.0f} %)",
             "machine",
             "free memory of this machine",
-            _steps(found),
+            _steps(alike),
+            doubtful_from,
         )
 
 
 def _data_waits(driver: Mapping[str, object]) -> Iterator[Finding]:
     """Reports the steps in which a thread waited for data files."""
     found: list[tuple[float, str]] = []
-    files: dict[str, None] = {}
+    files: dict[str, list[str]] = {}
     for _, thread in threads_of(driver):
         for wait in listed(thread, "data_waits"):
             if isinstance(wait, Mapping) and number(wait, "share") > DATA_WAIT_SHARE:
-                found.append((number(wait, "share"), str(wait.get("step"))))
-                files[str(wait.get("file"))] = None
-    if found:
+                step = str(wait.get("step"))
+                found.append((number(wait, "share"), step))
+                files.setdefault(step, []).append(str(wait.get("file")))
+    for alike, doubtful_from in _by_doubt(found):
+        read = dict.fromkeys(file for step in _steps(alike) for file in files[step])
         yield Finding(
-            f"the driver waited for the disk for {_worst(found, DATA_WAIT_SHARE)} of its time while it read "
-            f"{', '.join(files)} (limit {DATA_WAIT_SHARE * 100:.0f} %)",
+            f"the driver waited for the disk for {_worst(alike, DATA_WAIT_SHARE)} of its time while it read "
+            f"{', '.join(read)} (limit {DATA_WAIT_SHARE * 100:.0f} %)",
             "machine",
             "put the data on a faster disk",
-            _steps(found),
+            _steps(alike),
+            doubtful_from,
         )
+
+
+def _by_doubt(found: Sequence[tuple[float, str]]) -> Iterator[tuple[list[tuple[float, str]], float]]:
+    """Yields the shares of steps of which the same figures are doubtful, with `Finding.doubtful_from`."""
+    worst = {step: max(share for share, other in found if other == step) for _, step in found}
+    for steps, doubtful_from in by_doubt(worst):
+        yield [(share, step) for share, step in found if step in steps], doubtful_from
 
 
 def _possibly_changed(driver: Mapping[str, object]) -> Iterator[Finding]:
@@ -437,6 +458,7 @@ def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
     machine = part(driver, "machine")
     stolen, window = number(machine, "stolen_share"), part(machine, "most_stolen")
     worst = number(window, "share")
+    doubtful_from = EVERYTHING if stolen > _STOLEN_SHARE_OF_FIGURES else None
     if stolen > STOLEN_SHARE:
         when, limit = "", STOLEN_SHARE
     elif worst > STOLEN_SHARE_OF_WINDOW:
@@ -449,6 +471,7 @@ def _stolen(driver: Mapping[str, object]) -> Iterator[Finding]:
         f"{limit * 100:.0f} %)",
         "machine",
         "repeat on a quiet host, or on one with cores of its own",
+        doubtful_from=doubtful_from,
     )
 
 
@@ -461,6 +484,7 @@ def _throttled(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"{format_excess(share, THROTTLED_SHARE)} of the race (limit {THROTTLED_SHARE * 100:.0f} %)",
             "machine",
             "raise the quota of its container or control group",
+            doubtful_from=doubtful_after(share),
         )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.model.driver_facts import listed, number, part
-from pacenote.model.finding import Finding
+from pacenote.model.finding import Finding, by_doubt, doubtful_after
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count
 
@@ -46,13 +46,18 @@ def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
     else:
         total = f"{number(clock, 'gaps_s'):.3g} s in total"
         times = f"{len(gaps)} times, {total}, the first time for {first}"
-    yield Finding(
+    finding = Finding(
         f"the driver did not run {times}, and measured times include this: its process was stopped, its "
         "virtual machine was paused, or it had no core",
         "machine",
         REPEAT_IDLE,
-        tuple(task.task for task in tasks if _gaps_s(clock, task)),
     )
+    shares = {task.task: _gaps_s(clock, task) / max(task.duration_s, 1e-9) for task in tasks}
+    interrupted = {name: share for name, share in shares.items() if share}
+    if not interrupted:
+        yield finding
+    for names, doubtful_from in by_doubt(interrupted):
+        yield replace(finding, tasks=names, doubtful_from=doubtful_from)
 
 
 def pause_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
@@ -69,6 +74,7 @@ def pause_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
             f"{total_s:.3g} s in total (limit {PAUSED_SHARE * 100:.0f} % of the race): {NOT_RUNNING}",
             "machine",
             REPEAT_IDLE,
+            doubtful_from=doubtful_after(without_time_s / max(number(driver, "wall_s"), 1e-9)),
         )
 
 
@@ -120,8 +126,7 @@ def _noticed_pauses(driver: Mapping[str, object], from_s: float, to_s: float) ->
     the same part.
     """
     found = _NoticedPauses()
-    seconds = part(driver, "clock").get("paused")
-    for second in seconds if isinstance(seconds, list | tuple) else ():
+    for second in listed(part(driver, "clock"), "paused"):
         if not isinstance(second, Mapping):
             continue
         began_s, ended_s = number(second, "from_s"), number(second, "to_s")

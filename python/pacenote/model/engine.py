@@ -29,6 +29,15 @@ DEFAULT_DISTRIBUTION: Final = OPENSEARCH
 DEFAULT_CLUSTER_NAME: Final = "rally-benchmark"
 """The name of a cluster that a race starts."""
 
+DEFAULT_NODE_NAME: Final = "rally-node-0"
+"""`node.name` of the first node, as in Rally."""
+
+FIRST_HTTP_PORT: Final = 39200
+"""The first HTTP port that an installation gets, as in Rally."""
+
+TRANSPORT_OFFSET: Final = 100
+"""The transport port of an installation is the HTTP port plus this number, as in Rally."""
+
 _LAST_OPENSEARCH_MAJOR = 3
 
 
@@ -76,6 +85,18 @@ class EngineApi:
     shard_doc_since: tuple[int, int] = (0, 0)
     """The first version in which searches can sort by `_shard_doc`."""
 
+    manager_roles: tuple[str, ...] = ("master",)
+    """Names of the role with which a node can become the manager of the cluster, the newest first."""
+
+    manager_role_since: tuple[int, int] = (0, 0)
+    """The first version with the newest of these names."""
+
+    roles: frozenset[str] = frozenset()
+    """The other roles of nodes; empty if plugins can add roles with any name."""
+
+    roles_since: tuple[int, int] = (0, 0)
+    """The first version with the setting `node.roles`."""
+
     selects_track_branch: bool = False
     """Whether its version selects the branch of a track repository, whose branches have versions of
     Elasticsearch as names.
@@ -86,7 +107,14 @@ class EngineApi:
         return {self.point_in_time_id: [point_in_time] if self.closes_points_in_time else point_in_time}
 
 
-_ELASTICSEARCH_API = EngineApi(selects_track_branch=True)
+_ELASTICSEARCH_API = EngineApi(
+    roles=frozenset({
+        *("data", "data_content", "data_hot", "data_warm", "data_cold", "data_frozen", "ingest", "ml"),
+        *("remote_cluster_client", "transform", "voting_only"),
+    }),
+    roles_since=(7, 9),
+    selects_track_branch=True,
+)
 
 ENGINE_APIS: Mapping[str, EngineApi] = {
     ELASTICSEARCH: _ELASTICSEARCH_API,
@@ -104,6 +132,8 @@ ENGINE_APIS: Mapping[str, EngineApi] = {
         merges_in_background_since=(0, 0),
         index_modes_since=None,
         shard_doc_since=(3, 3),
+        manager_roles=("cluster_manager", "master"),
+        manager_role_since=(2, 0),
     ),
 }
 """The API of each engine by its name."""
@@ -165,6 +195,16 @@ class EngineInfo:
     def knows_index_modes(self) -> bool:
         """Whether indices have the settings `index.mode` and `index.mapping.source.mode`."""
         return self.api.index_modes_since is not None and self._has(self.api.index_modes_since)
+
+    @property
+    def manager_role(self) -> str:
+        """The role with which a node can become the manager of the cluster."""
+        return self.api.manager_roles[0 if self._has(self.api.manager_role_since) else -1]
+
+    @property
+    def has_node_roles(self) -> bool:
+        """Whether nodes have the setting `node.roles`."""
+        return self._has(self.api.roles_since)
 
     @property
     def sorts_by_shard_doc(self) -> bool:

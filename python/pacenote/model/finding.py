@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Cause = Literal["engine", "driver", "machine", "track", "user", "pacenote", "unknown"]
@@ -10,8 +12,21 @@ Cause = Literal["engine", "driver", "machine", "track", "user", "pacenote", "unk
 the track with its data and Python code, a choice of the user, a bug in Pacenote, or something unknown.
 """
 
+EVERYTHING = 0.0
+"""`Finding.doubtful_from` if no figure can be relied on."""
+
+_THROUGHPUT_SHARE = 0.03
+"""Share of the time, or of the operations, from which on a disturbance changes the throughput by as much as
+matters.
+"""
+
+_PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
+"""Percentiles below 100 that a report may have."""
+
 _SHOWN_TASKS = 8
 """Maximum number of tasks that a sentence names."""
+
+_NAMED_PERCENTILES = re.compile(r": p(\d+)(?: and p\d+)? (?:is|are) doubtful")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +43,17 @@ class Finding:
     """What to do about it; empty if nothing can be done."""
 
     tasks: tuple[str, ...] = ()
-    """Names of the tasks or steps that it concerns; empty for the whole race."""
+    """Names of the tasks that it concerns; empty for the whole race."""
+
+    doubtful_from: float | None = None
+    """Which figures of these tasks it makes doubtful, although the race is not void: the percentiles of times
+    from this one on (0 to 100), or all figures if it is 0; None if none is.
+    """
+
+    @property
+    def makes_doubtful(self) -> bool:
+        """Whether it makes figures doubtful; in a comparison, these are void."""
+        return self.doubtful_from is not None
 
     def __str__(self) -> str:
         """Returns one sentence: the tasks, what is wrong, and what to do."""
@@ -37,6 +62,47 @@ class Finding:
 
 NOT_FINISHED = Finding("the race has not finished")
 """The reason of a race that is still running or was killed."""
+
+INTERRUPTED = Finding("interrupted", "user")
+"""The reason of a race that the user has interrupted."""
+
+
+def aborted(reason: str) -> Finding:
+    """Returns the finding of a race that was aborted for this reason."""
+    return Finding(f"aborted: {reason}")
+
+
+def doubtful_after(share: float) -> float:
+    """Returns `Finding.doubtful_from` of a disturbance during this share of the time, or of the operations:
+    about as many times are wrong, and these may be the longest ones.
+    """
+    return EVERYTHING if share >= _THROUGHPUT_SHARE else round(100 * (1 - share), 3)
+
+
+def by_doubt(shares: Mapping[str, float]) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Yields the tasks, or steps, of which a disturbance makes the same figures doubtful, with
+    `Finding.doubtful_from`, the worst first; `shares` has for each the part of it that was disturbed. A long
+    disturbance of one of them says nothing about the figures of another one.
+    """
+    found: dict[float, list[str]] = {}
+    for name, share in shares.items():
+        doubtful_from = doubtful_after(share)
+        reported = doubtful_from and next((q for q in _PERCENTILES if q >= doubtful_from), 100.0)
+        found.setdefault(reported, []).append(name)
+    for _, names in sorted(found.items()):
+        yield tuple(names), doubtful_after(max(shares[name] for name in names))
+
+
+def stored_without_doubt(finding: Finding) -> Finding:
+    """Returns a finding that an earlier version stored, which recorded only in words what is doubtful."""
+    doubtful_from = None
+    if named := _NAMED_PERCENTILES.search(finding.text):
+        doubtful_from = float(named[1])
+    elif finding.cause == "driver" or "read replies late" in finding.text:
+        doubtful_from = EVERYTHING
+    elif "slowest replies were read late" in finding.text:
+        doubtful_from = 99.0
+    return replace(finding, doubtful_from=doubtful_from)
 
 
 def name_tasks(tasks: tuple[str, ...]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pacenote.model.imported import ImportedTask, imported_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes, reported_tasks, searches
@@ -45,9 +46,20 @@ def headline(record: RaceRecord) -> str:
     """Returns the figure that a list of races shows, of `saturate` its answer; empty if there is none."""
     if found := record.saturation:
         return f"{found.task}: {found.answer}"
+    if record.imported is not None:
+        return _imported_headline(imported_tasks(record.imported.values))
     tasks = reported_tasks(record)
     if task := main_indexing(tasks):
         return indexing_rate(task)
     if (task := slowest_search(tasks)) and (ms := median_latency_ms(task)) is not None:
         return f"p50 {format_seconds(ms / 1000)}"
     return ""
+
+
+def _imported_headline(tasks: Iterable[ImportedTask]) -> str:
+    """Returns the highest rate at which an imported race indexed or, without one, its slowest median."""
+    tasks = tuple(tasks)
+    if rates := [task.rate for task in tasks if task.indexes and task.rate is not None]:
+        return f"{format_rate(max(rates))} docs/s"
+    medians = [task.times[50.0] for task in tasks if 50.0 in task.times]
+    return f"p50 {format_seconds(max(medians) / 1000)}" if medians else ""

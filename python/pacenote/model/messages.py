@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 DEFECT = "a defect of Pacenote"
 """How messages begin about errors in Pacenote's own code, for which neither the engine nor a plug-in is to
@@ -42,3 +42,9 @@ def quoted(name: str) -> str:
 def quoted_list(names: Iterable[str]) -> str:
     """Returns names in the form that messages use, in the given order; `none` if there are no names."""
     return ", ".join(quoted(name) for name in names) or "none"
+
+
+def list_with_rest(names: Sequence[str], named: int) -> str:
+    """Returns at most `named` names as they are, and the number of the others."""
+    more = f" and {len(names) - named} more" if len(names) > named else ""
+    return ", ".join(names[:named]) + more

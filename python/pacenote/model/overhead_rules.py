@@ -28,7 +28,9 @@ class _Overhead:
     """A reason why clients do something else than their operations."""
 
     text: str
-    """How it is told; `{cleaned_up}` and `{reopened}` are the numbers of requests and connections."""
+    """The text of the finding; `{cleaned_up}` is the number of requests that clean up, `{reopened}` that of
+    connections that were opened again.
+    """
 
     advice: str
     """What to do about it."""

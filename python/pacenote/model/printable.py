@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _MAX_LENGTH = 300
+
+_BEFORE = 10
+"""Number of characters that are shown before the first that differs, if a text is too long."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -42,6 +46,18 @@ def shortened(text: str, length: int) -> str:
         return text
     word_end = text.rfind(" ", 0, length)
     return text[: word_end if word_end > length * 3 / 4 else length - 1] + "…"
+
+
+def shortened_alike(texts: Sequence[str], length: int) -> list[str]:
+    """Returns texts shortened as by `shortened`, but so that the first difference is shown: if it would be
+    cut off, the beginning that they have in common is left out.
+    """
+    columns = enumerate(zip(*texts, strict=False))
+    differs = (at for at, characters in columns if len(set(characters)) > 1)
+    common = next(differs, min(map(len, texts), default=0)) if len(texts) > 1 else 0
+    is_hidden = common > length - 2 * _BEFORE and any(len(text) > length for text in texts)
+    start = common - _BEFORE if is_hidden else 0
+    return [shortened(f"…{text[start:]}" if start else text, length) for text in texts]
 
 
 def whole_line(text: str) -> str:

@@ -14,13 +14,19 @@ from typing import Any, Literal, get_type_hints
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode, encode
-from pacenote.model.finding import NOT_FINISHED, Finding
+from pacenote.model.data_options import StartingState
+from pacenote.model.engine_archive import EngineArchive
+from pacenote.model.finding import NOT_FINISHED, Finding, stored_without_doubt
+from pacenote.model.imported import ImportedResults, without_unknown
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.recorded_sources import RecordedSources
 from pacenote.model.result import TaskResult
 from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.secrets import redact_params
+from pacenote.model.snapshot import RecordedSnapshot
+from pacenote.model.started_node import StartedNode
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.target_rate import MAX_SHORTFALL, TargetRate
 
@@ -81,6 +87,20 @@ class RecordedCluster:
 
     nodes: tuple[Mapping[str, object], ...] = ()
     """The nodes as the engine described them."""
+
+    title: str | None = None
+    """What an engine is that Pacenote assembled and that must not be mistaken for the official
+    distribution.
+    """
+
+    absent_modules: tuple[str, ...] | None = None
+    """The modules of the official archive that an engine lacks which Pacenote assembled."""
+
+    archive: EngineArchive | None = None
+    """The official archive that Pacenote installed the engine from, or None."""
+
+    started_nodes: tuple[StartedNode, ...] = ()
+    """The nodes that Pacenote started; empty for an existing cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +279,14 @@ class Verdict:
     def from_document(cls, document: object) -> Verdict:
         """Reads `to_document`; documents of format 1 have only sentences. Raises PacenoteError."""
         stored = decode(_StoredVerdict, document, "race.verdict")
-        findings = stored.findings or tuple(map(Finding, stored.reasons))
-        return cls(stored.state, findings)
+        if not stored.findings:
+            return cls(stored.state, tuple(map(Finding, stored.reasons)))
+        documents = document["findings"] if isinstance(document, Mapping) else ()
+        findings = (
+            found if "doubtful_from" in its else stored_without_doubt(found)
+            for found, its in zip(stored.findings, documents, strict=True)
+        )
+        return cls(stored.state, tuple(findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +341,9 @@ class RaceRecord:
     cluster: RecordedCluster = field(default_factory=RecordedCluster)
     """The engine under test."""
 
+    sources: RecordedSources | None = None
+    """The sources that the engine was built from, or None if the race did not build it."""
+
     environment: Environment = field(default_factory=Environment)
     """The host of the driver."""
 
@@ -351,6 +380,9 @@ class RaceRecord:
     tasks: tuple[TaskResult, ...] = ()
     """Results of the finished tasks."""
 
+    steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The tasks of steps that have several, by name of the step."""
+
     task_meta: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Metadata of the tasks that have any (Rally's `meta`), by name of the task."""
 
@@ -380,6 +412,15 @@ class RaceRecord:
 
     saturation: RecordedSaturation | None = None
     """The answer of `pacenote saturate`, or None for other races."""
+
+    starting_state: StartingState | None = None
+    """The state in which the first task found the data of the engine, or None before that."""
+
+    snapshot: RecordedSnapshot | None = None
+    """The stored configuration of the engine and the machine, or None if there is none."""
+
+    imported: ImportedResults | None = None
+    """The figures of a race that another tool ran, or None for a race of Pacenote."""
 
     aborted: str = ""
     """What ended the race early, or empty if it was not aborted."""
@@ -414,15 +455,19 @@ class RaceRecord:
             "track": self.track.name,
             "track-revision": self.track.revision,
             "track-params": encode(self.track.params),
-            "plugin-params": None,
+            "plugin-params": encode(self.options.plugin_params) or None,
             "cluster": {
                 "revision": self.cluster.build_hash,
                 "distribution-version": self.cluster.version,
                 "distribution-flavor": self.cluster.flavor,
-                "team-revision": None,
+                "team-revision": self.options.team_revision,
                 "distribution": self.cluster.distribution,
                 "name": self.cluster.name,
                 "nodes": encode(self.cluster.nodes),
+                "title": self.cluster.title,
+                "absent_modules": encode(self.cluster.absent_modules),
+                "archive": encode(self.cluster.archive),
+                "started_nodes": encode(self.cluster.started_nodes),
             },
             "results": {
                 "op_metrics": op_metrics(self.tasks, self.task_meta),
@@ -433,13 +478,18 @@ class RaceRecord:
         if self.challenge is None:
             # Rally omits a challenge that it created from a bare schedule.
             del document["challenge"]
-        return document
+        return document if self.imported is None else without_unknown(document, self.imported)
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> RaceRecord:
         """Restores a record from `race.json`. Raises PacenoteError with the invalid field."""
         if not isinstance(document, Mapping):
             raise PacenoteError("a race must be a JSON object")
+        if "format" not in document:
+            raise PacenoteError(
+                "it is not a race of Pacenote; one of Rally or OpenSearch Benchmark: import it first",
+                hint="`pacenote import` stores it, and prints its id",
+            )
         if document.get("format") not in range(1, FORMAT_VERSION + 1):
             raise PacenoteError(
                 f"race has format {document.get('format')!r}, "
@@ -465,6 +515,7 @@ class RaceRecord:
 _STORED_FIELDS = (
     ("race-id", "race_id"),
     ("pipeline", "pipeline"),
+    ("sources", "sources"),
     ("user-tags", "user_tags"),
     ("challenge", "challenge"),
     ("car", "car"),
@@ -480,6 +531,7 @@ _STORED_FIELDS = (
     ("corpora", "corpora"),
     ("plan", "plan"),
     ("tasks", "tasks"),
+    ("steps", "steps"),
     ("task-meta", "task_meta"),
     ("unreported", "unreported"),
     ("documents", "documents"),
@@ -488,6 +540,9 @@ _STORED_FIELDS = (
     ("telemetry", "telemetry"),
     ("telemetry-errors", "telemetry_errors"),
     ("saturation", "saturation"),
+    ("starting-state", "starting_state"),
+    ("snapshot", "snapshot"),
+    ("imported", "imported"),
     ("aborted", "aborted"),
     ("interrupted", "interrupted"),
     ("complete", "complete"),
@@ -518,7 +573,7 @@ def _read_cluster(document: Mapping[str, object]) -> RecordedCluster:
     renamed = {"distribution-version": "version", "distribution-flavor": "flavor", "revision": "build_hash"}
     known = {
         renamed.get(key, key): value for key, value in stored.items() if key != "team-revision"
-    }  # Pacenote has no teams; the key is written for readers of Rally's documents.
+    }  # It is one of the options; this key is written for readers of Rally's documents.
     return decode(RecordedCluster, known, "race.cluster")
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from pacenote.model.client_options import AdditionalCluster, ClientOptions
-from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION
+from pacenote.model.data_options import StartConditions
+from pacenote.model.engine_options import EngineOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track_request import BuildFlavor, TrackRequest
 
-Pipeline = Literal["from-distribution", "benchmark-only"]
+Pipeline = Literal["from-distribution", "from-sources", "docker", "benchmark-only"]
 OnErrorChoice = Literal["continue", "continue-on-network", "abort"]
 SamplesChoice = Literal["all", "none", "auto"]
 CorpusChoice = Literal["declared", "as-is", "generated"]
@@ -84,23 +85,13 @@ class RaceRequest:
     pipeline: Pipeline = "from-distribution"
     """Whether Pacenote starts an engine or uses an existing cluster."""
 
-    distribution: str = DEFAULT_DISTRIBUTION
-    """The distribution to start."""
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    """The engine to start; it has no effect with an existing cluster."""
 
-    distribution_version: str = ""
-    """The version of the distribution to start; empty for its default version."""
-
-    cluster_name: str = DEFAULT_CLUSTER_NAME
-    """The name of the cluster to start."""
-
-    car: tuple[str, ...] = ("defaults",)
-    """Names of cars."""
-
-    car_params: Mapping[str, object] = field(default_factory=dict)
-    """Parameters of the cars; they may contain secrets."""
-
-    runtime_jdk: int | Literal["bundled"] | None = None
-    """The major version of the JDK; None means that the provisioner chooses."""
+    index_settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of all indices that the track creates, by their full names; they override those of the
+    track.
+    """
 
     target_hosts: tuple[str, ...] = field(default=(), repr=False)
     """Hosts of the cluster under test, empty unless specified; they may contain credentials."""
@@ -132,6 +123,9 @@ class RaceRequest:
     driver_threads: int = 0
     """Worker threads; 0 means one per core."""
 
+    driver_cpus: tuple[int, ...] = ()
+    """The CPUs that the driver may use; empty for all."""
+
     samples: SamplesChoice = "auto"
     """Which individual samples are stored."""
 
@@ -155,17 +149,14 @@ class RaceRequest:
     effective_start: datetime | None = None
     """The recorded start time of the race; None means the actual one."""
 
+    conditions: StartConditions = field(default_factory=StartConditions)
+    """What happens between the start of the engine and the first task."""
+
     dry_run: bool = False
     """Whether the plan is only described, not run."""
 
-    preserve_install: bool = False
-    """Whether the engine's installation is kept."""
-
     offline: bool = False
     """Whether downloads are forbidden."""
-
-    maven_mirror: str | None = field(default=None, repr=False)
-    """URL to download artifacts from instead of Maven Central; it may contain credentials."""
 
     @property
     def data_root(self) -> Path:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pacenote.model.node_options import NodeOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +45,58 @@ class RecordedOptions:
     distribution_version: str | None = None
     """The version to start; None for the default version or an existing cluster."""
 
+    distribution_repository: str | None = None
+    """The repository of the official archive; None if none was selected."""
+
+    distribution_archive: str | None = None
+    """The path of the official archive, or its URL without credentials; None if none was given."""
+
+    revision: str | None = None
+    """The revision of the sources to build; None for an engine that is not built."""
+
+    source_path: str | None = None
+    """The folder or the URL of the sources, without credentials; None for an engine that is not built, and
+    for the repository of the engine.
+    """
+
+    source_build_release: bool | None = None
+    """Whether a release was built in place of a snapshot; None for an engine that is not built."""
+
     runtime_jdk: int | str | None = None
-    """The major version of the JDK or `bundled`; None if it was not selected."""
+    """The major version or the folder of the JDK, or `bundled`; None if it was not selected."""
+
+    team_path: str | None = None
+    """The folder of the cars, or None if they are built-in or from a git repository."""
+
+    team_repository: str | None = None
+    """The repository of the cars, without user information; None if none was selected."""
+
+    team_revision: str | None = None
+    """The revision of that repository, in full; None without one."""
+
+    plugins: tuple[str, ...] = ()
+    """Plugins of the engine, with their configurations."""
+
+    plugin_params: Mapping[str, object] = field(default_factory=dict)
+    """Parameters of the plugins, without secrets."""
+
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Settings that were set one by one, by names as in `--set`, without secrets."""
+
+    jvm_options: tuple[str, ...] = ()
+    """Options of the JVM that were set one by one."""
+
+    engine_variables: Mapping[str, object] = field(default_factory=dict)
+    """Environment variables that were set for the engine, without secrets."""
+
+    data: str | None = None
+    """The data with which the engine starts (`--data`); None for an existing cluster."""
+
+    caches: str | None = None
+    """`cold` if the data was dropped from the page cache, `warm` if it was read into it, otherwise None."""
+
+    cooldown_s: float = 0.0
+    """Seconds between the start of the engine and the first task."""
 
     on_error: str | None = None
     """What a failed request did to the race; None if it was not selected."""
@@ -53,6 +106,12 @@ class RecordedOptions:
 
     driver_threads: int = 0
     """Worker threads; 0 means one per core."""
+
+    driver_cpus: str | None = None
+    """The CPUs of the driver, such as `0-3,6`; None if they were not selected."""
+
+    nodes: NodeOptions | None = None
+    """The nodes to start; None for an existing cluster."""
 
     corpus: str | None = None
     """The selected source of data; None if it was not selected."""

@@ -22,6 +22,7 @@ from pacenote.model.secrets import (
     redact_value,
     secret_values,
 )
+from pacenote.model.snapshot import RaceSnapshot, RecordedSnapshot, Snapshot
 
 
 def redact_result(result: TaskResult, secrets: Collection[str]) -> TaskResult:
@@ -81,7 +82,33 @@ def redact_record(record: RaceRecord, secrets: Collection[str]) -> RaceRecord:
             replace(check, count_problem=clean(check.count_problem)) for check in record.documents
         ),
         verdict=Verdict(record.verdict.state, findings),
+        snapshot=_redact_recorded(record.snapshot, secrets),
         aborted=clean(record.aborted),
+    )
+
+
+def redact_snapshot(snapshot: RaceSnapshot, secrets: Collection[str]) -> RaceSnapshot:
+    """Returns the configuration of engine and machine without secrets, also in its keys: an option of the JVM
+    may be one.
+    """
+
+    def clean(facts: Mapping[str, str]) -> dict[str, str]:
+        return {_redact_text(key, secrets): _redact_text(value, secrets) for key, value in facts.items()}
+
+    def cleaned(each: Snapshot) -> Snapshot:
+        return Snapshot(clean(each.facts), clean(each.unread))
+
+    after = None if snapshot.after is None else cleaned(snapshot.after)
+    return RaceSnapshot(cleaned(snapshot.before), after)
+
+
+def _redact_recorded(snapshot: RecordedSnapshot | None, secrets: Collection[str]) -> RecordedSnapshot | None:
+    if snapshot is None:
+        return None
+    return replace(
+        snapshot,
+        changed=tuple(_redact_text(text, secrets) for text in snapshot.changed),
+        hurts=tuple(_redact_text(text, secrets) for text in snapshot.hurts),
     )
 
 

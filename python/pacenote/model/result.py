@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from pacenote.model.codec import decode, encode
+from pacenote.model.merged_series import MergedPercentile
 from pacenote.model.messages import DEFECT
 
 EndedBy = Literal["iterations", "time", "source", "completed-by", "stopped", "aborted"]
@@ -569,13 +570,17 @@ class RaceProgress:
         return document
 
 
-_AnyPercentile = TypeVar("_AnyPercentile", Percentile, CensoredPercentile)
+_AnyPercentile = TypeVar("_AnyPercentile", Percentile, CensoredPercentile, MergedPercentile)
 
 
 def find_percentile(percentiles: Iterable[_AnyPercentile], q: float) -> _AnyPercentile | None:
     """Returns the percentile `q` (0 to 100), or None if the driver did not compute it."""
     # The driver computes `q` from a share, so 99.9 may have a rounding error.
     return next((found for found in percentiles if math.isclose(found.q, q, rel_tol=1e-9)), None)
+
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
+"""The percentiles that reports have rows for."""
 
 
 def percentiles_for(count: int) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pacenote.model import driver_health, driver_pauses
-from pacenote.model.finding import Cause, Finding
+from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import TargetRate, achieved_rate, missing_share
 from pacenote.model.task_rules import (
@@ -43,6 +43,11 @@ class _Slowness:
 
     advice: str
     """What to do about it."""
+
+    @property
+    def doubtful_from(self) -> float | None:
+        """What it makes doubtful (`Finding.doubtful_from`): what the engine cannot keep is a result."""
+        return None if self.cause == "engine" else EVERYTHING
 
 
 _ALL_FAILED = _Slowness("all operations failed", "unknown", "correct the cause of the failures")
@@ -99,7 +104,8 @@ def missed_targets(
         else:
             kept = (achieved / target.value * 100.0 for achieved, target in rates)
             what = f"{format_range(kept, _whole_percent)} of their target rates"
-        yield Finding(f"{what}: {slowness.text}", slowness.cause, slowness.advice, names(group))
+        text = f"{what}: {slowness.text}"
+        yield Finding(text, slowness.cause, slowness.advice, names(group), slowness.doubtful_from)
 
 
 def unsent(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
@@ -118,6 +124,7 @@ def unsent(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
             slowness.cause,
             slowness.advice,
             names(group),
+            slowness.doubtful_from,
         )
 
 

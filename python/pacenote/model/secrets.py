@@ -125,9 +125,12 @@ _UNPARSED_BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]]')
 _ELLIPSIS = re.compile(r"((?<!\ufffd)\ufffd*+(?:\.\.\.|…))")
 """The end of a value that was shortened for a message, perhaps within a character."""
 
-_NAME = re.compile(r"""(?<![\w.-])(?P<name>[a-zA-Z][\w.-]*+)(?P<quote>\\*+["'])?\s*+(?P<sign>[:=,])\s*+""")
+_NAME = re.compile(
+    r"""(?:(?<![\w.-])|(?<=-D)(?<![\w.-]-D))"""
+    r"""(?P<name>[a-zA-Z][\w.-]*+)(?P<quote>\\*+["'])?\s*+(?P<sign>[:=,])\s*+"""
+)
 """A name before a value: as in JSON, also within a string, as in Python (`'a': 'b'`, `('a', 'b')`), or as in
-a header (`a: b`) or a query (`a=b`).
+a header (`a: b`), a query (`a=b`) or an option of Java (`-Da=b`).
 """
 
 _ENCLOSED = (

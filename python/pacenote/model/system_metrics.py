@@ -4,6 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SHARD_TIMES = (
+    ("indexing", "total_time", ""),
+    ("indexing throttle", "indexing_throttle_time", ""),
+    ("merge", "merge_time", "merge_count"),
+    ("merge throttle", "merge_throttle_time", ""),
+    ("refresh", "refresh_time", "refresh_count"),
+    ("flush", "flush_time", "flush_count"),
+)
+"""What shards spend time on, as Rally names it, with the fields of its time and of its count, if any."""
+
+COLLECTORS = (
+    ("Young Gen", "young"),
+    ("Old Gen", "old"),
+    ("ZGC Cycles", "zgc_cycles"),
+    ("ZGC Pauses", "zgc_pauses"),
+)
+"""Collectors as Rally names them, with the beginning of their fields."""
+
+SIZES = (("Dataset size", "dataset_size"), ("Store size", "store_size"), ("Translog size", "translog_size"))
+"""Sizes as Rally names them, with their fields in bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class PerShardTimes:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pacenote.model import driver_health, driver_pauses
-from pacenote.model.finding import Cause, Finding
+from pacenote.model.finding import EVERYTHING, Cause, Finding, by_doubt
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.task_kinds import indexes
@@ -21,6 +21,9 @@ of `_COMPARED`. Above this limit, the measurements include the driver's own dela
 
 _COMPARED = (50.0, 99.0)
 """Percentiles at which lateness and service time are compared."""
+
+_REPORTED = (50.0, 90.0, 99.0)
+"""Percentiles of which a late task may make some doubtful."""
 
 PLUGIN_SHARE = 0.01
 """Highest acceptable share of planned operations that plug-ins did not execute because they failed."""
@@ -45,7 +48,9 @@ UNDERRUN_SHARE = 0.01
 """Highest acceptable share of time that clients wait for a parameter source in Python."""
 
 SILENT_S = 5.0
-"""Seconds without a reply from which it is said that a task was waiting for one."""
+"""Seconds without the end of an operation from which progress shows them, and from which a race that ended
+early says that a task was waiting for a reply.
+"""
 
 LESS_RETURNED = "let the runner return less, because all that it returns is kept with its sample"
 """What to do about long work of the driver on what a runner returned."""
@@ -57,8 +62,8 @@ class _Delay:
     """What requests that were sent late had waited for."""
 
     text: str
-    """How it is told; `{reopened}` is the number of connections that were opened again, `{waited}` and
-    `{worked}` for how long the driver waited for a core and had one.
+    """The text of the finding; `{reopened}` is the number of connections that were opened again, `{waited}`
+    and `{worked}` for how long the driver waited for a core and had one.
     """
 
     cause: Cause
@@ -132,6 +137,7 @@ def caught_failures(tasks: Iterable[TaskResult], limit: float) -> Iterator[Findi
             "engine",
             "let the runner raise the error or return success: false, or accept it with --max-error-rate",
             names(found),
+            EVERYTHING,
         )
 
 
@@ -213,16 +219,17 @@ def plugin_failures(tasks: Iterable[TaskResult], *, tolerable: bool) -> Iterator
 def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
     """Yields findings about requests that were sent late, by cause and by the percentiles that it affects."""
     core_times = driver_health.core_times(driver)
-    found: dict[tuple[_Delay, tuple[float, ...]], list[tuple[TaskResult, float]]] = {}
+    found: dict[tuple[_Delay, tuple[float, ...], float], list[tuple[TaskResult, float]]] = {}
     for task in tasks:
         if above := tuple(_excessive_lateness(task)):
             percentiles = tuple(lateness.q for lateness, _ in above)
             delay = _delay(task, percentiles[0])
             if delay is _DRIVER_DELAY and core_times.mostly_waited:
                 delay = _CORE_DELAY
-            key = (delay, percentiles)
+            doubtful_from = min(lateness.q for lateness, _ in _excessive_lateness(task, _REPORTED))
+            key = (delay, percentiles, doubtful_from)
             found.setdefault(key, []).append((task, above[-1][0].ms))
-    for (delay, percentiles), delays in found.items():
+    for (delay, percentiles, doubtful_from), delays in found.items():
         doubtful = " and ".join(f"p{q:g}" for q in percentiles)
         others = "" if 50.0 in percentiles else ", p50 is not"
         times = format_range((delay_ms for _, delay_ms in delays), _milliseconds)
@@ -239,6 +246,7 @@ def late(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[
             delay.cause,
             delay.advice,
             names(task for task, _ in delays),
+            doubtful_from,
         )
 
 
@@ -247,20 +255,22 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
     all clients, and the operations that waited behind it are not late themselves. A long gap is reported with
     its time and length instead.
     """
-    found = []
+    found: dict[str, tuple[float, float]] = {}
     for task in tasks:
         paused_s = driver_pauses.paused_s(driver, task.started_s, task.started_s + task.duration_s)
         least_s = driver_pauses.PAUSED_SHARE * task.duration_s
         if paused_s > max(driver_pauses.MIN_PAUSED_IN_TASK_S, least_s):
-            found.append((task, paused_s))
-    if found:
-        total_s, of_s = sum(paused_s for _, paused_s in found), sum(task.duration_s for task, _ in found)
+            found[task.task] = (paused_s, task.duration_s)
+    shares = {name: paused_s / duration_s for name, (paused_s, duration_s) in found.items()}
+    for alike, doubtful_from in by_doubt(shares):
+        total_s, of_s = (sum(found[name][at] for name in alike) for at in (0, 1))
         yield Finding(
             f"the driver did not run for about {total_s:.2g} s of {of_s:.3g} s (limit "
             f"{driver_pauses.PAUSED_SHARE * 100:.0f} %): {driver_pauses.NOT_RUNNING}",
             "machine",
             driver_pauses.REPEAT_IDLE,
-            names(task for task, _ in found),
+            alike,
+            doubtful_from,
         )
 
 
@@ -276,6 +286,7 @@ def underruns(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
             "track",
             "make the source faster",
             names(waiting),
+            EVERYTHING,
         )
 
 
@@ -297,6 +308,7 @@ def driver_times(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
                 "driver",
                 advice,
                 names(task for task, _ in found),
+                EVERYTHING,
             )
 
 
@@ -310,6 +322,7 @@ def python_delays(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
             "track",
             _LESS_PYTHON,
             names(waiting),
+            EVERYTHING,
         )
 
 
@@ -368,12 +381,13 @@ def _delay(task: TaskResult, q: float) -> _Delay:
 
 def runner_work_ms(task: TaskResult) -> float:
     """Returns the mean work of a runner in Python before its first and after its last request, in
-    milliseconds, with the wait for Python; 0 if no runner executed the task.
+    milliseconds, with the wait for Python; 0 if no runner executed the task. The driver's own work is the
+    mean of fewer operations, so it may be longer than the rest, which also gives 0.
     """
     if task.python_delay is None or task.processing_time is None or task.service_time is None:
         return 0.0
     driver_ms = task.driver_time.mean_ms if task.driver_time else 0.0
-    return task.processing_time.mean_ms - task.service_time.mean_ms - driver_ms
+    return max(0.0, task.processing_time.mean_ms - task.service_time.mean_ms - driver_ms)
 
 
 def _works_long(task: TaskResult) -> bool:
@@ -429,11 +443,13 @@ def backlog(task: TaskResult) -> int:
     return task.accounting.unsent - unsent_by_plugins(task)
 
 
-def _excessive_lateness(task: TaskResult) -> Iterator[tuple[Percentile, Percentile]]:
+def _excessive_lateness(
+    task: TaskResult, compared: tuple[float, ...] = _COMPARED
+) -> Iterator[tuple[Percentile, Percentile]]:
     """Yields the percentiles of lateness above the limit, each with that of the service time."""
     if not task.paced or task.lateness is None or task.service_time is None:
         return
-    for q in _COMPARED:
+    for q in compared:
         delay, service = task.lateness.at(q), task.service_time.at(q)
         if delay is None or service is None or not (delay.supported and service.supported):
             continue

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pacenote.model import driver_health, schedule_rules, task_rules
-from pacenote.model.finding import NOT_FINISHED, Finding
+from pacenote.model.finding import EVERYTHING, INTERRUPTED, NOT_FINISHED, Finding, aborted
 from pacenote.model.overhead_rules import overhead_findings
 from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus, Verdict
 from pacenote.model.result import TaskResult
+from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
 from pacenote.units import format_count
 
@@ -27,14 +29,21 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     It is suspect if a task missed its target rate, in test mode, and after late or unsent requests, failures
     of plug-ins, slow parameter sources, lost samples, a driver that was saturated or waited for a core, an
     unreliable clock or machine, a host that was set aside, clients that were busy with connections and
-    cleaning up, failures of requests that clean up, unsolicited data, additional documents, or documents that
-    could not be counted. Percentiles without enough samples are ignored.
+    cleaning up, failures of requests that clean up, unsolicited data, additional documents, documents that
+    could not be counted, or if the machine was reconfigured while it ran. Percentiles without enough samples
+    are ignored.
     """
     void = tuple(_void_findings(record))
-    suspect = tuple(_suspect_findings(record))
+    suspect = tuple(_of_tasks(each, record.steps) for each in _suspect_findings(record))
     if void:
         return Verdict("void", void + suspect)
     return Verdict("suspect", suspect) if suspect else Verdict("valid")
+
+
+def _of_tasks(finding: Finding, steps: Mapping[str, tuple[str, ...]]) -> Finding:
+    """Returns a finding with the tasks of the steps that it names: the driver judges its threads by step."""
+    tasks = dict.fromkeys(task for name in finding.tasks for task in steps.get(name, (name,)))
+    return replace(finding, tasks=tuple(tasks))
 
 
 def missed_targets(record: RaceRecord) -> tuple[TaskResult, ...]:
@@ -74,12 +83,12 @@ def disturbances(tasks: Sequence[TaskResult], driver: Mapping[str, object]) -> I
 def _void_findings(record: RaceRecord) -> Iterator[Finding]:
     ended_early = record.aborted or record.interrupted
     if record.aborted:
-        yield Finding(f"aborted: {record.aborted}")
+        yield aborted(record.aborted)
     if record.interrupted:
-        yield Finding("interrupted", "user")
-    aborted = [task for task in record.tasks if task.ended_by == "aborted"]
-    if aborted and not record.aborted:
-        yield Finding("aborted", tasks=task_rules.names(aborted))
+        yield INTERRUPTED
+    stopped = [task for task in record.tasks if task.ended_by == "aborted"]
+    if stopped and not record.aborted:
+        yield Finding("aborted", tasks=task_rules.names(stopped))
     if ended_early:
         yield from task_rules.unanswered(record.tasks, driver_health.wall_s(record.driver))
     yield from task_rules.excessive_error_rates(record.tasks, record.max_error_rate)
@@ -106,6 +115,7 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     yield from overhead_findings(record.tasks)
     yield from disturbances(record.tasks, record.driver)
     yield from driver_health.host_findings(record.driver)
+    yield from _changed_machine(record.snapshot)
     judged = [
         check
         for check in record.documents
@@ -117,10 +127,22 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     )
 
 
+def _changed_machine(snapshot: RecordedSnapshot | None) -> Iterator[Finding]:
+    changed = [text for text in (snapshot.changed if snapshot else ()) if is_of_machine(text)]
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        yield Finding(
+            f"the machine was reconfigured while the race ran: {changed[0]}{more}",
+            "machine",
+            "repeat the race without changing the machine",
+        )
+
+
 def _test_mode(corpora: Iterable[RecordedCorpus]) -> Finding:
     used = [_used_documents(corpus) for corpus in corpora]
     data = f", with {', '.join(used)}" if used else ""
-    return Finding(f"test mode: not a measurement{data}", "user", "omit --test-mode to measure")
+    text = f"test mode: not a measurement{data}"
+    return Finding(text, "user", "omit --test-mode to measure", doubtful_from=EVERYTHING)
 
 
 def _used_documents(corpus: RecordedCorpus) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pacenote.model.assertion import Assertion, Comparison
+from pacenote.model.assertion import Assertion, AssertionOperator
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.problems import preview
@@ -60,7 +60,7 @@ SEARCH_PROPERTIES: PropertyPaths = {
 }
 """Properties of a search; if it fetches pages, they refer to the first response."""
 
-_CONDITIONS = tuple(comparison.value for comparison in Comparison)
+_CONDITIONS = tuple(comparison.value for comparison in AssertionOperator)
 
 
 def read_assertions(
@@ -113,4 +113,4 @@ def _assertion(item: FieldReader, type_name: str, properties: AssertableProperti
         item.problem("property", text)
     if not paths or condition not in _CONDITIONS or not isinstance(value, str | int | float):
         return None
-    return Assertion(name, paths, Comparison(condition), value, in_details)
+    return Assertion(name, paths, AssertionOperator(condition), value, in_details)

@@ -84,6 +84,11 @@ class CompileContext:
     assertions: bool = False
     """Whether assertions of the track are checked."""
 
+    index_settings: Mapping[str, object] = field(default_factory=dict)
+    """Settings of all indices that the track creates, by their full names; they override those of the
+    track.
+    """
+
     clients: int = 1
     """Number of clients of the task."""
 
@@ -162,6 +167,9 @@ class OperationType:
 
     deletes_indices: bool = False
     """Whether it deletes indices or data streams with their documents."""
+
+    needs_modules: tuple[str, ...] = ()
+    """Modules and plugins of engines that answer its requests, for every engine that has the type."""
 
     composable: bool = False
     """Whether it can be a part of a `composite` operation; it must compile to calls or to a pause."""

@@ -13,6 +13,7 @@ from pacenote.model.track import JsonObject
 from pacenote.model.work import Request
 from pacenote.operations.base import CompileContext, CompiledOperation
 from pacenote.operations.index_limits import check_settings
+from pacenote.operations.index_settings import with_index_settings
 from pacenote.operations.named_resources import (
     allowing_wildcards,
     compile_requests,
@@ -59,13 +60,16 @@ def create_templates(
     """
     common = read_common(params)
     if context.supplied and "templates" in params.data:
-        bodies = read_name_body_pairs(params, "templates")
+        bodies: dict[str, Any] = read_name_body_pairs(params, "templates")
     elif params.has("template") and params.has("body"):
         bodies = {params.text("template"): params.mapping("body")}
     else:
         selected = _select(params, declared)
         settings = params.mapping("settings")
         bodies = {each.name: _merged(each.body, settings_in, settings) for each in selected}
+    bodies = {
+        name: with_index_settings(body, settings_in, context.index_settings) for name, body in bodies.items()
+    }
     for name, body in bodies.items():
         check_settings(params, name, body, tuple(settings_in))
     requests = (

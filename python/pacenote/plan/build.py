@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pacenote.errors import TrackError, UsageError
@@ -89,6 +90,9 @@ class PlanContext:
     assertions: bool = False
     """Whether assertions of the track are checked."""
 
+    index_settings: Mapping[str, object] = field(default_factory=dict)
+    """Settings of all indices that the track creates, by their full names."""
+
 
 def build_plan(
     track: Track, challenge_name: str | None, settings: PlanSettings, context: PlanContext
@@ -127,6 +131,7 @@ class _Builder:
             data_file=context.data_file,
             engine=context.engine,
             assertions=context.assertions,
+            index_settings=context.index_settings,
         )
         self._plugins = context.plugins
         self._open_loop = settings.pacing.open_loop

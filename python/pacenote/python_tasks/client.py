@@ -165,7 +165,9 @@ class _Transport(AsyncTransport):
 
 @contextlib.contextmanager
 def _counting_failures(method: str) -> Iterator[None]:
-    """Counts a request that fails, unless its runner may expect this; a status that it ignores is none."""
+    """Counts a request that fails, unless its runner may expect this. A status that it ignores is not a
+    failure.
+    """
     try:
         yield
     except _FAILURES as error:

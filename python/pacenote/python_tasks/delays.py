@@ -6,10 +6,13 @@ and sources that failed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from pacenote.model.result import DriverTime, PythonDelay, TaskResult
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -28,23 +31,6 @@ class ReplyWaits:
         self._until_s = max(self._until_s, until_s)
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """The mean time of a task's operations, beside their service time."""
-
-    operations: int
-    """Number of operations."""
-
-    mean_ms: float
-    """Mean time of an operation in milliseconds."""
-
-    service_ms: float
-    """Mean service time in milliseconds."""
-
-    share: float
-    """The first as a share of the second."""
-
-
 class _OperationTimes:
     """Adds up a time of each operation, by position of the task in the plan."""
 
@@ -57,21 +43,25 @@ class _OperationTimes:
         self._operations[task] += 1
         self._total_s[task] += time_s
 
-    def share_of(self, result: TaskResult) -> _Share | None:
-        """Returns the mean of a task, or None if nothing was added or measured."""
+    def mean_of(self, result: TaskResult, kind: Callable[[int, float, float, float], _T]) -> _T | None:
+        """Returns the mean of a task, beside its service time, or None if nothing was added or measured.
+
+        `kind` is called with the number of operations, the mean and the mean service time in milliseconds,
+        and the first mean as a share of the second.
+        """
         operations = self._operations[result.index]
         if not operations or result.service_time is None:
             return None
         mean_ms, service_ms = self._total_s[result.index] / operations * 1000, result.service_time.mean_ms
-        return _Share(operations, mean_ms, service_ms, mean_ms / max(service_ms, 1e-9))
+        return kind(operations, mean_ms, service_ms, mean_ms / max(service_ms, 1e-9))
 
 
 class EventLoopDelays:
     """Adds up the waits of operations for the event loop, by task.
 
     An operation waits after the driver has requested it, and after each of its replies, while the loop
-    executes code of other operations. If there are no others, it only waits for its own code, which is no
-    delay.
+    executes code of other operations. If there are no others, it only waits for its own code, which is
+    not a delay.
     """
 
     def __init__(self, alone: Collection[int] = ()) -> None:
@@ -85,8 +75,8 @@ class EventLoopDelays:
 
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of a task with the delays of its operations."""
-        share = self._times.share_of(result)
-        return result if share is None else replace(result, python_delay=PythonDelay(**asdict(share)))
+        delay = self._times.mean_of(result, PythonDelay)
+        return result if delay is None else replace(result, python_delay=delay)
 
 
 class ReturnedWork:
@@ -104,8 +94,8 @@ class ReturnedWork:
 
     def add_to(self, result: TaskResult) -> TaskResult:
         """Returns the result of a task with the driver's own work on its operations."""
-        share = self._times.share_of(result)
-        return result if share is None else replace(result, driver_time=DriverTime(**asdict(share)))
+        work = self._times.mean_of(result, DriverTime)
+        return result if work is None else replace(result, driver_time=work)
 
 
 class SchedulerDelays:

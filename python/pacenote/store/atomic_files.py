@@ -24,7 +24,9 @@ PRIVATE_FILE = 0o600
 
 _REASONS = {errno.ENOENT: "its folder was removed", errno.ELOOP: "it is a symbolic link"}
 
-_TEMPORARY = re.compile(r"\.(?:race|saturation|plan)\.json\.([1-9]\d*)\.tmp")
+_TEMPORARY = re.compile(
+    r"\.(?:race|saturation|plan|snapshot|engine|noise|experiment)\.(?:json|toml)\.([1-9]\d*)\.tmp"
+)
 """Name of a file that replaces another one, with the id of the process that writes it."""
 
 MAX_FILE_BYTES = 64 << 20
@@ -37,11 +39,18 @@ def store_error(action: str, path: Path, error: OSError) -> StoreError:
         return StoreError(
             f"cannot {action} {path}: the disk is full", hint="free some space or set PACENOTE_HOME"
         )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+    if error.errno == errno.EROFS:
+        return StoreError(
+            f"cannot {action} {path}: the file system is read-only",
+            hint="set PACENOTE_HOME to another folder",
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
         return StoreError(
             f"cannot {action} {path}: permission denied", hint="make it writable or set PACENOTE_HOME"
         )
     reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+    if action == "create" and error.errno == errno.ENOENT:
+        reason = "a folder above it does not exist"
     return StoreError(f"cannot {action} {path}: {reason}")
 
 
@@ -99,11 +108,11 @@ def remove_abandoned(folder: Path) -> None:
 
 def _is_running(process: int) -> bool:
     try:
-        os.kill(process, 0)
+        # A process of another user may not be signalled, but is running.
+        with contextlib.suppress(PermissionError):
+            os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:
-        return True
     return True
 
 

@@ -5,6 +5,7 @@
     ├── tasks.jsonl        results of finished tasks, one per line, until race.json contains them
     ├── .race.json.reserved   room for the final record, until it is written
     ├── plan.json          the plan as it was driven, without secrets
+    ├── snapshot.json      configuration of the engine and the machine, before and after the race
     ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
     ├── series.parquet
     ├── recovery.json      what was lost of the files of the driver, written by the Rust core
@@ -30,15 +31,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.finding import Finding
 from pacenote.model.headline import early_end
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.redaction import redact_record, redact_result, stored_secrets
+from pacenote.model.redaction import redact_record, redact_result, redact_snapshot, stored_secrets
 from pacenote.model.result import TaskResult, in_plan_order
 from pacenote.model.saturation import SaturationResult
 from pacenote.model.secrets import redact_value
+from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.verdict import determine_verdict
 from pacenote.store.atomic_files import (
     append_line,
@@ -137,6 +141,11 @@ class RaceFolder:
         return self.path / "plan.json"
 
     @property
+    def snapshot(self) -> Path:
+        """The configuration of the engine and the machine; races of older versions do not have it."""
+        return self.path / "snapshot.json"
+
+    @property
     def samples(self) -> Path:
         """One row per request, written by the driver."""
         return self.path / "samples.parquet"
@@ -225,7 +234,9 @@ class RaceFolder:
 
     def _text(self, record: RaceRecord) -> bytes:
         document = redact_record(record, self.secrets).to_document()
-        return encodable(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)).encode()
+        # The encoder of `json` is much slower with `indent`.
+        text = encodable(json.dumps(document, ensure_ascii=False, allow_nan=False))
+        return msgspec.json.format(text, indent=1).encode()
 
     def write_saturation(self, result: SaturationResult) -> None:
         """Replaces the stored result of a saturation. If that fails, the old one remains and StoreError is
@@ -310,8 +321,10 @@ class RaceFolder:
         Raises StoreError if a log cannot be replaced.
         """
         # What is behind a link is not written to.
-        for path in () if self.artifacts.is_symlink() else sorted(self.artifacts.glob("*.log")):
-            redact_file(path, self.secrets)
+        nodes = () if self.artifacts.is_symlink() else sorted(self.artifacts.glob("*/"))
+        for folder in (self.artifacts, *nodes):
+            for path in () if folder.is_symlink() else sorted(folder.glob("*.log")):
+                redact_file(path, self.secrets)
 
     def write_plan(self, text: str) -> None:
         """Stores the plan document. Raises StoreError."""
@@ -329,6 +342,23 @@ class RaceFolder:
             return store_error("read", self.plan_json, error).message
         same = digest == record.plan.sha256
         return None if same else f"{self.plan_json} was changed: its checksum is not that in race.json"
+
+    def write_snapshot(self, snapshot: RaceSnapshot) -> None:
+        """Stores the configuration of the engine and the machine, without secrets. Raises StoreError."""
+        document = redact_snapshot(snapshot, self.secrets).to_document()
+        text = json.dumps(document, ensure_ascii=False, indent=1)
+        write_atomically(self.snapshot, encodable(text).encode())
+
+    def read_snapshot(self) -> RaceSnapshot | None:
+        """Returns the stored configuration, or None if the race has none. Raises StoreError."""
+        try:
+            return RaceSnapshot.from_document(json.loads(read_regular_file(self.snapshot)))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise store_error("read", self.snapshot, error) from error
+        except (ValueError, RecursionError, PacenoteError) as error:
+            raise StoreError(f"{self.snapshot} cannot be read: {error}") from error
 
     def read(self) -> RaceRecord:
         """Returns the record, with all finished tasks if the race is running or was killed, and without the

@@ -8,15 +8,18 @@ PACENOTE_HOME (default ~/.pacenote)
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import os
 import re
 import shutil
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pacenote.errors import StoreError
+from pacenote.model.imported import UNSTATED_TIME
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
 from pacenote.store.home import RACES, default_home
@@ -34,6 +37,8 @@ ID_HINT = (
 
 _GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """An id that Pacenote chose."""
+
+_ALL = 1 << 31
 
 _SHORT_ID = 8
 """Length of an id that is probably unique in a home folder."""
@@ -130,8 +135,14 @@ class RaceStore:
         """Returns the shortest text, of at least eight characters, that `folder` accepts for each race. Ids
         that the user has chosen are not shortened.
         """
-        known = self._index().ids()
-        return {race_id: _shortest(race_id, known) for race_id in race_ids}
+        short = self.short_id_maker()
+        return {race_id: short(race_id) for race_id in race_ids}
+
+    def short_id_maker(self) -> Callable[[str], str]:
+        """Returns a function that shortens an id as `short_ids` does, among the races that are stored now and
+        those that it has shortened.
+        """
+        return partial(_shortest, known=self._index().ids())
 
     def list(self, criteria: RaceFilter) -> list[RaceSummary]:
         """Returns the races that match, newest first, including those that are running or were killed."""
@@ -149,10 +160,7 @@ class RaceStore:
 
     def _resolve(self, reference: str) -> str:
         if reference == LATEST:
-            newest = self.list(RaceFilter(limit=1))
-            if not newest:
-                raise self._no_races()
-            return newest[0].race_id
+            return self._newest()
         matches = self._index().ids_with_prefix(reference)
         if len(matches) == 1:
             return matches[0]
@@ -163,6 +171,25 @@ class RaceStore:
         raise StoreError(
             f"'{reference}' matches {len(matches)} races: {shown}", hint="give more characters of the id"
         )
+
+    def _newest(self) -> str:
+        """Returns the id of the race that began last. An imported one whose time is unknown is not it, unless
+        there is no other one. Raises StoreError.
+        """
+        newest = [race.race_id for race in self.list(RaceFilter(limit=1))]
+        if not newest:
+            raise self._no_races()
+        if self._is_undated(newest[0]):
+            newest = [race.race_id for race in self.list(RaceFilter(limit=_ALL))]
+        return next((race_id for race_id in newest if not self._is_undated(race_id)), newest[0])
+
+    def _is_undated(self, race_id: str) -> bool:
+        """Returns whether a race was imported without its time; of one that cannot be read, it is known."""
+        try:
+            imported = RaceFolder(self.races / race_id).read().imported
+        except StoreError:
+            return False
+        return imported is not None and UNSTATED_TIME in imported.unstated
 
     def _no_races(self) -> StoreError:
         """Returns the error for a folder without races, or without one that can be read."""
@@ -205,13 +232,18 @@ def _delete(folder: RaceFolder) -> None:
         raise store_error("delete", folder.path, error) from error
 
 
-def _shortest(race_id: str, known: Iterable[str]) -> str:
+def _shortest(race_id: str, known: list[str]) -> str:
+    """Returns the short form of an id among sorted ids, to which it is added."""
+    at = bisect.bisect_left(known, race_id)
+    if known[at : at + 1] != [race_id]:
+        known.insert(at, race_id)
     if not _GENERATED_ID.fullmatch(race_id):
         return race_id  # The user has chosen it.
-    lengths = range(_SHORT_ID, len(race_id))
-    others = [other for other in known if other != race_id]
-    unique = (length for length in lengths if not any(other.startswith(race_id[:length]) for other in others))
-    return race_id[: next(unique, len(race_id))]
+    # No other id has more characters in common with it than its neighbours.
+    neighbours = (*known[max(at - 1, 0) : at], *known[at + 1 : at + 2])
+    beginnings = (race_id[:length] for length in range(_SHORT_ID, len(race_id)))
+    unique = (short for short in beginnings if not any(other.startswith(short) for other in neighbours))
+    return next(unique, race_id)
 
 
 def _left(folder: Path) -> Iterator[Path]:

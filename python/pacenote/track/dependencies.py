@@ -81,7 +81,7 @@ def _pip(requirements: Sequence[str], target: Path) -> None:
     quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location")
     # This environment's packages do not affect a separate folder, and checking them for conflicts takes 0.3
     # s.
-    command = [sys.executable, "-m", "pip", "install", *quiet, "--no-warn-conflicts"]
+    command = [sys.executable, "-P", "-m", "pip", "install", *quiet, "--no-warn-conflicts"]
     result = subprocess.run(
         [*command, "--target", str(target), *requirements],
         stdin=subprocess.DEVNULL,

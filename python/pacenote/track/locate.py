@@ -9,16 +9,17 @@ from pathlib import Path
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.track_request import TrackRequest
-from pacenote.track.git import strip_credentials
-from pacenote.track.repository import (
-    DEFAULT_REPOSITORY,
-    DEFAULT_URL,
-    PUBLIC_TRACKS,
-    Checkout,
-    GitRepository,
-    open_repository,
+from pacenote.repository.git import strip_credentials
+from pacenote.repository.git_repository import DEFAULT_REPOSITORY, Checkout, GitRepository
+from pacenote.track.repository import DEFAULT_URL, PUBLIC_TRACKS, open_repository, tracks_of
+from pacenote.track.source import (
+    BUNDLED_REPOSITORY,
+    BUNDLED_TRACKS,
+    SearchPlace,
+    TrackSource,
+    find_track,
+    open_track,
 )
-from pacenote.track.source import BUNDLED_REPOSITORY, BUNDLED_TRACKS, TrackSource, find_track, open_track
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _repository(request: TrackRequest, progress: Callable[[str], None] = lambda 
     repository = open_repository(
         name, request.repository_urls, request.home, offline=request.offline, progress=progress
     )
-    return replace(repository, rally_tracks=request.rally_tracks)
+    return replace(repository, rally_clones=request.rally_tracks)
 
 
 def _track_by_name(repository: GitRepository, request: TrackRequest) -> LocatedTrack:
@@ -120,7 +121,7 @@ def _track_by_name(repository: GitRepository, request: TrackRequest) -> LocatedT
         checkout = repository.checkout(request.engine_version)
     except TrackError as cause:
         raise _without_repository(name, cause) from cause
-    if is_bundled and checkout.folder(name) is None:
+    if is_bundled and tracks_of(checkout).folder(name) is None:
         return _bundled_track(request, f"; repository {quoted(DEFAULT_REPOSITORY)} has none of that name")
     located = _track_in(checkout, request)
     if not is_bundled:
@@ -138,24 +139,24 @@ def _bundled_track(request: TrackRequest, more: str) -> LocatedTrack:
 def _track_in(checkout: Checkout, request: TrackRequest) -> LocatedTrack:
     """Returns the track in a checkout. Raises `TrackError` with similar names if it has none of that name."""
     bundled = (BUNDLED_TRACKS,) if _is_free(request) else ()
-    source = find_track(request.track or "", (checkout, *bundled), *_place(checkout, request))
+    source = find_track(request.track or "", (tracks_of(checkout), *bundled), _place(checkout, request))
     origin = f"track {quoted(source.name)} from {checkout.describe()}"
     note = f"{origin}; its templates and code run with your permissions"
     return LocatedTrack(source, checkout.revision, (note,), checkout.notes)
 
 
-def _place(checkout: Checkout, request: TrackRequest) -> tuple[str, str]:
-    """Returns the place of a checkout for a sentence, and the command that lists its tracks."""
+def _place(checkout: Checkout, request: TrackRequest) -> SearchPlace:
+    """Returns the place of a checkout for an error."""
     where = f" in {checkout.label} of repository {quoted(checkout.repository)}"
     listing = "pacenote list tracks"
     if request.track_repository is not None:
         listing += f" --track-repository={strip_credentials(request.track_repository)}"
     if request.track_revision is not None:
-        return where, f"{listing} --track-revision={request.track_revision}"
+        return SearchPlace(where, f"{listing} --track-revision={request.track_revision}")
     if not request.engine_version:
-        return where, listing
+        return SearchPlace(where, listing)
     where += f", which version {request.engine_version} selects (--track-revision selects another)"
-    return where, f"{listing} --distribution-version={request.engine_version}"
+    return SearchPlace(where, f"{listing} --distribution-version={request.engine_version}")
 
 
 def _without_repository(name: str, cause: TrackError) -> TrackError:

@@ -115,16 +115,26 @@ BUNDLED_REPOSITORY = "bundled"
 """The name that selects them in place of a repository (`--track-repository`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class SearchPlace:
+    """Where a track was searched, for the error that it is not there; by default, nothing is said."""
+
+    where: str = ""
+    """The end of a sentence, with a space before it."""
+
+    listing: str = "pacenote list tracks"
+    """The command that lists the tracks there."""
+
+
 def find_track(
     name: str,
     repositories: Sequence[TrackRepository] = (BUNDLED_TRACKS,),
-    where: str = "",
-    listing: str = "pacenote list tracks",
+    place: SearchPlace = SearchPlace(),
 ) -> TrackSource:
     """Returns the track with this name from the first repository that has it; `./a//b/` is called `a/b`.
 
-    Raises `TrackError` with similar names if no repository has it. The error says `where` it was searched,
-    and names `listing`, the command that lists the tracks there.
+    Raises `TrackError` with similar names if no repository has it. The error names the `place` that
+    was searched.
     """
     for repository in repositories:
         folder = repository.folder(name)
@@ -132,8 +142,8 @@ def find_track(
             return dataclasses.replace(open_track(folder), name=Path(name).as_posix())
     known = [known for repository in repositories for known in repository.names()]
     raise TrackError(
-        f"there is no track {quoted(name)}{where}{did_you_mean(name, known)}",
-        hint=f"{_list_hint(known, listing)}; use --track-path for your own track",
+        f"there is no track {quoted(name)}{place.where}{did_you_mean(name, known)}",
+        hint=f"{_list_hint(known, place.listing)}; use --track-path for your own track",
     )
 
 

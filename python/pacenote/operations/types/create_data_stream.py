@@ -23,4 +23,10 @@ def _names(params: FieldReader, context: CompileContext) -> tuple[str, ...]:
     return names
 
 
-OPERATION = OperationType(name="create-data-stream", compile=_compile, admin=True, may_create_indices=True)
+OPERATION = OperationType(
+    name="create-data-stream",
+    needs_modules=("data-streams", "x-pack-data-streams"),
+    compile=_compile,
+    admin=True,
+    may_create_indices=True,
+)

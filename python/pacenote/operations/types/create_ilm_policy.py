@@ -17,5 +17,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 
 
 OPERATION = OperationType(
-    name="create-ilm-policy", compile=_compile, admin=True, serverless=ServerlessStatus.BLOCKED
+    name="create-ilm-policy",
+    needs_modules=("x-pack-ilm",),
+    compile=_compile,
+    admin=True,
+    serverless=ServerlessStatus.BLOCKED,
 )

@@ -10,6 +10,7 @@ from pacenote.model.messages import did_you_mean, quoted
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.compatibility import compatible_body
 from pacenote.operations.index_limits import check_index
+from pacenote.operations.index_settings import with_index_settings
 from pacenote.operations.named_resources import compile_requests, read_name_body_pairs
 from pacenote.operations.request import build_path, json_body, read_common
 
@@ -17,7 +18,13 @@ from pacenote.operations.request import build_path, json_body, read_common
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     supplied = context.supplied and "indices" in params.data
-    bodies = read_name_body_pairs(params, "indices") if supplied else _bodies(params, context)
+    bodies: Mapping[str, Any] = (
+        read_name_body_pairs(params, "indices") if supplied else _bodies(params, context)
+    )
+    bodies = {
+        name: with_index_settings(body, ("settings",), context.index_settings)
+        for name, body in bodies.items()
+    }
     for name, body in bodies.items():
         check_index(params, name, body)
     requests = (

@@ -11,4 +11,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return ml.create(params, "anomaly_detectors", "job-id")
 
 
-OPERATION = OperationType(name="create-ml-job", compile=_compile, admin=True)
+OPERATION = OperationType(name="create-ml-job", needs_modules=("x-pack-ml",), compile=_compile, admin=True)

@@ -16,4 +16,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     )
 
 
-OPERATION = OperationType(name="create-transform", compile=_compile, admin=True)
+OPERATION = OperationType(name="create-transform", needs_modules=("transform",), compile=_compile, admin=True)

@@ -22,4 +22,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((common.request("POST", path, body=json_body(body), check=check),)))
 
 
-OPERATION = OperationType(name="downsample", compile=_compile, serverless=ServerlessStatus.INTERNAL)
+OPERATION = OperationType(
+    name="downsample",
+    needs_modules=("x-pack-downsample",),
+    compile=_compile,
+    serverless=ServerlessStatus.INTERNAL,
+)

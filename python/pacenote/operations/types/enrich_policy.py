@@ -32,4 +32,6 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return compile_requests(params, (*before, *execute))
 
 
-OPERATION = OperationType(name="enrich-policy", compile=_compile, admin=True)
+OPERATION = OperationType(
+    name="enrich-policy", needs_modules=("x-pack-enrich",), compile=_compile, admin=True
+)

@@ -32,6 +32,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 OPERATION = OperationType(
     name="esql",
     compile=_compile,
+    needs_modules=("x-pack-esql",),
     only_reads=True,
     assertable={
         name: (name,)

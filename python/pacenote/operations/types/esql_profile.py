@@ -16,4 +16,10 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(query_calls(params, DetailsKind.ESQL_PROFILE, profile=True))
 
 
-OPERATION = OperationType(name="esql-profile", compile=_compile, only_reads=True, assertable_details=("",))
+OPERATION = OperationType(
+    name="esql-profile",
+    needs_modules=("x-pack-esql",),
+    compile=_compile,
+    only_reads=True,
+    assertable_details=("",),
+)

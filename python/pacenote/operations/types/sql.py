@@ -31,4 +31,6 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     )
 
 
-OPERATION = OperationType(name="sql", compile=_compile, only_reads=True)
+OPERATION = OperationType(
+    name="sql", needs_modules=("x-pack-sql", "opensearch-sql"), compile=_compile, only_reads=True
+)

@@ -27,5 +27,10 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 
 
 OPERATION = OperationType(
-    name="submit-async-search", compile=_compile, only_reads=True, composable=True, captures=True
+    name="submit-async-search",
+    needs_modules=("x-pack-async-search", "opensearch-asynchronous-search"),
+    compile=_compile,
+    only_reads=True,
+    composable=True,
+    captures=True,
 )

@@ -228,9 +228,10 @@ class PartitionBulkIndexParamSource:
     def params(self) -> Params:
         """Returns the next bulk request; starts over after the last one if the source is looped."""
         if self.current_bulk >= self.total_bulks:
+            self._bulks = None
             if not self._whole.looped:
                 raise StopIteration
-            self._bulks, self.current_bulk = None, 0
+            self.current_bulk = 0
         if self._bulks is None:
             self._bulks = self._read()
         bulk = next(self._bulks)

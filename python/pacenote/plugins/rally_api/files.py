@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from pacenote.plugins.tools import current_tools
 
@@ -40,17 +40,13 @@ class MmapSource(_Source):
         self.file_name = file_name
         self.mode = mode
         self.encoding = encoding
-        self.f: IO[bytes] | None = None
         self.mm: Any = None
 
     def open(self) -> Self:
         """Opens the file. Raises `ValueError` if it is empty."""
-        self.f = open(self.file_name, "rb")  # noqa: SIM115, PTH123  # Closed by `close`.
-        try:
-            self.mm = mmap.mmap(self.f.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError:
-            self.f.close()
-            raise
+        # The map has a descriptor of its own. So an abandoned source leaves no open file object.
+        with open(self.file_name, "rb") as file:  # noqa: PTH123
+            self.mm = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.mm.madvise(mmap.MADV_SEQUENTIAL)
         return self
 
@@ -81,9 +77,6 @@ class MmapSource(_Source):
         """Closes the file."""
         self.mm.close()
         self.mm = None
-        if self.f is not None:
-            self.f.close()
-            self.f = None
 
     def __str__(self) -> str:
         return self.file_name

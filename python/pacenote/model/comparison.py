@@ -1,0 +1,444 @@
+"""The comparison of two groups of races as data; docs/comparing.md explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from pacenote.model.codec import encode
+from pacenote.model.finding import Finding
+from pacenote.model.imported import UNSTATED_TIME
+from pacenote.model.race_record import RaceRecord, VerdictState
+from pacenote.model.race_state import RaceState
+from pacenote.model.snapshot import RaceSnapshot
+
+COMPARISON_FORMAT = 1
+"""Version of the document of a comparison."""
+
+FIRST_LOOK, CLAIM = 5, 10
+"""Number of races of each side from which on there is a first look, and from which on it can be claimed."""
+
+PRIMARY_PERCENTILES = (50.0, 90.0, 99.0)
+"""Percentiles that are primary metrics of tasks that do not index."""
+
+MetricKind = Literal["throughput", "percentile", "error rate", "system"]
+"""What a metric measures."""
+
+PercentileTime = Literal["latency", "service time"]
+"""The kinds of time that races have histograms of."""
+
+MetricRole = Literal["primary", "secondary"]
+"""Whether a metric takes part in the answer."""
+
+MetricWord = Literal[
+    "better", "probably better", "same", "unclear", "probably worse", "worse", "void", "no verdict"
+]
+"""The verdict on a metric: none with too few races for an interval, and `void` if the races must not be
+compared.
+"""
+
+ComparisonAnswer = MetricWord | Literal["mixed", "partly void"]
+"""The word for all primary metrics: `mixed` if one is better and another one is worse, `partly void` if none
+of them is worse but some are void.
+"""
+
+ComparisonDesign = Literal["paired", "unpaired", "one race each"]
+"""How the races of both groups belong together: by blocks, not at all, or because there is only one pair."""
+
+RaceKey = tuple[str, datetime | None]
+"""The id of a race and when it began, if that is known."""
+
+RunOrder = Literal["baseline first", "contender first", "mixed"]
+"""The order of two groups of races: one after the other, or neither."""
+
+
+def run_order(baseline: Sequence[datetime], contender: Sequence[datetime]) -> RunOrder:
+    """Returns the order of two groups of races that began at these times."""
+    if max(baseline) < min(contender):
+        return "baseline first"
+    return "contender first" if max(contender) < min(baseline) else "mixed"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricId:
+    """A metric of a task, or of the whole race."""
+
+    task: str
+    """Name of the task; empty for a metric of the whole race."""
+
+    name: str
+    """Its name in tables, such as `99th percentile service time`."""
+
+    unit: str
+    """Its unit; empty for a count."""
+
+    key: str
+    """Its name in options, such as `p99-service-time`."""
+
+    kind: MetricKind
+    """What it measures."""
+
+    q: float = 0.0
+    """Which percentile it is, from 0 to 100; 0 for other metrics."""
+
+    higher_is_better: bool = False
+    """Whether an increase is an improvement."""
+
+    @property
+    def label(self) -> str:
+        """Its name in options with the task: `p99-service-time:term`."""
+        return f"{self.key}:{self.task}" if self.task else self.key
+
+
+MAX_CHANGE = 10.0
+"""An increase by more than ten times the baseline is not shown as a bound: nothing is known then."""
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedChange:
+    """The change from baseline to contender, with its interval. Changes are relative to the baseline, such as
+    0.03 for an increase by 3 %, or absolute in the unit of the metric.
+    """
+
+    value: float
+    """The estimate."""
+
+    low: float
+    """Lower bound of the interval."""
+
+    high: float | None
+    """Upper bound of the interval, or None if it is infinite."""
+
+    confidence: float
+    """Confidence of the interval, from 0 to 1; higher than 0.95 if several metrics decide together."""
+
+    p: float | None
+    """Two-sided p-value of the hypothesis that nothing changed, or None if there is none."""
+
+    detectable: float | None
+    """The smallest increase that would have been seen with a probability of 80 %, or None if it is infinite
+    or unknown.
+    """
+
+    is_absolute: bool = False
+    """Whether the change is a difference, and not relative."""
+
+    @property
+    def known_high(self) -> float | None:
+        """The upper bound, or None if it says nothing: it is infinite, or above `MAX_CHANGE`."""
+        return None if self.high is None or (self.high > MAX_CHANGE and not self.is_absolute) else self.high
+
+
+@dataclass(frozen=True, slots=True)
+class PercentileShift:
+    """The relative change of a percentile from one race to another, as precise as their operations make it.
+    How much races of the same configuration differ is not part of its interval: it is no verdict.
+    """
+
+    value: float
+    """The change."""
+
+    low: float | None
+    """Lower bound of the 95 % interval, or None if there are too few operations."""
+
+    high: float | None
+    """Upper bound of the 95 % interval, or None if there are too few operations."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricComparison:
+    """One metric on both sides."""
+
+    metric: MetricId
+    """The metric."""
+
+    role: MetricRole
+    """Whether it takes part in the answer."""
+
+    baseline: tuple[float, ...]
+    """Its value in each race of the baseline, in the order of the group."""
+
+    contender: tuple[float, ...]
+    """Its value in each race of the contender, in the order of the group."""
+
+    baseline_value: float
+    """The median of the values of the baseline."""
+
+    contender_value: float
+    """The median of the values of the contender."""
+
+    word: MetricWord
+    """The verdict."""
+
+    smallest_effect: float
+    """The smallest change that matters: relative, or of an error rate in points of a percentage."""
+
+    change: EstimatedChange | None = None
+    """The estimated change, or None if there are too few races."""
+
+    usual_change: float | None = None
+    """Of one race each, the largest relative change that the measured noise of races explains: 95 % of the
+    pairs of races of one configuration differ by less. None with several races or without measured noise.
+    """
+
+    shift: PercentileShift | None = None
+    """Of a percentile of one race each, its change as precise as the operations make it; otherwise None."""
+
+    reason: str = ""
+    """Why there is no verdict, or what the ranks of the blocks say if they disagree; otherwise empty."""
+
+    lost_blocks: tuple[str, ...] = ()
+    """The blocks whose races its values leave out, because one of them makes it doubtful."""
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is 0 in all races, such as the error rate of operations that did not fail."""
+        return not any((*self.baseline, *self.contender))
+
+    @property
+    def relative_change(self) -> float | None:
+        """The estimated relative change, or else that of the medians; None if the baseline is 0."""
+        if self.change is not None and not self.change.is_absolute:
+            return self.change.value
+        return self.contender_value / self.baseline_value - 1 if self.baseline_value else None
+
+
+@dataclass(frozen=True, slots=True)
+class MergedPercentileChange:
+    """A percentile of all operations of each side, from the merged histograms of its races. It describes, and
+    decides nothing: the operations of one race are not independent of each other.
+    """
+
+    metric: MetricId
+    """The percentile."""
+
+    baseline: float
+    """Its value over all operations of the baseline, in the unit of the metric."""
+
+    contender: float
+    """Its value over all operations of the contender, in the unit of the metric."""
+
+    baseline_count: int
+    """Number of operations of the baseline."""
+
+    contender_count: int
+    """Number of operations of the contender."""
+
+    @property
+    def relative_change(self) -> float | None:
+        """The relative change; None if the baseline is 0."""
+        return self.contender / self.baseline - 1 if self.baseline else None
+
+
+@dataclass(frozen=True, slots=True)
+class FactDifference:
+    """A fact of the configuration that differs between the groups."""
+
+    area: str
+    """What it is about, such as `JVM`."""
+
+    key: str
+    """Its key."""
+
+    baseline: tuple[str, ...]
+    """Its values in the races of the baseline, without repetitions; empty if no race has it. If both sides
+    have the same values, each is shown with the number of its races.
+    """
+
+    contender: tuple[str, ...]
+    """Its values in the races of the contender, without repetitions; empty if no race has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceInGroup:
+    """A race of a group."""
+
+    race_id: str
+    """Its id."""
+
+    timestamp: datetime | None
+    """When it began; None if the file that it was imported from does not state it."""
+
+    verdict: VerdictState
+    """Its own verdict."""
+
+    block: str = ""
+    """Its block, as `EXPERIMENT/BLOCK`; empty if it is not compared within a block."""
+
+    @property
+    def key(self) -> RaceKey:
+        """The key of the compared race."""
+        return self.race_id, self.timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class RaceGroup:
+    """One side of a comparison."""
+
+    races: tuple[RaceInGroup, ...]
+    """Its races in the order of their blocks or, without blocks, of their time."""
+
+    track: str
+    """Name of the track of the first race."""
+
+    challenge: str | None
+    """Name of the challenge of the first race, or None for a bare schedule."""
+
+    engine: str
+    """Distribution and version of the engine of the first race; empty if unknown."""
+
+    car: str
+    """Names of the cars of the first race, joined by `+`."""
+
+    tags: Mapping[str, str]
+    """The user tags that all its races have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The comparison of a contender with a baseline."""
+
+    baseline: RaceGroup
+    """The races that are compared with."""
+
+    contender: RaceGroup
+    """The races that may be better or worse."""
+
+    design: ComparisonDesign
+    """How the races belong together."""
+
+    run_order: RunOrder
+    """The order in which the groups ran; `mixed` if it is unknown."""
+
+    answer: ComparisonAnswer
+    """The word for all primary metrics."""
+
+    metrics: tuple[MetricComparison, ...]
+    """The metrics that all races have, in the order of Rally's table."""
+
+    findings: tuple[Finding, ...]
+    """What limits the answer; those that make metrics void come first."""
+
+    differences: tuple[FactDifference, ...]
+    """What differs between the configurations of the groups."""
+
+    merged_percentiles: tuple[MergedPercentileChange, ...] = ()
+    """The percentiles of all operations of each side; empty for one race each, whose own percentiles these
+    are, and if nothing shows them.
+    """
+
+    notes: tuple[str, ...] = ()
+    """Which races and what of the configurations could not be compared, one sentence each."""
+
+    @property
+    def primary(self) -> tuple[MetricComparison, ...]:
+        """The primary metrics."""
+        return tuple(each for each in self.metrics if each.role == "primary")
+
+    def is_void(self, each: MetricComparison) -> bool:
+        """Returns whether a metric is void and counts: one that is always 0 only does if all are."""
+        return each.word == "void" and (self.answer == "void" or not each.is_zero)
+
+    def metric(self, wanted: MetricId) -> MetricComparison | None:
+        """Returns the comparison of one metric, or None if not all races have it."""
+        return next((each for each in self.metrics if each.metric == wanted), None)
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns the JSON-ready document; docs/reference/comparison.md describes it."""
+        document: dict[str, Any] = encode(self)
+        compared: tuple[tuple[str, Sequence[MetricComparison | MergedPercentileChange]], ...] = (
+            ("metrics", self.metrics),
+            ("merged_percentiles", self.merged_percentiles),
+        )
+        for key, own in compared:
+            for shown, each in zip(document[key], own, strict=True):
+                shown["relative_change"] = each.relative_change
+                shown["metric"]["label"] = each.metric.label
+        document["findings"] = [
+            encode(found) | {"voids": found.makes_doubtful, "sentence": str(found)} for found in self.findings
+        ]
+        return {"format": COMPARISON_FORMAT, **document}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRace:
+    """A stored race, as a comparison reads it."""
+
+    record: RaceRecord
+    """Its record."""
+
+    snapshot: RaceSnapshot | None = None
+    """The configuration of engine and machine, or None if the race has none that can be read."""
+
+    state: RaceState = "complete"
+    """Its state, such as `running`."""
+
+    plan: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The plan of each task as JSON, by name of the task; empty if the race has none that can be read."""
+
+    place: int | None = None
+    """Its place in its block, if it is known from the plan of an experiment; otherwise its time shows it."""
+
+    @property
+    def began(self) -> datetime | None:
+        """When it began, or None if that is unknown."""
+        imported = self.record.imported
+        is_known = imported is None or UNSTATED_TIME not in imported.unstated
+        return self.record.timestamp if is_known else None
+
+    @property
+    def key(self) -> RaceKey:
+        """What only copies of a race share: two machines may give their races the same ids."""
+        return self.record.race_id, self.began
+
+
+@dataclass(frozen=True, slots=True)
+class RaceNoise:
+    """How much a metric varies between races of one configuration."""
+
+    spread: float
+    """Standard deviation of the logarithm of its values."""
+
+    races: int
+    """Number of races that it was measured with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOptions:
+    """What a comparison is asked for, beyond the races."""
+
+    primary: tuple[str, ...] = ()
+    """Primary metrics, each as `KEY:TASK`, or `KEY` for all tasks; empty for those that the track names or,
+    if it names none, the default.
+    """
+
+    smallest_effect: float | None = None
+    """The smallest relative change that matters, such as 0.03; None for the default of each metric."""
+
+    confidence: float = 0.95
+    """Confidence of the answer, from 0 to 1."""
+
+    level: Callable[[float], float] = float
+    """Returns the significance level of this comparison for that of all comparisons that an experiment makes,
+    of several contenders or at several looks.
+    """
+
+    noise: Mapping[str, RaceNoise] = field(default_factory=dict)
+    """The measured noise of metrics by label, for comparisons of one race each."""
+
+    left_out: tuple[str, ...] = ()
+    """Which races were asked for but cannot be compared, and why, one sentence each."""
+
+    spare_blocks: int = 0
+    """Number of blocks that a metric may leave out because a race of theirs makes it doubtful. With more of
+    them, these races make it void.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Short ids of races for messages, by id; a race without one is named by its id."""
+
+    def name(self, race_id: str) -> str:
+        """Returns how messages name a race."""
+        return self.names.get(race_id, race_id)

@@ -1,0 +1,113 @@
+"""The configuration of the engine and the machine as flat facts, read before and after a race.
+
+A key consists of words separated by dots; the first one is its group, such as `kernel`. Keys of the group
+`reading` are values that always change, such as free memory; all others are configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pacenote.errors import PacenoteError
+from pacenote.model.codec import decode, encode
+
+SNAPSHOT_FORMAT = 1
+"""Version of `snapshot.json`."""
+
+READING = "reading."
+"""Prefix of the keys of values that always change."""
+
+DRIVER = "driver."
+"""Prefix of the keys of the driver's own process."""
+
+INDEX = "index."
+"""Prefix of the keys of index settings: a race creates and deletes indices."""
+
+
+_MACHINE = ("kernel.", "sysctl.", "cpu.", "memory.", "disk.", "network.", "machine.", "software.")
+
+
+def is_of_machine(key: str) -> bool:
+    """Returns whether a fact, or a text that begins with its key, is about the machine."""
+    return key.startswith(_MACHINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Facts at one time."""
+
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Values by key, without secrets."""
+
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """The reason for each fact, or group of facts (`GROUP.*`), that could not be read."""
+
+    def merged(self, *others: Snapshot) -> Snapshot:
+        """Returns the facts of several snapshots, sorted by key."""
+        facts, unread = dict(self.facts), dict(self.unread)
+        for other in others:
+            facts |= other.facts
+            unread |= other.unread
+        return Snapshot(dict(sorted(facts.items())), dict(sorted(unread.items())))
+
+    def configuration(self) -> dict[str, str]:
+        """Returns the facts that do not change by themselves."""
+        return {key: value for key, value in self.facts.items() if not key.startswith(READING)}
+
+
+@dataclass(frozen=True, slots=True)
+class RaceSnapshot:
+    """What was read before and after one race, as stored in `snapshot.json`."""
+
+    before: Snapshot
+    """Facts before the first task."""
+
+    after: Snapshot | None = None
+    """Facts after the last task, or None if the race did not get there."""
+
+    def changes(self) -> dict[str, tuple[str, str]]:
+        """Returns the configuration that changed while the race ran: the values before and after, by key.
+
+        A fact that could only be read once has not changed; nor has an index, which the track creates.
+        """
+        after = self.after.facts if self.after is not None else {}
+        return {
+            key: (value, after[key])
+            for key, value in self.before.configuration().items()
+            if not key.startswith(INDEX) and after.get(key, value) != value
+        }
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns the JSON-ready document."""
+        return {"format": SNAPSHOT_FORMAT, "before": encode(self.before), "after": encode(self.after)}
+
+    @classmethod
+    def from_document(cls, document: object) -> RaceSnapshot:
+        """Reads `to_document`. Raises PacenoteError."""
+        if not isinstance(document, Mapping) or document.get("format") != SNAPSHOT_FORMAT:
+            raise PacenoteError("it does not have the format of this version of Pacenote")
+        before = decode(Snapshot, document.get("before"), "snapshot.before")
+        after = document.get("after")
+        return cls(before, None if after is None else decode(Snapshot, after, "snapshot.after"))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSnapshot:
+    """The snapshot of a race, as its record refers to it."""
+
+    file: str
+    """Name of the file in the race folder."""
+
+    facts: int
+    """Number of facts before the race."""
+
+    unread: int
+    """Number of facts, or groups of facts, that could not be read before the race."""
+
+    changed: tuple[str, ...] = ()
+    """The configuration that changed while the race ran, one sentence each."""
+
+    hurts: tuple[str, ...] = ()
+    """What about the machine slows the engine down, one sentence each."""

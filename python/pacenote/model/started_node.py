@@ -1,0 +1,37 @@
+"""A node that Pacenote started, as the race record stores it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedNode:
+    """A node that Pacenote started for the race."""
+
+    name: str
+    """`node.name`."""
+
+    roles: tuple[str, ...] | None = None
+    """Its roles; None if it had the default roles of the engine."""
+
+    pid: int = 0
+    """The id of its process."""
+
+    heap: str = ""
+    """The size of its heap, such as `1g`."""
+
+    cpus: str | None = None
+    """The CPUs that it could use, such as `0-3,6`; None if they were not selected."""
+
+    memory_limit_bytes: int | None = None
+    """The limit of its memory with the page cache; None if it was not limited."""
+
+    cpu_limit: float | None = None
+    """The limit of its CPU time per second; None if it was not limited."""
+
+    control_groups: tuple[str, ...] = ()
+    """The folders of the control group that applied the limits; empty without limits."""
+
+    data_paths: tuple[str, ...] = ()
+    """The folders of its data."""

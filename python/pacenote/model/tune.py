@@ -1,0 +1,383 @@
+"""A search for better settings: what it may change, what it has raced, and what it has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pacenote.model.codec import decode, encode
+from pacenote.model.comparison import MetricId
+from pacenote.model.experiment import MachineFacts, Options, RaceOutcome
+from pacenote.model.experiment_result import ExperimentResult
+
+TUNE_FORMAT = 1
+"""Version of `tune.json` and of the document of a result."""
+
+DEFAULT = 0
+"""Number of the candidate that changes nothing."""
+
+Relation = Literal["<", ">"]
+"""On which side of its limit a metric must stay."""
+
+Origin = Literal["default", "drawn", "suggested"]
+"""Where a candidate comes from: it changes nothing, its values are spread over the knobs, or the optimiser
+suggests it.
+"""
+
+TuneAnswer = Literal["better", "not shown", "limit broken", "default", "void", "none yet"]
+"""What a search has found: a confirmed winner, one that the confirmation does not show to be better, one that
+breaks a limit, no better one than the default, races that must not be compared, or nothing yet.
+"""
+
+LimitWord = Literal["kept", "broken", "unclear"]
+"""Whether a metric stays within its limit, with its uncertainty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """Something that a search may change."""
+
+    name: str
+    """Its name."""
+
+    option: str
+    """What it sets: an option of a race, `OPTION.KEY` of a table, `set:NAME`, `env:NAME` or `jvm`."""
+
+    values: tuple[object, ...]
+    """The values that it may have."""
+
+    default: object = None
+    """The one of `values` that the engine and the track have without it, so that it is not set. None if that
+    is none of them or not known: then leaving the option alone is one more value.
+    """
+
+    is_ordered: bool = False
+    """Whether the values are in order, so that neighbours are alike."""
+
+    source: str = ""
+    """Where its range comes from."""
+
+    durability: bool = False
+    """Whether a value may lose acknowledged documents in a crash; such knobs are off unless asked for."""
+
+    line: int = 0
+    """The line of the file on which it begins."""
+
+    @property
+    def levels(self) -> tuple[object, ...]:
+        """The values of the search; None leaves the option alone."""
+        if self.default is None:
+            return (None, *self.values)
+        return tuple(None if value == self.default else value for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class TuneObjective:
+    """The metric that is to become better."""
+
+    metric: str
+    """Its name in options, such as `throughput:index-append`."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether an increase is an improvement."""
+        return self.metric.startswith("throughput")
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A limit that a winner must keep."""
+
+    metric: str
+    """The name of the metric in options, such as `p99:search`."""
+
+    relation: Relation
+    """On which side of the limit the metric must stay."""
+
+    limit: float
+    """The limit in the unit of the metric."""
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.relation} {self.limit:g}{self.unit}"
+
+    @property
+    def unit(self) -> str:
+        """The unit after a value, with a space before it; empty for a rate."""
+        if self.metric.startswith("error-rate"):
+            return " %"
+        return " ms" if self.metric[:1] == "p" and self.metric[1:2].isdigit() else ""
+
+    def is_broken_by(self, value: float) -> bool:
+        """Returns whether a value is on the wrong side of the limit."""
+        return value >= self.limit if self.relation == "<" else value <= self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Settings to race."""
+
+    number: int
+    """Its number; 0 changes nothing."""
+
+    levels: tuple[int, ...]
+    """The number of the level of each knob."""
+
+    origin: Origin
+    """Where it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A candidate that does not race any more."""
+
+    candidate: int
+    """Its number."""
+
+    text: str
+    """Why."""
+
+    p: float | None = None
+    """The p-value of its comparison with the best one; None if it dropped out for another reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunePlan:
+    """What a search does, which never changes once it has begun (`tune.json`)."""
+
+    format: int = TUNE_FORMAT
+    """The version of the format."""
+
+    tune_id: str
+    """The id of the search."""
+
+    created: str
+    """When it began, in UTC (ISO 8601)."""
+
+    seed: int
+    """The seed of candidates, orders and races."""
+
+    folder: str
+    """The folder in which it was started; paths of its options are relative to it."""
+
+    objective: TuneObjective
+    """What is to become better."""
+
+    constraints: tuple[Constraint, ...] = ()
+    """The limits."""
+
+    budget_s: float
+    """Seconds for all races, those of the confirmation included."""
+
+    knobs: tuple[Knob, ...]
+    """What may be changed."""
+
+    machine: MachineFacts
+    """The machine that it began on."""
+
+    race: Options = field(default_factory=dict)
+    """The options of all races."""
+
+    confirm_blocks: int = 10
+    """Blocks of the confirmation."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns the JSON-ready `tune.json`."""
+        document: dict[str, Any] = encode(self)
+        return document
+
+    @classmethod
+    def from_document(cls, document: object) -> TunePlan:
+        """Reads `tune.json`. Raises PacenoteError."""
+        return decode(cls, document, "tune")
+
+
+TuneEventKind = (
+    Literal["suggested", "started", "ended", "judged", "chosen", "confirming"]
+    | Literal["stopped", "retried", "repeated", "machine"]
+)
+"""What a line of the journal is about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneEvent:
+    """One line of the journal of a search."""
+
+    event: TuneEventKind
+    """What happened: candidates were chosen to race, a race began or ended, candidates dropped out after a
+    block, the winner of the search was chosen, its confirmation began, the search cannot go on, the user
+    resumed it nevertheless, an incomplete block is raced again, or the machine is not as it was.
+    """
+
+    at: str
+    """When, in UTC (ISO 8601)."""
+
+    candidates: tuple[Candidate, ...] = ()
+    """The candidates that race from now on."""
+
+    dropped: tuple[Drop, ...] = ()
+    """The candidates that do not race any more."""
+
+    candidate: int = 0
+    """The number of the candidate that raced or was chosen."""
+
+    block: int = 0
+    """The block of the race, or the one after which this happened; 0 for the race of the default before the
+    first block.
+    """
+
+    race: int = 0
+    """The number of the race."""
+
+    race_id: str = ""
+    """The id of the race."""
+
+    outcome: RaceOutcome | None = None
+    """How the race ended."""
+
+    verdict: str = ""
+    """The verdict on the race: valid, suspect or void."""
+
+    seconds: float = 0.0
+    """How long the race took, with its engine."""
+
+    objective: float | None = None
+    """The objective in the race; None without results."""
+
+    limits: tuple[float, ...] = ()
+    """The metrics of the constraints in the race."""
+
+    experiment_id: str = ""
+    """The id of the experiment that confirms the winner; of a `retried`, of one that gave no answer."""
+
+    budget_s: float | None = None
+    """The budget from now on, with what is used; None if it is not changed."""
+
+    text: str = ""
+    """Why a race failed, why the search ended, what is different on the machine, or why another confirmation
+    begins.
+    """
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns the JSON-ready line, without values that say nothing."""
+        return {key: value for key, value in encode(self).items() if value not in (None, "", ())}
+
+    @classmethod
+    def from_document(cls, document: object) -> TuneEvent:
+        """Reads a line. Raises PacenoteError."""
+        return decode(cls, document, "journal")
+
+
+@dataclass(frozen=True, slots=True)
+class TriedCandidate:
+    """A candidate and what the search has seen of it."""
+
+    number: int
+    """Its number."""
+
+    settings: Mapping[str, object]
+    """The values of the knobs that it changes, by name."""
+
+    origin: Origin
+    """Where it comes from."""
+
+    blocks: int
+    """Number of blocks with a valid race."""
+
+    change: float | None
+    """The estimated change of the objective against the default, such as 0.05; a screening value and no
+    claim. None without races.
+    """
+
+    limits: tuple[float | None, ...]
+    """The median of each metric with a limit."""
+
+    dropped: str = ""
+    """Why it dropped out; empty if it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitResult:
+    """A limit in the races of the confirmation."""
+
+    constraint: Constraint
+    """The limit."""
+
+    value: float
+    """The mean of the metric in the winner's races (geometric, if all are above 0)."""
+
+    bound: float
+    """The bound of its one-sided 95 % interval on the side of the limit."""
+
+    word: LimitWord
+    """Whether the winner keeps it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneResult:
+    """What a search has found so far."""
+
+    format: int = TUNE_FORMAT
+    """The version of the format."""
+
+    tune_id: str
+    """The id of the search."""
+
+    objective: TuneObjective
+    """What is to become better."""
+
+    constraints: tuple[Constraint, ...]
+    """The limits."""
+
+    metric: MetricId | None
+    """The metric of the confirmation that the objective names; None before."""
+
+    answer: TuneAnswer
+    """The answer."""
+
+    reason: str
+    """Why there is no answer yet, or why the search ended."""
+
+    winner: int | None
+    """The candidate that the search has chosen; None before that."""
+
+    settings: Mapping[str, object]
+    """The values of the knobs that the winner changes."""
+
+    options: tuple[str, ...]
+    """The arguments of `pacenote race` that set them, with what else was given for the same options."""
+
+    limits: tuple[LimitResult, ...]
+    """The limits in the confirmation."""
+
+    confirmation: ExperimentResult | None
+    """The confirmation; None before it began."""
+
+    candidates: tuple[TriedCandidate, ...]
+    """All candidates: those that still race first, the best first."""
+
+    races: int
+    """Number of races of the search that have ended."""
+
+    seconds: float
+    """Seconds of the races of the search."""
+
+    budget_s: float
+    """Seconds of the budget."""
+
+    machine_changes: tuple[str, ...] = ()
+    """What changed on the machine during the search."""
+
+    needed_s: float = 0.0
+    """Seconds that it needs at least from now on, if its budget was too small; otherwise 0."""
+
+    earlier_confirmations: tuple[str, ...] = ()
+    """The ids of confirmations that gave no answer, so that another one began, each with the reason."""
+
+    is_running: bool = False
+    """Whether a process runs it."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns the JSON-ready result; `docs/reference/tuning.md` describes it."""
+        document: dict[str, Any] = encode(self)
+        return document

@@ -1,0 +1,354 @@
+"""Creates, finds and lists the experiments below a home folder.
+
+PACENOTE_HOME/experiments/
+└── <experiment-id>/
+    ├── experiment.toml    the file, as it was given
+    ├── plan.json          the races in their order; written once
+    ├── journal.jsonl      what happened, one line for each event
+    ├── .lock              locked while a process runs the experiment
+    ├── .races             locked by the process of each race while it runs
+    ├── .gate              locked by each of two races at the same time until it is ready
+    └── logs/              the output of each race
+
+The races themselves are in `races`, like all others. A folder without `plan.json` is a search
+(`tune_store.py`), or cannot be run: its process was killed before it had a plan, or its deletion was
+interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.experiment import PLAN_FORMAT, ExperimentPlan, JournalEntry
+from pacenote.model.messages import list_with_rest
+from pacenote.store.atomic_files import (
+    PRIVATE_FOLDER,
+    read_regular_file,
+    remove_abandoned,
+    store_error,
+    write_atomically,
+)
+from pacenote.store.file_lock import file_awaited, file_locked, is_file_locked
+from pacenote.store.home import RACES, default_home
+from pacenote.store.installation_store import InstallationStore
+from pacenote.store.journal import Journal
+from pacenote.store.json_file import read_json
+
+EXPERIMENTS = "experiments"
+"""Name of the folder with all experiments in a home folder."""
+
+TUNE_PLAN = "tune.json"
+"""Name of the plan of a search, which is in a folder beside those of experiments."""
+
+LATEST = "latest"
+"""Refers to the newest experiment instead of an id."""
+
+NOISE = "noise.json"
+"""Name of the file with the spread of races, by host, workload, engine and metric."""
+
+_ABANDONED_S = 3600.0
+_MAX_NAMED = 3
+
+
+class ExperimentFolder:
+    """The files of one experiment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def experiment_id(self) -> str:
+        """The id."""
+        return self.path.name
+
+    @property
+    def is_search(self) -> bool:
+        """Whether it is the folder of a search."""
+        return (self.path / TUNE_PLAN).exists()
+
+    @property
+    def kind(self) -> str:
+        """What its folder contains, in messages."""
+        return "search" if self.is_search else "experiment"
+
+    @property
+    def plan_json(self) -> Path:
+        """The plan."""
+        return self.path / "plan.json"
+
+    @property
+    def journal_file(self) -> Path:
+        """The journal."""
+        return self.path / "journal.jsonl"
+
+    def log(self, race_id: str) -> Path:
+        """Returns the file for the output of a race."""
+        return self.path / "logs" / f"{race_id}.log"
+
+    @property
+    def toml(self) -> Path:
+        """The file of the experiment, as it was given."""
+        return self.path / "experiment.toml"
+
+    def text(self) -> str:
+        """Returns the file of the experiment. Raises StoreError, also if it was changed."""
+        digest = self.plan().file_digest
+        try:
+            text = read_regular_file(self.toml).decode("utf-8", "replace")
+        except OSError as error:
+            raise store_error("read", self.toml, error) from error
+        if digest and file_digest(text) != digest:
+            raise StoreError(
+                f"{self.toml} was changed after its races were planned",
+                hint="undo the change, or copy the file and run it as a new experiment",
+            )
+        return text
+
+    def plan(self) -> ExperimentPlan:
+        """Returns the plan. Raises StoreError."""
+        try:
+            document = read_json(self.plan_json)
+            written = document.get("format") if isinstance(document, dict) else None
+            if isinstance(written, int) and written > PLAN_FORMAT:
+                raise StoreError("a newer version of Pacenote wrote it")
+            return ExperimentPlan.from_document(document)
+        except FileNotFoundError:
+            raise StoreError(
+                f"experiment '{self.experiment_id}' has no plan: its process ended before it had one",
+                hint=f"`pacenote delete experiment --id={self.experiment_id}` removes its folder",
+            ) from None
+        except OSError as error:
+            raise store_error("read", self.plan_json, error) from error
+        except (ValueError, RecursionError, PacenoteError) as error:
+            raise StoreError(f"{self.plan_json} is not the plan of an experiment: {error}") from error
+
+    @property
+    def engine_json(self) -> Path:
+        """The file with the engine that was started for all races, while it runs."""
+        return self.path / "engine.json"
+
+    @property
+    def start_gate(self) -> Path:
+        """The file that races at the same time share to begin together."""
+        return self.path / ".gate"
+
+    @property
+    def races_lock(self) -> Path:
+        """The file that the processes of its races lock."""
+        return self.path / ".races"
+
+    def journal(self) -> tuple[JournalEntry, ...]:
+        """Returns what happened so far. Raises StoreError."""
+        return self._journal.read()
+
+    def append(self, entry: JournalEntry) -> None:
+        """Adds an event, durably. Raises StoreError."""
+        self._journal.append(entry.to_document())
+
+    @contextlib.contextmanager
+    def locked(self) -> Generator[None, None, None]:
+        """Keeps other processes from running the experiment. Raises StoreError if one does."""
+        busy = StoreError(
+            f"{self.kind} '{self.experiment_id}' is running", hint="wait until it has ended, or stop it"
+        )
+        with file_locked(self._lock, busy):
+            remove_abandoned(self.path)
+            self._journal.repair()
+            yield
+
+    def is_running(self) -> bool:
+        """Returns whether a process runs the experiment."""
+        return is_file_locked(self._lock)
+
+    @property
+    def _lock(self) -> Path:
+        return self.path / ".lock"
+
+    @property
+    def _journal(self) -> Journal[JournalEntry]:
+        return Journal(self.journal_file, JournalEntry.from_document)
+
+
+class ExperimentStore:
+    """All experiments below a home folder (default: `default_home()`)."""
+
+    def __init__(self, home: Path | None = None) -> None:
+        self.home = home or default_home()
+        self.experiments = self.home / EXPERIMENTS
+
+    def create(self, name: str) -> ExperimentFolder:
+        """Creates the folder of a new experiment; its id is the name with a number. Raises StoreError."""
+        self._remove_abandoned()
+        try:
+            self.experiments.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        except OSError as error:
+            raise store_error("create", self.experiments, error) from error
+        number, raced = 1, self._raced(name)
+        while True:
+            if number in raced:
+                number += 1
+                continue
+            path = self.experiments / f"{name}-{number}"
+            try:
+                path.mkdir(mode=PRIVATE_FOLDER)
+                (path / "logs").mkdir(mode=PRIVATE_FOLDER)
+            except FileExistsError:
+                number += 1
+                continue
+            except OSError as error:
+                shutil.rmtree(path, ignore_errors=True)
+                raise store_error("create", path, error) from error
+            return ExperimentFolder(path)
+
+    def _raced(self, name: str) -> frozenset[int]:
+        """Returns the numbers of experiments that were deleted while their races were kept: their races would
+        have the tags of those of a new one.
+        """
+        own = re.compile(rf"{re.escape(name)}-(\d+)-\d{{3,}}(?:\.\d+)?")
+        try:
+            found = [own.fullmatch(path.name) for path in (self.home / RACES).iterdir()]
+        except OSError:
+            return frozenset()
+        return frozenset(int(each[1]) for each in found if each is not None)
+
+    def _remove_abandoned(self) -> None:
+        """Removes folders of an hour ago that have no plan, of an experiment or a search: their process was
+        killed before it had one.
+        """
+        for path in self.experiments.glob("*"):
+            # Another process may have removed it.
+            with contextlib.suppress(OSError):
+                is_old = path.stat().st_mtime < time.time() - _ABANDONED_S
+                folder = ExperimentFolder(path)
+                has_plan = folder.plan_json.exists() or folder.is_search
+                if is_old and not has_plan and not folder.is_running():
+                    shutil.rmtree(path, ignore_errors=True)
+
+    def delete(self, folder: ExperimentFolder) -> None:
+        """Deletes an experiment or a search, but not its races. Raises StoreError, also if it is running, or
+        if a killed process has left its engine.
+        """
+        with folder.locked():
+            if engine := self._left_engine(folder):
+                raise StoreError(
+                    f"the engine of experiment '{folder.experiment_id}' has not been stopped",
+                    hint=f"stop it first: pacenote stop {engine}",
+                )
+            try:
+                # Without its plan it is no experiment any more, even if the rest cannot be removed.
+                for plan in (folder.plan_json, folder.path / TUNE_PLAN):
+                    plan.unlink(missing_ok=True)
+                shutil.rmtree(folder.path)
+            except OSError as error:
+                raise store_error("delete", folder.path, error) from error
+
+    def _left_engine(self, folder: ExperimentFolder) -> str:
+        """Returns the option for the installation that was kept for all races; empty if there is none."""
+        try:
+            option = read_json(folder.engine_json)
+        except (OSError, ValueError, RecursionError):
+            return ""
+        installed = InstallationStore(self.home).ids()
+        return option if isinstance(option, str) and option.partition("=")[2] in installed else ""
+
+    def write(self, folder: ExperimentFolder, text: str, plan: ExperimentPlan) -> None:
+        """Stores the file and the plan of a new experiment; removes its folder if that fails.
+
+        Raises StoreError.
+        """
+        document = json.dumps(plan.to_document(), ensure_ascii=False, indent=1)
+        try:
+            write_atomically(folder.toml, text.encode())
+            write_atomically(folder.plan_json, document.encode())
+        except BaseException:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+
+    def list(self) -> list[ExperimentFolder]:
+        """Returns all experiments, newest first, and last those without a plan; no searches."""
+        try:
+            paths = [path for path in self.experiments.iterdir() if path.is_dir()]
+        except OSError:
+            return []
+        folders = [folder for folder in map(ExperimentFolder, paths) if not folder.is_search]
+        dated = [(_created(folder), folder) for folder in folders]
+        return [folder for _, folder in sorted(dated, key=lambda one: one[0], reverse=True)]
+
+    def folder(self, reference: str) -> ExperimentFolder:
+        """Returns an experiment by its id, a unique prefix of it, or `latest`. Raises StoreError."""
+        known = self.list()
+        if reference == LATEST and known and known[0].plan_json.is_file():
+            return known[0]
+        if (exact := self._exact(reference)) is not None:
+            if exact.is_search:
+                hint = f"see `pacenote tune report {reference}`"
+                raise StoreError(f"{reference} is a search, not an experiment", hint=hint)
+            return exact
+        matches = [folder for folder in known if folder.experiment_id.startswith(reference)]
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
+            raise self._unknown(reference)
+        names = list_with_rest([folder.experiment_id for folder in matches], _MAX_NAMED)
+        raise StoreError(f"'{reference}' matches {len(matches)} experiments: {names}")
+
+    def exact_folder(self, experiment_id: str) -> ExperimentFolder:
+        """Returns an experiment or a search by its whole id. Raises StoreError."""
+        found = self._exact(experiment_id)
+        if found is None:
+            raise self._unknown(experiment_id)
+        return found
+
+    def _exact(self, experiment_id: str) -> ExperimentFolder | None:
+        """Returns the experiment or the search with an id."""
+        try:
+            known = [path for path in self.experiments.iterdir() if path.is_dir()]
+        except OSError:
+            return None
+        return next((ExperimentFolder(path) for path in known if path.name == experiment_id), None)
+
+    def _unknown(self, reference: str) -> StoreError:
+        return StoreError(
+            f"no experiment '{reference}' in {self.experiments}", hint="see `pacenote experiment list`"
+        )
+
+    def noise(self) -> Mapping[str, object]:
+        """Returns the stored spread of races; empty if none was measured. Raises StoreError."""
+        path = self.home / NOISE
+        try:
+            found = read_json(path)
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(f"{path} cannot be read: {error}") from error
+        return found if isinstance(found, dict) else {}
+
+    def update_noise(self, change: Callable[[Mapping[str, object]], Mapping[str, object]]) -> None:
+        """Replaces the stored spread of races by what `change` returns for it; processes that do so at the
+        same time wait for each other. Raises StoreError.
+        """
+        with file_awaited(self.home / f".{NOISE}.lock"):
+            remove_abandoned(self.home)
+            text = json.dumps(change(self.noise()), ensure_ascii=False, indent=1)
+            write_atomically(self.home / NOISE, text.encode())
+
+
+def file_digest(text: str) -> str:
+    """Returns what identifies the content of the file of an experiment."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _created(folder: ExperimentFolder) -> tuple[float, str]:
+    """Returns when an experiment was created; experiments of the same moment are sorted by their ids."""
+    try:
+        return folder.plan_json.stat().st_mtime_ns, folder.experiment_id
+    except OSError:
+        return 0, folder.experiment_id

@@ -1,0 +1,141 @@
+"""The installations of a home: engines that `pacenote install` or `pacenote start` installed.
+
+HOME/installations/ID/installation.json   the state of an installation
+HOME/installations/ID/*                   the logs of its nodes
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pacenote.errors import PacenoteError, StoreError, UsageError
+from pacenote.model.codec import decode, encode
+from pacenote.model.engine_options import EngineOptions
+from pacenote.model.messages import list_with_rest, similar_names
+from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
+from pacenote.store.json_file import read_json
+
+INSTALLATIONS = "installations"
+"""Name of the folder with all installations in a home folder."""
+
+FORMAT = 1
+"""The version of the format of a state file."""
+
+_FILE = "installation.json"
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_ABANDONED_S = 3600.0
+_MAX_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledEngine:
+    """The state of one installation."""
+
+    format: int = FORMAT
+    """The version of the format."""
+    id: str
+    """The id of the installation."""
+    created: str
+    """When it was made, in UTC (ISO 8601)."""
+    engine: EngineOptions
+    """The engine; its options may contain secrets."""
+    node_name: str = "rally-node-0"
+    """`node.name`."""
+    http_port: int = 39200
+    """`http.port`."""
+    transport_port: int = 39300
+    """`transport.port`."""
+    used: bool = False
+    """Whether it was started, so that there may be data."""
+
+
+class InstallationStore:
+    """All installations below a home folder. Folders are created when they are needed."""
+
+    def __init__(self, home: Path) -> None:
+        self._root = home / INSTALLATIONS
+
+    def folder(self, installation_id: str) -> Path:
+        """Returns the folder of the state and the logs of an installation."""
+        return self._root / installation_id
+
+    def save(self, state: InstalledEngine) -> None:
+        """Writes or replaces the state of an installation atomically. Raises StoreError."""
+        folder = self.folder(state.id)
+        try:
+            self._root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        except OSError as error:
+            raise store_error("create", folder, error) from error
+        write_atomically(folder / _FILE, (json.dumps(encode(state), indent=2) + "\n").encode())
+
+    def load(self, installation_id: str) -> InstalledEngine:
+        """Returns the state of an installation.
+
+        Raises UsageError if there is none, with similar ids, and StoreError for a file that cannot be read.
+        """
+        if not is_installation_id(installation_id) or not (self.folder(installation_id) / _FILE).exists():
+            known = self.ids()
+            meant = similar_names(installation_id, known)
+            listed = f"installations: {list_with_rest(known, _MAX_NAMED)}" if known else "there are none"
+            raise UsageError(
+                f"there is no installation '{installation_id}'",
+                hint=f"did you mean {' or '.join(meant)}?" if meant else listed,
+            )
+        return self._read(installation_id)
+
+    def ids(self) -> list[str]:
+        """Returns the ids of all installations, sorted."""
+        return sorted(file.parent.name for file in self._root.glob(f"*/{_FILE}"))
+
+    def all(self) -> list[InstalledEngine]:
+        """Returns all installations whose state can be read, sorted by id."""
+        found = []
+        for name in self.ids():
+            try:
+                found.append(self._read(name))
+            except StoreError:
+                continue
+        return found
+
+    def remove(self, installation_id: str) -> None:
+        """Removes the state and the logs of an installation. May be called again."""
+        (self.folder(installation_id) / _FILE).unlink(missing_ok=True)
+        shutil.rmtree(self.folder(installation_id), ignore_errors=True)
+
+    def remove_abandoned(self) -> None:
+        """Removes folders without a state that were last written more than an hour ago: the logs of engines
+        that did not start.
+        """
+        for folder in self._root.glob("*"):
+            # Another command may have removed it.
+            with contextlib.suppress(FileNotFoundError):
+                if not (folder / _FILE).exists() and folder.stat().st_mtime < time.time() - _ABANDONED_S:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _read(self, installation_id: str) -> InstalledEngine:
+        path = self.folder(installation_id) / _FILE
+        try:
+            document: Any = read_json(path)
+            written = document.get("format") if isinstance(document, dict) else None
+            if isinstance(written, int) and written > FORMAT:
+                raise StoreError(f"{path} was written by a newer version of Pacenote", hint="update Pacenote")
+            return decode(InstalledEngine, document, str(path))
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(f"{path} cannot be read: {error}", hint="remove its folder") from error
+        except StoreError:
+            raise
+        except PacenoteError as error:
+            raise StoreError(error.message, hint=error.hint or "remove its folder") from error
+
+
+def is_installation_id(text: str) -> bool:
+    """Returns whether a text can be the id of an installation: a file name of at most 64 characters."""
+    return _ID.fullmatch(text) is not None

@@ -1,0 +1,83 @@
+"""A journal: a file to which one line of JSON is added for each event, so that a kill loses none."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.store.atomic_files import append_line, read_regular_file, store_error
+from pacenote.store.json_file import parse_json
+
+Entry = TypeVar("Entry")
+"""The type of the events of a journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal(Generic[Entry]):
+    """The events of a file, which only the process that has locked its folder changes."""
+
+    path: Path
+    """The file."""
+
+    decode: Callable[[object], Entry]
+    """Returns the event of a JSON document. May raise ValueError and PacenoteError."""
+
+    def read(self) -> tuple[Entry, ...]:
+        """Returns the events so far; a last line that was cut off by a kill or a full disk is left out.
+
+        Raises StoreError, also for another line that cannot be read: what it says would be repeated or lost.
+        """
+        try:
+            *lines, rest = read_regular_file(self.path).split(b"\n")
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise store_error("read", self.path, error) from error
+        found = [self._entry(line, number) for number, line in enumerate(lines, 1) if line]
+        if rest:
+            with contextlib.suppress(StoreError):
+                found.append(self._entry(rest, len(lines) + 1))
+        return tuple(found)
+
+    def append(self, document: Mapping[str, object]) -> None:
+        """Adds an event, which is on disk when the function returns. Raises StoreError."""
+        append_line(self.path, json.dumps(document, ensure_ascii=False).encode())
+
+    def repair(self) -> None:
+        """Removes the end of a line that a kill has cut off. Raises StoreError."""
+        try:
+            with self.path.open("rb+") as file:
+                data = file.read()
+                end = data.rfind(b"\n") + 1
+                if end < len(data):
+                    # A line without its end was written completely if it can be read.
+                    complete = self._is_entry(data[end:])
+                    file.seek(0, os.SEEK_END)
+                    file.write(b"\n") if complete else file.truncate(end)
+                    file.flush()
+                    os.fsync(file.fileno())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise store_error("write", self.path, error) from error
+
+    def _is_entry(self, line: bytes) -> bool:
+        with contextlib.suppress(StoreError):
+            self._entry(line, 0)
+            return True
+        return False
+
+    def _entry(self, line: bytes, number: int) -> Entry:
+        try:
+            return self.decode(parse_json(line))
+        except (ValueError, RecursionError, PacenoteError) as error:
+            raise StoreError(
+                f"line {number} of {self.path} cannot be read: {error}",
+                hint="if a newer version of Pacenote wrote it, use that version",
+            ) from error

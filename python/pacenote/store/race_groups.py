@@ -1,0 +1,186 @@
+"""Finds the races of a group: by id, prefix, `latest`, tag or folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pacenote.errors import StoreError
+from pacenote.model.comparison import ComparedRace, RaceKey
+from pacenote.model.race_state import race_state
+from pacenote.model.snapshot import RaceSnapshot
+from pacenote.store.json_file import read_json
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_index import RaceFilter
+from pacenote.store.race_store import RaceStore, is_race_id
+
+TAG = "tag:"
+"""Prefix of a reference to all races with a tag: `tag:KEY=VALUE`."""
+
+_TAGS = '"user-tags"'
+"""Key of the tags in `race.json`."""
+
+_ALL = 1 << 31
+_MAX_NAMED = 3
+"""Maximum number of races that are left out and named."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundGroup:
+    """The races of one side of a comparison."""
+
+    races: tuple[ComparedRace, ...]
+    """The races, each once."""
+
+    folders: Mapping[RaceKey, Path]
+    """Their folders."""
+
+    left_out: tuple[str, ...] = ()
+    """Which races were found but are not compared, and why, one sentence each."""
+
+
+def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
+    """Returns the races that the references name, in their order.
+
+    A reference is what `RaceStore.folder` accepts, `tag:KEY=VALUE`, the folder of a race, or a folder that
+    contains folders of races. Of those that name several races, copies, saturations and races that cannot be
+    read are left out. Raises StoreError for a reference that names no race, and for a single race that cannot
+    be compared.
+    """
+    races: dict[RaceKey, ComparedRace] = {}
+    folders: dict[RaceKey, Path] = {}
+    left_out: list[str] = []
+    seen: set[Path] = set()
+    for reference in references:
+        found, is_one = _find(store, reference)
+        for folder in found:
+            path = folder.path.resolve()
+            if path in seen:
+                continue
+            seen.add(path)
+            try:
+                race = read_compared_race(folder)
+            except StoreError as error:
+                if is_one:
+                    raise
+                left_out.append(f"not compared: {error.message}")
+                continue
+            if race.key in races:
+                left_out.append(f"not compared: {folder.path} is a copy of race {race.record.race_id}")
+            else:
+                races[race.key] = race
+                folders[race.key] = path
+        if reference.startswith(TAG):
+            left_out += _of_unknown_tags(store, reference.removeprefix(TAG))
+    if not races:
+        raise StoreError(f"no race of {', '.join(references)} can be compared", hint=left_out[0])
+    more = len(left_out) - _MAX_NAMED
+    named = (*left_out[:_MAX_NAMED], *([f"{more} more races are not compared"] if more > 0 else []))
+    return FoundGroup(tuple(races.values()), folders, named)
+
+
+def _find(store: RaceStore, reference: str) -> tuple[list[RaceFolder], bool]:
+    """Returns the folders that a reference names, and whether it names one race."""
+    if reference.startswith(TAG):
+        return _tagged(store, reference.removeprefix(TAG)), False
+    is_stored = is_race_id(reference) and (store.races / reference).is_dir()
+    path = Path(os.path.expanduser(reference))  # noqa: PTH111  # Path.expanduser raises for unknown users
+    if not is_stored and ("/" in reference or path.is_dir()):
+        return _in_folder(path)
+    return [store.folder(reference)], True
+
+
+def _tagged(store: RaceStore, tag: str) -> list[RaceFolder]:
+    key, equals, value = tag.partition("=")
+    if not (key and equals):
+        raise StoreError(f"'{TAG}{tag}' must have the form {TAG}KEY=VALUE")
+    races = store.list(RaceFilter(limit=_ALL, user_tags={key: value}))
+    if not races:
+        raise StoreError(
+            f"no race in {store.races} has the tag {key}={value}",
+            hint="`pacenote list races` shows the tags, `pacenote race --user-tags=KEY:VALUE` sets them",
+        )
+    return [RaceFolder(store.races / race.race_id) for race in races]
+
+
+def _of_unknown_tags(store: RaceStore, tag: str) -> list[str]:
+    """Returns which damaged races may have a tag: those whose file names it, or of which nothing is left."""
+    key, value = (re.escape(json.dumps(part, ensure_ascii=False)[1:-1]) for part in tag.partition("=")[::2])
+    pattern, found = re.compile(rf'"{key}"\s*:\s*"?{value}["\s,}}]'), list[str]()
+    for race in store.list(RaceFilter(limit=_ALL)):
+        if race.state == "unreadable":
+            path = store.races / race.race_id / "race.json"
+            try:
+                text = path.read_text("utf-8", "replace")
+            except OSError:
+                text = ""
+            if _TAGS not in text or pattern.search(text):
+                found.append(f"not compared: {path} is damaged, so that its tags are not known")
+    return found
+
+
+def _in_folder(path: Path) -> tuple[list[RaceFolder], bool]:
+    if not path.is_dir():
+        raise StoreError(
+            f"there is no folder {path}", hint="give the folder of a race, or one that contains such"
+        )
+    own = RaceFolder(path)
+    if own.race_json.exists():
+        return [own], True
+    try:
+        found = [RaceFolder(folder) for folder in sorted(path.iterdir())]
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    races = [folder for folder in found if folder.race_json.exists()]
+    if not races:
+        raise StoreError(f"no race.json in {path}, nor in a folder in it")
+    return races, False
+
+
+def read_compared_race(folder: RaceFolder) -> ComparedRace:
+    """Returns a race with its state and the configuration of its engine and machine.
+
+    Raises StoreError if its record is damaged, or if it is a saturation.
+    """
+    record = folder.read()
+    if record.saturation is not None:
+        raise StoreError(
+            f"race {record.race_id} is a search of `pacenote saturate`, which has no results to compare",
+            hint="its answer is an interval: `pacenote report` shows it",
+        )
+    state = race_state(record)
+    if state == "unfinished":
+        state = "running" if folder.is_in_use() else "killed"
+    return ComparedRace(record, _snapshot(folder), state, _plan(folder))
+
+
+def _snapshot(folder: RaceFolder) -> RaceSnapshot | None:
+    """Returns the configuration, or None if it is missing or damaged: results count without it."""
+    try:
+        return folder.read_snapshot()
+    except StoreError:
+        return None
+
+
+def _plan(folder: RaceFolder) -> dict[str, dict[str, Any]]:
+    """Returns what each task sends, when, and from how many clients. Folders of data files do not count.
+    Returns nothing if the race has no plan that can be read.
+    """
+    try:
+        tasks = read_json(folder.plan_json)["tasks"]
+        return {str(task["name"]): _without_folders(task) for task in tasks}
+    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return {}
+
+
+def _without_folders(task: dict[str, Any]) -> dict[str, Any]:
+    work = task.get("work")
+    if not (isinstance(work, dict) and isinstance(work.get("files"), list)):
+        return task
+    files = [{**file, "path": Path(file["path"]).name} for file in work["files"]]
+    return {**task, "work": {**work, "files": files}}

@@ -1,0 +1,112 @@
+"""The files of a search for better settings: the folder of an experiment, with a plan of its own.
+
+PACENOTE_HOME/experiments/
+└── <tune-id>/
+    ├── tune.json          what may be changed, the objective, the budget; written once
+    ├── journal.jsonl      what happened, one line for each event
+    ├── .lock              locked while a process runs the search
+    └── logs/              the output of each race
+
+The confirmation is an experiment of its own, `<tune-id>-confirm-1`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.tune import TUNE_FORMAT, TuneEvent, TunePlan
+from pacenote.store.atomic_files import remove_abandoned, store_error, write_atomically
+from pacenote.store.experiment_store import LATEST, TUNE_PLAN, ExperimentFolder, ExperimentStore
+from pacenote.store.file_lock import file_locked
+from pacenote.store.journal import Journal
+from pacenote.store.json_file import read_json
+
+_NAME = "tune"
+
+
+class TuneFolder:
+    """The files of one search."""
+
+    def __init__(self, path: Path) -> None:
+        self.files = ExperimentFolder(path)
+        """Its logs, and the lock of its races."""
+        self.path = path
+        self._journal = Journal(path / "journal.jsonl", TuneEvent.from_document)
+
+    @property
+    def tune_id(self) -> str:
+        """The id."""
+        return self.path.name
+
+    def plan(self) -> TunePlan:
+        """Returns the plan. Raises StoreError."""
+        path = self.path / TUNE_PLAN
+        try:
+            document = read_json(path)
+            written = document.get("format") if isinstance(document, dict) else None
+            if isinstance(written, int) and written > TUNE_FORMAT:
+                raise StoreError("a newer version of Pacenote wrote it")
+            return TunePlan.from_document(document)
+        except OSError as error:
+            raise store_error("read", path, error) from error
+        except (ValueError, RecursionError, PacenoteError) as error:
+            raise StoreError(f"{path} is not the plan of a search: {error}") from error
+
+    def is_running(self) -> bool:
+        """Returns whether a process runs the search."""
+        return self.files.is_running()
+
+    def journal(self) -> tuple[TuneEvent, ...]:
+        """Returns what happened so far. Raises StoreError."""
+        return self._journal.read()
+
+    @contextlib.contextmanager
+    def locked(self) -> Generator[None, None, None]:
+        """Keeps other processes from running the search. Raises StoreError if one does."""
+        busy = StoreError(f"search '{self.tune_id}' is running", hint="wait until it has ended, or stop it")
+        with file_locked(self.path / ".lock", busy):
+            remove_abandoned(self.path)
+            self._journal.repair()
+            yield
+
+    def append(self, event: TuneEvent) -> None:
+        """Adds an event, durably. Raises StoreError."""
+        self._journal.append(event.to_document())
+
+
+def create_tune(store: ExperimentStore) -> TuneFolder:
+    """Creates the folder of a new search. Raises StoreError."""
+    return TuneFolder(store.create(_NAME).path)
+
+
+def write_tune(folder: TuneFolder, plan: TunePlan) -> None:
+    """Stores the plan of a new search. Raises StoreError."""
+    text = json.dumps(plan.to_document(), ensure_ascii=False, indent=1)
+    write_atomically(folder.path / TUNE_PLAN, text.encode())
+
+
+def find_tune(store: ExperimentStore, reference: str) -> TuneFolder:
+    """Returns a search by its id, or the newest one for `latest`. Raises StoreError."""
+    known = list_tunes(store)
+    for folder in known:
+        if reference in (LATEST, folder.tune_id):
+            return folder
+    if reference in (folder.experiment_id for folder in store.list()):
+        hint = f"see `pacenote experiment report {reference}`"
+        raise StoreError(f"{reference} is an experiment, not a search", hint=hint)
+    hint = "see `pacenote tune list`" if known else "`pacenote tune --objective=…` begins one"
+    raise StoreError(f"no search '{reference}' in {store.experiments}", hint=hint)
+
+
+def list_tunes(store: ExperimentStore) -> list[TuneFolder]:
+    """Returns all searches, newest first."""
+    try:
+        plans = [path / TUNE_PLAN for path in store.experiments.iterdir()]
+        known = sorted((path.stat().st_mtime_ns, path.parent) for path in plans if path.is_file())
+    except OSError:
+        return []
+    return [TuneFolder(path) for _, path in reversed(known)]
