@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 from pacenote import command
 from pacenote.command import run_command
+from pacenote.provision.process import is_running, process_identity
 
 pytestmark = pytest.mark.process
 
@@ -45,3 +47,22 @@ def test_a_command_that_takes_too_long_is_killed(monkeypatch):
     monkeypatch.setattr(command, "WAITING_INTERVAL_S", 0.02)
     with pytest.raises(subprocess.TimeoutExpired):
         run_command([sys.executable, "-c", "import time; time.sleep(600)"], os.environ, lambda: None, 0.05)
+
+
+def test_the_command_ends_when_pacenote_is_killed(tmp_path):
+    code = (
+        "import os, sys; from pacenote.command import run_command;"
+        "run_command(['sh', '-c', f'echo $$ > {sys.argv[1]}; mv {sys.argv[1]} {sys.argv[1]}.pid; sleep 60'],"
+        " os.environ, lambda: None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "x")]) as owner:
+        while not (tmp_path / "x.pid").exists():
+            time.sleep(0.01)
+        child = process_identity(int((tmp_path / "x.pid").read_text()))
+        owner.kill()
+    assert child is not None
+    for _ in range(500):
+        if not is_running(child):
+            break
+        time.sleep(0.01)
+    assert not is_running(child)

@@ -7,6 +7,7 @@ import pytest
 from pacenote.units import (
     Rate,
     format_bytes,
+    format_change,
     format_count,
     format_excess,
     format_number,
@@ -112,3 +113,14 @@ def test_a_share_above_a_limit_does_not_look_like_the_limit():
     assert format_excess(0.01004, 0.01, ".3g") == "1.004 %"
     assert format_excess(0.026, 0.01) == "3 %"
     assert format_excess(0.0123, 0.01, ".3g") == "1.23 %"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        *((0.0, "±0.00 %"), (0.0031, "+0.31 %"), (-0.082, "-8.2 %"), (0.0999, "+10.0 %"), (2.2, "+220 %")),
+        *((0.9996, "+100 %"), (-1.0, "-100 %"), (12.0, "+1,200 %")),
+    ],
+)
+def test_changes_have_a_sign_and_no_exponent(share, text):
+    assert format_change(share) == text

@@ -44,6 +44,7 @@ __all__ = [
     "generator_files",
     "generator_version",
     "generators",
+    "merged_percentiles",
     "recover_files",
     "unpack",
 ]
@@ -568,6 +569,14 @@ def recover_files(folder: _Path) -> int | None:
     Writes what was lost to `recovery.json`. Returns the number of rows of the series, or of the samples if
     the series is complete, or None if there is nothing to complete or the race is still running. Raises
     CoreError; what could be recovered before can be recovered later.
+    """
+
+def merged_percentiles(files: list[_Path]) -> str:
+    """Returns the merged percentiles of `series.parquet` files as a JSON object.
+
+    `tasks` has the measured operations that succeeded, by name of the task: `service_time` and `latency`,
+    each with `count` and those `percentiles` below 100 (`q`, `ms`) that the count is enough for. `unread`
+    has `index`, `kind` (`missing`, `unreadable` or `damaged`) and `reason` of files that are not part of it.
     """
 
 def crc32c(file: _Path) -> int:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
+import signal
 import subprocess
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 WAITING_INTERVAL_S = 0.5
 """Seconds between two calls of a function that shows the wait."""
+
+_PR_SET_PDEATHSIG = 1
 
 
 def run_command(
@@ -21,18 +26,11 @@ def run_command(
     """Runs a command to its end, without input, and returns its exit status, its output and its messages.
 
     Calls `waiting` twice a second. If that or a signal raises an exception, the command is killed. It is also
-    killed after `timeout_s`, and `subprocess.TimeoutExpired` is raised.
+    killed after `timeout_s`, and `subprocess.TimeoutExpired` is raised. The kernel kills it if this process
+    is killed.
     """
     deadline = time.monotonic() + timeout_s
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    ) as process:
+    with _started(command, environment) as process:
         try:
             while time.monotonic() < deadline:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -43,3 +41,39 @@ def run_command(
         except BaseException:
             process.kill()
             raise
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    with warnings.catch_warnings():
+        # Python warns about code between fork and exec in a process with threads; this only calls the kernel.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            preexec_fn=ending_with_this_process(),
+        )
+
+
+def ending_with_this_process() -> Callable[[], None]:
+    """Returns a function with which the kernel kills its calling process when this one ends, or the thread of
+    it that has started the other.
+
+    A change of the user clears the setting.
+    """
+    # Imported here: only processes that are started need it.
+    import ctypes
+
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+    parent = os.getpid()
+
+    def prepare() -> None:
+        if prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
+            os._exit(127)
+
+    return prepare

@@ -92,6 +92,21 @@ def format_range(values: Iterable[float], one: Callable[[float], str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def format_change(share: float) -> str:
+    """Formats a relative change with its sign: +8.2 %, -0.31 %, ±0.00 %."""
+    sign = "+" if share > 0 else "-" if share < 0 else "±"
+    return f"{sign}{format_share(abs(share))}"
+
+
+def format_share(share: float) -> str:
+    """Formats a share as a percentage without exponent: 0.31 %, 8.2 %, 120 %, 1,200 %."""
+    percent = share * 100
+    if percent >= 1000:
+        return f"{percent:,.0f} %"
+    decimals = 0 if percent >= 99.95 else 1 if percent >= 1 else 2
+    return f"{percent:.{decimals}f} %"
+
+
 def format_excess(share: float, limit: float, form: str = ".0f") -> str:
     """Formats a share above a limit as a percentage, with more digits if both would look the same."""
     text, decimals = format(share * 100, form), 0

@@ -1,6 +1,8 @@
 """The smallest sender posts every byte of its files over one connection per client."""
 
+import gzip
 import json
+import random
 import threading
 
 import bulk_bodies
@@ -54,13 +56,34 @@ def test_every_document_is_sent_once_in_the_order_of_its_client(tmp_path, bulks)
 @pytest.mark.parametrize(
     ("response", "error"),
     [
-        (HttpResponse(429, b"{}"), "not a reply of a bulk with a content-length: http/1.1 429"),
+        (HttpResponse(429, b"{}"), "not a reply of a bulk with a length: http/1.1 429"),
         (HttpResponse(200, b'{"took":1,"errors":true}'), "a bulk failed"),
         (HttpResponse(200, b"", (("content-length", "10"),), close=True), "before the reply was complete"),
     ],
 )
 def test_a_bulk_that_fails_ends_the_benchmark(tmp_path, bulks, response, error):
     with http_server(lambda _: response) as server, pytest.raises(BenchmarkError, match=error):
+        bulk_bodies.send(bulks, server.port, tmp_path)
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_reply_in_chunks_is_checked_and_received_whole(tmp_path, bulks, size, compressed):
+    def respond(failed):
+        # Random digits stay large when they are compressed.
+        filler = random.Random(1).randbytes(size).hex()
+        reply = f'{{"errors":{failed},"items":["{filler}"]}}'.encode()
+        reply = gzip.compress(reply) if compressed else reply
+        parts = [reply[at : at + 8_192] for at in range(0, len(reply), 8_192)]
+        body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (*parts, b""))
+        encoding = (("content-encoding", "gzip"),) if compressed else ()
+        return HttpResponse(200, body, (("transfer-encoding", "chunked"), *encoding))
+
+    good, bad = respond("false"), respond("true")
+    with http_server(lambda _: good) as server:
+        bulk_bodies.send(bulks, server.port, tmp_path)
+    assert len(server.requests) == bulks.count
+    with http_server(lambda _: bad) as server, pytest.raises(BenchmarkError, match="a bulk failed"):
         bulk_bodies.send(bulks, server.port, tmp_path)
 
 

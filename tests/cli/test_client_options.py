@@ -253,16 +253,6 @@ def test_a_race_receives_the_options_and_shows_no_secret(run, fake_race):
     assert "hunter2" not in repr(request)
 
 
-def test_an_engine_that_the_race_starts_has_no_tls(run, fake_race):
-    fake_race(lambda request, listener: record(request.race_id))
-    code, _, err = run("race", "--track=x", "--client-options=use_ssl:true")
-    assert (code, "use_ssl needs an existing cluster" in err) == (2, True), err
-    code, _, err = run("race", "--track=x", "--client-options=create_api_key_per_client:true")
-    assert (code, "create_api_key_per_client needs an existing cluster" in err) == (2, True), err
-    code, _, err = run("race", "--track=x", "--client-options=verify_certs:false")
-    assert (code, "uses plain HTTP and needs no credentials" in err) == (0, True), err
-
-
 def test_errors_name_the_source_of_an_option(monkeypatch):
     monkeypatch.setenv(VARIABLE, "use_ssl:perhaps,max_retries:3")
     with pytest.raises(UsageError, match=f"^{VARIABLE}: use_ssl must be"):

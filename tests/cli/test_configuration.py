@@ -60,10 +60,10 @@ def test_precedence_is_flags_then_current_folder_then_home_then_rally(configured
     configured(rally=RALLY)
     request = request_of("--track=x")
     assert request.dataset_cache == tmp_path / "rally" / ".rally" / "benchmarks" / "data"
-    assert request.preserve_install
+    assert request.engine.preserve_install
     configured(in_home='preserve-install = false\nseed = 1\n[tracks]\ndefault.url = "https://home/default"\n')
     request = request_of("--track=x")
-    assert (request.preserve_install, request.seed) == (False, 1)
+    assert (request.engine.preserve_install, request.seed) == (False, 1)
     assert request.repository_urls == {"default": "https://home/default", "theirs": "https://rally/theirs"}
     configured(in_work="[race]\nseed = 2\n")
     assert request_of("--track=x").seed == 2

@@ -16,7 +16,7 @@ from pacenote.cli.live_progress import progress_table
 from pacenote.cli.tables import Fit, table
 from pacenote.errors import TrackError
 from pacenote.model.result import RaceProgress, TaskProgress, TimeLeft
-from pacenote.store.race_index import RaceSummary
+from support.records import summary
 
 SENTENCE = "the engine that the track needs was not found in the folder of downloads"
 
@@ -109,26 +109,22 @@ def test_the_last_column_of_a_table_breaks_between_words():
     ]
 
 
+def test_all_columns_of_a_table_can_break():
+    rows = [["a.long.name", "one two", "x"], ["b", "y", "z"]]
+    fit = Fit(20, ((1, 5), (0, 7)), wraps_all=True)
+    assert table(("A", "B", "C"), rows, fit).splitlines()[2:] == [
+        "a.long.nam  one    x",
+        "  e           two",
+        "b           y      z",
+    ]
+
+
 def test_a_list_of_races_of_80_columns_has_challenge_and_version():
-    race = RaceSummary(
-        race_id="b625d810-94f3-4db7-b65f-d6554a032a0e",
-        timestamp="20260301T123015Z",
-        track="http_logs",
-        challenge="append-fast",
-        distribution="opensearch",
-        version="3.3.0",
-        user_tags={"intention": "baseline"},
-        verdict="suspect",
-        state="complete",
-        headline="70,730 docs/s",
-        track_revision="",
-        car="defaults",
-        revision="",
-    )
+    race = summary(challenge="append-fast")
     now = datetime(2026, 3, 1, 13, 30, 15, tzinfo=UTC)
     headers, _, line = race_table([race], {race.race_id: "b625d810"}, now, 80).splitlines()
     assert len(line) <= 80
-    assert headers.split() == ["ID", "Age", "Track", "Engine", "Result", "State"]
+    assert headers.split() == ["ID", "Track", "Engine", "Car", "Result", "State"]
     assert "http_logs / appen" in line
     assert "opensearch 3.3.0" in line
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,10 @@ import pytest
 
 from pacenote.cli.progress_text import ProgressEstimator
 from pacenote.provision.distributions.registry import DISTRIBUTIONS
+from pacenote.provision.layout import plan_layout
+from pacenote.store.home import default_home
 from support.file_server import FileServer, file_server
+from support.official_archive import official_files, pack
 
 
 @pytest.fixture
@@ -82,7 +86,28 @@ def test_a_mirror_and_a_cache_folder_are_used(run, track, server, tmp_path):
     ("arguments", "code", "message"),
     [
         ([], 2, "nothing to download"),
-        (["--distribution-version=8.17.0"], 64, "elasticsearch 8.17.0 cannot be started by Pacenote"),
+        (["--distribution-version=6.8.0"], 64, "elasticsearch 6.8.0 cannot be started by Pacenote"),
+        (["--distribution-repository=ours"], 2, "unknown repository 'ours' in --distribution-repository"),
+        (
+            ["--distribution-archive=/x/a.tar.gz"],
+            2,
+            "the name of the file in --distribution-archive does not state an engine and its version",
+        ),
+        (
+            ["--distribution-archive=/no/a.tar.gz", "--distribution-version=8.5.0"],
+            2,
+            "the archive /no/a.tar.gz does not exist",
+        ),
+        (
+            ["--distribution-archive=/no/elasticsearch-8.17.0.tar.gz"],
+            2,
+            "the archive /no/elasticsearch-8.17.0.tar.gz does not exist",
+        ),
+        (
+            ["--distribution-archive=/x/a.tar.gz", "--distribution-repository=release"],
+            2,
+            "--distribution-repository and --distribution-archive exclude each other",
+        ),
         (
             ["--distribution-version=3.99.0", "--offline"],
             64,
@@ -136,3 +161,14 @@ def test_a_track_with_a_generator_needs_no_download(run, home):
     assert len(files) == 7
     assert sum(file.read_bytes().count(b"\n") for file in files) == 700
     assert all(file.is_relative_to(home) for file in files)
+
+
+def test_the_path_of_an_archive_is_printed(run, tmp_path):
+    archive = tmp_path / "elasticsearch-8.17.0-linux-x86_64.tar.gz"
+    more = {"jdk/bin/java": "#!/bin/sh\n", "jdk/release": 'JAVA_VERSION="21.0.1"\n'}
+    archive.write_bytes(pack(official_files(more=more)))
+    code, out, err = run("download", f"--distribution-archive={archive}", "--quiet")
+    # For root, the unpacked engine is outside the home folder, where pytest does not clean up.
+    shutil.rmtree(plan_layout(default_home()).root)
+    assert code == 0, err
+    assert json.loads(out) == {"elasticsearch": str(archive)}

@@ -1,5 +1,6 @@
 """`pacenote list`: races, pipelines, cars, telemetry devices and plugins."""
 
+import fcntl
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -7,15 +8,16 @@ import pytest
 
 from pacenote.cli.list_races import race_table
 from pacenote.model.saturation_answer import RecordedSaturation
-from pacenote.store.race_index import RaceSummary
+from pacenote.provision.containers.compose import ContainerSpec, compose_text
+from pacenote.store.home import default_home
 from pacenote.store.race_store import RaceStore
-from support.records import record
+from support.records import record, summary
 
 WIDE = """\
-ID        Age    Track                     Engine            Tags          Result         State
---------  -----  ------------------------  ----------------  ------------  -------------  ----------
-b625d810  3 min  http_logs / append-no-c…  opensearch 3.3.0  intention=b…  70,730 docs/s  suspect
-x         3 s    a_track_with_a_long_nam…  opensearch 3.3.0  reason=to f…                 running
+ID        Age    Track           Engine            Car       Tags          Result         State
+--------  -----  --------------  ----------------  --------  ------------  -------------  ----------
+b625d810  3 min  http_logs /…    opensearch 3.3.0  defaults  intention=b…  70,730 docs/s  suspect
+x         3 s    a_track_with_…  opensearch 3.3.0  defaults  reason=to f…                 running
 broken                                                                                    unreadable
 """
 
@@ -39,7 +41,8 @@ def test_races_are_listed(run, races):
         *(
             "http_logs / append-no-conflicts",
             "opensearch 3.3.0",
-            "intention=ba…",
+            "defaults",
+            "intention=baseline",
             "12,346 docs/s",
             "valid",
         ),
@@ -47,23 +50,20 @@ def test_races_are_listed(run, races):
     assert second.startswith("abc-1")
 
 
-def summary(**changes):
-    values = {
-        "race_id": "b625d810-94f3-4db7-b65f-d6554a032a0e",
-        "timestamp": "20260301T123015Z",
-        "track": "http_logs",
-        "track_revision": "",
-        "challenge": "append-no-conflicts",
-        "car": "defaults",
-        "distribution": "opensearch",
-        "version": "3.3.0",
-        "revision": "",
-        "user_tags": {"intention": "baseline", "run": "1"},
-        "verdict": "suspect",
-        "state": "complete",
-        "headline": "70,730 docs/s",
-    }
-    return RaceSummary(**values | changes)
+def test_containers_are_listed_as_nodes(run):
+    folder = default_home() / "containers" / "pacenote-1"
+    folder.mkdir(parents=True)
+    text = compose_text(ContainerSpec("opensearch", "3.3.0", 39201), default_home())
+    (folder / "docker-compose.yml").write_text(text)
+    with folder.with_name("pacenote-1.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (node,) = json.loads(run("list", "nodes", "--format=json")[1])
+        assert (node["node"], node["name"], node["address"]) == (
+            *("pacenote-1", "rally-node-0"),
+            "127.0.0.1:39201",
+        )
+        assert node["image"] == "opensearchproject/opensearch:3.3.0"
+        assert " 127.0.0.1:39201 " in run("list", "nodes")[1]
 
 
 def test_a_list_of_races_fits_its_width():
@@ -85,6 +85,7 @@ def test_a_list_of_races_fits_its_width():
             challenge="",
             distribution="",
             version="",
+            car="",
             user_tags={},
             verdict="",
             state="unreadable",
@@ -96,6 +97,23 @@ def test_a_list_of_races_fits_its_width():
     text = race_table(found, ids, now, 100)
     assert text == WIDE
     assert max(map(len, race_table(found, ids, now, 80).splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("tags", "shown"),
+    [
+        (
+            {"t": 1, "experiment": "heap-1", "variant": "2g", "block": "3"},
+            "2g block 3 of heap-1, t=1",
+        ),
+        ({"experiment": "heap-1", "warm-up": "1g"}, "1g warm-up of heap-1"),
+        ({"experiment": "heap-1", "variant": "2g"}, "experiment=heap-1, variant=2g"),
+    ],
+)
+def test_races_of_an_experiment_are_told_apart(tags, shown):
+    now = datetime(2026, 3, 1, 12, 33, 15, tzinfo=UTC)
+    text = race_table([summary(user_tags=tags)], {summary().race_id: "b"}, now, 200)
+    assert f"  {shown}  " in text
 
 
 @pytest.mark.parametrize(
@@ -179,10 +197,14 @@ def test_a_home_that_is_not_a_folder_is_an_error(run, home, place):
     ("what", "line"),
     [
         ("pipelines", "benchmark-only race against an existing cluster"),
-        ("cars", "4gheap 4 GB of heap"),
+        ("cars", "4gheap car 4 GB of heap"),
+        ("cars", "zgc mixin the Z garbage collector"),
         ("telemetry", "jvm-stats Number and time of garbage collections"),
         ("telemetry", "startup-time Seconds until a node that Pacenote starts is healthy."),
-        ("elasticsearch-plugins", "No plugins of the engine are available."),
+        (
+            "elasticsearch-plugins",
+            "No plugins of the engine come with Pacenote; --team-repository=default lists",
+        ),
     ],
 )
 def test_lists_of_pipelines_cars_telemetry_and_plugins(run, what, line):

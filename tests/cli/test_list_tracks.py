@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from pacenote.repository.git import git
 from pacenote.track import repository
-from pacenote.track.git import git
 
 
 def test_tracks_of_a_folder_are_listed(run, books):
@@ -65,6 +65,7 @@ def repository_of(books):
     return root
 
 
+@pytest.mark.process
 def test_the_default_repository_is_cloned_and_listed_before_the_bundled_tracks(run, books, home):
     home.mkdir()
     url = repository_of(books).as_uri()
@@ -76,6 +77,7 @@ def test_the_default_repository_is_cloned_and_listed_before_the_bundled_tracks(r
     assert run("list", "tracks", "--offline", "--quiet")[1:] == (out, "")
 
 
+@pytest.mark.process
 def test_the_clone_that_changes_the_meaning_of_a_bundled_track_is_announced(run, books, monkeypatch):
     books.rename(books.with_name("http_logs"))
     monkeypatch.setattr(repository, "DEFAULT_URL", repository_of(books).as_uri())
@@ -90,6 +92,7 @@ def test_a_corpus_with_a_generator_has_the_documents_that_it_generates(run):
     assert (bundled["name"], bundled["documents"]) == ("http_logs", 1_000_000)
 
 
+@pytest.mark.process
 def test_each_step_is_shown_once_however_long_it_takes(run, books, monkeypatch):
     monkeypatch.setattr("pacenote.command.WAITING_INTERVAL_S", 1e-4)
     code, _, err = run("list", "tracks", f"--track-repository={repository_of(books).as_uri()}")
@@ -107,6 +110,7 @@ def test_without_the_default_repository_the_bundled_tracks_are_listed_with_the_r
     assert run("list", "tracks", "--track-repository=bundled") == (0, out, "")
 
 
+@pytest.mark.process
 def test_tracks_of_a_repository_are_listed_and_shown(run, books):
     root = repository_of(books)
     code, out, err = run("list", "tracks", f"--track-repository={root.as_uri()}")

@@ -76,8 +76,8 @@ def test_no_command_is_a_usage_error(run):
         (["rase"], "error: unknown command 'rase'\nhint: did you mean race?\n"),
         (["xyz"], "error: unknown command 'xyz'\nhint: see `pacenote --help`\n"),
         (
-            ["compare"],
-            "error: `pacenote compare` is not available yet\nhint: comparing comes later; `pacenote report ",
+            ["trend"],
+            "error: `pacenote trend` is not available yet\nhint: it comes later; `pacenote list ",
         ),
         (
             ["--quiet", "race"],
@@ -94,9 +94,9 @@ def test_no_command_is_a_usage_error(run):
             "error: `pacenote race` has no option --zzzz\nhint: see `pacenote race --help`\n",
         ),
         (
-            ["race", "--revision", "x"],
-            "error: --revision is not available in Pacenote yet\n"
-            "hint: Pacenote does not build engines; --distribution-version selects one, --target-hosts uses ",
+            ["race", "--source-build-method", "docker"],
+            "error: --source-build-method is not available in Pacenote yet\n"
+            "hint: builds run on this host, with a JDK of the environment\n",
         ),
         (["race", "--telemetry"], "error: --telemetry is not available in Pacenote yet\n"),
         (
@@ -113,6 +113,16 @@ def test_no_command_is_a_usage_error(run):
             ["race", "stray"],
             "error: unrecognized arguments: stray\nhint: a track is given as --track=stray\n",
         ),
+        (
+            ["race", "--track=x", "–track-params=a:1"],
+            "error: unrecognized arguments: –track-params=a:1\n"
+            "hint: an option begins with two hyphens, not with a dash: --track-params\n",
+        ),
+        (
+            ["race", "--jvm", "--track=x"],
+            "error: --jvm: expected one argument\n"
+            "hint: write --jvm=VALUE; after a space, VALUE cannot begin with -\n",
+        ),
         (["race", "me:pw@h:1"], "error: unrecognized arguments: <hidden>@h:1\n"),
         (["report"], "error: the following arguments are required: RACE\n"),
         (["list", "race"], "error: cannot list 'race'\nhint: did you mean races?\n"),
@@ -126,11 +136,11 @@ def test_usage_errors(run, arguments, error):
     assert err.startswith(error)
 
 
-@pytest.mark.parametrize("arguments", [("compare", "--help"), ("compare", "-h"), ("help", "compare")])
+@pytest.mark.parametrize("arguments", [("trend", "--help"), ("trend", "-h"), ("help", "trend")])
 def test_help_about_a_command_that_is_not_available_says_what_to_do_instead(run, arguments):
     code, out, err = run(*arguments)
     assert (code, err) == (0, "")
-    assert out.startswith("`pacenote compare` is not available yet: comparing comes later; `pacenote report ")
+    assert out.startswith("`pacenote trend` is not available yet: it comes later; `pacenote list ")
 
 
 def test_errors_have_an_exit_code_and_a_hint(run, fake_race):
@@ -369,6 +379,13 @@ def shell(line):
 LOST = "error: results cannot be written to standard output: "
 
 
+_NO_PLUGINS = (
+    "No plugins of the engine come with Pacenote; --team-repository=default lists those of Rally's "
+    "repository.\n"
+)
+
+
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -379,7 +396,7 @@ LOST = "error: results cannot be written to standard output: "
         ("$P rase 2>/dev/full", (2, "", "")),
         ("$P rase 2>&-", (2, "", "")),
         ("$P rase >&-", (2, "", "error: unknown command 'rase'\nhint: did you mean race?\n")),
-        ("$P list elasticsearch-plugins 2>&- <&-", (0, "No plugins of the engine are available.\n", "")),
+        ("$P list elasticsearch-plugins 2>&- <&-", (0, _NO_PLUGINS, "")),
         ("$P race --track=x --debug --zzz 2>/dev/full", (2, "", "")),
     ],
 )

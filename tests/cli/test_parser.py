@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from pacenote.cli import list as list_command
 from pacenote.cli import main as main_module
 from pacenote.cli import race
 from pacenote.cli.console import Console
-from pacenote.cli.engine_options import UNAVAILABLE_PIPELINES
 from pacenote.cli.parser import Parser
 from pacenote.cli.unavailable import UNAVAILABLE_COMMANDS, UnavailableOption
 from pacenote.errors import UsageError
@@ -44,6 +42,10 @@ def parser() -> Parser:
         (["--no-q"], ["--no-quiet"]),
         (["--qui", "--", "--qui"], ["--quiet", "--", "--qui"]),
         (["-h", "a=b"], ["-h", "a=b"]),
+        (["--track", "-Xss=1m", "-x"], ["--track=-Xss=1m", "-x"]),
+        (["--track=a", "-x"], ["--track=a", "-x"]),
+        (["--quiet", "-x"], ["--quiet", "-x"]),
+        (["--track", "-h"], ["--track", "-h"]),
     ],
 )
 def test_options_may_be_abbreviated(parser: Parser, given: list[str], meant: list[str]) -> None:
@@ -118,7 +120,7 @@ def test_an_abbreviated_option_overrides_the_configuration(run, fake_race, home)
 
 @pytest.mark.parametrize("command", main_module.COMMANDS)
 def test_each_unavailable_option_has_a_way_out(command: str) -> None:
-    module = importlib.import_module(f"pacenote.cli.{command.replace('-', '_')}")
+    module = main_module.command_module(command)
     assert all(option.hint for option in module.UNAVAILABLE_OPTIONS.values())
 
 
@@ -130,7 +132,7 @@ def test_commands_to_come_are_refused_with_a_way_out(run, command: str) -> None:
     assert second.startswith("hint: ")
 
 
-GROUPS = ("track:", "cluster:", "load:", "report:", "advanced:")
+GROUPS = ("track:", "cluster:", "nodes:", "load:", "report:", "advanced:")
 
 
 def _entries(text: str) -> list[tuple[str, list[str]]]:
@@ -152,11 +154,13 @@ def test_the_help_of_a_race_is_in_groups(run, monkeypatch) -> None:
     headings = [line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert tuple(headings) == GROUPS
     track, rest = out.split("\ncluster:\n")
-    cluster, rest = rest.split("\nload:\n")
+    cluster, rest = rest.split("\nnodes:\n")
+    nodes, rest = rest.split("\nload:\n")
     load, rest = rest.split("\nreport:\n")
     report, advanced = rest.split("\nadvanced:\n")
     for text, option in (
-        *((track, "--challenge NAME"), (cluster, "--target-hosts HOSTS"), (load, "--on-error ACTION")),
+        *((track, "--challenge NAME"), (cluster, "--target-hosts HOSTS"), (nodes, "--nodes N")),
+        (load, "--on-error ACTION"),
         *((report, "--report-file FILE"), (advanced, "--debug"), (advanced, "--samples WHICH")),
     ):
         assert f"\n  {option} " in f"\n{text}"
@@ -202,6 +206,5 @@ def test_the_readme_names_everything_that_is_refused() -> None:
     page = (Path(main_module.__file__).parents[3] / "README.md").read_text("utf-8")
     section = page.partition("## What it does not do yet")[2].partition("\n## ")[0]
     refused = {*race.UNAVAILABLE_OPTIONS, *list_command.UNAVAILABLE_OPTIONS, *UNAVAILABLE_COMMANDS}
-    refused |= UNAVAILABLE_PIPELINES.keys()
-    assert len(refused) > 20
+    assert len(refused) > 10
     assert [name for name in sorted(refused) if f"`{name}`" not in section] == []

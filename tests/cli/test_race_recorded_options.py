@@ -10,10 +10,13 @@ import pytest
 
 from pacenote.cli import race
 from pacenote.cli.console import Console
+from pacenote.cli.option_secrets import hide_option_secrets
 from pacenote.cli.parser import Parser
+from pacenote.cli.rally_ini import RallySettings
 from pacenote.model.race_request import RaceRequest
 from pacenote.plan.document import DriverSettings, OnError, Plan, Target
 from pacenote.race.corpora import PreparedCorpora
+from pacenote.race.race_secrets import race_secrets
 from pacenote.race.record import initial_record, with_clients
 from pacenote.race.targets import parse_clusters, with_targets
 from pacenote.track.prepare import prepare_track
@@ -36,12 +39,31 @@ RECORDED = {
     "pipeline": ("--pipeline=benchmark-only", "pipeline"),
     "distribution": ("--distribution=elasticsearch", "options.distribution"),
     "distribution_version": ("--distribution-version=2.19.4", "options.distribution_version"),
+    "distribution_repository": ("--distribution-repository=release", "options.distribution_repository"),
+    "distribution_archive": (
+        "--distribution-archive=https://user:password@host/opensearch-3.3.0.tar.gz",
+        "options.distribution_archive",
+    ),
+    "revision": ("--revision=latest", "options.revision"),
+    "source_path": ("--source-path=https://token@host/es.git", "options.source_path"),
+    "source_build_release": ("--source-build-release", "options.source_build_release"),
     "car": ("--car=defaults,4gheap", "car"),
     "car_params": ("--car-params=heap_size:2g", "car-params.heap_size"),
+    "team_path": ("--team-path=/cars", "options.team_path"),
+    "team_repository": ("--team-repository=https://token@host/x", "options.team_repository"),
+    "team_revision": ("--team-revision=abc", "options.team_revision"),
+    "elasticsearch_plugins": ("--elasticsearch-plugins=a", "options.plugins"),
+    "plugin_params": ("--plugin-params=a:1", "options.plugin_params.a"),
+    "settings": ("--set=index.codec=best_compression", "options.settings"),
+    "jvm": ("--jvm=-XX:+UseZGC", "options.jvm_options"),
+    "env": ("--env=A=1", "options.engine_variables.A"),
     "runtime_jdk": ("--runtime-jdk=21", "options.runtime_jdk"),
     "target_hosts": ('--target-hosts={"default": ["a:1"], "b": ["c:2"]}', "other-clients.b.hosts"),
     "client_options": ("--client-options=timeout:7", "client.timeout_s"),
     "race_id": ("--race-id=mine", "race-id"),
+    "data": ("--data=keep:logs", "options.data"),
+    "caches": ("--caches=cold", "options.caches"),
+    "cooldown": ("--cooldown=2m", "options.cooldown_s"),
     "on_error": ("--on-error=abort", "options.on_error"),
     "user_tags": ("--user-tags=a:b", "user-tags.a"),
     "environment_name": ("--environment-name=ci", "environment"),
@@ -49,6 +71,12 @@ RECORDED = {
     "max_shortfall": ("--max-shortfall=10", "max-shortfall"),
     "seed": ("--seed=7", "seed"),
     "driver_threads": ("--driver-threads=3", "options.driver_threads"),
+    "driver_cpus": ("--driver-cpus=0", "options.driver_cpus"),
+    "nodes": ("--nodes=3", "options.nodes.groups"),
+    "node_cpus": ("--node-cpus=0", "options.nodes.cpus"),
+    "node_memory": ("--node-memory=4g", "options.nodes.limits.memory"),
+    "node_cpu_limit": ("--node-cpu-limit=2", "options.nodes.limits.cpus"),
+    "data_paths": ("--data-paths=/data", "options.nodes.data_paths"),
     "samples": ("--samples=none", "options.samples"),
     "effective_start_date": ("--effective-start-date=2025-01-31 23:59:59", "race-timestamp"),
     "arrivals": ("--arrivals=poisson", "pacing.arrivals"),
@@ -65,6 +93,9 @@ WITHOUT_EFFECT = {
     "ignore_unused_track_params": "accepts parameters that would end the race",
     "corpus_mirror": "the source of the same files",
     "maven_mirror": "the source of the same files, which have checksums",
+    "archive_mirror": "the source of the same files, which have checksums",
+    "source_repository": "the sources are the key `sources.origin`",
+    "source_cache_days": "keeps files after the race",
     "preserve_install": "keeps files after the race",
     "cluster_name": "the name is the key `cluster.name` of the running cluster",
     "skip_rest_api_check": "has no effect",
@@ -86,7 +117,7 @@ WITHOUT_EFFECT = {
 def parser() -> Parser:
     built = Parser("race", "", Console(), {})
     race.add_options(built)
-    built.set_defaults(owns_process=False, repository_urls={})
+    built.set_defaults(owns_process=False, repository_urls={}, rally=RallySettings())
     return built
 
 
@@ -145,6 +176,8 @@ def test_a_recorded_option_changes_its_key(
         base = [track(folder)]
     elif name == "max_connections":
         base += ["--open-loop"]
+    elif name == "source_build_release":
+        base += ["--pipeline=from-sources"]
     elif name in ("client_options", "target_hosts"):
         base += ["--pipeline=benchmark-only"]
     track(folder)
@@ -157,3 +190,18 @@ def test_a_recorded_option_changes_its_key(
     before, after = stored(base), stored([*base, given])
     assert before != after
     assert "token" not in str(after)
+
+
+def test_a_secret_in_an_option_of_the_jvm_is_neither_recorded_nor_shown(
+    parser: Parser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    track(tmp_path)
+    options = parser.parse(["--track=t", "--jvm=-Dstore.password=hunter2222", "--jvm=-Da=b"])
+    request = race.build_request(options)
+    stored = value(document(request, tmp_path), "options.jvm_options")
+    assert stored == ("-Dstore.password=<hidden>", "-Da=b")
+    assert "hunter2222" in race_secrets(request)
+    console = Console()
+    hide_option_secrets(options, console)
+    console.warning("hunter2222 is wrong")
+    assert "hunter2222" not in capsys.readouterr().err

@@ -59,6 +59,16 @@ def test_a_race_names_in_one_line_what_rally_configures(rally_ini, race):
     assert race("--track=x", *options)[1] == (f"settings of {file}: track repository 'mine'\n")
     assert "repository" not in race("--track-path=elsewhere")[1]
     assert "repository" not in race("--track=http_logs", "--track-repository=bundled")[1]
+    with file.open("a") as lines:
+        lines.write("[teams]\ndefault.url=https://example.org/teams.git\n")
+    options = (
+        "--track-repository=mine",
+        "--team-repository=default",
+        "--build-flavor=default",
+        "--dataset-cache=/d",
+    )
+    shown = f"settings of {file}: track repository 'mine', team repository 'default'\n"
+    assert race("--track=x", *options)[1] == shown
 
 
 def test_settings_are_named_in_a_fixed_order_and_as_they_are_typed(rally_ini, race):
@@ -74,6 +84,15 @@ def test_settings_are_named_in_a_fixed_order_and_as_they_are_typed(rally_ini, ra
 def test_a_race_does_not_name_a_rally_ini_that_changes_nothing(rally_ini, race):
     rally_ini(STOCK)
     assert race("--track=x")[1] == ""
+
+
+def test_the_sources_are_named_only_if_they_are_built_and_without_secrets(rally_ini, race):
+    file = rally_ini(f"{STOCK}[source]\nremote.repo.url = https://me:hunter2hunter2@host/es.git\n")
+    assert race("--track=x")[1] == ""
+    request, err = race("--track=x", "--revision=latest")
+    assert err == f"settings of {file}: --source-repository=https://<hidden>@host/es.git\n"
+    assert request.engine.source.source_path == "https://me:hunter2hunter2@host/es.git"
+    assert "hunter2" not in repr(request)
 
 
 def test_settings_that_pacenotes_own_configuration_overrides_are_not_named(rally_ini, race, home):
@@ -143,3 +162,33 @@ def test_a_data_folder_of_rally_that_cannot_be_written_is_not_the_default(race, 
     # root may write everywhere
     monkeypatch.setattr("pacenote.cli.rally_ini.os.access", lambda path, _mode: path != folder)
     assert race("--track=x")[0].dataset_cache is None
+
+
+def test_the_addresses_of_archives_are_those_of_both_files(rally_ini, race, tmp_path, monkeypatch):
+    rally_ini(
+        f"{STOCK}[distributions]\nrelease.cache = false\nmine.url = https://user:word@rally/a-{{{{VERSION}}}}\n"
+        "plugin.own.mine.url = https://rally/own.zip\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pacenote.toml").write_text(
+        '[distributions]\nmine.url = "https://toml/b"\nmine.cache = true\ncache.days = 3\n'
+    )
+    request, said = race("--track=x", "--distribution-repository=mine", "--distribution-version=8.17.0")
+    archive = request.engine.archive
+    assert archive.repository == "mine"
+    assert archive.distributions == {
+        "release.cache": "false",
+        "mine.url": "https://toml/b",
+        "plugin.own.mine.url": "https://rally/own.zip",
+        "mine.cache": "true",
+        "cache.days": "3",
+    }
+    assert "no counterpart" not in said
+
+
+def test_a_value_that_is_not_an_address_is_reported(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pacenote.toml").write_text("[distributions]\nmine.url = [1]\n")
+    code, _, err = run("race", "--track=x")
+    assert code == 2
+    assert "[distributions] mine.url is not a text, a number, true or false" in err

@@ -1,5 +1,6 @@
 """`pacenote report`: the report of a stored race."""
 
+import io
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from pacenote.cli.console import Console
 from pacenote.model.saturation import SaturationResult
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -29,6 +31,13 @@ def test_a_report_is_printed_again(run, races):
         assert (code, err) == (0, "")
         assert "- Race ID: abc-2" in out
         assert "99.9th percentile service time" in out
+
+
+@pytest.mark.parametrize("command", [("report", "race"), ("race", "--test-mode")])
+def test_a_short_report_has_no_format(run, command):
+    code, out, err = run(*command, "--report=short", "--report-format=json")
+    assert (code, out) == (2, "")
+    assert "error: --report=short is not available as json\n" in err
 
 
 def test_the_report_of_a_killed_race_has_its_finished_tasks(run):
@@ -207,3 +216,6 @@ def test_the_next_commands_start_this_program(run, races, tmp_path, monkeypatch,
         run("report", "abc-1", "--report=short")[1].split()
     )
     assert run("report", "abc-9")[2].endswith(f"hint: `{program} list races` shows the ids\n")
+    err = io.StringIO()
+    Console(err=err).warning("`pacenote report abc-1` completes them, `pacenote` does not")
+    assert err.getvalue() == f"warning: `{program} report abc-1` completes them, `pacenote` does not\n"

@@ -1,6 +1,7 @@
 """One home folder for all tests that start an engine, so that it is downloaded and assembled only once.
 
-The download is about 70 MB; PACENOTE_TEST_HOME is a home folder in which it is kept between runs.
+The download is about 350 MB, for six versions of engines and two of Java; PACENOTE_TEST_HOME is a home
+folder in which it is kept between runs.
 """
 
 from __future__ import annotations

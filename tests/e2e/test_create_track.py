@@ -18,7 +18,7 @@ from pacenote.capture.dump import JOURNAL, CaptureJournal
 from pacenote.capture.sources import find_indices
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EngineRequest
+from pacenote.provision.engine_request import EngineRequest
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track

@@ -13,7 +13,8 @@ import pytest
 
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EngineRequest, install_engine
+from pacenote.provision.engine_installation import install_engine
+from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import create_layout
 from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.process import process_identity
@@ -38,7 +39,7 @@ def test_the_engine_reports_its_version(cluster: EmbeddedCluster) -> None:
     assert node.heap_max_bytes == 512 << 20
     assert node.cpus == len(os.sched_getaffinity(0))
     assert {"analysis-common", "geo", "lang-painless", "percolator", "reindex"} <= set(node.modules)
-    assert cluster.node.exit_reason() is None
+    assert cluster.local_nodes()[0].exit_reason() is None
 
 
 def test_indexes_scripts_and_searches(cluster: EmbeddedCluster) -> None:
@@ -74,7 +75,7 @@ def test_every_kind_of_module_works(cluster: EmbeddedCluster) -> None:
 
 
 def test_the_engine_runs_on_loopback_without_privileges(cluster: EmbeddedCluster) -> None:
-    status = Path(f"/proc/{cluster.node.pid}/status").read_text()
+    status = Path(f"/proc/{cluster.local_nodes()[0].pid}/status").read_text()
     uids = next(line.split()[1:] for line in status.splitlines() if line.startswith("Uid:"))
     groups = next(line.split()[1:] for line in status.splitlines() if line.startswith("Groups:"))
     assert len(set(uids)) == 1
@@ -99,7 +100,7 @@ def test_the_node_cannot_change_what_it_runs(cluster: EmbeddedCluster, home: Pat
         *layout.installs.rglob("*"),
         *layout.jars.rglob("*"),
         *layout.java.rglob("*"),
-        cluster.node.folder,
+        cluster.local_nodes()[0].folder,
     ]
     assert files
     assert all(file.stat().st_uid == 0 and not file.stat().st_mode & 0o022 for file in files)
@@ -110,27 +111,27 @@ def test_the_second_start_reuses_everything(cluster: EmbeddedCluster, home: Path
     request = EngineRequest(home, tmp_path, maven_mirror="http://127.0.0.1:1", offline=True)
     before = {folder: folder.stat().st_ino for folder in create_layout(home).installs.iterdir()}
     installation = install_engine(request)
-    assert (installation.folder / "lib").is_dir()
-    assert {folder: folder.stat().st_ino for folder in installation.folder.parent.iterdir()} == before
+    assert (installation.program.home / "lib").is_dir()
+    assert {folder: folder.stat().st_ino for folder in installation.program.home.parent.iterdir()} == before
 
 
 _OWNER = """
 import sys, time
 from pathlib import Path
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EngineRequest
+from pacenote.provision.engine_request import EngineRequest
 from pacenote.cluster.cluster import start_cluster
 car = compose_car([], {"heap_size": "512m"})
 cluster = start_cluster(EngineRequest(Path(sys.argv[1]), Path(sys.argv[2]), car=car))
-sys.stdout.write(str(cluster.node.pid)); sys.stdout.flush()
+sys.stdout.write(str(cluster.local_nodes()[0].pid)); sys.stdout.flush()
 time.sleep(300)
 """
 
 
 def test_kill_9_of_the_owner_leaves_no_node(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
     cluster.stop()
-    assert process_identity(cluster.node.pid) is None
-    assert (cluster.node.log_file.parent / "gc.log").stat().st_size > 0
+    assert process_identity(cluster.local_nodes()[0].pid) is None
+    assert (cluster.local_nodes()[0].log_file.parent / "gc.log").stat().st_size > 0
     layout = create_layout(home)
     with subprocess.Popen([sys.executable, "-c", _OWNER, home, tmp_path], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None

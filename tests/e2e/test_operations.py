@@ -21,7 +21,7 @@ from operations.serving import OperationClient
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.operations.runner import BuiltinResult
 from pacenote.provision.cars import Car
-from pacenote.provision.engine import EngineRequest
+from pacenote.provision.engine_request import EngineRequest
 
 pytestmark = pytest.mark.engine
 

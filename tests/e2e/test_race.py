@@ -20,7 +20,7 @@ import pytest
 
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EngineRequest
+from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import create_layout
 from pacenote.provision.process import process_identity
 
@@ -179,7 +179,7 @@ def test_the_real_corpus_on_an_existing_cluster(pacenote: Pacenote, cluster: Emb
     assert [(check["index"], check["counted"]) for check in race["documents"]] == [("logs", 10_000)]
     assert cluster.rest().get("/logs/_count")["count"] == 10_000
     assert all(task["error_rate"] == 0 for task in race["tasks"])
-    assert cluster.node.is_running(), "a race does not stop an existing cluster"
+    assert cluster.local_nodes()[0].is_running(), "a race does not stop an existing cluster"
 
 
 def test_failing_requests_void_the_race_and_are_explained(
@@ -257,7 +257,7 @@ def test_an_existing_cluster_that_dies_between_requests_is_noticed(
             ended = pacenote.folder("orphaned") / "tasks.jsonl"
             wait_for(lambda: ended.exists() and '"before"' in ended.read_text(), "the first task")
             time.sleep(1)
-            os.kill(doomed.node.pid, signal.SIGKILL)
+            os.kill(doomed.local_nodes()[0].pid, signal.SIGKILL)
             # The next request is due in ten minutes.
             out, err = process.communicate(timeout=60)
         finally:

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import uuid
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ def _build(what: str, folder: Path) -> Path:
 
 def test_an_installed_wheel_races_without_compiler_and_sources(home: Path, tmp_path: Path):
     wheel = _build("wheel", tmp_path / "dist")
+    with zipfile.ZipFile(wheel) as archive:
+        assert any(name.endswith("/supplied/EntitlementAgent.java") for name in archive.namelist())
     assert re.fullmatch(r"pacenote-[\d.]+-cp311-abi3-manylinux_2_\d+_\w+\.whl", wheel.name)
     programs = tmp_path / "environment" / "bin"
     venv.create(programs.parent, with_pip=True)

@@ -23,6 +23,8 @@ from pacenote.race.run import race
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
+pytestmark = pytest.mark.process
+
 ME = basic_auth_header("me", "hunter2hunter2")
 
 

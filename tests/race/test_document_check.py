@@ -120,6 +120,14 @@ def test_deleting_templates_empties_the_indices_only_if_matching_indices_are_del
     assert bool(check.difference_expected) is not deletes
 
 
+def test_additional_documents_are_not_expected_in_a_cluster_that_was_empty():
+    tasks = plan(("bulk", bulk(file("a", 10))))
+    for counted in (10, 11):
+        (check,) = check_documents(tasks, [result(0, 10)], engine({"a": counted}), starts_empty=True)
+        assert (check.counted, check.difference_expected) == (counted, "")
+        assert check_documents(tasks, [result(0, 10)], engine({"a": counted}))[0].difference_expected
+
+
 def test_a_difference_is_expected_if_the_index_is_deleted_only_after_indexing():
     tasks = plan(("bulk", bulk(file("a", 10))), ("delete-data-stream", Sleep(0)))
     (check,) = check_documents(tasks, [result(0, 10)], engine({"a": 11}))

@@ -34,6 +34,8 @@ from pacenote.race.stop_signals import STOP_SIGNALS, handled_signals
 from pacenote.store.race_folder import RaceFolder
 from support.http_server import HttpRequest, HttpResponse, http_server
 
+pytestmark = pytest.mark.process
+
 
 def slow(request: HttpRequest) -> HttpResponse:
     """Responds with an empty object after 5 ms."""

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import socket
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pacenote.errors import CorpusError, EngineError, TrackError, UsageError
+from pacenote.model.car_options import CarOverrides
+from pacenote.model.data_options import DataOptions
+from pacenote.model.engine_options import EngineOptions
+from pacenote.model.node_options import NodeGroup, NodeOptions
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.source_options import SourceOptions
+from pacenote.model.team_options import TeamOptions
 from pacenote.plan.duration import ExpectedDuration
+from pacenote.provision import engine_checks
+from pacenote.provision.data_sets import DataOrigin, DataSetWriter
+from pacenote.provision.layout import create_layout, plan_layout
 from pacenote.race.dry_run import dry_run
+from teams.repositories import write_team
+
+JDWP = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=5005"
 
 
 def request(tmp_path: Path, **more: Any) -> RaceRequest:
@@ -82,15 +96,35 @@ def test_the_source_of_data_is_stated(tmp_path: Path) -> None:
 def test_the_engine_and_the_duration_are_stated(tmp_path: Path) -> None:
     search = {"operation": {"operation-type": "raw-request", "path": "/"}, "time-period": 20}
     own = notes(tmp_path, search)
-    found = dry_run(dataclasses.replace(own, car=("1gheap",)))
+    found = dry_run(dataclasses.replace(own, engine=EngineOptions(car=("1gheap",))))
     assert found.engine == (
         "opensearch 3.3.0, started on a free port of 127.0.0.1 with car '1gheap' and 1g of heap"
     )
     assert found.duration == ExpectedDuration(20.0, 1)
+    split = NodeOptions((NodeGroup(1, ("master",)), NodeGroup(2, ("data",))))
+    several = dry_run(dataclasses.replace(own, engine=EngineOptions(nodes=split)))
+    assert several.engine == (
+        "opensearch 3.3.0, started on 3 nodes on 127.0.0.1 with car 'defaults' and 1g of heap each"
+    )
+    assert [text for text in several.warnings if "no node has the role ingest" in text]
     hosts = dataclasses.replace(own, pipeline="benchmark-only", target_hosts=("10.0.0.1:9200", "b:9201"))
     assert dry_run(hosts).engine == (
         "the cluster at http://10.0.0.1:9200, http://b:9201, which a dry run does not contact"
     )
+
+
+def test_what_the_engine_lacks_is_stated(tmp_path: Path) -> None:
+    create = {"operation": "create-index"}
+    query = {"script_score": {"query": {"match_all": {}}, "script": "1"}}
+    scripted = {"operation": {"operation-type": "search", "index": "notes", "body": {"query": query}}}
+    own = notes(tmp_path, create, scripted)
+    engine = EngineOptions(distribution="elasticsearch", distribution_version="9.5.3")
+    core = dataclasses.replace(own, engine=engine)
+    found = dry_run(core)
+    assert found.engine.startswith("Elasticsearch core 9.5.3, assembled: not the official distribution, ")
+    (warning,) = found.warnings
+    assert warning.startswith("task 'search' needs the module lang-painless, which is not published for ")
+    assert dry_run(own).warnings == ()
 
 
 def test_what_a_race_would_refuse_is_refused(tmp_path: Path) -> None:
@@ -104,7 +138,7 @@ def test_what_a_race_would_refuse_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
-        ({"distribution": "elasticsearch", "distribution_version": "8.19.0"}, r"8\.19\.0 cannot be started"),
+        ({"distribution": "elasticsearch", "distribution_version": "8.17.0"}, r"8\.17\.0 cannot be started"),
         ({"runtime_jdk": 11}, "no Java 11 in JAVA11_HOME or JAVA_HOME"),
     ],
 )
@@ -114,11 +148,82 @@ def test_an_engine_or_java_that_a_race_would_refuse_is_refused(
     for name in ("JAVA_HOME", "JAVA11_HOME"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(EngineError, match=message):
-        dry_run(request(tmp_path, track="http_logs", **engine))
+        dry_run(request(tmp_path, track="http_logs", engine=EngineOptions(**engine)))
     cluster = {"pipeline": "benchmark-only", "target_hosts": ("10.0.0.1:9200",)}
-    assert dry_run(request(tmp_path, track="http_logs", **engine, **cluster)).steps
+    assert dry_run(request(tmp_path, track="http_logs", engine=EngineOptions(**engine), **cluster)).steps
+
+
+def test_what_a_race_may_refuse_is_a_warning(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = {"http.port": str(port), "indices.memory.index_bufer_size": "1%"}
+        options = EngineOptions(overrides=CarOverrides(settings=settings, jvm_options=(JDWP,)))
+        found = dry_run(request(tmp_path, track="http_logs", engine=options)).warnings
+    assert [text for text in found if text.startswith(f"port {port} is taken: another process listens")]
+    assert "the settings of the engine are not checked yet: its jars are not downloaded" in found
+    assert [text for text in found if text.startswith("a debug agent (jdwp) slows the engine")]
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_data_that_the_engine_starts_with_is_checked_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_checks, "plan_layout", partial(plan_layout, root=False))
+    origin = DataOrigin("opensearch", "3.3.0", "race-1", "logs", "", "2026-11-23T08:00:00+00:00")
+    writer = DataSetWriter(create_layout(tmp_path / "home", root=False), "logs", origin)
+    (folder,) = writer.targets(0, 1)
+    folder.mkdir()
+    (folder / "index").write_bytes(b"1234567")
+    writer.commit((1,))
+    restored = {"track": "http_logs", "include_tasks": ("term",)}
+    options = EngineOptions(data=DataOptions("restore", "logs"))
+    found = dry_run(request(tmp_path, engine=options, **restored))
+    assert found.engine.endswith(
+        "of heap, and data set logs (7 B, opensearch 3.3.0, track logs, stored 2026-11-23T08:00:00+00:00)"
+    )
+    other = dataclasses.replace(options, distribution_version="3.8.0")
+    with pytest.raises(EngineError, match=r"is of opensearch 3\.3\.0, not of opensearch 3\.8\.0"):
+        dry_run(request(tmp_path, engine=other, **restored))
+
+
+def test_a_misspelt_jvm_option_is_refused(tmp_path: Path) -> None:
+    params = {"additional_java_settings": ["-XX:+UseZCG"]}
+    with pytest.raises(UsageError, match=r"does not know the JVM option -XX:\+UseZCG") as caught:
+        dry_run(request(tmp_path, track="http_logs", engine=EngineOptions(car_params=params)))
+    assert caught.value.hint == "did you mean -XX:+UseZGC?"
+
+
+def test_an_option_of_a_car_for_another_java_is_refused(tmp_path: Path) -> None:
+    options = {"cars/v1/plain/templates/config/jvm.options": "-XX:+UseConcMarkSweepGC\n"}
+    team = TeamOptions(path=write_team(tmp_path / "team", options))
+    with pytest.raises(UsageError, match="UseConcMarkSweepGC") as caught:
+        dry_run(request(tmp_path, track="http_logs", engine=EngineOptions(car=("small",), team=team)))
+    assert (caught.value.hint or "").endswith("sets it, choose another --team-revision")
+
+
+def test_sources_that_do_not_exist_are_refused(tmp_path: Path) -> None:
+    sources = SourceOptions(source_path=str(tmp_path / "none"))
+    with pytest.raises(UsageError, match=r"--source-path=.*none is not a folder"):
+        dry_run(
+            request(
+                tmp_path, track="http_logs", pipeline="from-sources", engine=EngineOptions(source=sources)
+            )
+        )
 
 
 def test_a_heap_larger_than_the_memory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"too little memory: a node with 97\.7 TiB of heap"):
-        dry_run(request(tmp_path, track="http_logs", car_params={"heap_size": "100000g"}))
+        dry_run(
+            request(tmp_path, track="http_logs", engine=EngineOptions(car_params={"heap_size": "100000g"}))
+        )
+
+
+def test_the_bundled_track_can_run_on_the_core(tmp_path: Path) -> None:
+    engine = EngineOptions(distribution="elasticsearch", distribution_version="9.5.3")
+    bundled = request(tmp_path, track="http_logs", track_repository="bundled", engine=engine)
+    assert not dry_run(bundled).warnings
+    as_public = dataclasses.replace(bundled, track_params={"request_type": "match_only_text"})
+    assert any(
+        "needs the module mapper-extras" in text or "need the module mapper-extras" in text
+        for text in dry_run(as_public).warnings
+    )

@@ -139,10 +139,13 @@ def test_unchanged_files_are_compared_only_once(tmp_path: Path, monkeypatch: pyt
 def test_files_of_a_folder_that_cannot_be_written_are_compared(tmp_path: Path) -> None:
     ensure_generated(CORPUS, tmp_path / "a", no_progress)
     with small_disk(tmp_path / "disk", 1024) as disk:
-        folder = Path(shutil.copytree(tmp_path / "a", disk / "b"))
+        intact, changed = (Path(shutil.copytree(tmp_path / "a", disk / name)) for name in "bc")
+        change_byte(changed / "documents-241998.json", keep_time=True)
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         for _ in range(2):
-            ensure_generated(CORPUS, folder, no_progress).verify()
+            ensure_generated(CORPUS, intact, no_progress).verify()
+            with pytest.raises(CorpusError, match="was changed since it was generated"):
+                ensure_generated(CORPUS, changed, no_progress).verify()
 
 
 def test_pacenote_generate_does_not_replace_foreign_files(tmp_path: Path) -> None:

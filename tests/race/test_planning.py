@@ -86,4 +86,6 @@ def test_the_hint_says_how_the_race_can_create_the_indices(
     request = RaceRequest(race_id="r", home=Path("/home"), include_tasks=include)
     with pytest.raises(UsageError, match=re.escape("searches indices")) as caught:
         check_searched_indices(request, subject, PLUGIN)
-    assert caught.value.hint == f"{hint}use a cluster that has them, with --target-hosts"
+    assert caught.value.hint == (
+        f"{hint}use data that has them, with --data=restore:NAME, or a cluster, with --target-hosts"
+    )

@@ -1,11 +1,13 @@
-"""The race record describes the connection to the cluster."""
+"""The race record describes the connection to the cluster, and the steps of the plan."""
 
 from __future__ import annotations
 
 from pacenote.model.client_options import TlsOptions
 from pacenote.model.race_record import RecordedClient
+from pacenote.model.track import Parallel
 from pacenote.plan.document import Target, TargetHost, TargetProxy
-from pacenote.race.record import recorded_client
+from pacenote.race.record import recorded_client, recorded_steps
+from plan.planning import plan, task
 
 
 def test_tls_and_proxies_are_recorded() -> None:
@@ -29,3 +31,11 @@ def test_tls_and_proxies_are_recorded() -> None:
         timeout_s=60.0,
         headers=("x-tenant",),
     )
+
+
+def test_the_tasks_of_steps_with_several_are_recorded() -> None:
+    mixed = Parallel((task("a"), task("b")), name="mixed")
+    assert recorded_steps(plan(task("alone"), mixed, Parallel((task("c"), task("d"))))) == {
+        "mixed": ("a", "b"),
+        "c, d": ("c", "d"),
+    }

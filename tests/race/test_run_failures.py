@@ -13,6 +13,8 @@ from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, HttpServer, http_server, json_response
 from support.secure import engine
 
+pytestmark = pytest.mark.process
+
 
 def test_a_failed_race_is_reported_with_its_reason_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

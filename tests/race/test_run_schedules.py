@@ -48,6 +48,7 @@ def test_a_backlog_makes_a_race_suspect_when_another_task_completes_the_step(
         code = main([*options, f"--target-hosts={server.address}", *(["--open-loop"] * open_loop)])
     record = RaceStore(tmp_path / "home").load("r")
     assert code == 0
+    assert record.steps == {"slow, other": ("slow", "other")}
     result = next(task for task in record.tasks if task.task == "slow")
     accounting = result.accounting
     planned = accounting.operations + accounting.unsent

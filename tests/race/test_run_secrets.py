@@ -292,7 +292,7 @@ def test_secrets_of_python_code_are_not_stored(run: Run, tmp_path: Path) -> None
     assert "hunter-query" in sent[-1].target
     assert sent[0].headers["x-secret"] == "hunter-header"
     assert code == 3, printed
-    assert "u-<hidden>" in printed
+    assert r"u-\<hidden>" in printed
     assert "nested.<hidden>" in stored
     assert "hunter" not in printed + stored
 
@@ -346,3 +346,15 @@ def test_secrets_are_removed_from_the_log_of_an_engine(tmp_path: Path) -> None:
     assert log.read_bytes() == b"a\n\xff uses http://<hidden>@h and <hidden>\n" * 3
     assert other.stat().st_ino == before
     assert {path.name for path in folder.artifacts.iterdir()} == {"engine.log", "gc.log"}
+
+
+def test_secrets_are_removed_from_the_logs_of_several_nodes(tmp_path: Path) -> None:
+    folder = RaceStore(tmp_path).create(record(), secrets=frozenset({"hunter-2"}))
+    outside, node = tmp_path / "outside", folder.artifacts / "rally-node-0"
+    for path in (outside, node):
+        path.mkdir()
+        (path / "engine.log").write_text("uses hunter-2")
+    (folder.artifacts / "rally-node-1").symlink_to(outside)
+    folder.redact_logs()
+    assert (node / "engine.log").read_text() == "uses <hidden>"
+    assert (outside / "engine.log").read_text() == "uses hunter-2"

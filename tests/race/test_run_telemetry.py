@@ -19,6 +19,8 @@ from pacenote.telemetry.devices import DEVICES
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
+pytestmark = pytest.mark.process
+
 TASK = "GET /task"
 
 

@@ -14,6 +14,8 @@ from pacenote.net.url import basic_auth_header
 from support.http_server import HttpServer
 from support.secure import CA, CERTIFICATES, engine, proxy
 
+pytestmark = pytest.mark.process
+
 ME = basic_auth_header("me", "hunter2hunter2")
 CREDENTIALS = "basic_auth_user:me,basic_auth_password:hunter2hunter2"
 

@@ -18,7 +18,10 @@ from python_tasks.racing import Server, serving, start_race, stored_race
 
 pytestmark = pytest.mark.process
 
-HINT = "hint: finished tasks, per-second statistics and all but the last samples are kept: pacenote report r"
+HINT = (
+    "hint: finished tasks, per-second statistics and all but the last samples are kept: "
+    f"{sys.executable} -m pacenote report r"
+)
 
 TRACK = """
     import asyncio

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import socket
 from pathlib import Path
@@ -10,15 +11,22 @@ from typing import Any
 
 import pytest
 
+from pacenote.cluster.cluster import AssembledEngine
 from pacenote.errors import EngineError
 from pacenote.model.client_options import AdditionalCluster, ClientOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.url import basic_auth_header
+from pacenote.provision.layout import plan_layout
+from pacenote.provision.node_facts import NodeFacts
+from pacenote.provision.node_registry import NodeEntry, current_process, register
 from pacenote.race.run import race
+from pacenote.race.targets import parse_clusters
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 from support.secure import engine
+
+pytestmark = pytest.mark.process
 
 EVERYWHERE = """
 class Everywhere:
@@ -171,3 +179,24 @@ def test_an_untrusted_certificate_prevents_the_race(tmp_path: Path) -> None:
         raced(tmp_path, ClientOptions(), f"https://{secure.address}")
     assert "ca_certs:FILE" in caught.value.hint
     assert not (tmp_path / "home" / "races").exists()
+
+
+def test_an_engine_that_pacenote_started_is_named_for_what_it_is(tmp_path: Path) -> None:
+    layout, process = plan_layout(tmp_path), current_process()
+    facts = NodeFacts(
+        name="n",
+        cluster_name="c",
+        distribution="elasticsearch",
+        version="9.5.3",
+        title="the core",
+        absent_modules=("lang-painless",),
+        address="127.0.0.1:39200",
+    )
+    register(layout, NodeEntry("n", layout.nodes / "n", process, process, detached=True, facts=facts))
+    request = RaceRequest(race_id="r", home=tmp_path, pipeline="benchmark-only")
+
+    def known(*hosts: str) -> AssembledEngine | None:
+        return parse_clusters(dataclasses.replace(request, target_hosts=hosts))[0].assembled
+
+    assert known("localhost:39200") == AssembledEngine("the core", ("lang-painless",))
+    assert known("127.0.0.1:39201") is None

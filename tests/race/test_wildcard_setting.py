@@ -19,6 +19,8 @@ from pacenote.store.race_store import RaceStore
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
+pytestmark = pytest.mark.process
+
 SETTING = "action.destructive_requires_name"
 
 

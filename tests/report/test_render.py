@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pacenote.model.race_record import Verdict
+from pacenote.model.node_options import NodeGroup, NodeLimits, NodeOptions
+from pacenote.model.race_record import RecordedCluster, Verdict
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import Throughput
 from pacenote.report.formatting import format_interval, format_value
+from pacenote.report.notes import nodes_text
 from pacenote.report.render.csv import render_csv, render_full_csv
 from pacenote.report.render.json import render_json
 from pacenote.report.render.markdown import escape, pipe_table, render_markdown
@@ -46,6 +49,57 @@ def test_a_mark_is_shown_with_an_interval_only_for_too_few_samples():
         "†",
         "‡",
     ]
+
+
+def test_an_assembled_core_is_named_for_what_it_is():
+    title = "Elasticsearch core 9.5.3, assembled: not the official distribution"
+    cluster = RecordedCluster(
+        "elasticsearch", "9.5.3", title=title, absent_modules=("lang-painless", "reindex")
+    )
+    text = render_markdown(build_report(record(cluster=cluster)))
+    assert f"- Assembled: {title}\n" in text
+    assert "- Absent modules: lang-painless, reindex\n" in text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        (NodeOptions(), ""),
+        (NodeOptions((NodeGroup(3),)), "3"),
+        (NodeOptions(cpus=((0, 1, 2),)), "CPUs 0-2"),
+        (
+            NodeOptions(
+                (NodeGroup(1, ("master",)), NodeGroup(2, ("data", "ingest")), NodeGroup(1, ())),
+                limits=NodeLimits(4 << 30, 1.5),
+                data_paths=((Path("/a"), Path("/b")),),
+            ),
+            "4 (master:1, data+ingest:2, coordinating:1); at most 4.0 GiB of memory each; "
+            "at most 1.5 CPUs each; data in /a, /b",
+        ),
+    ],
+)
+def test_what_was_selected_for_the_nodes_is_stated(nodes, text):
+    assert nodes_text(nodes) == text
+    shown = render_markdown(build_report(record(options=RecordedOptions(nodes=nodes))))
+    assert (f"- Nodes: {text}\n" in shown) == bool(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"team_repository": "bundled"}, ""),
+        ({"team_path": "/cars"}, "/cars"),
+        (
+            {"team_repository": "mine", "team_revision": "0123456789abcdef"},
+            "repository mine, revision 0123456789ab",
+        ),
+        ({"team_revision": "0123456789abcdef"}, "repository default, revision 0123456789ab"),
+    ],
+)
+def test_the_origin_of_the_cars_is_stated(options, text):
+    shown = render_markdown(build_report(record(options=RecordedOptions(**options))))
+    assert (f"- Cars from: {text}\n" in shown) == bool(text)
+    assert ("Cars from" in shown) == bool(text)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from dataclasses import fields, replace
 
 import pytest
 
+from pacenote.model.data_options import StartingState
 from pacenote.model.race_record import (
     DocumentCheck,
     RecordedClient,
     RecordedCorpus,
     UncheckedDocuments,
 )
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import (
     CleanUps,
     FailureGroup,
@@ -38,6 +40,22 @@ def value(report, metric, task_name=""):
 
 def notes(report, label):
     return [(note.task, note.text) for note in report.notes if note.label == label]
+
+
+def test_the_state_in_which_the_first_task_started_is_reported():
+    def lines(state, **options):
+        found = record(starting_state=state, options=RecordedOptions(**options))
+        labels = ("Data", "Page cache", "Cooldown")
+        return {note.label: note.text for note in build_report(found).header if note.label in labels}
+
+    assert lines(None) == lines(StartingState()) == {}
+    cold = StartingState("logs", "race-0", 4 << 30, 2 << 20, "fadvise")
+    assert lines(cold, caches="cold", cooldown_s=90) == {
+        "Data": "began as data set 'logs', stored by race race-0",
+        "Page cache": "cold: 2.0 MiB of 4.0 GiB of the data cached",
+        "Cooldown": "1 min 30 s before the first task",
+    }
+    assert lines(replace(cold, dropped_with=None))["Page cache"].startswith("as it was: ")
 
 
 def test_unusual_connection_settings_are_reported():

@@ -7,6 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.model.comparison import (
+    Comparison,
+    EstimatedChange,
+    FactDifference,
+    MetricComparison,
+    MetricId,
+    RaceGroup,
+    RaceInGroup,
+)
+from pacenote.model.finding import Finding
 from pacenote.model.result import TaskResult
 from shape.sources import ROOT, files, label, tracked
 from support.records import record
@@ -149,3 +159,10 @@ def test_the_reference_of_the_race_folder_has_every_key_of_the_record():
     keys = record().to_document().keys() | {each.name for each in fields(TaskResult)}
     assert len(keys) > 60
     assert sorted(keys - documented) == []
+
+
+def test_the_reference_of_comparisons_has_every_key_of_the_document():
+    page = (ROOT / "docs" / "reference" / "comparison.md").read_text("utf-8")
+    types = (Comparison, MetricComparison, MetricId, EstimatedChange, FactDifference, RaceGroup, RaceInGroup)
+    keys = {each.name for one in types for each in fields(one)} | {each.name for each in fields(Finding)}
+    assert sorted(keys - set(re.findall(r"`([@\w-]+)`", page))) == []

@@ -8,6 +8,7 @@ WITHOUT_MODULE = {
     "tests/benchmarks/": "the programs in benchmarks/",
     "tests/core/": "the Rust core, through its Python module",
     "tests/e2e/": "whole commands with a real engine",
+    "tests/scripts/": "the programs in scripts/",
     "tests/shape/": "guards of the repository",
     "tests/store/test_earlier_races.py": "races that earlier versions stored, read by the whole package",
 }

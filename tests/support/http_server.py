@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
+from socketserver import StreamRequestHandler, TCPServer, ThreadingMixIn
 from typing import Any
 
 Headers = tuple[tuple[str, str], ...]
@@ -49,7 +50,7 @@ class HttpResponse:
     status: int = 200
     body: bytes = b""
     headers: Headers = ()
-    """A Content-Length header among them replaces the correct one."""
+    """A header among them that frames the body replaces the correct Content-Length."""
     close: bool = False
     """Whether the connection is closed after the response."""
     tunnel_port: int | None = None
@@ -85,8 +86,13 @@ class HttpServer:
         return sum(1 for request in self.requests if request.line == line)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+_FRAMING = {"content-length", "transfer-encoding"}
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+class _Handler(StreamRequestHandler):
+    """Answers the requests of one connection. `http.server` would use most of the time of the tests."""
+
     # Head and body in one packet; otherwise the kernel waits up to 40 ms for an acknowledgement.
     wbufsize = -1
     respond: Respond
@@ -106,30 +112,41 @@ class _Handler(BaseHTTPRequestHandler):
                 raise
         super().setup()
 
-    def answer(self) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
+    def handle(self) -> None:
+        while words := self.rfile.readline().decode("latin-1").split():
+            # The first bytes of TLS may be three words, too.
+            if len(words) != 3 or not words[2].startswith("HTTP/"):
+                self.wfile.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                break
+            if not self.answer(*words):
+                break
+
+    def answer(self, method: str, target: str, version: str) -> bool:
+        """Answers a request. Returns whether another one may follow."""
+        headers = {}
+        while (line := self.rfile.readline().decode("latin-1").strip()) != "":
+            name, _, value = line.partition(":")
+            headers[name.lower()] = value.strip()
+        if headers.get("expect", "").lower() == "100-continue":
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.wfile.flush()
         body = self.rfile.read(int(headers.get("content-length", 0)))
-        request = HttpRequest(self.command, self.path, headers, body)
+        request = HttpRequest(method, target, headers, body)
         self.state.requests.append(request)
         # Called through the class, so that the function is not bound as a method.
         response = type(self).respond(request)
-        self.send_response(response.status)
-        if not response.tunnel_port and all(name != "content-length" for name, _ in response.headers):
-            self.send_header("content-length", str(len(response.body)))
-        for name, value in response.headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.close_connection |= response.close
         try:
-            self.wfile.write(b"" if self.command == "HEAD" else response.body)
+            self.wfile.write(_head(response) + (b"" if method == "HEAD" else response.body))
             self.wfile.flush()
         except OSError:
-            self.close_connection = True
+            return False
         if response.tunnel_port:
             self.tunnel(response.tunnel_port)
+        connection = {headers.get("connection", ""), dict(response.headers).get("connection", "")}
+        is_last = response.close or response.tunnel_port or "close" in connection
+        return version == "HTTP/1.1" and not is_last
 
     def tunnel(self, port: int) -> None:
-        self.close_connection = True
         with socket.create_connection(("127.0.0.1", port)) as remote:
             ends = {self.connection: remote, remote: self.connection}
             while True:
@@ -139,16 +156,18 @@ class _Handler(BaseHTTPRequestHandler):
                         return
                     ends[end].sendall(data)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by http.server
-        pass
+
+def _head(response: HttpResponse) -> bytes:
+    lines = [f"HTTP/1.1 {response.status} {_REASONS.get(response.status, '')}"]
+    if not response.tunnel_port and not _FRAMING.intersection(name for name, _ in response.headers):
+        lines.append(f"content-length: {len(response.body)}")
+    lines += [f"{name}: {value}" for name, value in response.headers]
+    return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
-for _method in ("GET", "POST", "PUT", "DELETE", "HEAD", "CONNECT"):
-    setattr(_Handler, f"do_{_method}", _Handler.answer)
-
-
-class _Server(ThreadingHTTPServer):
+class _Server(ThreadingMixIn, TCPServer):
     daemon_threads = True
+    allow_reuse_address = True
     # If the queue is full, a client tries to connect again only after a second.
     request_queue_size = 64
 

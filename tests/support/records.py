@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from pacenote.model.race_record import (
@@ -27,10 +28,12 @@ from pacenote.model.result import (
 )
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.model.verdict import determine_verdict
+from pacenote.store.race_index import RaceSummary
 
 _ENOUGH = {50.0: 6, 90.0: 36, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
 
 
+@cache
 def times(count: int = 50_000, p50: float = 2.0, p99: float = 8.0) -> DurationSummary:
     """Returns a distribution of `count` times; percentiles without enough samples are not supported."""
     values = {50.0: p50, 90.0: p50 * 2, 99.0: p99, 99.9: p99 * 1.5, 99.99: p99 * 2, 100.0: p99 * 3}
@@ -93,6 +96,26 @@ def task(name: str = "search", **changes: Any) -> TaskResult:
     return replace(result, **changes)
 
 
+def summary(race_id: str = "b625d810-94f3-4db7-b65f-d6554a032a0e", **changes: Any) -> RaceSummary:
+    """An entry of the list of races."""
+    found = RaceSummary(
+        race_id=race_id,
+        timestamp="20260301T123015Z",
+        track="http_logs",
+        track_revision="",
+        challenge="append-no-conflicts",
+        car="defaults",
+        distribution="opensearch",
+        version="3.3.0",
+        revision="",
+        user_tags={"intention": "baseline", "run": "1"},
+        verdict="suspect",
+        state="complete",
+        headline="70,730 docs/s",
+    )
+    return replace(found, **changes)
+
+
 def part(operation: str, **changes: Any) -> SubOperationResult:
     """An operation within a composite one, without errors."""
     return replace(
@@ -135,8 +158,14 @@ def judged(race: RaceRecord) -> tuple[str, tuple[str, ...]]:
     return verdict.state, verdict.reasons
 
 
+@cache
+def _default_tasks() -> tuple[TaskResult, ...]:
+    return bulk(), paced(), task()
+
+
 def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
     """A complete race with a verdict."""
+    own: dict[str, Any] = {} if "tasks" in changes else {"tasks": _default_tasks()}
     built = RaceRecord(
         race_id=race_id,
         timestamp=datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC),
@@ -150,7 +179,6 @@ def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
         ),
         environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, pacenote="0.1.0"),
         corpora=(RecordedCorpus("http_logs", "generated", 740_000, 81_000_000, ("documents.json",), 42),),
-        tasks=(bulk(), paced(), task()),
         system=SystemMetrics(
             total_time=90_000.0,
             total_time_per_shard=PerShardTimes(15_000.0, 18_000.0, 21_000.0),
@@ -167,5 +195,5 @@ def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
         telemetry_errors=("index-stats: flush_time is missing: the counters went down",),
         complete=True,
     )
-    changed = replace(built, **changes)
+    changed = replace(built, **own | changes)
     return changed if "verdict" in changes else replace(changed, verdict=determine_verdict(changed))

@@ -9,8 +9,11 @@ A flag overrides the file in the current folder, which overrides the file in the
     distribution-version = "2.19.4"
     track-params = {bulk_size = 5000}
 
-    [tracks]                            # URLs of track repositories
+    [tracks]                            # URLs of track repositories; [teams] has those of team repositories
     mine.url = "https://example.org/tracks.git"
+
+    [distributions]                     # addresses of official archives, with Rally's keys
+    mine.url = "https://example.org/elasticsearch-{{VERSION}}-{{OSNAME}}-{{ARCH}}.tar.gz"
 """
 
 from __future__ import annotations
@@ -27,13 +30,20 @@ from pacenote.errors import UsageError
 
 FILE = "pacenote.toml"
 
-_TRACKS = "tracks"
+_HERE = Path()
 
-_EXCLUDES = {
+_TRACKS = "tracks"
+_TEAMS = "teams"
+_DISTRIBUTIONS = "distributions"
+
+EXCLUDES = {
     "track": ("track-path",),
     "track-repository": ("track-path",),
     "track-revision": ("track-path",),
     "track-path": ("track", "track-repository", "track-revision"),
+    "team-repository": ("team-path",),
+    "team-revision": ("team-path",),
+    "team-path": ("team-repository", "team-revision"),
     "include-tasks": ("exclude-tasks",),
     "exclude-tasks": ("include-tasks",),
 }
@@ -52,35 +62,52 @@ class Configuration:
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
     """URLs of track repositories by name; a URL may contain credentials."""
 
+    team_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """URLs of team repositories by name; a URL may contain credentials."""
+
+    distributions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The section `[distributions]`, with the addresses of archives and plugins, which may contain
+    credentials.
+    """
+
     rally: RallySettings = field(default_factory=RallySettings)
-    """What Rally's own configuration contributes to both."""
+    """What Rally's own configuration contributes to them."""
 
 
 def read_configuration(
-    command: str, commands: Collection[str], home: Path, rally_name: str | None = None
+    command: str,
+    commands: Collection[str],
+    home: Path,
+    rally_name: str | None = None,
+    *,
+    folder: Path = _HERE,
 ) -> Configuration:
-    """Reads the configuration of a command; `rally_name` selects `rally-NAME.ini`.
+    """Reads the configuration of a command that runs in a folder; `rally_name` selects `rally-NAME.ini`.
 
     Raises UsageError for a file that cannot be read, and for unknown or invalid keys.
     """
     rally = read_rally_settings(rally_name)
-    options, urls = dict(rally.options), dict(rally.repository_urls)
-    for file in dict.fromkeys(((home / FILE).absolute(), Path(FILE).absolute())):
+    options = dict(rally.options)
+    urls, team_urls = dict(rally.repository_urls), dict(rally.team_urls)
+    distributions = dict(rally.distributions)
+    for file in dict.fromkeys(((home / FILE).absolute(), (folder / FILE).absolute())):
         document = _toml(file)
-        urls |= _urls(document.pop(_TRACKS, {}), file)
+        urls |= _urls(document.pop(_TRACKS, {}), file, _TRACKS)
+        team_urls |= _urls(document.pop(_TEAMS, {}), file, _TEAMS)
+        distributions |= _flat(document.pop(_DISTRIBUTIONS, {}), file)
         overriding = dict(_options(document, command, commands, file))
         for name in overriding:
-            for excluded in _EXCLUDES.get(name, ()):
+            for excluded in EXCLUDES.get(name, ()):
                 options.pop(excluded, None)
         options |= overriding
-    return Configuration(options, urls, rally)
+    return Configuration(options, urls, team_urls, distributions, rally)
 
 
 def apply_configuration(configuration: Configuration, parser: Parser, arguments: Sequence[str]) -> None:
     """Makes configured values the defaults of the parser. Raises UsageError for invalid values."""
     flags = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
     given = {flag.removeprefix("--") for flag in flags}
-    excluded = {name for flag in given for name in _EXCLUDES.get(flag, ())}
+    excluded = {name for flag in given for name in EXCLUDES.get(flag, ())}
     from_rally = []
     for name, setting in configuration.options.items():
         if name in excluded:
@@ -95,9 +122,12 @@ def apply_configuration(configuration: Configuration, parser: Parser, arguments:
             raise UsageError(f"{setting.origin}: `{parser.prog}` has no option {name}", hint=hint)
     parser.set_defaults(
         repository_urls=configuration.repository_urls,
+        distributions=configuration.distributions,
         rally=configuration.rally,
         rally_options=tuple(sorted(from_rally)),
         rally_tracks=configuration.rally.tracks,
+        team_urls=configuration.team_urls,
+        rally_teams=configuration.rally.teams,
     )
 
 
@@ -117,23 +147,41 @@ def _options(
             if not isinstance(value, dict):
                 raise UsageError(f"{file}: {name} is a command; put its options below [{name}]")
         elif isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values()) and value:
-            raise UsageError(f"{file}: [{name}] is not a command", hint=similar(name, (*commands, _TRACKS)))
+            known = (*commands, _TRACKS, _TEAMS, _DISTRIBUTIONS)
+            raise UsageError(f"{file}: [{name}] is not a command", hint=similar(name, known))
         elif name not in own:
             yield name, ConfiguredOption(value, f"{file}: {name}")
     for name, value in own.items():
         yield name, ConfiguredOption(value, f"{file}: {command}.{name}", strict=True)
 
 
-def _urls(tracks: object, file: Path) -> dict[str, str]:
+def _urls(repositories: object, file: Path, section: str) -> dict[str, str]:
     found = {}
-    for name, value in tracks.items() if isinstance(tracks, dict) else [(_TRACKS, None)]:
+    for name, value in repositories.items() if isinstance(repositories, dict) else [(section, None)]:
         url = value.get("url") if isinstance(value, dict) else None
         if not isinstance(url, str):
             raise UsageError(
-                f"{file}: [tracks] must contain URLs of track repositories",
+                f"{file}: [{section}] must contain URLs of {section.removesuffix('s')} repositories",
                 hint='for example mine.url = "https://…"',
             )
         found[str(name)] = url
+    return found
+
+
+def _flat(section: object, file: Path, prefix: str = "") -> dict[str, str]:
+    """Returns `[distributions]` with Rally's keys, such as `release.url`, and its values as text."""
+    found: dict[str, str] = {}
+    for name, value in section.items() if isinstance(section, dict) else [(_DISTRIBUTIONS, None)]:
+        key = f"{prefix}{name}"
+        if isinstance(value, dict):
+            found |= _flat(value, file, f"{key}.")
+        elif isinstance(value, str | int):
+            found[key] = str(value).lower() if isinstance(value, bool) else str(value)
+        else:
+            raise UsageError(
+                f"{file}: [distributions] {key} is not a text, a number, true or false",
+                hint='for example mine.url = "https://…"',
+            )
     return found
 
 

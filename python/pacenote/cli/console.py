@@ -120,7 +120,10 @@ class Console:
 
     def warning(self, text: str) -> None:
         """Prints a warning in one line."""
-        self._err.write(self._wrapped(f"warning: {printable(text)}"))
+        # Not imported at the start: few commands warn.
+        from pacenote.cli.program import as_started
+
+        self._err.write(self._wrapped(f"warning: {printable(as_started(text))}"))
 
     def error(self, error: PacenoteError) -> None:
         """Prints an error: what is wrong, all problems if there are several, and the hint."""
@@ -295,7 +298,7 @@ class _MessageStream(_SafeStream):
     def flush(self) -> None:
         """Writes what waits, as far as the reader accepts it."""
         with self._lock:
-            while self._waiting and self._stream is not None and not _blocks(self._stream):
+            while self._waiting and self._stream is not None and _accepts_text(self._stream):
                 self._write_next(self._stream)
 
     def finish(self) -> None:
@@ -330,17 +333,10 @@ def _wrapped(line: str, width: int | None) -> str:
 
 
 def _accepts_text(stream: TextIO) -> bool:
-    """Returns whether text can be written without waiting."""
+    """Returns whether a short text can be written without waiting, as to a stream without a descriptor."""
     with contextlib.suppress(OSError, ValueError):
         return bool(select.select([], [stream.fileno()], [], 0)[1])
-    return False
-
-
-def _blocks(stream: TextIO) -> bool:
-    """Returns whether a short text cannot be written without waiting. A stream without a descriptor can."""
-    with contextlib.suppress(OSError, ValueError):
-        return not select.select([], [stream.fileno()], [], 0)[1]
-    return False
+    return True
 
 
 def _reopen_closed_descriptors() -> None:

@@ -1,4 +1,4 @@
-"""`pacenote delete`: deletes stored races or annotations."""
+"""`pacenote delete`: deletes stored races, experiments, annotations or data sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.rally_ini import warn_about_metrics_store
 from pacenote.cli.unavailable import UnavailableOption
-from pacenote.errors import UsageError
+from pacenote.errors import StoreError, UsageError
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
 from pacenote.store.race_store import RaceStore
@@ -25,7 +25,8 @@ def add_options(parser: Parser) -> None:
         "--id",
         required=True,
         metavar="ID,…",
-        help="ids of what to delete, separated by commas; for a race, a unique prefix of its id is enough",
+        help="ids of what to delete, separated by commas; for a race, a unique prefix of its id is enough; "
+        "an experiment may be a search; for data, names of data sets",
     )
     parser.add_flag("--dry-run", help="show what would be deleted, and delete nothing")
     for name in ("--track-repository", "--track-path", "--track-revision"):  # Rally accepts and ignores them.
@@ -37,7 +38,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     what = validate_choice(options.what, "delete", tuple(_KINDS))
     ids = [str(one) for one in parse_list(options.id, "--id")]
     if not ids:
-        raise UsageError("--id is empty", hint="`pacenote list races` and `list annotations` show the ids")
+        raise UsageError(
+            "--id is empty", hint="`pacenote list races`, `list annotations` and `list data` show them"
+        )
     warn_about_metrics_store(options, console)
     _KINDS[what](ids, options, console)
     return 0
@@ -52,6 +55,24 @@ def _delete_races(ids: Sequence[str], options: argparse.Namespace, console: Cons
         console.result(f"{_verb(options)} race {folder.path.name}\n")
 
 
+def _delete_experiments(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
+    from pacenote.store.experiment_store import ExperimentStore
+
+    store = ExperimentStore()
+    folders = {folder.path: folder for folder in map(store.exact_folder, ids)}
+    for folder in folders.values():
+        if folder.is_running():
+            raise StoreError(
+                f"{folder.kind} '{folder.experiment_id}' is running", hint="delete it when it has ended"
+            )
+    for folder in folders.values():
+        kept = "its races and its confirmation" if folder.is_search else "its races"
+        text = f"{_verb(options)} {folder.kind} {folder.experiment_id}; {kept} are kept\n"
+        if not options.dry_run:
+            store.delete(folder)
+        console.result(text)
+
+
 def _delete_annotations(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
     store = AnnotationStore(default_home())
     store.check(ids)
@@ -61,11 +82,19 @@ def _delete_annotations(ids: Sequence[str], options: argparse.Namespace, console
         console.result(f"{_verb(options)} annotation {annotation_id}\n")
 
 
+def _delete_data(ids: Sequence[str], options: argparse.Namespace, console: Console) -> None:
+    from pacenote.cli.data_sets import delete_data
+
+    delete_data(ids, options, console)
+
+
 def _verb(options: argparse.Namespace) -> str:
     return "would delete" if options.dry_run else "deleted"
 
 
 _KINDS: Mapping[str, Callable[[Sequence[str], argparse.Namespace, Console], None]] = {
     "race": _delete_races,
+    "experiment": _delete_experiments,
     "annotation": _delete_annotations,
+    "data": _delete_data,
 }

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 from pathlib import Path
 
 from pacenote.cli import values
+from pacenote.cli.archive_options import ARCHIVE_OPTIONS, add_archive_options
+from pacenote.cli.car_options import add_team_options
 from pacenote.cli.console import Console
-from pacenote.cli.engine_options import jdk, selected_engine
+from pacenote.cli.engine_options import add_maven_mirror, engine_options, jdk
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.track_options import (
@@ -21,30 +22,29 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_fields,
 )
-from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
+from pacenote.cli.unavailable import unavailable_options
 from pacenote.errors import Interrupted, UsageError
+from pacenote.model.engine import ENGINE_APIS
 from pacenote.model.race_request import RaceRequest
 from pacenote.store.home import default_home
 from pacenote.track.params import parse_list
 
-UNAVAILABLE_OPTIONS = unavailable_options((
-    *TEAM_OPTIONS,
-    *("--distribution-repository", "--target-os", "--target-arch"),
-))
+UNAVAILABLE_OPTIONS = unavailable_options(("--target-os", "--target-arch"))
 
 
 def add_options(parser: Parser) -> None:
     """Adds Rally's options of `download`, and those that name a track."""
-    # Imported here because it takes 0.1 s.
-    from pacenote.provision.distributions.registry import DISTRIBUTIONS
-
     parser.add_argument(
         "--distribution",
-        help=f"engine: {' or '.join(DISTRIBUTIONS)} (default: implied by the version)",
+        help=f"engine: {' or '.join(ENGINE_APIS)} (default: implied by the version)",
     )
-    parser.add_argument("--distribution-version", help="version of the engine, such as 7.17.28")
+    parser.add_argument("--distribution-version", help="version of the engine, such as 9.5.3")
+    add_archive_options(parser)
     parser.add_argument(
-        "--runtime-jdk", type=jdk, help="major version of the JDK to run the engine on, or 'bundled'"
+        "--runtime-jdk",
+        type=jdk,
+        metavar="JDK",
+        help="JDK to run the engine on: its major version, its folder, or bundled",
     )
     parser.add_argument(
         "--car", metavar="NAME,…", default="", help="no effect: all cars use the same download"
@@ -52,11 +52,8 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--car-params", type=values.car_params, default="", help="no effect: all cars use the same download"
     )
-    parser.add_argument(
-        "--maven-mirror",
-        metavar="URL",
-        help="download artifacts from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
-    )
+    add_team_options(parser)
+    add_maven_mirror(parser)
     add_source_options(parser)
     add_param_options(parser)
     add_challenge_option(parser)
@@ -68,9 +65,10 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Downloads what the options name and prints the paths as JSON. Raises PacenoteError."""
-    engine = selected_engine(options.distribution, options.distribution_version)
+    names = ("distribution", "distribution_version", *ARCHIVE_OPTIONS)
+    wants_engine = any(getattr(options, name) for name in names)
     wants_track = options.track is not None or options.track_path is not None
-    if not engine and not wants_track:
+    if not wants_engine and not wants_track:
         raise UsageError(
             "nothing to download", hint="give --distribution-version=7.17.28, --track=NAME, or both"
         )
@@ -78,22 +76,22 @@ def run(options: argparse.Namespace, console: Console) -> int:
     request = RaceRequest(
         race_id="download",
         home=default_home(),
-        runtime_jdk=options.runtime_jdk,
+        engine=engine_options(options),
         corpus=options.corpus,
         corpus_documents=options.corpus_documents,
         corpus_mirrors=options.corpus_mirror,
         dataset_cache=options.dataset_cache,
         test_mode=options.test_mode,
-        maven_mirror=options.maven_mirror or os.environ.get("PACENOTE_MAVEN_MIRROR") or None,
         **(track_fields(options) if wants_track else {"offline": options.offline}),
-        **engine,
     )
     prefetch = importlib.import_module("pacenote.race.prefetch")
     paths: dict[str, object] = {}
     try:
         with progress_listener(console) as listener:
-            if engine:
-                paths[request.distribution] = str(prefetch.prefetch_engine(request, listener.preparing))
+            if wants_engine:
+                paths[request.engine.distribution] = str(
+                    prefetch.prefetch_engine(request, listener.preparing)
+                )
             if wants_track:
                 files: dict[str, list[Path]] = prefetch.prefetch_corpora(request, listener.preparing)
                 paths["corpora"] = {
@@ -111,9 +109,12 @@ def _check_car(options: argparse.Namespace, console: Console) -> None:
     given = [name for name, value in (("--car", names), ("--car-params", options.car_params)) if value]
     if not given:
         return
-    from pacenote.provision.cars import compose_car
+    if options.team_path or options.team_repository:
+        given.append("--team-path" if options.team_path else "--team-repository")
+    else:
+        from pacenote.provision.cars import compose_car
 
-    compose_car(names, options.car_params)
+        compose_car(names, options.car_params)
     if names != ["defaults"] or options.car_params:
         for option in given:
             console.warning(f"{option} has no effect: all cars use the same download")

@@ -1,4 +1,4 @@
-"""`pacenote list`: races, annotations, tracks, telemetry devices, pipelines, cars and engine plugins."""
+"""`pacenote list`: races, running nodes, data sets, tracks, telemetry devices, pipelines, cars and more."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from pacenote.cli import values
+from pacenote.cli.car_options import add_team_options
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.rally_ini import warn_about_metrics_store
 from pacenote.cli.tables import Fit, json_text, table
-from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
+from pacenote.cli.unavailable import UnavailableOption
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
 
-UNAVAILABLE_OPTIONS = unavailable_options(TEAM_OPTIONS)
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 _ANNOTATION_COLUMNS = ("Annotation Id", "Timestamp", "Track", "Chart Type", "Chart Name", "Message")
 
@@ -50,7 +51,10 @@ def add_options(parser: Parser) -> None:
         help="list the tracks of this git repository, or `bundled` (default: default, then bundled)",
     )
     parser.add_argument("--track-revision", help="list tracks at this revision: a commit, branch or tag")
-    parser.add_argument("--distribution-version", help="list tracks for this version of Elasticsearch")
+    add_team_options(parser)
+    parser.add_argument(
+        "--distribution-version", help="list tracks, cars or plugins for this version of Elasticsearch"
+    )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="format of the list (default: text)"
     )
@@ -99,6 +103,26 @@ def _tracks(options: argparse.Namespace, console: Console) -> str:
     return list_tracks(options, console)
 
 
+def _data(options: argparse.Namespace, console: Console) -> str:
+    from pacenote.cli.data_sets import list_data
+
+    return list_data(options, console)
+
+
+def _nodes(options: argparse.Namespace, console: Console) -> str:
+    from pacenote.cli import node_text
+    from pacenote.provision.containers.engine_container import running_containers
+    from pacenote.race.lifecycle import running_nodes
+
+    nodes, containers = running_nodes(default_home()), running_containers(default_home())
+    if options.format == "json":
+        documents = [node_text.node_document(entry) for entry in nodes]
+        return json_text([*documents, *map(node_text.container_document, containers)])
+    rows = [*map(node_text.node_row, nodes), *map(node_text.container_row, containers)]
+    fit = Fit(console.result_width, ((6, 20), (1, 30)), (7, 4, 6))
+    return table(node_text.NODE_COLUMNS, rows, fit) if rows else "No nodes run.\n"
+
+
 def _telemetry(options: argparse.Namespace, console: Console) -> str:
     from pacenote.telemetry.devices import DEVICES
 
@@ -113,13 +137,15 @@ def _pipelines(options: argparse.Namespace, console: Console) -> str:
 
 
 def _cars(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.provision.cars import CARS
+    from pacenote.cli.list_cars import list_cars
 
-    return _named(options, console, "cars", [(car.name, car.description) for car in CARS.values()])
+    return list_cars(options, console)
 
 
 def _plugins(options: argparse.Namespace, console: Console) -> str:
-    return _named(options, console, "plugins of the engine", [])
+    from pacenote.cli.list_cars import list_plugins
+
+    return list_plugins(options, console)
 
 
 def _named(options: argparse.Namespace, console: Console, what: str, rows: list[tuple[str, str]]) -> str:
@@ -131,6 +157,8 @@ def _named(options: argparse.Namespace, console: Console, what: str, rows: list[
 
 LISTS: Mapping[str, Callable[[argparse.Namespace, Console], str]] = {
     "races": _races,
+    "nodes": _nodes,
+    "data": _data,
     "annotations": _annotations,
     "tracks": _tracks,
     "telemetry": _telemetry,

@@ -15,14 +15,14 @@ from pacenote.model.user_tags import tag_texts
 from pacenote.store.race_index import RaceFilter, RaceSummary
 from pacenote.store.race_store import RaceStore, check_home
 
-_HEADERS = ("ID", "Age", "Track", "Engine", "Tags", "Result", "State")
-_SHORTENED = ((4, 12), (2, 18), (5, 34), (2, 12), (5, 16), (3, 12))
-"""Columns to shorten if a line is too long, in this order, to a width: tags, track, result, engine."""
+_HEADERS = ("ID", "Age", "Track", "Engine", "Car", "Tags", "Result", "State")
+_SHORTENED = ((5, 12), (4, 16), (2, 18), (6, 34), (2, 12), (6, 16), (3, 12))
+"""Columns to shorten if a line is too long, in this order, to a width: tags, car, track, result, engine."""
 
-_DROPPED = (4, 1)
-"""Columns to drop before others lose more than their ends, in this order: tags, age."""
+_DROPPED = (5, 1, 4)
+"""Columns to drop before others lose more than their ends, in this order: tags, age, car."""
 
-_WIDTH = 100
+_WIDTH = 120
 """Width of the table where there is no terminal."""
 
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -58,20 +58,33 @@ def race_table(races: Sequence[RaceSummary], ids: Mapping[str, str], now: dateti
 
 
 def _cells(race: RaceSummary, short_id: str, now: datetime) -> list[str]:
-    tags = ", ".join(f"{name}={value}" for name, value in tag_texts(race.user_tags).items())
     track = " / ".join(name for name in (race.track, race.challenge) if name)
     state = race.verdict if race.state == "complete" else race.state
     return [
         *(short_id, _age(race.timestamp, now), track, f"{race.distribution} {race.version}".strip()),
-        *(tags, race.headline, state),
+        *(race.car, _tags(race.user_tags), race.headline, state),
     ]
 
 
+def _tags(given: Mapping[str, object]) -> str:
+    """Returns user tags; of a race of an experiment, first what it is: `2g block 3 of heap-1`."""
+    tags = dict(tag_texts(given))
+    own = ""
+    if {"experiment", "variant", "block"} <= tags.keys():
+        own = f"{tags.pop('variant')} block {tags.pop('block')} of {tags.pop('experiment')}"
+    elif {"experiment", "warm-up"} <= tags.keys():
+        own = f"{tags.pop('warm-up')} warm-up of {tags.pop('experiment')}"
+    return ", ".join(filter(None, (own, *(f"{name}={value}" for name, value in tags.items()))))
+
+
 def _age(timestamp: str, now: datetime) -> str:
-    """Returns how long ago a race began; empty if that is unknown or lies in the future."""
     if not timestamp:
         return ""
-    began = datetime.strptime(timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC)
+    return age_text(datetime.strptime(timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC), now)
+
+
+def age_text(began: datetime, now: datetime) -> str:
+    """Returns how long ago something began; empty if that lies in the future."""
     seconds = int((now - began).total_seconds())
     return next((f"{seconds // length} {unit}" for length, unit in _AGES if seconds >= length), "")
 

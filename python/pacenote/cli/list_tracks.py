@@ -11,8 +11,9 @@ from pacenote.cli.tables import Fit, json_text, table
 from pacenote.cli.track_options import check_source
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.messages import quoted
+from pacenote.repository.git_repository import DEFAULT_REPOSITORY, Checkout, GitRepository
 from pacenote.store.home import default_home
-from pacenote.track.repository import DEFAULT_REPOSITORY, Checkout, GitRepository, open_repository
+from pacenote.track.repository import open_repository, tracks_of
 from pacenote.track.source import BUNDLED_REPOSITORY, BUNDLED_TRACKS, FolderRepository, is_track
 from pacenote.track.summary import TrackSummary, summarize_track, summarize_tracks
 from pacenote.units import format_bytes
@@ -80,22 +81,22 @@ def _repositories(options: argparse.Namespace, console: Console) -> list[FolderR
     if options.track_repository == BUNDLED_REPOSITORY:
         return [BUNDLED_TRACKS]
     if options.track_repository is not None or options.track_revision is not None:
-        return [_checkout(_repository(options, console), options, console)]
+        return [tracks_of(_checkout(_repository(options, console), options, console))]
     repository = _repository(options, console)
     counted = DEFAULT_REPOSITORY in options.repository_urls or repository.is_cloned
     try:
-        checkout = _checkout(repository, options, console)
+        tracks = tracks_of(_checkout(repository, options, console))
     except TrackError as error:
         console.warning(f"only the tracks that come with Pacenote are listed: {error.message}")
         return [BUNDLED_TRACKS]
     for name in BUNDLED_TRACKS.names():
-        if checkout.folder(name) is not None:
+        if tracks.folder(name) is not None:
             since = "" if counted else " from now on"
             console.progress(
                 f"--track={name} means the one of repository {quoted(DEFAULT_REPOSITORY)}{since}; "
                 f"--track-repository={BUNDLED_REPOSITORY} selects the one that comes with Pacenote"
             )
-    return [checkout, BUNDLED_TRACKS]
+    return [tracks, BUNDLED_TRACKS]
 
 
 def _repository(options: argparse.Namespace, console: Console) -> GitRepository:
@@ -106,7 +107,7 @@ def _repository(options: argparse.Namespace, console: Console) -> GitRepository:
         offline=options.offline,
         progress=console.step,
     )
-    return replace(repository, rally_tracks=options.rally_tracks)
+    return replace(repository, rally_clones=options.rally_tracks)
 
 
 def _checkout(repository: GitRepository, options: argparse.Namespace, console: Console) -> Checkout:

@@ -1,7 +1,8 @@
 """The entry point: finds the command, runs it, and turns errors into a message and an exit code.
 
-Exit codes: 0 success, 2 usage error, 3 the race finished but is void, 64 could not run, 130 interrupted.
-Until the command is known only argparse is imported, so that the command line starts quickly.
+Exit codes: 0 success, 2 usage error, 3 the race finished but is void, or a gate failed, 64 could not run, 130
+interrupted. Until the command is known only argparse is imported, so that the command line starts
+quickly.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from pacenote.cli.console import Console
 from pacenote.cli.option_secrets import hide_option_secrets
@@ -23,21 +25,34 @@ from pacenote.errors import Interrupted, PacenoteError, UsageError
 
 COMMANDS = {
     "race": "run a race: start an engine or use a cluster, put load on it, report",
-    "list": "list races, annotations, tracks, cars and more",
+    "list": "list races, running nodes, tracks, cars and more",
     "info": "show a track: its data, challenges and tasks",
     "validate-track": "check a track without running it",
     "render-track": "print the JSON that the templates of a track render to",
     "download": "download an engine or the data of a track before a race",
+    "build": "build an engine from its sources",
+    "install": "install an engine that `pacenote start` starts",
+    "start": "start an engine that keeps running",
+    "stop": "stop an engine that `pacenote start` started",
     "create-track": "create a track from indices or data streams of a cluster",
     "saturate": "find the highest rate at which a task meets an objective",
+    "experiment": "race several configurations by a design, and answer one question",
+    "tune": "search for better settings, and confirm what is found",
     "report": "print the report of a stored race",
+    "compare": "is the contender better than the baseline, by how much, and how sure is that",
+    "diff": "compare the configuration of two races: engine, JVM, machine, options",
+    "import": "store races of Rally or OpenSearch Benchmark, to judge and compare them",
+    "host": "print and check this machine: what hurts an engine, and how to change it",
     "delete": "delete stored races or annotations",
     "add": "add an annotation to the results of a day",
     "generate": "generate the documents of a track's corpus",
 }
-"""Commands with their purpose. The module of a command has its name, and defines `UNAVAILABLE_OPTIONS`,
-`add_options` and `run`.
+"""Commands with their purpose. The module of a command has its name, unless `_MODULES` has another one, and
+defines `UNAVAILABLE_OPTIONS`, `add_options` and `run`.
 """
+
+_MODULES = {"import": "import_races"}
+"""Commands whose names are words of Python, with their modules."""
 
 _DEFECT_EXIT_CODE = 64
 
@@ -128,7 +143,7 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
         console.result(f"`pacenote {name}` is not available yet: {UNAVAILABLE_COMMANDS[name]}\n")
         return 0
     _check_current_folder()
-    command = importlib.import_module(f"pacenote.cli.{_known_command(name).replace('-', '_')}")
+    command = command_module(_known_command(name))
     parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
     command.add_options(parser)
     _add_general_options(parser)
@@ -136,10 +151,16 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     _configure(parser, name, rest, console)
     options = parser.parse(rest)
     options.owns_process = owns_process
+    options.arguments = rest
     console.quiet = bool(getattr(options, "quiet", False))
     hide_option_secrets(options, console)
     code: int = command.run(options, console)
     return code
+
+
+def command_module(name: str) -> ModuleType:
+    """Returns the module of a command, one of `COMMANDS`."""
+    return importlib.import_module(f"pacenote.cli.{_MODULES.get(name) or name.replace('-', '_')}")
 
 
 def _add_general_options(parser: Parser) -> None:

@@ -7,20 +7,27 @@ from collections.abc import Iterator, Mapping
 
 from pacenote.cli.console import Console
 
-_PARAMS = ("track_params", "car_params", "user_tags")
+_PARAMS = ("track_params", "car_params", "plugin_params", "settings", "env", "user_tags")
 
-_URLS = ("target_hosts", "corpus_mirror", "maven_mirror", "track_repository", "repository_urls")
+_URLS = (
+    *("target_hosts", "corpus_mirror", "maven_mirror", "archive_mirror", "distribution_archive"),
+    "distributions",
+    *("track_repository", "repository_urls", "team_repository", "team_urls"),
+    *("source_path", "source_repository"),
+)
 
 
 def hide_option_secrets(options: argparse.Namespace, console: Console) -> None:
     """Makes the console hide the secrets of the options and of the environment."""
     given = vars(options)
-    if not any(given.get(name) for name in (*_PARAMS, *_URLS, "client_options")):
+    if not any(given.get(name) for name in (*_PARAMS, *_URLS, "jvm", "client_options")):
         return
     # Other commands need none of this.
+    from pacenote.model.car_options import system_properties
     from pacenote.race.race_secrets import given_secrets
 
-    params = (given.get(name) or {} for name in _PARAMS)
+    params = [given.get(name) or {} for name in _PARAMS]
+    params.append(system_properties(given.get("jvm") or ()))
     urls = (url for name in _URLS for url in _texts(given.get(name)))
     clients = given["client_options"].clusters.values() if given.get("client_options") else ()
     console.hide(given_secrets(params, urls, clients))

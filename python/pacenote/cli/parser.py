@@ -13,7 +13,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 
-Group = Literal["search", "track", "cluster", "load", "report", "advanced"]
+Group = Literal["search", "track", "cluster", "nodes", "load", "report", "advanced"]
 """The groups of options, in the order of the help."""
 
 _HELP_COLUMN = 34
@@ -24,7 +24,10 @@ _TRACK_PARAMETERS = frozenset({
     *("number_of_replicas", "number_of_shards", "target_throughput", "time_period", "warmup_iterations"),
     *("corpus_file", "warmup_time_period"),
 })
-"""Typical parameters of tracks, which are no options of a command."""
+"""Typical parameters of tracks. They are not options of any command."""
+
+_OTHER_DASHES = "–—"
+"""Dashes that word processors put in place of two hyphens."""
 
 _TRACK_NAME = re.compile(r"\w[\w/.-]*")
 
@@ -92,8 +95,20 @@ class Parser(argparse.ArgumentParser):
             if argument == "--":
                 return [*full, *arguments[position:]]
             name, equals, value = argument.partition("=")
-            full.append(f"{self._full_name(name)}{equals}{value}" if name.startswith("--") else argument)
+            if name.startswith("--"):
+                full.append(f"{self._full_name(name)}{equals}{value}")
+            elif self._is_dashed_value(argument, full[-1:]):
+                # argparse would take it for an option.
+                full[-1] += f"={argument}"
+            else:
+                full.append(argument)
         return full
+
+    def _is_dashed_value(self, argument: str, before: Sequence[str]) -> bool:
+        """Returns whether an argument such as `-Xss1m` is the value of the option before it."""
+        option = self._option_string_actions.get(before[0]) if before else None
+        is_option = argument in self._option_string_actions
+        return option is not None and option.nargs is None and argument.startswith("-") and not is_option
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parses the arguments after the command. Raises UsageError, and SystemExit(0) after `--help`."""
@@ -114,6 +129,10 @@ class Parser(argparse.ArgumentParser):
     def has_option(self, name: str) -> bool:
         """Returns whether the command has the option, or refuses it."""
         return name in self._option_string_actions
+
+    def takes_value(self, name: str) -> bool:
+        """Returns whether an option of the command takes a value."""
+        return self._option_string_actions[name].nargs != 0
 
     def option_names(self) -> list[str]:
         """Returns the names of all options that are not refused, without their dashes."""
@@ -155,9 +174,11 @@ class Parser(argparse.ArgumentParser):
         # Few command lines are wrong.
         from pacenote.model.secrets import redact_before_at
 
-        raise UsageError(
-            redact_before_at(message.removeprefix("argument ")), hint=f"see `{self.prog} --help`"
-        )
+        text = message.removeprefix("argument ")
+        name, _, problem = text.partition(": ")
+        needs_value = name.startswith("--") and problem == "expected one argument"
+        form = f"write {name}=VALUE; after a space, VALUE cannot begin with -"
+        raise UsageError(redact_before_at(text), hint=form if needs_value else f"see `{self.prog} --help`")
 
     def format_help(self) -> str:
         """Returns the help, with the options in groups."""
@@ -201,6 +222,9 @@ class Parser(argparse.ArgumentParser):
         return similar(name, self._available()) or f"see `{self.prog} --help`"
 
     def _instead_of_argument(self, argument: str, options: argparse.Namespace) -> str:
+        if argument[:1] in _OTHER_DASHES:
+            name = argument.lstrip(f"-{_OTHER_DASHES}").partition("=")[0]
+            return f"an option begins with two hyphens, not with a dash: --{name}"
         if _TRACK_NAME.fullmatch(argument) and getattr(options, "track", "") is None:
             return f"a track is given as --track={argument}"
         return f"see `{self.prog} --help`"
@@ -238,6 +262,25 @@ class _Flag(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         setattr(namespace, self.dest, not (option_string or "").startswith("--no-"))
+
+
+class Several(argparse.Action):
+    """The action of an option with a tuple of values, which add up if it is given several times. They replace
+    a configured value, so that what was given is kept apart, in an attribute that no option can have.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse passes all four
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        """Adds values to those that were given before; called by argparse."""
+        given = f"{self.dest} as given"
+        both = (*getattr(namespace, given, ()), *values)
+        setattr(namespace, given, both)
+        setattr(namespace, self.dest, both)
 
 
 class _Unavailable(argparse.Action):

@@ -28,6 +28,8 @@ def program() -> str:
 
 
 def as_started(text: str) -> str:
-    """Returns a text in which the commands in backquotes can be entered as they are."""
-    quoted = f"`{NAME} "
-    return text.replace(quoted, f"`{program()} ") if quoted in text else text
+    """Returns a text in which the commands in backquotes, or after a colon, can be entered as they are."""
+    for before in ("`", ": "):
+        if f"{before}{NAME} " in text:
+            text = text.replace(f"{before}{NAME} ", f"{before}{program()} ")
+    return text

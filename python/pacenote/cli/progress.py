@@ -6,14 +6,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from pacenote.cli.console import Console
-from pacenote.cli.plain_progress import PlainListener
 from pacenote.model.race_listener import RaceListener
 
 
 @contextmanager
 def progress_listener(console: Console) -> Generator[RaceListener, None, None]:
     """Yields the listener for the kind of console, and restores the terminal at the end of the block."""
+    # Both are imported here because --help needs neither.
     if console.quiet or not console.shows_progress_on_terminal:
+        from pacenote.cli.plain_progress import PlainListener
+
         yield PlainListener(console)
         return
     from pacenote.cli.live_progress import LiveListener

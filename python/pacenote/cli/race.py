@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from pacenote.cli import values
+from pacenote.cli.car_options import engine_settings, index_settings
 from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
 from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
-from pacenote.cli.engine_options import PIPELINES, UNAVAILABLE_PIPELINES, jdk, selected_engine
+from pacenote.cli.data_options import DATA_OPTIONS, add_data_options, start_conditions
+from pacenote.cli.engine_options import (
+    ENGINE_OPTIONS,
+    PIPELINES,
+    SELECTING_OPTIONS,
+    add_engine_options,
+    add_maven_mirror,
+    engine_options,
+    is_given,
+)
 from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_record
+from pacenote.cli.node_options import add_driver_cpus_option
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
 from pacenote.cli.rally_ini import show_rally_settings
+from pacenote.cli.report_file import check_report_size
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
+from pacenote.cli.source_options import (
+    SELECTING_SOURCES,
+    add_source_build_options,
+    engine_from_sources,
+)
 from pacenote.cli.track_options import (
     add_challenge_option,
     add_corpus_options,
@@ -28,27 +44,21 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_fields,
 )
-from pacenote.cli.unavailable import TEAM_OPTIONS, unavailable_options
+from pacenote.cli.unavailable import unavailable_options
 from pacenote.errors import Interrupted, UsageError, VoidRace
-from pacenote.model.client_options import AdditionalCluster, TlsOptions
-from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION
+from pacenote.model.client_options import AdditionalCluster
 from pacenote.model.pacing_options import DEFAULT_SPIN_US, PacingOptions
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceRequest
+from pacenote.model.source_options import CURRENT
 from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track import BUILT_IN_SCHEDULES
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 from pacenote.store.home import RACES, default_home
-from pacenote.track.params import parse_list
 
 UNAVAILABLE_OPTIONS = unavailable_options((
-    *TEAM_OPTIONS,
-    "--revision",
     "--source-build-method",
-    "--distribution-repository",
-    "--elasticsearch-plugins",
-    "--plugin-params",
     "--load-driver-hosts",
     "--telemetry",
     "--telemetry-params",
@@ -56,24 +66,12 @@ UNAVAILABLE_OPTIONS = unavailable_options((
     "--multi-cluster",
 ))
 
-_DEFAULT_CAR = "defaults"
-
-_PROVISIONING = (
-    "distribution",
-    "distribution_version",
-    "car",
-    "car_params",
-    "runtime_jdk",
-    "cluster_name",
-    "preserve_install",
-)
-"""Options that have no effect on an existing cluster; Rally ignores them silently."""
-
 
 def add_options(parser: Parser) -> None:
     """Adds Rally's options of `race`, and those that only Pacenote has."""
     _add_track_options(parser)
     _add_cluster_options(parser)
+    add_data_options(parser)
     _add_race_options(parser)
     _add_record_options(parser)
     _add_pacing_options(parser)
@@ -83,9 +81,10 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Runs the race, prints its report, and returns the exit code. Raises PacenoteError."""
+    check_report_size(options)
     request = build_request(options)
     check_report_file(options)
-    show_rally_settings(options, console)
+    show_rally_settings(options, console, builds=request.engine.source is not None)
     for text in options_without_effect(options, request):
         console.warning(text)
     if options.owns_process:
@@ -152,6 +151,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         max_shortfall=options.max_shortfall,
         seed=options.seed,
         driver_threads=options.driver_threads,
+        driver_cpus=options.driver_cpus or (),
         samples=options.samples,
         pacing=_pacing(options),
         corpus=options.corpus,
@@ -161,37 +161,26 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         effective_start=options.effective_start_date,
         test_mode=options.test_mode,
         enable_assertions=options.enable_assertions,
+        conditions=start_conditions(options),
         dry_run=options.dry_run,
         owns_process=options.owns_process,
-        preserve_install=options.preserve_install,
-        maven_mirror=options.maven_mirror or os.environ.get("PACENOTE_MAVEN_MIRROR") or None,
+        engine=engine_from_sources(options) if pipeline == "from-sources" else engine_options(options),
+        index_settings=index_settings(options),
         **track,
-        **_engine_fields(options),
-        **_cluster_fields(options, pipeline),
+        **_cluster_fields(options),
     )
 
 
-def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]:
+def _cluster_fields(options: argparse.Namespace) -> dict[str, Any]:
     """Returns the existing clusters, each with its client options, by field of the request.
 
     Raises UsageError.
     """
     hosts = options.target_hosts
     clients = options.client_options.for_clusters(hosts or (values.DEFAULT_CLUSTER,))
-    tested = clients[values.DEFAULT_CLUSTER]
-    for option, given in (
-        ("use_ssl", tested.use_ssl),
-        ("create_api_key_per_client", tested.api_key_per_client),
-    ):
-        if pipeline != "benchmark-only" and given:
-            raise UsageError(
-                f"--client-options: {option} needs an existing cluster: engines that a race starts use plain "
-                "HTTP without credentials",
-                hint="give its hosts with --target-hosts",
-            )
     return {
         "target_hosts": hosts.get(values.DEFAULT_CLUSTER, ()),
-        "client": tested,
+        "client": clients[values.DEFAULT_CLUSTER],
         "additional_clusters": tuple(
             AdditionalCluster(name, hosts[name], clients[name])
             for name in hosts
@@ -202,9 +191,15 @@ def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str
 
 def options_without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
     """Yields a warning for each option that was given and has no effect."""
-    for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
-        if getattr(options, name) not in (None, "", False, {}, _DEFAULT_CAR, DEFAULT_CLUSTER_NAME):
+    for name in (*ENGINE_OPTIONS, *DATA_OPTIONS) if request.pipeline == "benchmark-only" else ():
+        if is_given(options, name):
             yield f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only"
+    if request.pipeline != "from-sources":
+        for name in SELECTING_SOURCES:
+            if getattr(options, name) not in (None, "", CURRENT):
+                yield f"--{name.replace('_', '-')} has no effect with --pipeline={request.pipeline}"
+    elif options.distribution_version:
+        yield "--distribution-version has no effect with --pipeline=from-sources: the sources have their own"
     if options.kill_running_processes:
         yield "--kill-running-processes has no effect: a race does not touch processes of other races"
     yield from dict.fromkeys(
@@ -212,9 +207,6 @@ def options_without_effect(options: argparse.Namespace, request: RaceRequest) ->
         for client in (request.client, *(each.client for each in request.additional_clusters))
         for text in client.remarks
     )
-    client = request.client
-    if request.pipeline != "benchmark-only" and (client.tls != TlsOptions() or client.authorization):
-        yield "--client-options: an engine that the race starts uses plain HTTP and needs no credentials"
 
 
 def _pipeline(options: argparse.Namespace) -> Pipeline:
@@ -222,17 +214,24 @@ def _pipeline(options: argparse.Namespace) -> Pipeline:
 
     Rally guesses it from the version. Raises UsageError.
     """
-    selects_car = options.car not in (None, "", _DEFAULT_CAR)
-    installs = options.distribution or options.distribution_version or selects_car or options.runtime_jdk
+    installs = any(is_given(options, name) for name in SELECTING_OPTIONS)
     guess = "benchmark-only" if options.target_hosts and not installs else "from-distribution"
+    if any(is_given(options, name) for name in SELECTING_SOURCES) and not options.distribution_version:
+        guess = "from-sources"
     pipeline = cast(
         Pipeline,
-        validate_choice(options.pipeline or guess, "--pipeline", PIPELINES, UNAVAILABLE_PIPELINES),
+        validate_choice(options.pipeline or guess, "--pipeline", PIPELINES),
     )
-    if pipeline == "from-distribution" and options.target_hosts:
+    if pipeline == "benchmark-only" and (named := engine_settings(options)):
+        raise UsageError(
+            f"--set engine.{next(iter(named))} needs an engine that the race starts",
+            hint="change the setting of the existing cluster before the race",
+        )
+    if pipeline != "benchmark-only" and options.target_hosts:
         raise UsageError(
             "engines cannot be installed on --target-hosts, only on this host",
-            hint="add --pipeline=benchmark-only to race against an existing cluster",
+            hint="add --pipeline=benchmark-only to race against an existing cluster; --nodes=3 starts three "
+            "nodes here",
         )
     return pipeline
 
@@ -252,18 +251,6 @@ def _pacing(options: argparse.Namespace) -> PacingOptions:
     )
 
 
-def _engine_fields(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns the engine to install, by field of the request; options that were not given are omitted."""
-    given = {
-        **selected_engine(options.distribution, options.distribution_version),
-        "car": tuple(str(name) for name in parse_list(options.car or "", "--car")),
-        "car_params": options.car_params,
-        "cluster_name": options.cluster_name,
-        "runtime_jdk": options.runtime_jdk,
-    }
-    return {name: value for name, value in given.items() if value}
-
-
 def _add_track_options(parser: Parser) -> None:
     add_source_options(parser)
     add_challenge_option(parser)
@@ -280,9 +267,6 @@ def _add_track_options(parser: Parser) -> None:
 
 
 def _add_cluster_options(parser: Parser) -> None:
-    # Imported here because other commands import this module, and this import takes 0.1 s.
-    from pacenote.provision.distributions.registry import DISTRIBUTIONS
-
     with parser.group("cluster"):
         parser.add_argument(
             "--target-hosts",
@@ -299,41 +283,11 @@ def _add_cluster_options(parser: Parser) -> None:
         )
         parser.add_argument(
             "--pipeline",
-            help="from-distribution or benchmark-only (default: benchmark-only if there are --target-hosts, "
-            "but no options of an engine)",
+            help="from-distribution, from-sources, docker or benchmark-only (default: follows from the hosts "
+            "and the engine)",
         )
-        parser.add_argument(
-            "--distribution",
-            metavar="NAME",
-            help=f"engine to start: {' or '.join(DISTRIBUTIONS)} (default: implied by the version, otherwise "
-            f"{DEFAULT_DISTRIBUTION})",
-        )
-        parser.add_argument(
-            "--distribution-version",
-            help="version of the engine, such as 7.17.28 (default: depends on --distribution)",
-        )
-        parser.add_argument("--car", metavar="NAME,…", help="configuration of the engine (default: defaults)")
-        parser.add_argument(
-            "--car-params",
-            type=values.car_params,
-            default="",
-            help="parameters of the car: k:v,k2:v2 or JSON (default: none)",
-        )
-        parser.add_argument(
-            "--runtime-jdk",
-            type=jdk,
-            help="major version of the JDK that runs the engine, or bundled (default: chosen for the engine)",
-        )
-        parser.add_argument(
-            "--cluster-name",
-            metavar="NAME",
-            default=DEFAULT_CLUSTER_NAME,
-            help=f"name of the cluster to start (default: {DEFAULT_CLUSTER_NAME})",
-        )
-        parser.add_flag(
-            "--preserve-install",
-            help="keep the folder of the engine and its data; the engine is still stopped",
-        )
+        add_engine_options(parser)
+        add_source_build_options(parser)
 
 
 def _add_race_options(parser: Parser) -> None:
@@ -364,7 +318,7 @@ def _add_race_options(parser: Parser) -> None:
             type=values.seed,
             metavar="N",
             default=42,
-            help="seed of data and schedule (default: 42)",
+            help="seed of data and schedule (default: 42; a search draws one)",
         )
         parser.add_argument(
             "--driver-threads",
@@ -373,6 +327,7 @@ def _add_race_options(parser: Parser) -> None:
             default=0,
             help="threads that send requests (default: one per core)",
         )
+        add_driver_cpus_option(parser)
     with parser.group("report"):
         parser.add_argument("--race-id", help="id of the race (default: a new uuid)")
         parser.add_argument(
@@ -386,11 +341,7 @@ def _add_race_options(parser: Parser) -> None:
 
 def _add_record_options(parser: Parser) -> None:
     with parser.group("advanced"):
-        parser.add_argument(
-            "--maven-mirror",
-            metavar="URL",
-            help="download engines from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
-        )
+        add_maven_mirror(parser)
         parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS)
         parser.add_argument(
             "--environment-name",

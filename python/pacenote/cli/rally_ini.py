@@ -1,4 +1,4 @@
-"""What Pacenote uses of Rally's own folder: settings of `rally.ini`, data files, and track repositories."""
+"""What Pacenote uses of Rally's own folder: settings of `rally.ini`, data files, clones of repositories."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from pacenote.model.engine import SERVERLESS
 from pacenote.store.home import default_home, user_home
 
 _TRACKS = "tracks"
+_DISTRIBUTIONS = "distributions"
+_TEAMS = "teams"
 
 _OPTIONS = {
     ("benchmarks", "local.dataset.cache"): "dataset-cache",
@@ -24,17 +26,21 @@ _OPTIONS = {
     ("driver", "serverless.mode"): "build-flavor",
     ("driver", "serverless.operator"): "serverless-operator",
     ("reporting", "output.processingtime"): "show-processing-time",
+    ("source", "cache.days"): "source-cache-days",
+    ("source", "remote.repo.url"): "source-repository",
     ("system", "env.name"): "environment-name",
 }
 """Section and key of `rally.ini`, and Pacenote's option for it."""
 
-_TEXTS = frozenset({"dataset-cache", "environment-name"})
+_TEXTS = frozenset({"dataset-cache", "environment-name", "source-cache-days", "source-repository"})
 """Options whose value is text; that of the others is true or false."""
 
 _ROOT = ("node", "root.dir")
+_SOURCE_ROOT = ("node", "src.root.dir")
+_SOURCE, _PLUGIN = "source", "plugin."
 _STORE = ("reporting", "datastore.type")
 _IN_MEMORY = "in-memory"
-_READ_ELSEWHERE = frozenset({("meta", "config.version"), _ROOT})
+_READ_ELSEWHERE = frozenset({("meta", "config.version"), _ROOT, _SOURCE_ROOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +56,29 @@ class RallySettings:
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
     """URLs of track repositories by name; a URL may contain credentials."""
 
+    distributions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The section with the addresses of archives and plugins, which may contain credentials."""
+
     tracks: Path | None = None
     """The folder with Rally's clones of track repositories, or None if there is none."""
+
+    team_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """URLs of team repositories by name; a URL may contain credentials."""
+
+    teams: Path | None = None
+    """The folder with Rally's clones of team repositories, or None if there is none."""
 
     metrics_store: str = ""
     """The type of the metrics store that Rally writes to, or empty if it keeps results in memory."""
 
     ignored: tuple[str, ...] = ()
     """A warning for each key that Pacenote does not use."""
+
+    source_plugins: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The keys of `[source]` about plugins, without `plugin.`; URLs may contain credentials."""
+
+    source_root: str = ""
+    """The folder of Rally's source trees, or empty."""
 
 
 def rally_folder() -> Path | None:
@@ -75,18 +96,25 @@ def read_rally_settings(name: str | None) -> RallySettings:
         if name:
             raise UsageError(f"--configuration-name={name}: {file} does not exist")
         root = folder / "benchmarks"
-        return RallySettings(file, _data_folder(root), tracks=_track_folder(root))
+        return RallySettings(
+            file, _data_folder(root), tracks=_clones(root, _TRACKS), teams=_clones(root, _TEAMS)
+        )
     return _settings(file, _parse(file, text))
 
 
-def show_rally_settings(options: argparse.Namespace, console: Console) -> None:
-    """Shows in one line what of Rally's configuration changes the race."""
+def show_rally_settings(options: argparse.Namespace, console: Console, *, builds: bool = False) -> None:
+    """Shows in one line what of Rally's configuration changes the race; `builds` is whether it builds the
+    engine.
+    """
     rally: RallySettings = options.rally
-    used = list(options.rally_options)
+    used = [each for each in options.rally_options if builds or not each.startswith("--source-")]
     repository = options.track_repository or "default"
     url = rally.repository_urls.get(repository)
     if options.track_path is None and url and options.repository_urls[repository] == url:
         used.append(f"track repository '{repository}'")
+    team = options.team_repository
+    if team in rally.team_urls and options.team_urls[team] == rally.team_urls[team]:
+        used.append(f"team repository '{team}'")
     if used:
         source = f"settings of {rally.file}" if rally.file.exists() else f"found in {rally.file.parent}"
         console.progress(f"{source}: {', '.join(used)}")
@@ -124,11 +152,17 @@ def _parse(file: Path, text: bytes) -> dict[tuple[str, str], str]:
 def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySettings:
     root = path(values[_ROOT]) if _ROOT in values else file.parent / "benchmarks"
     options = _data_folder(root)
-    urls: dict[str, str] = {}
+    urls: dict[str, dict[str, str]] = {_TRACKS: {}, _TEAMS: {}}
+    distributions: dict[str, str] = {}
+    plugins: dict[str, str] = {}
     ignored = []
     for (section, key), value in values.items():
-        if section == _TRACKS and key.endswith(".url"):
-            urls[key.removesuffix(".url")] = value
+        if section in urls and key.endswith(".url"):
+            urls[section][key.removesuffix(".url")] = value
+        elif section == _DISTRIBUTIONS:
+            distributions[key] = value
+        elif section == _SOURCE and key.startswith(_PLUGIN):
+            plugins[key.removeprefix(_PLUGIN)] = value
         elif (section, key) in _OPTIONS:
             option = _OPTIONS[section, key]
             options[option] = ConfiguredOption(_option_value(option, value), f"{file}: [{section}] {key}")
@@ -138,10 +172,15 @@ def _settings(file: Path, values: Mapping[tuple[str, str], str]) -> RallySetting
     return RallySettings(
         file,
         options,
-        urls,
-        _track_folder(root),
+        urls[_TRACKS],
+        distributions,
+        _clones(root, _TRACKS),
+        urls[_TEAMS],
+        _clones(root, _TEAMS),
         "" if store == _IN_MEMORY else store,
         tuple(ignored),
+        plugins,
+        values.get(_SOURCE_ROOT, ""),
     )
 
 
@@ -155,9 +194,9 @@ def _data_folder(root: Path) -> dict[str, ConfiguredOption]:
     return {"dataset-cache": ConfiguredOption(str(folder), f"{folder}, Rally's data files")}
 
 
-def _track_folder(root: Path) -> Path | None:
+def _clones(root: Path, content: str) -> Path | None:
     """Returns the folder in which Rally keeps its clones, or None if it does not exist."""
-    folder = root / _TRACKS
+    folder = root / content
     return folder if _is_folder(folder) else None
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
+from pacenote.cli.report_file import check_report_size
 from pacenote.cli.report_output import add_report_options, show_report
 from pacenote.cli.saturation_output import show_saturation
 from pacenote.cli.unavailable import UnavailableOption
@@ -29,6 +30,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """
     if options.full:
         options.report = "full"
+    check_report_size(options)
     folder = RaceStore().folder(options.race)
     is_running = folder.is_in_use()
     record = folder.read()

@@ -6,6 +6,7 @@ goes to a file with a number in its name.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import itertools
 from collections.abc import Iterator
@@ -15,6 +16,17 @@ from pacenote.errors import StoreError, UsageError
 
 _APPENDED = (None, "markdown")
 """Values of `--report-format` of which a file may contain several reports."""
+
+
+def check_report_size(options: argparse.Namespace) -> None:
+    """Raises UsageError if the short report, which is text for a screen, is asked for in a format; with
+    `--report-file`, the file has the format.
+    """
+    if options.report == "short" and options.report_format is not None and options.report_file is None:
+        raise UsageError(
+            f"--report=short is not available as {options.report_format}",
+            hint="omit --report=short or --report-format, or add --report-file=FILE for the format",
+        )
 
 
 def check_report_file(file: Path | None) -> Path | None:

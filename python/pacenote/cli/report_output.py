@@ -121,7 +121,7 @@ def _state(record: RaceRecord, *, is_running: bool) -> RaceState:
 
 def _as_incomplete(record: RaceRecord, state: RaceState, reached: ReachedStep | None) -> RaceRecord:
     """Returns the record of a race that is not complete, which says how far it is, or what is missing."""
-    from pacenote.model.finding import NOT_FINISHED, name_tasks
+    from pacenote.model.finding import INTERRUPTED, NOT_FINISHED, aborted, name_tasks
 
     step, missing = "", ""
     if reached is not None:
@@ -131,9 +131,9 @@ def _as_incomplete(record: RaceRecord, state: RaceState, reached: ReachedStep | 
             count = format_count(len(reached.not_run), "task was", "tasks were")
             missing = f"; {count} not run: {name_tasks(reached.not_run)}"
     where = f" in {step}" if step else ""
-    texts = {"interrupted": f"interrupted{where}{missing}"}
+    texts = {INTERRUPTED.text: f"interrupted{where}{missing}"}
     if record.aborted:
-        texts[f"aborted: {record.aborted}"] = f"aborted{where}: {record.aborted}{missing}"
+        texts[aborted(record.aborted).text] = f"aborted{where}: {record.aborted}{missing}"
     texts[NOT_FINISHED.text] = (
         f"the race is still running{where}"
         if state == "running"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from pacenote.model.printable import shortened, single_line
+from pacenote.model.printable import shortened, single_line, whole_line
 
 _GAP = 2
 
@@ -27,16 +28,24 @@ class Fit:
     wraps_last: bool = False
     """Whether the last column breaks between words instead of losing its end."""
 
+    wraps_all: bool = False
+    """Whether all columns do; words that are too long break anywhere."""
+
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], fit: Fit = Fit(None)) -> str:
     """Returns a table with a header line, without the control characters that track files may contain."""
-    cells = [list(headers), *([single_line(cell) for cell in row] for row in rows)]
+    # What is broken into lines keeps its end.
+    clean = whole_line if fit.wraps_last or fit.wraps_all else single_line
+    cells = [list(headers), *([clean(cell) for cell in row] for row in rows)]
     widths = _fitting([max(len(line[column]) for line in cells) for column in range(len(headers))], fit)
     columns = [column for column, width in enumerate(widths) if width]
     lines: list[Sequence[str]] = []
     for line in cells:
         shown = [line[column] for column in columns]
-        lines += _wrapped(shown, widths[columns[-1]]) if fit.wraps_last else [shown]
+        if fit.wraps_all:
+            lines += _all_wrapped(shown, [widths[column] for column in columns])
+        else:
+            lines += _wrapped(shown, widths[columns[-1]]) if fit.wraps_last else [shown]
     lines.insert(1, ["-" * widths[column] for column in columns])
     return "".join(_line(line, [widths[column] for column in columns]) for line in lines)
 
@@ -57,6 +66,20 @@ def _wrapped(cells: Sequence[str], width: int) -> Iterator[list[str]]:
 
     for number, part in enumerate(textwrap.wrap(last, width, break_on_hyphens=False)):
         yield [*(others if number == 0 else [""] * len(others)), part]
+
+
+def _all_wrapped(cells: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[str, ...]]:
+    """Yields a row as several lines, if a cell is longer than its column; further lines are indented."""
+    if all(len(cell) <= width for cell, width in zip(cells, widths, strict=True)):
+        yield tuple(cells)
+        return
+    import textwrap
+
+    parts = [
+        textwrap.wrap(cell, width, subsequent_indent="  ", break_on_hyphens=False)
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    yield from zip_longest(*parts, fillvalue="")
 
 
 def _fitting(widths: list[int], fit: Fit) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ DEFAULT_CLUSTER = "default"
 
 _LARGEST_SEED = 2**64 - 1
 _SECOND_US = 1_000_000
+_LAST_PORT = 65_535
 
 
 def hosts(text: str) -> dict[str, tuple[str, ...]]:
@@ -62,6 +64,12 @@ def _host(given: object) -> str:
     port = f":{given['port']}" if "port" in given else ""
     prefix = f"/{str(given['url_prefix']).strip('/')}" if given.get("url_prefix") else ""
     return f"{'https://' if given.get('use_ssl') else ''}{name}{port}{prefix}"
+
+
+def escaped_list(text: str) -> tuple[str, ...]:
+    """Returns the parts between commas that are not empty; a comma after a backslash is part of a name."""
+    parts = (part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text))
+    return tuple(filter(None, parts))
 
 
 def tags(text: str) -> dict[str, Any]:
@@ -146,6 +154,11 @@ def positive(text: str) -> int:
     return _whole_number(text, 1, None, "above 0")
 
 
+def port(text: str) -> int:
+    """Parses a port. Raises ArgumentTypeError, so that the message names the option."""
+    return _whole_number(text, 1, _LAST_PORT, f"from 1 to {_LAST_PORT}")
+
+
 def microseconds(text: str) -> int:
     """Parses a number of microseconds, at most a second.
 
@@ -178,6 +191,11 @@ def above_zero(text: str) -> float:
 def path(text: str) -> Path:
     """Parses a path and expands `~`, which shells do not expand after `=`."""
     return Path(os.path.expanduser(text))  # noqa: PTH111  # Path.expanduser raises for unknown users
+
+
+def paths(text: str) -> tuple[Path, ...]:
+    """Returns the paths in a list separated by commas. Raises UsageError."""
+    return tuple(path(each.strip()) for each in text.split(",") if each.strip())
 
 
 def _json_hosts(text: str) -> object:

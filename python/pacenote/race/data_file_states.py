@@ -128,5 +128,5 @@ def _checksum(path: Path, size: int) -> int | None:
 
 
 def changes(states: Iterable[FileState]) -> tuple[FileChange, ...]:
-    """Returns what has happened to files that are no longer in their states."""
+    """Returns a change for each file that differs from its recorded state."""
     return tuple(change for state in states if (change := state.change()) is not None)

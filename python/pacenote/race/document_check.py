@@ -84,8 +84,11 @@ class _Explanation:
     """Why it may count more, but not fewer; empty if it must not."""
 
 
-def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> tuple[DocumentCheck, ...]:
-    """Checks every index that the plan adds documents to; `get` reads from the cluster.
+def check_documents(
+    plan: Plan, results: Sequence[TaskResult], get: GetJson, *, starts_empty: bool = False
+) -> tuple[DocumentCheck, ...]:
+    """Checks every index that the plan adds documents to; `get` reads from the cluster. `starts_empty` is
+    whether the cluster had no indices before the race.
 
     Returns a check per name in the bulks, or per group of names whose documents can only be counted together.
     The driver counts how many documents of a task were acknowledged, but not for which index. If a task has
@@ -103,7 +106,7 @@ def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> 
         get=get,
         resolved=resolved,
         counted=count_documents(get, sorted(indices)),
-        explanation=_explain_difference(plan),
+        explanation=_explain_difference(plan, starts_empty=starts_empty),
         repeated=_repeated_ids(plan),
         pipelines={name for group in groups for name in group.pipelines}.union(
             *(each.pipelines for each in resolved.values())
@@ -289,7 +292,7 @@ def _repeats_ids(work: TaskWork) -> bool:
     )
 
 
-def _explain_difference(plan: Plan) -> _Explanation:
+def _explain_difference(plan: Plan, *, starts_empty: bool) -> _Explanation:
     """Returns why the numbers may differ."""
     filled = emptied = False
     changes: list[_Change] = []
@@ -303,7 +306,7 @@ def _explain_difference(plan: Plan) -> _Explanation:
                 changes.append(_Change(reason, _deleted_names(task.work), deletes_indices=True))
             emptied = True
         filled = filled or (found is not None and found.indexes_documents)
-        if filled and not emptied:
+        if filled and not emptied and not starts_empty:
             more = "the race does not delete its indices before it fills them"
     return _Explanation(tuple(changes), more)
 

@@ -6,17 +6,27 @@ from dataclasses import dataclass
 
 from pacenote.model.engine import EngineInfo
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.secrets import redact_urls
 from pacenote.plan.build import PlanContext
 from pacenote.plan.duration import ExpectedDuration, expected_duration
 from pacenote.plan.explain import StepDescription, explain
-from pacenote.provision.engine import check_engine_memory
+from pacenote.provision.distributions.registry import find_distribution
+from pacenote.provision.engine_checks import check_engine_memory, find_initial_data
+from pacenote.provision.engine_request import EngineRequest
 from pacenote.race.capacity import check_capacity
-from pacenote.race.engine_request import check_engine, engine_request
+from pacenote.race.engine_request import (
+    check_engine,
+    engine_doubts,
+    engine_request,
+    engine_warnings,
+    index_settings,
+)
 from pacenote.race.expected_corpora import ExpectedCorpus, expect_corpora
 from pacenote.race.planning import check_searched_indices, expected_engine, plan_challenge
 from pacenote.race.plugins import plugin_names, run_track_processors, source_files, track_plugins
 from pacenote.race.run import load_race_track
 from pacenote.race.targets import host_counts, parse_clusters
+from pacenote.race.team import with_team
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,10 @@ def dry_run(request: RaceRequest) -> DryRun:
 
     Raises TrackError, and UsageError and EngineError for options that the race would reject.
     """
-    described = _described_engine(request)
+    request = with_team(request)
+    started = engine_request(request, artifacts=request.home)
+    described = _described_engine(request, started)
+    doubts = tuple(engine_doubts(request, started))
     prepared = load_race_track(request, None, lambda _: None)
     with track_plugins(
         prepared.track,
@@ -60,7 +73,13 @@ def dry_run(request: RaceRequest) -> DryRun:
         names = plugin_names(plugins)
         check_searched_indices(request, prepared, names)
         corpora = expect_corpora(prepared, request, source_files(plugins, prepared.track))
-        context = PlanContext(corpora.data_file, _known_engine(request), names, request.enable_assertions)
+        context = PlanContext(
+            corpora.data_file,
+            _known_engine(request),
+            names,
+            request.enable_assertions,
+            index_settings(request),
+        )
         plan = plan_challenge(request, prepared.track, prepared.challenge, context)
     check_capacity(plan, host_counts(request))
     return DryRun(
@@ -69,11 +88,15 @@ def dry_run(request: RaceRequest) -> DryRun:
         expected_duration(plan),
         explain(plan),
         prepared.notes,
-        prepared.located.warnings,
+        (
+            *prepared.located.warnings,
+            *doubts,
+            *engine_warnings(request, prepared.track, prepared.challenge, started),
+        ),
     )
 
 
-def _described_engine(request: RaceRequest) -> str:
+def _described_engine(request: RaceRequest, started: EngineRequest) -> str:
     """Describes the engine.
 
     Raises UsageError and EngineError for hosts, an engine, a car, a heap or a Java that the race would
@@ -84,13 +107,26 @@ def _described_engine(request: RaceRequest) -> str:
         hosts = ", ".join(map(str, clusters[0].hosts))
         return f"the cluster at {hosts}, which a dry run does not contact"
     check_engine(request)
-    started = engine_request(request, artifacts=request.home)
     check_engine_memory(started)
     car, engine = started.car, expected_engine(request, None)
-    return (
-        f"{engine.distribution} {engine.version}, started on a free port of 127.0.0.1 with car "
-        f"'{car.name}' and {car.heap_size} of heap"
-    )
+    name, nodes = _engine_name(request, engine), started.nodes.count
+    where = "on a free port of 127.0.0.1" if nodes == 1 else f"on {nodes} nodes on 127.0.0.1"
+    each = "" if nodes == 1 else " each"
+    data = find_initial_data(started)
+    with_data = "" if data is None else f", and data set {data}"
+    return f"{name}, started {where} with car '{car.name}' and {car.heap_size} of heap{each}{with_data}"
+
+
+def _engine_name(request: RaceRequest, engine: EngineInfo) -> str:
+    """Returns what the engine is that a race starts."""
+    source = request.engine.source
+    if source is not None:
+        origin = redact_urls(source.source_path) or "the vendor's repository"
+        return f"{engine.distribution}, built from {source.revision} of {origin}"
+    name = f"{engine.distribution} {engine.version}"
+    if request.pipeline == "docker":
+        return f"{name} in a container"
+    return find_distribution(engine.distribution, engine.version).title(engine.version) or name
 
 
 def _known_engine(request: RaceRequest) -> EngineInfo:

@@ -7,6 +7,7 @@ import copy
 import hashlib
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -103,6 +104,12 @@ def generate(name: str, documents: int, seed: int, folder: Path, progress: Progr
         raise WriteError(failed.path, failed.error, "--output-path") from failed
 
 
+def remove_generated(root: Path, seed: int) -> None:
+    """Removes the corpora of a seed from a folder of data files: no later race needs them. Never raises."""
+    for manifest in root.glob(f"*/generated-*-seed-{seed}-*/{MANIFEST}"):
+        shutil.rmtree(manifest.parent, ignore_errors=True)
+
+
 def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> GeneratedDataFiles:
     documents = sum(corpus.counts.values())
     label = f"generating {documents:,} documents of {corpus.generator}"
@@ -154,8 +161,7 @@ def _files_of_others(folder: Path, corpus: GeneratedCorpus) -> frozenset[str]:
     try:
         manifest = _load_manifest(folder)
         names = set(manifest.get("earlier_files", ()))
-        identical = all(manifest[key] == value for key, value in _identity(corpus).items())
-        if manifest["version"] is not None and not identical:
+        if manifest["version"] is not None and not _is_of(manifest, corpus):
             names |= {str(file["name"]) for file in manifest["files"]}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return frozenset()
@@ -171,9 +177,8 @@ def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> GeneratedDataFiles 
     try:
         manifest = _load_manifest(folder)
         files = manifest["files"]
-        same = all(manifest[key] == value for key, value in _identity(corpus).items())
         current = manifest["version"] == _core.generator_version(corpus.generator)
-        if not (same and current and all(_is_intact(folder, file) for file in files)):
+        if not (_is_of(manifest, corpus) and current and all(_is_intact(folder, file) for file in files)):
             return None
         documents = {file["name"]: file["documents"] for file in files}
         if all(file.get("compared") == _change_mark(folder / file["name"]) for file in files):
@@ -264,6 +269,11 @@ def _identity(corpus: GeneratedCorpus) -> Mapping[str, Any]:
     """Returns the keys of the manifest that identify a corpus."""
     counts = [[file, count] for file, count in corpus.counts.items()]
     return {"generator": corpus.generator, "counts": counts, "seed": corpus.seed}
+
+
+def _is_of(manifest: Mapping[str, Any], corpus: GeneratedCorpus) -> bool:
+    """Returns whether a manifest is of this corpus. Raises KeyError if it lacks a key."""
+    return all(manifest[key] == value for key, value in _identity(corpus).items())
 
 
 def _write_manifest(target: Path, manifest: Mapping[str, Any]) -> None:

@@ -6,11 +6,12 @@ task is behind its schedule.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from pacenote.model.race_listener import DriveListener
 from pacenote.model.result import RaceProgress, TaskProgress, TaskResult, TimeLeft
+from pacenote.model.task_rules import SILENT_S
 from pacenote.model.work import BulkWork, CallSequence, Composite, PagedRequest, Request, TaskWork
 from pacenote.plan.document import (
     Deterministic,
@@ -26,9 +27,6 @@ from pacenote.plan.duration import ExpectedDuration, pause_seconds, step_duratio
 _MIN_LEFT_S = 1.0
 """Time left below which an incomplete figure says nothing."""
 
-_SILENT_S = 5.0
-"""Seconds without the end of an operation from which they are shown."""
-
 _BEHIND_S = 2.0
 """Seconds by which a task must be behind its schedule for its pace to count instead."""
 
@@ -39,6 +37,17 @@ _SETTLED_SHARE = 0.05
 """Share of a task that must be done for this."""
 
 
+@dataclass(frozen=True, slots=True)
+class _LastEnd:
+    """When operations of a task last ended."""
+
+    operations: int
+    """Number of operations that had ended."""
+
+    seen_s: float
+    """When progress first had this number, in seconds since the race began."""
+
+
 class PlanProgress:
     """Completes progress and passes it on to a listener, with all other events."""
 
@@ -46,7 +55,7 @@ class PlanProgress:
         self._listener = listener
         self._tasks = {task.name: task for task in plan.tasks}
         self._began_s: dict[str, float] = {}
-        self._last_end: dict[str, tuple[int, float]] = {}
+        self._last_end: dict[str, _LastEnd] = {}
         # Expected durations of the steps that follow each step: computed once, because plans may be large.
         steps = [step_duration(plan, step) for step in reversed(plan.steps)]
         self._later = tuple(reversed([ExpectedDuration(), *accumulate(steps)]))
@@ -75,14 +84,15 @@ class PlanProgress:
 
     def _silent_s(self, progress: TaskProgress, task: PlannedTask, elapsed_s: float) -> float | None:
         """Returns the seconds since an operation ended, if they are more than the schedule explains."""
-        operations, since_s = self._last_end.setdefault(task.name, (progress.operations, elapsed_s))
-        if progress.operations != operations:
-            self._last_end[task.name] = progress.operations, elapsed_s
+        now = _LastEnd(progress.operations, elapsed_s)
+        last = self._last_end.setdefault(task.name, now)
+        if progress.operations != last.operations:
+            self._last_end[task.name] = now
             return None
         if isinstance(task.pacing, PythonScheduler) or pause_seconds(task.work) is not None:
             return None
-        expected_s = _SILENT_S + 2 * _interval_s(task)
-        silent_s = elapsed_s - since_s
+        expected_s = SILENT_S + 2 * _interval_s(task)
+        silent_s = elapsed_s - last.seen_s
         return silent_s if silent_s >= expected_s else None
 
     def _left(self, progress: RaceProgress) -> TimeLeft | None:

@@ -16,6 +16,7 @@ from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, SampleRetention
 from pacenote.provision.distributions.registry import default_version
+from pacenote.race.engine_request import starts_with_data
 from pacenote.track.prepare import PreparedTrack
 
 
@@ -43,8 +44,9 @@ def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInf
     an unknown distribution.
     """
     if existing is None:
-        version = request.distribution_version or default_version(request.distribution)
-        return EngineInfo(request.distribution, version)
+        engine = request.engine
+        version = engine.distribution_version or default_version(engine.distribution)
+        return EngineInfo(engine.distribution, version)
     return running_engine(existing)
 
 
@@ -82,12 +84,15 @@ def check_searched_indices(request: RaceRequest, prepared: PreparedTrack, plugin
     misleading.
     """
     challenge = prepared.challenge
+    if starts_with_data(request):
+        return
     searches = any(found.searches for found in map(_type_of, challenge.tasks()) if found is not None)
     if request.pipeline == "benchmark-only" or not searches or _creators(challenge.tasks(), plugins):
         return
     raise UsageError(
         f"challenge '{challenge.name}' searches indices that a new engine does not have",
-        hint=f"{_creation_hint(request, prepared, plugins)}use a cluster that has them, with --target-hosts",
+        hint=f"{_creation_hint(request, prepared, plugins)}use data that has them, with --data=restore:NAME, "
+        "or a cluster, with --target-hosts",
     )
 
 

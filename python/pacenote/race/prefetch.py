@@ -7,16 +7,21 @@ from pathlib import Path
 
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_request import RaceRequest
-from pacenote.provision.engine import install_engine
+from pacenote.provision.engine_installation import install_engine
 from pacenote.race.corpora import prepare_corpora
 from pacenote.race.engine_request import engine_request
 from pacenote.race.planning import expected_engine
+from pacenote.race.team import with_team
 from pacenote.track.prepare import prepare_track
 
 
 def prefetch_engine(request: RaceRequest, progress: ProgressCallback) -> Path:
-    """Returns the folder of the installed engine. Raises UsageError and EngineError."""
-    return install_engine(engine_request(request, artifacts=request.home), progress).folder
+    """Installs the engine and returns its archive, or the folder of an assembled engine.
+
+    Raises UsageError, EngineError and DownloadError.
+    """
+    request = with_team(request)
+    return install_engine(engine_request(request, artifacts=request.home), progress).file
 
 
 def prefetch_corpora(request: RaceRequest, progress: ProgressCallback) -> Mapping[str, list[Path]]:

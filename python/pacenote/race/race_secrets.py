@@ -25,7 +25,13 @@ def race_secrets(request: RaceRequest) -> frozenset[str]:
     information of URLs.
     """
     return given_secrets(
-        (request.track_params, request.car_params, request.user_tags),
+        (
+            request.track_params,
+            request.engine.car_params,
+            request.engine.plugin_params,
+            request.engine.overrides.texts,
+            request.user_tags,
+        ),
         _urls(request),
         (request.client, *(other.client for other in request.additional_clusters)),
     )
@@ -53,8 +59,11 @@ def _urls(request: RaceRequest) -> Iterator[str]:
     for other in request.additional_clusters:
         yield from other.hosts
     yield from request.corpus_mirrors
-    yield from (request.maven_mirror or "", request.track_repository or "")
-    yield from request.repository_urls.values()
+    team, archive = request.engine.team, request.engine.archive
+    yield from (archive.location or "", *archive.mirrors, *archive.distributions.values())
+    yield from (request.engine.maven_mirror or "", request.track_repository or "", team.repository or "")
+    yield from (*request.repository_urls.values(), *team.urls.values())
+    yield request.engine.source.source_path if request.engine.source else ""
 
 
 def _basic_credentials(url: str) -> Iterator[str]:

@@ -6,10 +6,14 @@ import dataclasses
 import hashlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
+from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import Interrupted, PacenoteError
 from pacenote.model.client_options import ACCEPT_ENCODING
+from pacenote.model.cpu_list import format_cpus
+from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_record import (
     Authentication,
     PlanFile,
@@ -20,12 +24,15 @@ from pacenote.model.race_record import (
 )
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.recorded_options import RecordedOptions
-from pacenote.model.secrets import redact_urls
+from pacenote.model.secrets import redact_params, redact_urls, redact_value
+from pacenote.model.source_options import SourceOptions
+from pacenote.model.started_node import StartedNode
 from pacenote.model.verdict import determine_verdict
 from pacenote.model.work import Call, CallSequence, Composite, OperationStream
 from pacenote.operations.base import include_in_reporting
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, Target, TargetHost, TargetProxy
+from pacenote.provision.node import Node
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.environment import read_environment
 from pacenote.store.race_folder import ExpectedResult
@@ -50,8 +57,8 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
         track=RecordedTrack(track.name, prepared.located.revision, request.track_params),
         challenge=None if challenge.auto_generated else challenge.name,
         pipeline=request.pipeline,
-        car=request.car if provisioned else ("external",),
-        car_params=request.car_params if provisioned else {},
+        car=request.engine.car if provisioned else ("external",),
+        car_params=request.engine.car_params if provisioned else {},
         user_tags=request.user_tags,
         options=recorded_options(request),
         environment=dataclasses.replace(read_environment(), name=request.environment_name),
@@ -69,7 +76,12 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
     """Returns the options that have no key of their own in the record."""
     provisioned = request.pipeline != "benchmark-only"
     repository = request.track_repository
+    archive = request.engine.archive
+    engine = {f"engine.{name}": value for name, value in request.engine.overrides.settings.items()}
     return RecordedOptions(
+        **(_recorded_car(request.engine) if provisioned else {}),
+        **_recorded_source(request.engine.source),
+        settings=redact_params({**engine, **request.index_settings}),
         track_path=None if request.track_path is None else str(request.track_path),
         track_repository=None if repository is None else redact_urls(repository),
         track_revision=request.track_revision,
@@ -79,16 +91,48 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
         enable_assertions=request.enable_assertions,
         build_flavor=request.build_flavor,
         serverless_operator=bool(request.serverless_operator),
-        distribution=request.distribution if provisioned else None,
-        distribution_version=(request.distribution_version or None) if provisioned else None,
-        runtime_jdk=request.runtime_jdk if provisioned else None,
+        distribution=request.engine.distribution if provisioned else None,
+        distribution_version=(request.engine.distribution_version or None) if provisioned else None,
+        distribution_repository=archive.repository if provisioned else None,
+        distribution_archive=redact_urls(archive.location) if provisioned and archive.location else None,
+        runtime_jdk=request.engine.runtime_jdk if provisioned else None,
+        data=str(request.engine.data) if provisioned else None,
+        caches=request.conditions.caches if provisioned else None,
+        cooldown_s=request.conditions.cooldown_s,
         on_error=request.on_error,
         samples=request.samples,
         driver_threads=request.driver_threads,
+        nodes=request.engine.nodes if provisioned else None,
+        driver_cpus=format_cpus(request.driver_cpus) or None,
         corpus=request.corpus,
         corpus_documents=request.corpus_documents,
         dataset_cache=None if request.dataset_cache is None else str(request.dataset_cache),
     )
+
+
+def _recorded_source(source: SourceOptions | None) -> dict[str, Any]:
+    """Returns the options that select the sources of the engine, by field of the record."""
+    if source is None:
+        return {}
+    return {
+        "revision": source.revision,
+        "source_path": redact_urls(source.source_path) or None,
+        "source_build_release": source.source_build_release,
+    }
+
+
+def _recorded_car(engine: EngineOptions) -> dict[str, Any]:
+    """Returns the options that configure the engine to start, by field of the record, without secrets."""
+    team = engine.team
+    return {
+        "team_path": None if team.path is None else str(team.path),
+        "team_repository": None if team.repository is None else redact_urls(team.repository),
+        "team_revision": team.revision if team.located is None else team.located.revision,
+        "plugins": engine.plugins,
+        "plugin_params": redact_params(engine.plugin_params),
+        "jvm_options": tuple(str(redact_value(option, ())) for option in engine.overrides.jvm_options),
+        "engine_variables": redact_params(engine.overrides.environment),
+    }
 
 
 def expected_results(plan: Plan) -> tuple[ExpectedResult, ...]:
@@ -137,13 +181,25 @@ def with_clients(record: RaceRecord, plan: Plan) -> RaceRecord:
     return dataclasses.replace(record, client=recorded_client(plan.target), other_clients=others)
 
 
+def recorded_steps(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Returns the tasks of the steps that have several, by name of the step; of a name that several steps
+    have, the tasks of all.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for step in plan.steps:
+        rows = (one for row in step.client_allocations for one in row.allocations)
+        found.setdefault(step.name, {}).update(dict.fromkeys(plan.tasks[one.task].name for one in rows))
+    return {name: tuple(tasks) for name, tasks in found.items() if tuple(tasks) != (name,)}
+
+
 def recorded_plan(name: str, text: str) -> PlanFile:
     """Returns the name and the checksum of a stored plan document."""
     return PlanFile(name, hashlib.sha256(text.encode()).hexdigest())
 
 
-def recorded_cluster(info: ClusterInfo) -> RecordedCluster:
+def recorded_cluster(info: ClusterInfo, cluster: Cluster) -> RecordedCluster:
     """Returns the cluster as the record stores it; values that it does not report are None."""
+    assembled = cluster.assembled
     return RecordedCluster(
         distribution=info.distribution,
         version=info.version or None,
@@ -151,6 +207,25 @@ def recorded_cluster(info: ClusterInfo) -> RecordedCluster:
         build_hash=info.build_hash or None,
         name=info.cluster_name or None,
         nodes=tuple(dataclasses.asdict(node) for node in info.nodes),
+        title=(assembled.title or None) if assembled else None,
+        absent_modules=assembled.absent_modules if assembled and assembled.archive is None else None,
+        archive=assembled.archive if assembled else None,
+        started_nodes=tuple(map(_started_node, cluster.local_nodes())),
+    )
+
+
+def _started_node(node: Node) -> StartedNode:
+    spec = node.spec
+    return StartedNode(
+        name=spec.name,
+        roles=spec.roles,
+        pid=node.pid,
+        heap=spec.heap,
+        cpus=format_cpus(spec.cpus) or None,
+        memory_limit_bytes=spec.limits.memory,
+        cpu_limit=spec.limits.cpus,
+        control_groups=tuple(map(str, node.control_groups)),
+        data_paths=tuple(map(str, node.data_paths)),
     )
 
 

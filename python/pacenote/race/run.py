@@ -18,24 +18,38 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pacenote.cluster.cluster import Cluster, EmbeddedCluster, start_cluster
+from pacenote.cluster.cluster import Cluster
+from pacenote.cluster.container_cluster import StartedCluster
 from pacenote.errors import DriverError, StoreError
 from pacenote.model.engine import SERVERLESS
 from pacenote.model.race_listener import DriveListener, RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.recorded_sources import RecordedSources
 from pacenote.model.redaction import redact_error, redact_record
+from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.track import Challenge
 from pacenote.operations.base import CompileContext
 from pacenote.plan.build import PlanContext
 from pacenote.plan.document import Plan
-from pacenote.provision.engine import EngineRequest, check_engine_request
+from pacenote.provision.cpu_affinity import on_cpus
+from pacenote.provision.engine import check_settings
+from pacenote.provision.engine_request import EngineRequest
 from pacenote.race.capacity import check_capacity
 from pacenote.race.client_api_keys import client_api_keys
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import check_documents, unchecked_documents
 from pacenote.race.drive import DriveResult, drive
-from pacenote.race.engine_request import check_engine, engine_request
+from pacenote.race.engine_request import (
+    check_engine,
+    engine_request,
+    engine_warnings,
+    index_settings,
+    starts_empty,
+)
+from pacenote.race.engine_sources import with_built_engine, with_source_version
+from pacenote.race.engine_start import check_engine_start, start_race_cluster
+from pacenote.race.index_settings_check import check_index_settings
 from pacenote.race.plan_progress import PlanProgress
 from pacenote.race.planning import (
     check_searched_indices,
@@ -59,14 +73,20 @@ from pacenote.race.record import (
     initial_record,
     recorded_cluster,
     recorded_plan,
+    recorded_steps,
     with_clients,
     with_failure,
     with_verdict,
 )
+from pacenote.race.snapshots import SnapshotReader
+from pacenote.race.start_gate import pass_gate
+from pacenote.race.starting_state import bring_about, cool_down
 from pacenote.race.stop_signals import interrupting, postponed
+from pacenote.race.stored_data import storing_data
 from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.target_rates import target_rates
 from pacenote.race.targets import check_clusters, host_counts, with_targets
+from pacenote.race.team import TeamMessages, with_team
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -107,6 +127,12 @@ class RaceContext:
     corpora: PreparedCorpora
     """The data of the race."""
 
+    snapshots: SnapshotReader
+    """Reads the configuration of the engine and the machine."""
+
+    snapshot: RaceSnapshot | None = field(repr=False)
+    """That configuration before the race, or None if it could not be stored."""
+
     plan_context: PlanContext = field(repr=False)
     """The context of the plan, for planning a changed challenge."""
 
@@ -125,19 +151,24 @@ class RaceContext:
         """
         # An existing cluster is not checked: requests to it would disturb the measurement, and failures are
         # recorded.
-        exit_reason = self.cluster.node.exit_reason if isinstance(self.cluster, EmbeddedCluster) else None
+        exit_reason = self.cluster.exit_reason if isinstance(self.cluster, StartedCluster) else None
         context = CompileContext(
             self.prepared.track,
             self.plan_context.data_file,
             running_engine(self.cluster),
             self.request.enable_assertions,
+            self.plan_context.index_settings,
         )
         plan = with_targets(plan, self.cluster, self.request)
         check_capacity(plan, (len(plan.target.hosts), *(len(other.target.hosts) for other in plan.others)))
         python_tasks = python_tasks_of(plan, self.prepared, self.plugins, context, self.listener.warning)
         driven = None
         try:
-            with self._settings_of_existing_cluster(plan), self._with_api_keys(plan) as authorized:
+            with (
+                self._settings_of_existing_cluster(plan),
+                self._with_api_keys(plan) as authorized,
+                on_cpus(self.request.driver_cpus),
+            ):
                 listener = PlanProgress(events or self.listener, plan)
                 driven = drive(authorized.to_json(), folder, exit_reason, listener, python_tasks)
         except KeyboardInterrupt:
@@ -151,6 +182,17 @@ class RaceContext:
             "possibly_changed_files": [change.text for change in changes if not change.certain],
         }
         return dataclasses.replace(driven, summary={**driven.summary, **files})
+
+    def cool_down(self) -> None:
+        """Waits as long as the request demands. Raises EngineError if the engine ends in the meantime."""
+        ended = self.cluster.exit_reason if isinstance(self.cluster, StartedCluster) else None
+        cool_down(self.request.conditions.cooldown_s, ended, self.listener.preparing)
+
+    def compare_snapshots(self, record: RaceRecord) -> RaceRecord:
+        """Returns the record with what has changed of the configuration of engine and machine since the race
+        began. Call it when no task runs, and before the verdict.
+        """
+        return self.snapshots.after(record, self.snapshot)
 
     def finish(self, record: RaceRecord) -> RaceRecord:
         """Stores the final record and returns it, without secrets.
@@ -171,7 +213,7 @@ class RaceContext:
         return record
 
     def _settings_of_existing_cluster(self, plan: Plan) -> AbstractContextManager[None]:
-        if isinstance(self.cluster, EmbeddedCluster):
+        if isinstance(self.cluster, StartedCluster):
             return nullcontext()  # The cluster ends with the race.
         return restored_wildcard_setting(plan, self.cluster.rest(), self.listener.warning)
 
@@ -211,6 +253,11 @@ def run_stages(
         check_track(request.track_request())
         existing = check_clusters(request, listener.warning)
         request = with_operator_status(request, existing, listener.info)
+        request = with_source_version(request, listener.preparing)
+        request = with_team(
+            request,
+            TeamMessages(lambda label: listener.preparing(label, 0, 0), listener.info, listener.warning),
+        )
         # The track's Python code must not run for an engine that cannot start.
         check_engine(request)
         prepared = load_race_track(request, existing, lambda label: listener.preparing(label, 0, 0))
@@ -244,31 +291,38 @@ class _Preparation:
 
     def run(self, drive_stage: DriveStage, check: PlanCheck) -> RaceRecord:
         request, track, challenge = self.request, self.prepared.track, self.prepared.challenge
-        declared = PlanContext(plugins=plugin_names(self.plugins), assertions=request.enable_assertions)
+        declared = self._declared_context()
         plan = plan_challenge(request, track, challenge, declared)
         check(challenge, plan)
         check_capacity(plan, host_counts(request))
         check_searched_indices(request, self.prepared, declared.plugins)
-        engine = self._check_engine()
+        engine, sources = self._check_engine()
+        for warning in engine_warnings(request, track, challenge, engine):
+            self.listener.warning(warning)
         corpora = self._prepare_data()
         context = dataclasses.replace(
             declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
         )
         plan = plan_challenge(request, track, challenge, context)
         record = initial_record(request, self.prepared, corpora)
-        record = dataclasses.replace(record, targets=target_rates(challenge, plan))
-        secrets = race_secrets(request) | plan.secrets()
+        record = dataclasses.replace(record, targets=target_rates(challenge, plan), sources=sources)
+        secrets = race_secrets(request) | plan.secrets() | engine.security.secrets
         folder = None
         try:
             with postponed():
                 folder = RaceStore(request.home).create(record, expected_results(plan), secrets)
             if self.plugins is not None:
                 self.plugins.log_to(folder.artifacts, folder.secrets)
-            with _redacted_logs(folder, self.listener.warning), self._cluster(engine) as cluster:
+            with (
+                _redacted_logs(folder, self.listener.warning),
+                storing_data(request, self.listener.info, self.listener.warning) as store_data,
+                self._cluster(engine) as cluster,
+            ):
                 record = _record_start(folder, plan, cluster, request)
                 corpora.verify()
-                self._announce_start(record, cluster)
-                return drive_stage(
+                snapshots = SnapshotReader(cluster, folder, request.data_root, self.listener)
+                record, snapshot = self._begin(record, snapshots)
+                final = drive_stage(
                     RaceContext(
                         request=request,
                         prepared=self.prepared,
@@ -278,30 +332,56 @@ class _Preparation:
                         record=record,
                         listener=self.listener,
                         corpora=corpora,
+                        snapshots=snapshots,
+                        snapshot=snapshot,
                         plan_context=context,
                         plugins=self.plugins,
                     )
                 )
+                store_data(cluster, final)
+                return final
         except BaseException as error:
             redact_error(error, secrets)
             if folder is not None:
                 _record_failure(folder, error)
             raise
 
+    def _declared_context(self) -> PlanContext:
+        return PlanContext(
+            plugins=plugin_names(self.plugins),
+            assertions=self.request.enable_assertions,
+            index_settings=index_settings(self.request),
+        )
+
     def _cluster(self, engine: EngineRequest) -> Cluster:
-        return self.existing or start_cluster(engine, self.listener.preparing)
+        return self.existing or start_race_cluster(self.request, engine, self.listener.preparing)
 
-    def _check_engine(self) -> EngineRequest:
-        """Returns the engine to start.
+    def _begin(self, record: RaceRecord, snapshots: SnapshotReader) -> tuple[RaceRecord, RaceSnapshot | None]:
+        """Announces the race, reads the configuration and brings about the conditions of the request.
 
-        Raises UsageError and EngineError if it is known that it cannot start.
+        Returns the record with both, and the snapshot of the configuration.
         """
-        request = self.request
+        self._announce_start(record, snapshots.cluster)
+        record, snapshot = snapshots.before(record)
+        listener = self.listener
+        cluster = snapshots.cluster
+        state = bring_about(self.request.conditions, cluster, listener.warning, listener.preparing)
+        ended = cluster.exit_reason if isinstance(cluster, StartedCluster) else None
+        pass_gate(ended, listener.preparing)
+        return dataclasses.replace(record, starting_state=state), snapshot
+
+    def _check_engine(self) -> tuple[EngineRequest, RecordedSources | None]:
+        """Returns the engine to start, and the sources that it was built from.
+
+        Raises UsageError and EngineError if it cannot be built, or if it is known that it cannot start.
+        """
+        request, sources = with_built_engine(self.request, self.listener.preparing)
         folder = RaceFolder(RaceStore(request.home).races / request.race_id, race_secrets(request))
         engine = engine_request(request, folder.artifacts)
-        if request.pipeline != "benchmark-only":
-            check_engine_request(engine)
-        return engine
+        engine = check_engine_start(request, engine)
+        # Preparing the data may take hours.
+        check_settings(engine, self.listener.preparing)
+        return engine, sources
 
     def _prepare_data(self) -> PreparedCorpora:
         request, plugins, progress = self.request, self.plugins, self.listener.preparing
@@ -317,8 +397,11 @@ class _Preparation:
 
     def _announce_start(self, record: RaceRecord, cluster: Cluster) -> None:
         self.listener.started(record)
-        if isinstance(cluster, EmbeddedCluster):
-            self.listener.info(f"{cluster.info().distribution} is running at {cluster.hosts[0]}")
+        if isinstance(cluster, StartedCluster):
+            title = cluster.assembled.title if cluster.assembled else ""
+            name = title or cluster.info().distribution
+            hosts = ", ".join(map(str, cluster.hosts))
+            self.listener.info(f"{name} is running at {hosts}")
 
 
 def load_race_track(
@@ -347,8 +430,9 @@ def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: Rac
     folder.write_plan(public)
     record = dataclasses.replace(
         with_clients(folder.read(), plan),
-        cluster=recorded_cluster(cluster.info()),
+        cluster=recorded_cluster(cluster.info(), cluster),
         plan=recorded_plan(folder.plan_json.name, public),
+        steps=recorded_steps(plan),
     )
     if request.client.api_key_per_client:
         client = dataclasses.replace(record.client, authentication="api-key")
@@ -373,7 +457,13 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
         measured = telemetry.stop() if driven.completed else TelemetryResult()
     finally:
         unclosed = telemetry.close()
-    documents = check_documents(context.plan, driven.tasks, get) if driven.completed else ()
+    documents = (
+        check_documents(context.plan, driven.tasks, get, starts_empty=starts_empty(context.request))
+        if driven.completed
+        else ()
+    )
+    for text in check_index_settings(context.plan_context.index_settings, get) if driven.completed else ():
+        context.listener.warning(text)
     unchecked = tuple(unchecked_documents(context.plan, driven.tasks)) if driven.completed else ()
     record = dataclasses.replace(
         record,
@@ -383,6 +473,8 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
         documents=documents,
         unchecked_documents=unchecked,
     )
+    if driven.completed:
+        record = context.compare_snapshots(record)
     return _conclude(record, driven, context)
 
 

@@ -24,6 +24,9 @@ _FIELDS = struct.Struct("=Iii")
 _SET_SIZE = 128
 """Bytes of `sigset_t`."""
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
+"""The C library, which this process has loaded."""
+
 
 class TakenSignal(NamedTuple):
     """A signal that was taken from the kernel."""
@@ -40,13 +43,12 @@ class SignalDescriptor:
 
     def __init__(self, numbers: Iterable[int]) -> None:
         """Opens a descriptor for signals with these numbers."""
-        libc = ctypes.CDLL(None, use_errno=True)
         signals = ctypes.create_string_buffer(_SET_SIZE)
-        libc.sigemptyset(signals)
+        _LIBC.sigemptyset(signals)
         for number in numbers:
-            libc.sigaddset(signals, number)
+            _LIBC.sigaddset(signals, number)
         # The flags of `signalfd` have the values of those of `open`.
-        self._descriptor = libc.signalfd(-1, signals, os.O_NONBLOCK | os.O_CLOEXEC)
+        self._descriptor = _LIBC.signalfd(-1, signals, os.O_NONBLOCK | os.O_CLOEXEC)
         if self._descriptor < 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))

@@ -88,6 +88,16 @@ def postponed() -> Generator[None, None, None]:
             raise KeyboardInterrupt
 
 
+@contextmanager
+def counting() -> Generator[list[int], None, None]:
+    """Yields a list to which the number of each signal within the block is added, instead of raising
+    KeyboardInterrupt.
+    """
+    received: list[int] = []
+    with _handlers(lambda number, _: received.append(number)):
+        yield received
+
+
 def block_signals() -> None:
     """Lets no signal interrupt this thread from now on: the race is reported, and its exit code is known."""
     # Python handles those that have arrived before.

@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from itertools import chain
+from pathlib import Path
 
-from pacenote.cluster.cluster import Cluster, EmbeddedCluster, ExistingCluster, existing_cluster
+from pacenote.cluster.cluster import AssembledEngine, Cluster, ExistingCluster, existing_cluster
+from pacenote.cluster.container_cluster import StartedCluster
 from pacenote.errors import UsageError
 from pacenote.model.client_options import ACCEPT_ENCODING, ClientOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.hosts import HttpHost
 from pacenote.net.proxy import proxy_for
 from pacenote.plan.document import NamedTarget, Plan, Target, TargetHost, TargetProxy
+from pacenote.provision.layout import plan_layout
+from pacenote.provision.node_registry import registered_nodes
 
 _DEFAULT_HOSTS = ("127.0.0.1:9200",)
 
@@ -36,7 +40,17 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
                 "--client-options: create_api_key_per_client is only possible for the cluster default, not "
                 f"for {other.name}"
             )
+    tested.assembled = _started_engine(request.home, tested)
     return (tested, *(existing_cluster(other.hosts, other.client) for other in request.additional_clusters))
+
+
+def _started_engine(home: Path, cluster: ExistingCluster) -> AssembledEngine | None:
+    """Returns what is known of a cluster that `pacenote start` started; None for other clusters."""
+    addresses = {host.address.replace("localhost", "127.0.0.1") for host in cluster.hosts}
+    for entry in registered_nodes(plan_layout(home)):
+        if entry.facts is not None and entry.facts.address in addresses:
+            return AssembledEngine(entry.facts.title, entry.facts.absent_modules)
+    return None
 
 
 def _scheme(cluster: ExistingCluster) -> str:
@@ -48,9 +62,11 @@ def _scheme(cluster: ExistingCluster) -> str:
 def host_counts(request: RaceRequest) -> tuple[int, ...]:
     """Returns the number of hosts of each cluster of a race, the one under test first.
 
-    An engine that the race starts has one host. Raises the same errors as `parse_clusters`.
+    The hosts of an engine that the race starts are the nodes that take requests. Raises the same errors as
+    `parse_clusters`.
     """
-    tested, *_ = (*(len(cluster.hosts) for cluster in parse_clusters(request)[:1]), 1)
+    started = request.engine.nodes.request_targets
+    tested, *_ = (*(len(cluster.hosts) for cluster in parse_clusters(request)[:1]), started)
     others = (existing_cluster(other.hosts, other.client) for other in request.additional_clusters)
     return (tested, *(len(other.hosts) for other in others))
 
@@ -86,8 +102,10 @@ def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
 
 
 def _target(cluster: Cluster, client: ClientOptions) -> Target:
-    # An engine that the race starts has no security, so credentials are omitted. Other headers are sent.
-    headers = client.headers if isinstance(cluster, EmbeddedCluster) else cluster.client_config.headers
+    headers = cluster.client_config.headers
+    if isinstance(cluster, StartedCluster):
+        # It has credentials only if it has security. Those of the user are omitted without it.
+        headers = (*headers, *client.headers)
     if all(name != ACCEPT_ENCODING for name, _ in headers):
         # As in Rally, so that the engine spends the same time on compression.
         headers = ((ACCEPT_ENCODING, "gzip"), *headers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from pacenote.model.cpu_list import format_cpus
 from pacenote.model.driver_health import (
     MACHINE_USE,
     ClockStep,
@@ -19,6 +20,8 @@ from pacenote.model.driver_health import (
     unmeasured,
 )
 from pacenote.model.finding import Finding
+from pacenote.model.imported import UNSTATED_TIME, ImportedResults
+from pacenote.model.node_options import NodeOptions
 from pacenote.model.overhead_rules import failed_cleanup_text
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import (
@@ -28,10 +31,12 @@ from pacenote.model.race_record import (
     RecordedCorpus,
     UncheckedDocuments,
 )
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import FailureGroup, TaskResult
 from pacenote.model.user_tags import tag_texts
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
-from pacenote.units import format_count
+from pacenote.report.starting_state_notes import starting_state_lines
+from pacenote.units import format_bytes, format_count
 
 _TOP_ERRORS = 3
 """Maximum number of kinds of errors that are shown for each task."""
@@ -49,16 +54,70 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
     engine = " ".join(part for part in (cluster.distribution, cluster.version, cluster.flavor) if part)
     lines = (
         ("Race ID", record.race_id),
-        ("Race timestamp", record.timestamp.strftime(TIMESTAMP_FORMAT)),
+        ("Race timestamp", _timestamp(record)),
+        *_imported_lines(record.imported),
         ("Track", record.track.name),
         ("Challenge", record.challenge or ""),
         ("Car", "+".join(record.car)),
+        ("Cars from", _team_text(record.options)),
         ("Engine", engine),
+        ("Assembled", cluster.title or ""),
+        ("Nodes", nodes_text(record.options.nodes) if record.options.nodes else ""),
+        ("Set for this race", ", ".join(single_settings(record.options))),
+        ("Absent modules", ", ".join(cluster.absent_modules or ())),
         ("User tags", ", ".join(f"{name}={value}" for name, value in tag_texts(record.user_tags).items())),
-        ("Seed", str(record.seed)),
+        ("Seed", str(record.seed) if record.imported is None else ""),
+        *starting_state_lines(record),
         ("Saturation", f"{found.task}: {found.answer}" if (found := record.saturation) else ""),
     )
     return tuple(Note(label, single_line(text)) for label, text in lines if text)
+
+
+def _timestamp(record: RaceRecord) -> str:
+    """Returns when a race began; empty if that is not known, because it was imported."""
+    is_unknown = record.imported is not None and UNSTATED_TIME in record.imported.unstated
+    return "" if is_unknown else record.timestamp.strftime(TIMESTAMP_FORMAT)
+
+
+def _imported_lines(imported: ImportedResults | None) -> Iterator[tuple[str, str]]:
+    if imported is not None:
+        yield "Imported", imported.source
+        yield "Unknown", ", ".join(imported.unstated)
+
+
+def _team_text(options: RecordedOptions) -> str:
+    """Returns where the cars come from; empty for built-in ones, which have no revision."""
+    if options.team_path is not None:
+        return options.team_path
+    revision = (options.team_revision or "")[:12]
+    return f"repository {options.team_repository or 'default'}, revision {revision}" if revision else ""
+
+
+def nodes_text(nodes: NodeOptions) -> str:
+    """Returns what was selected for the nodes; empty for one node without options."""
+    groups = ", ".join(
+        f"{'+'.join(group.roles) or 'coordinating'}:{group.count}"
+        for group in nodes.groups
+        if group.roles is not None
+    )
+    limits = nodes.limits
+    parts = (
+        f"{nodes.count} ({groups})" if groups else str(nodes.count) if nodes.count > 1 else "",
+        f"CPUs {'; '.join(map(format_cpus, nodes.cpus))}" if nodes.cpus else "",
+        f"at most {format_bytes(limits.memory)} of memory each" if limits.memory is not None else "",
+        f"at most {limits.cpus:g} CPUs each" if limits.cpus is not None else "",
+        f"data in {'; '.join(', '.join(map(str, each)) for each in nodes.data_paths)}"
+        if nodes.data_paths
+        else "",
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def single_settings(options: RecordedOptions) -> Iterator[str]:
+    """Yields what was set one by one (`--set`, `--jvm`, `--env`), in addition to the cars."""
+    yield from (f"{name}={value}" for name, value in options.settings.items())
+    yield from options.jvm_options
+    yield from (f"{name}={value}" for name, value in options.engine_variables.items())
 
 
 def notes(record: RaceRecord) -> tuple[Note, ...]:

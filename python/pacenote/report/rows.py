@@ -29,6 +29,9 @@ UNSUPPORTED_MARK = "*"
 SHORT_WINDOW_MARK = "†"
 """Marks a throughput that was measured for less than a second."""
 
+UNKNOWN_SAMPLES_MARK = "‡"
+"""Marks a percentile of an imported race that may have too few samples."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -50,7 +53,7 @@ class Row:
     """Kind of the value, which determines its footnote."""
 
     mark: str = ""
-    """Reference to a footnote: `UNSUPPORTED_MARK`, `SHORT_WINDOW_MARK` or empty."""
+    """Reference to a footnote: `UNSUPPORTED_MARK`, `SHORT_WINDOW_MARK`, `UNKNOWN_SAMPLES_MARK` or empty."""
 
     low: float | None = None
     """Lower end of the 95 % interval of a marked value, or None if the samples do not give one."""

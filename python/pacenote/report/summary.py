@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from pacenote.model.printable import whole_line
 from pacenote.model.race_record import RaceRecord, Verdict
-from pacenote.model.result import DurationSummary, Percentile, TaskResult, percentiles_for
-from pacenote.model.system_metrics import SystemMetrics
+from pacenote.model.result import PERCENTILES, DurationSummary, Percentile, TaskResult, percentiles_for
+from pacenote.model.system_metrics import COLLECTORS, SHARD_TIMES, SIZES, SystemMetrics
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import reported_tasks
+from pacenote.report.imported_rows import imported_footnotes, imported_rows
 from pacenote.report.notes import footnotes, header, notes, printable_finding
 from pacenote.report.rows import (
     PERCENTILE_KINDS,
@@ -32,22 +33,6 @@ from pacenote.report.rows import (
 
 _MINUTE_MS = 60_000.0
 _POINT_IN_TIME = "_time_millis"
-_PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
-_SHARD_TIMES = (
-    ("indexing time", "total_time", ""),
-    ("indexing throttle time", "indexing_throttle_time", ""),
-    ("merge time", "merge_time", "merge_count"),
-    ("merge throttle time", "merge_throttle_time", ""),
-    ("refresh time", "refresh_time", "refresh_count"),
-    ("flush time", "flush_time", "flush_count"),
-)
-_COLLECTORS = (
-    ("Young Gen", "young"),
-    ("Old Gen", "old"),
-    ("ZGC Cycles", "zgc_cycles"),
-    ("ZGC Pauses", "zgc_pauses"),
-)
-_SIZES = (("Dataset size", "dataset_size"), ("Store size", "store_size"), ("Translog size", "translog_size"))
 _HEAP = ("segments", "doc values", "terms", "norms", "points", "stored fields")
 
 
@@ -65,13 +50,16 @@ def build_report(
         *(replace(row, is_rallys=False) for task in reported for row in _additional_task_rows(task)),
         *(replace(row, is_rallys=False) for row in _additional_race_rows(record)),
     ]
+    if record.imported is not None:
+        rows = list(imported_rows(record.imported))
     shown = tuple(
         replace(row, metric=whole_line(row.metric), task=whole_line(row.task), unit=whole_line(row.unit))
         for row in rows
         if row.value is not None or _is_forced(row, show)
     )
     verdict = Verdict(record.verdict.state, tuple(map(printable_finding, record.verdict.findings)))
-    return Report(header(record), shown, verdict, notes(record), footnotes(shown))
+    explained = footnotes(shown) if record.imported is None else imported_footnotes(shown, record.imported)
+    return Report(header(record), shown, verdict, notes(record), explained)
 
 
 def _is_forced(row: Row, show: ShownRows) -> bool:
@@ -79,24 +67,27 @@ def _is_forced(row: Row, show: ShownRows) -> bool:
 
 
 def _system_rows(system: SystemMetrics) -> Iterator[Row]:
-    for name, field, count in _SHARD_TIMES:
+    for name, field, count in SHARD_TIMES:
         yield Row(
-            f"Cumulative {name} of primary shards", "", _minutes(getattr(system, field)), "min", "shards"
+            f"Cumulative {name} time of primary shards", "", _minutes(getattr(system, field)), "min", "shards"
         )
         if count:
-            kind = name.removesuffix(" time")
-            yield Row(f"Cumulative {kind} count of primary shards", "", getattr(system, count), "", "shards")
+            yield Row(f"Cumulative {name} count of primary shards", "", getattr(system, count), "", "shards")
         spread = getattr(system, f"{field}_per_shard")
         for which in ("min", "median", "max"):
             value = _minutes(getattr(spread, which)) if spread else None
             yield Row(
-                f"{which.capitalize()} cumulative {name} across primary shards", "", value, "min", "shards"
+                f"{which.capitalize()} cumulative {name} time across primary shards",
+                "",
+                value,
+                "min",
+                "shards",
             )
-    for name, field in _COLLECTORS:
+    for name, field in COLLECTORS:
         time_ms = getattr(system, f"{field}_gc_time")
         yield Row(f"Total {name} GC time", "", None if time_ms is None else time_ms / 1000, "s")
         yield Row(f"Total {name} GC count", "", getattr(system, f"{field}_gc_count"), "")
-    for name, field in _SIZES:
+    for name, field in SIZES:
         size = getattr(system, field)
         yield Row(name, "", None if size is None else size / 1024**3, "GB")
     for name in _HEAP:
@@ -144,7 +135,7 @@ def _percent(rate: float | None) -> float | None:
 
 def _percentile_rows(task: str, kind: PercentileKind, times: DurationSummary | None) -> Iterator[Row]:
     shown = percentiles_for(times.count) if times else ()
-    for q in _PERCENTILES:
+    for q in PERCENTILES:
         percentile = times.at(q) if times and q in shown else None
         yield _percentile_row(task, kind, q, percentile)
 

@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pacenote.model.data_options import StartingState
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
+from pacenote.model.node_options import NodeGroup, NodeOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient, Verdict
 from pacenote.model.race_state import race_state
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.result import OperationTotals, Throughput
 from pacenote.report.render.screen import render_screen
 from pacenote.report.screen.build import RaceLocation, build_screen
@@ -58,9 +61,31 @@ def test_the_screen_of_a_race(name, width):
     assert max(map(visible, text.splitlines())) <= width
 
 
+def test_nodes_and_what_was_set_for_the_race_are_shown():
+    options = RecordedOptions(
+        nodes=NodeOptions(groups=(NodeGroup(3),)),
+        settings={"index.codec": "best_compression"},
+        jvm_options=("-XX:+AlwaysPreTouch",),
+        engine_variables={"A": "1"},
+        cooldown_s=30.0,
+    )
+    state = StartingState(data_set="logs", stored_by="0a")
+    race = replace(suspect_race(), options=options, starting_state=state)
+    text = plain_text(lay_out(screen(race), 140))
+    assert ", nodes: 3, heap 1.0 GiB, index.codec=best_compression, -XX:+AlwaysPreTouch, A=1\n" in text
+    assert "data: began as data set 'logs', stored by race 0a, cooldown: 30 s before the first task\n" in text
+
+
 def visible(line: str) -> int:
     """Returns the length of a line, or 0 if it has only a path, which is not broken."""
     return 0 if line.startswith((" Results  ~", " Results  /")) and len(line.split()) == 2 else len(line)
+
+
+def test_the_headline_names_an_assembled_core():
+    title = "Elasticsearch core 9.5.3, assembled: not the official distribution"
+    cluster = replace(valid_race().cluster, title=title)
+    text = plain_text(lay_out(screen(replace(valid_race(), cluster=cluster)), 140))
+    assert title in text
 
 
 @pytest.mark.parametrize(("width", "shown"), [(20, 60), (60, 60), (300, 140)])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 from pacenote.report.formatting import format_interval, format_value
 from pacenote.report.rows import Alignment, Note, Report, note_lines
 
-_VALUE = 2
-"""Index of the column that `--report-numbers-align` applies to."""
+_SPECIAL = re.compile(r"[\\|<]")
+
+_VALUES = (2,)
+"""Indices of the columns that `--report-numbers-align` applies to."""
 
 
 def render_markdown(report: Report, align: Alignment = "decimal") -> str:
@@ -28,13 +31,20 @@ def render_markdown(report: Report, align: Alignment = "decimal") -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def pipe_table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Alignment) -> str:
-    """Returns a Markdown table that is padded to be readable as text. Texts are right-aligned as in Rally."""
+def pipe_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    align: Alignment,
+    numbers: Collection[int] = _VALUES,
+) -> str:
+    """Returns a Markdown table that is padded to be readable as text. Texts are right-aligned as in Rally;
+    `align` applies to the columns with the indices `numbers`.
+    """
     columns = [[escape(row[index]) for row in rows] for index in range(len(headers))]
     cells: list[list[str]] = []
     rules: list[str] = []
     for index, (title, column) in enumerate(zip(headers, columns, strict=True)):
-        how = align if index == _VALUE else "right"
+        how = align if index in numbers else "right"
         padded = pad_decimals(column) if how == "decimal" else column
         width = max([3, len(title), *(len(cell) for cell in padded)])
         justify = {"left": str.ljust, "center": str.center}.get(how, str.rjust)
@@ -49,8 +59,10 @@ def pipe_table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Ali
 
 
 def escape(text: str) -> str:
-    """Returns the text in one line, escaped so that it cannot break a table cell or a list item."""
-    return " ".join(text.splitlines()).replace("\\", "\\\\").replace("|", "\\|")
+    """Returns the text in one line, escaped so that it cannot break a table cell or a list item, and is not
+    HTML.
+    """
+    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.splitlines()))
 
 
 def pad_decimals(column: Sequence[str]) -> list[str]:

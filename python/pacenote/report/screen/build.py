@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 from pacenote.model.finding import Finding
 from pacenote.model.headline import headline
+from pacenote.model.imported import UNSTATED_TIME, ImportedResults
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import reported_tasks, runs_once
 from pacenote.report.notes import printable_finding
+from pacenote.report.screen import imported as imported_screen
 from pacenote.report.screen.answers import answers
 from pacenote.report.screen.engine import engine_paragraph
 from pacenote.report.screen.errors import error_lines
@@ -43,6 +45,8 @@ class RaceLocation:
 def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
     """Returns the last screen of a race, which may have been interrupted or may still be running."""
     reported = reported_tasks(record)
+    if record.imported is not None:
+        return _imported_screen(record, record.imported, location)
     paragraphs = (_other_tasks(reported), engine_paragraph(record.system), setup_paragraph(record))
     return Screen(
         headline=_headline(record, location.state),
@@ -59,9 +63,27 @@ def build_screen(record: RaceRecord, location: RaceLocation) -> Screen:
     )
 
 
+def _imported_screen(record: RaceRecord, imported: ImportedResults, location: RaceLocation) -> Screen:
+    return Screen(
+        headline=_headline(record, location.state),
+        answers=imported_screen.imported_answers(imported),
+        findings=_findings(record, ()),
+        errors=(),
+        columns=imported_screen.COLUMNS,
+        tables=imported_screen.imported_tables(record, imported),
+        footnotes=(imported_screen.FOOTNOTE,),
+        paragraphs=imported_screen.imported_paragraphs(record, imported),
+        results=stored_race(record, location),
+        commands=tuple(_commands(record, location)),
+        summary=_summary(record, location.state),
+    )
+
+
 def stored_race(record: RaceRecord, location: RaceLocation) -> StoredRace:
     """Returns where to find a race."""
-    started = f"id {location.short_id}, started {record.timestamp:%Y-%m-%d %H:%M} UTC"
+    is_known = record.imported is None or UNSTATED_TIME not in record.imported.unstated
+    verb = "started" if is_known else "imported"
+    started = f"id {location.short_id}, {verb} {record.timestamp:%Y-%m-%d %H:%M} UTC"
     return StoredRace(location.folder, started)
 
 
@@ -82,7 +104,8 @@ def _list_races(location: RaceLocation) -> Command:
 
 def _headline(record: RaceRecord, state: RaceState) -> Headline:
     cluster = record.cluster
-    engine = f" on {cluster.distribution} {cluster.version or ''}" if cluster.distribution else ""
+    name = cluster.title or f"{cluster.distribution} {cluster.version or ''}"
+    engine = f" on {name}" if cluster.distribution else ""
     race = " / ".join(name for name in (record.track.name, record.challenge) if name) + engine
     wall_s = record.driver.get("wall_s")
     took = (

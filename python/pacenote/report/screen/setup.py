@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCorpus
 from pacenote.model.user_tags import tag_texts
-from pacenote.report.notes import ONE_RUN
+from pacenote.report.notes import ONE_RUN, nodes_text, single_settings
 from pacenote.report.screen.screen import Paragraph
+from pacenote.report.starting_state_notes import starting_state_lines
 from pacenote.units import format_bytes, format_count
 
 _EXTERNAL = ("external",)
@@ -24,6 +25,7 @@ def setup_paragraph(record: RaceRecord) -> Paragraph:
     groups = (
         tuple(_machine(record.environment)),
         tuple(_engine(record)),
+        tuple(f"{label.lower()}: {text}" for label, text in starting_state_lines(record)),
         *((_corpus(corpus),) for corpus in record.corpora),
         tuple(f"{name}: {value}" for name, value in tag_texts(record.user_tags).items()),
         (ONE_RUN,) if record.complete else (),
@@ -53,9 +55,12 @@ def _engine(record: RaceRecord) -> Iterator[str]:
         yield f"existing cluster{size}" + (f" at {first}{others}" if first else "")
     else:
         yield f"engine on this machine, car {'+'.join(record.car)}"
+        if record.options.nodes and (selected := nodes_text(record.options.nodes)):
+            yield f"nodes: {selected}"
     heaps = {heap for node in nodes if isinstance(heap := node.get("heap_max_bytes"), int) and heap > 0}
     if len(heaps) == 1:
         yield f"heap {format_bytes(heaps.pop())}"
+    yield from single_settings(record.options)
 
 
 def _corpus(corpus: RecordedCorpus) -> str:

@@ -1,0 +1,255 @@
+"""`pacenote compare`: whether the contender is better than the baseline, and how sure that is."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pacenote.cli import values
+from pacenote.cli.comparison_gates import failed_labels, gate_result, parse_gates
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser, Several
+from pacenote.cli.program import program
+from pacenote.cli.report_file import check_report_file, check_report_size, write_report_file
+from pacenote.cli.unavailable import UnavailableOption
+from pacenote.errors import StoreError, UsageError, VoidRace
+from pacenote.store.race_store import RaceStore, check_home
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.comparison import (
+        ComparedRace,
+        Comparison,
+        ComparisonOptions,
+        RaceGroup,
+        RaceKey,
+        RaceNoise,
+    )
+    from pacenote.report.screen.screen import Command
+    from pacenote.store.race_groups import FoundGroup
+
+FORMATS = ("markdown", "csv", "csv-full", "json", "junit")
+
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
+
+
+def add_options(parser: Parser) -> None:
+    """Adds the races, what decides, and Rally's report options."""
+    references = (
+        "ids of races, prefixes, 'latest', tag:KEY=VALUE or folders, separated by commas (\\, is a comma)"
+    )
+    for name, text in (("--baseline", references), ("--contender", "the races to compare with them")):
+        parser.add_argument(name, required=True, metavar="RACES", type=_names, action=Several, help=text)
+    parser.add_argument(
+        "--primary",
+        type=_names,
+        action=Several,
+        default=(),
+        metavar="METRICS",
+        help="metrics that decide: throughput:index-append,p99:term (default: those of the track, or "
+        "throughput of indexing, p50, p90 and p99 of searches, and error rates)",
+    )
+    parser.add_argument(
+        "--smallest-effect",
+        type=_percent,
+        metavar="PERCENT",
+        help="smallest change that matters (default: 3 for throughput, 5 for p50 and p90, 10 for p99)",
+    )
+    parser.add_argument(
+        "--fail-on",
+        metavar="WORD:METRIC",
+        type=parse_gates,
+        action=Several,
+        help="exit with 3 if the word is said of a metric, or if it is void: worse:primary, "
+        "probably-worse:p99:term; several by commas, or the option several times (default: never)",
+    )
+    with parser.group("report"):
+        _add_report_options(parser)
+
+
+def _add_report_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--report",
+        choices=("short", "full"),
+        metavar="SIZE",
+        help="short, the answer and the metrics that decide, or full, all metrics (default: short on a "
+        "terminal, otherwise full)",
+    )
+    parser.add_argument(
+        "--report-format",
+        choices=FORMATS,
+        metavar="FORMAT",
+        help="markdown, csv with Rally's columns, csv-full with all, json or junit (default: markdown)",
+    )
+    parser.add_argument(
+        "--report-numbers-align",
+        choices=("right", "center", "left", "decimal"),
+        default="decimal",
+        help="how values are aligned: right, center, left or decimal (default: decimal)",
+    )
+    parser.add_argument("--show-in-report", help=argparse.SUPPRESS)  # Rally accepts and ignores it.
+    parser.add_argument(
+        "--report-file",
+        type=values.path,
+        help="also write the full comparison to this file: markdown is appended, other formats get a "
+        "new file (default: none)",
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Prints the comparison, and returns 0, or 3 if `--fail-on` says so. Raises PacenoteError."""
+    from pacenote.compare.groups import compare_groups
+    from pacenote.model.comparison import ComparisonOptions
+    from pacenote.store.race_groups import find_group
+
+    check_report_size(options)
+    options.report_file = check_report_file(options.report_file)
+    store = RaceStore()
+    check_home(store.home)
+    baseline, contender = (find_group(store, side) for side in (options.baseline, options.contender))
+    asked = ComparisonOptions(
+        options.primary,
+        options.smallest_effect,
+        noise=_noise(baseline.races, contender.races),
+        names=store.short_ids([race_id for side in (baseline, contender) for race_id, _ in side.folders]),
+        left_out=(*baseline.left_out, *contender.left_out),
+    )
+    comparison = compare_groups(baseline.races, contender.races, asked)
+    gates = gate_result(comparison, options.fail_on or ())
+    if _shows_merged(options, console):
+        comparison = _with_merged(comparison, baseline, contender, asked)
+    _show(comparison, options, console, {**baseline.folders, **contender.folders})
+    for text in filter(None, (gates.text, *gates.warnings)):
+        console.warning(text)
+    return VoidRace.exit_code if gates.text else 0
+
+
+def _noise(baseline: Sequence[ComparedRace], contender: Sequence[ComparedRace]) -> dict[str, RaceNoise]:
+    """Returns the noise that `pacenote experiment` measured for the race of the baseline, if each side has
+    one race, and both ran on the same host.
+    """
+    old, new = baseline[0].record, contender[0].record
+    hosts = {record.environment.host_name for record in (old, new)}
+    if len(baseline) + len(contender) > 2 or len(hosts) > 1 or None in hosts:
+        return {}
+    from pacenote.lab.experiment.noise import noise_key
+    from pacenote.model.comparison import RaceNoise
+    from pacenote.store.experiment_store import ExperimentStore
+
+    try:
+        entry: Any = ExperimentStore().noise()[noise_key(old)]
+        return {
+            label: RaceNoise(float(one["spread"]), int(entry["races"]))
+            for label, one in entry["metrics"].items()
+        }
+    except (StoreError, LookupError, TypeError, ValueError, AttributeError):
+        return {}  # It was not measured, or cannot be read.
+
+
+def _is_screen(options: argparse.Namespace, console: Console) -> bool:
+    """Returns whether the short screen is printed."""
+    on_terminal = console.shows_results_on_terminal and options.report_format is None
+    return options.report == "short" or (on_terminal and options.report is None)
+
+
+def _shows_merged(options: argparse.Namespace, console: Console) -> bool:
+    """Returns whether the full comparison is written as Markdown or JSON."""
+    is_written = options.report_file is not None or not _is_screen(options, console)
+    return is_written and options.report_format in (None, "markdown", "json")
+
+
+def _with_merged(
+    comparison: Comparison, baseline: FoundGroup, contender: FoundGroup, asked: ComparisonOptions
+) -> Comparison:
+    """Adds the percentiles of all operations of each side, unless each side is one race."""
+    if comparison.design == "one race each":
+        return comparison
+    from pacenote.compare.merged import SideSeries, with_merged_percentiles
+    from pacenote.race.merged_series import merged_series
+    from pacenote.store.race_folder import RaceFolder
+
+    def read(group: FoundGroup, compared: RaceGroup) -> SideSeries:
+        by_key = {race.key: race for race in group.races}
+        races = [by_key[each.key] for each in compared.races]
+        return SideSeries(
+            races, merged_series([RaceFolder(group.folders[race.key]).series for race in races])
+        )
+
+    sides = (read(baseline, comparison.baseline), read(contender, comparison.contender))
+    return with_merged_percentiles(comparison, sides, asked)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = values.escaped_list(text)
+    if not names:
+        raise UsageError("no race or metric is named", hint="separate several by commas")
+    return names
+
+
+def _percent(text: str) -> float:
+    return values.above_zero(text.strip().removesuffix("%").strip()) / 100
+
+
+def _show(
+    comparison: Comparison, options: argparse.Namespace, console: Console, folders: Mapping[RaceKey, Path]
+) -> None:
+    """Prints the comparison, and writes it to `--report-file`. Raises StoreError."""
+    if _is_screen(options, console):
+        _show_screen(comparison, _commands(comparison, options, folders), console)
+    else:
+        console.result(_text(comparison, options))
+    if options.report_file is not None:
+        text = _text(comparison, options)
+        written = write_report_file(options.report_file, text, options.report_format)
+        if written != options.report_file:
+            console.progress(f"the report is in {written}, because {options.report_file.name} has one")
+
+
+def _show_screen(comparison: Comparison, commands: list[Command], console: Console) -> None:
+    from pacenote.report.render.screen import render_lines
+    from pacenote.report.screen.comparison import comparison_lines
+
+    out = console.rich_results()
+    height = out.height - 2 if out.is_terminal else None
+    render_lines(comparison_lines(comparison, commands, out.width, height), out)
+
+
+def _commands(
+    comparison: Comparison, options: argparse.Namespace, folders: Mapping[RaceKey, Path]
+) -> list[Command]:
+    from pacenote.report.screen.screen import Command
+
+    given = {"baseline": options.baseline, "contender": options.contender, "primary": options.primary}
+    arguments = [f"--{name}={_joined(names)}" for name, names in given.items() if names]
+    if options.smallest_effect is not None:
+        arguments.append(f"--smallest-effect={options.smallest_effect * 100:g}")
+    same = shlex.join([*arguments, "--report=full"])
+    commands = [Command(f"{program()} compare {same}", f"all {len(comparison.metrics)} metrics")]
+    store = RaceStore()
+    first = [side.races[0] for side in (comparison.baseline, comparison.contender)]
+    # `pacenote diff` reads stored races only.
+    if all(folders[race.key] == (store.races / race.race_id).resolve() for race in first):
+        short = shlex.join(map(store.short_id_maker(), [race.race_id for race in first]))
+        commands.append(Command(f"{program()} diff {short}", "what differs between the first races"))
+    return commands
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Returns names as an option has them."""
+    return ",".join(name.replace(",", "\\,") for name in names)
+
+
+def _text(comparison: Comparison, options: argparse.Namespace) -> str:
+    from pacenote.report.render import comparison as render
+
+    if options.report_format in ("csv", "csv-full"):
+        return render.render_comparison_csv(comparison, full=options.report_format == "csv-full")
+    if options.report_format == "json":
+        return render.render_comparison_json(comparison)
+    if options.report_format == "junit":
+        from pacenote.report.render.comparison_junit import render_comparison_junit
+
+        return render_comparison_junit(comparison, failed_labels(comparison, options.fail_on))
+    return render.render_comparison(comparison, options.report_numbers_align)

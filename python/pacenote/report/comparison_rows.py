@@ -1,0 +1,136 @@
+"""The rows of a comparison: Rally's columns, then the estimated change and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pacenote.model.comparison import (
+    MAX_CHANGE,
+    Comparison,
+    EstimatedChange,
+    MetricComparison,
+    PercentileShift,
+)
+from pacenote.model.printable import whole_line
+from pacenote.units import format_change, format_share
+
+RALLY_COLUMNS = ("Metric", "Task", "Baseline", "Contender", "Diff", "Unit", "Diff %")
+"""The columns of Rally's table."""
+
+OTHER_COLUMNS = ("Change", "Interval", "Detectable", "Verdict")
+"""The columns that Rally does not have."""
+
+SHIFTS = "how precisely the two races measured themselves, but not how much another race would differ"
+"""What the intervals of `PercentileShift` show."""
+
+MERGED = (
+    "all operations of the races of each side together. They describe and do not decide, because the "
+    "operations of one race are not independent of each other"
+)
+"""What `MergedPercentileChange` shows."""
+
+_DIFF_DECIMALS, _PERCENT_DECIMALS = 5, 2
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One metric as texts, except for its values."""
+
+    metric: str
+    """Its name."""
+
+    task: str
+    """Name of its task; empty for a metric of the race."""
+
+    baseline: float
+    """Its median over the races of the baseline."""
+
+    contender: float
+    """Its median over the races of the contender."""
+
+    diff: str
+    """The difference of the medians as in Rally's table."""
+
+    unit: str
+    """Its unit."""
+
+    diff_percent: str
+    """The relative difference of the medians as in Rally's table."""
+
+    change: str
+    """The estimated change; empty without one."""
+
+    interval: str
+    """The interval of the change; empty without one."""
+
+    detectable: str
+    """The smallest effect that would have been seen; empty if it is unknown."""
+
+    verdict: str
+    """The word; of a secondary metric in parentheses."""
+
+    is_primary: bool
+    """Whether it takes part in the answer."""
+
+
+def comparison_rows(comparison: Comparison) -> Iterator[ComparisonRow]:
+    """Yields one row for each metric, in the order of Rally's table."""
+    for each in comparison.metrics:
+        yield ComparisonRow(
+            metric=each.metric.name,
+            task=whole_line(each.metric.task),
+            baseline=each.baseline_value,
+            contender=each.contender_value,
+            diff=_signed(each.contender_value - each.baseline_value, _DIFF_DECIMALS),
+            unit=whole_line(each.metric.unit),
+            diff_percent=_diff_percent(each),
+            change=change_text(each.change),
+            interval=interval_text(each.change),
+            detectable=detectable_text(each.change),
+            verdict=each.word if each.role == "primary" else f"({each.word})",
+            is_primary=each.role == "primary",
+        )
+
+
+def _diff_percent(each: MetricComparison) -> str:
+    old, new = each.baseline_value, each.contender_value
+    # As in Rally, there is no relative difference to 0.
+    return _signed((new - old) / old * 100 if old else 0.0, _PERCENT_DECIMALS) + "%"
+
+
+def _signed(value: float, decimals: int) -> str:
+    text = f"{value:.{decimals}f}"
+    return f"+{text}" if value >= 10**-decimals else text
+
+
+def change_text(change: EstimatedChange | None) -> str:
+    """Returns the estimated change, such as `+8.2 %`, or empty text."""
+    if change is None:
+        return ""
+    return format_change(change.value) if not change.is_absolute else f"{change.value:+.3g} points"
+
+
+def interval_text(change: EstimatedChange | None) -> str:
+    """Returns the interval of a change, such as `+6.9 … +9.5 %`, or empty text."""
+    if change is None:
+        return ""
+    if change.is_absolute:
+        high = "∞" if change.high is None else f"{change.high:+.3g}"
+        return f"{change.low:+.3g} … {high} points"
+    high = "∞" if change.known_high is None else format_change(change.known_high)
+    return f"{format_change(change.low).removesuffix(' %')} … {high}"
+
+
+def shift_text(shift: PercentileShift) -> str:
+    """Returns the interval that the operations of one race each give a percentile: `+1.2 … +1.9 %`."""
+    low = "-100" if shift.low is None else format_change(shift.low).removesuffix(" %")
+    high = "∞" if shift.high is None else format_change(shift.high)
+    return f"{low} … {high}"
+
+
+def detectable_text(change: EstimatedChange | None) -> str:
+    """Returns the smallest effect that would have been seen, such as `1.2 %`, or empty text."""
+    if change is None or change.detectable is None or change.detectable > MAX_CHANGE:
+        return ""
+    return f"{change.detectable:.2g} points" if change.is_absolute else format_share(change.detectable)

@@ -1,0 +1,351 @@
+"""The answers of a comparison in words: is it better, by how much, how sure, can it be trusted, what next."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from pacenote.model.comparison import (
+    CLAIM,
+    FIRST_LOOK,
+    Comparison,
+    ComparisonAnswer,
+    MetricComparison,
+    MetricWord,
+    RaceGroup,
+)
+from pacenote.model.printable import whole_line
+from pacenote.report.comparison_rows import (
+    change_text,
+    detectable_text,
+    interval_text,
+)
+from pacenote.units import format_change, format_count, format_number, format_share
+
+_MAX_ADVISED_RACES = 100
+"""More races than this are not advised: the effect is too small to be seen in practice."""
+
+_SHOWN_ORDER = 40
+"""Maximum number of races whose order is shown."""
+
+_GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+_ANSWERS = {
+    "better": "yes: {contender} is better than {baseline}",
+    "probably better": (
+        "probably: {contender} is better than {baseline}, but perhaps by less than what matters"
+    ),
+    "same": "no: {contender} and {baseline} do not differ by what matters",
+    "unclear": "unclear: the races do not decide between {contender} and {baseline}",
+    "probably worse": (
+        "probably not: {contender} is worse than {baseline}, but perhaps by less than what matters"
+    ),
+    "worse": "no: {contender} is worse than {baseline}",
+    "mixed": "mixed: {contender} is better than {baseline} in one respect and worse in another",
+    "void": "no answer: the races of {contender} and {baseline} must not be compared",
+    "partly void": "no answer as a whole: some metrics of {contender} and {baseline} must not be compared",
+    "no verdict": "no verdict on {contender} against {baseline}",
+}
+
+
+def named_answer(comparison: Comparison, contender: str, baseline: str) -> str:
+    """Returns the answer of a comparison of sides with these names."""
+    answer = _ANSWERS[comparison.answer].format(contender=contender, baseline=baseline)
+    if part := part_text(comparison):
+        return f"{part.strip()}: {answer.partition(': ')[2]}"
+    return answer
+
+
+_UNDECIDED: frozenset[ComparisonAnswer] = frozenset({"no verdict", "void", "unclear"})
+
+
+def answer_text(comparison: Comparison) -> str:
+    """Returns whether the contender is better, and in how many primary metrics."""
+    if comparison.answer == "void":
+        return "no answer: the races must not be compared"
+    if comparison.answer == "no verdict":
+        if comparison.design == "one race each":
+            return "one race each: no verdict"
+        reasons = Counter(each.reason for each in comparison.primary if each.reason)
+        return f"no verdict: {reasons.most_common(1)[0][0]}" if reasons else "no verdict: no primary metric"
+    # That all races have an error rate of 0 is shown, but answers nothing.
+    counts = Counter(each.word for each in comparison.primary if not each.is_zero)
+    listed = ", ".join(f"{counts[word]} {word}" for word in _ORDER if counts[word])
+    answer = named_answer(comparison, "the contender", "the baseline")
+    return f"{answer} ({listed})" if len(comparison.primary) > 1 else answer
+
+
+def part_text(comparison: Comparison) -> str:
+    """Returns in how many of the primary metrics the answer was found, if others are not decided; otherwise
+    empty text. That something is worse needs no other metric.
+    """
+    judged = [each.word for each in comparison.primary if not each.is_zero]
+    if comparison.answer not in _NOT_WORSE or not {"unclear", "no verdict"}.intersection(judged):
+        return ""
+    return f" in {sum(word == comparison.answer for word in judged)} of {format_count(len(judged), 'metric')}"
+
+
+_NOT_WORSE: tuple[MetricWord, ...] = ("better", "probably better", "same")
+"""The answers which say that nothing is worse."""
+
+_ORDER: tuple[MetricWord, ...] = (
+    *("better", "probably better", "worse", "probably worse", "unclear", "same", "void", "no verdict"),
+)
+"""The order in which words are counted."""
+
+
+def answer_sentence(comparison: Comparison) -> str:
+    """Returns the answer with the metric that says most, in one line."""
+    found = main_metric(comparison)
+    if comparison.answer == "void":
+        voiding = [whole_line(each.text) for each in comparison.findings if each.makes_doubtful]
+        return f"void: {voiding[0]}" if voiding else "void: nothing can be compared"
+    if found is None:
+        return f"{comparison.answer}: {answer_text(comparison).partition(': ')[2]}"
+    part = part_text(comparison)
+    return f"{comparison.answer}{part}: {metric_name(found)} {change_of(found)}"
+
+
+def main_metric(comparison: Comparison) -> MetricComparison | None:
+    """Returns the primary metric that says most: of those with the word of the answer, the one whose change
+    is the largest compared with what matters, or the first one if nothing is decided; None if there is no
+    metric.
+    """
+    primary = [each for each in comparison.primary if each.word != "void" or comparison.answer == "void"]
+    words = {"mixed": ("better", "worse", "probably better", "probably worse")}.get(
+        comparison.answer, (comparison.answer,)
+    )
+    # The change of an error rate is absolute, and there is no relative one from 0.
+    known = [each for each in primary if each.change is not None or each.relative_change is not None]
+    chosen = [each for each in known if each.word in words] or known
+    if comparison.answer in _UNDECIDED:
+        return next(iter(chosen), None)
+    return max(chosen, key=_size, default=None)
+
+
+def _size(each: MetricComparison) -> float:
+    """Returns the size of a change compared with the smallest one that matters."""
+    change = each.relative_change
+    if change is None or change <= -1 or each.metric.kind == "error rate":
+        return 0.0
+    return abs(math.log1p(change)) / each.smallest_effect
+
+
+def metric_name(each: MetricComparison) -> str:
+    """Returns a short name of a metric with its task: `p99 service time of term`."""
+    name = short_name(each)
+    return f"{name} of {whole_line(each.metric.task)}" if each.metric.task else name
+
+
+def short_name(each: MetricComparison) -> str:
+    """Returns a short name of a metric: `throughput`, `p99 service time`."""
+    metric = each.metric
+    if metric.kind == "percentile":
+        return f"p{metric.q:g} {metric.name.partition('percentile ')[2]}"
+    if metric.kind == "throughput":
+        return "throughput" if metric.key == "throughput" else metric.name.lower()
+    return metric.name
+
+
+def change_of(each: MetricComparison) -> str:
+    """Returns the change of a metric: the estimate with its interval or, without one, that of the medians."""
+    if each.change is not None:
+        confidence = f"{math.floor(each.change.confidence * 1000) / 10:g} %"
+        return f"{change_text(each.change)} ({confidence} interval {interval_text(each.change)})"
+    return shown_change(each)
+
+
+def amount_text(comparison: Comparison) -> str:
+    """Returns by how much the contender differs in the metric that says most; empty if nothing does, or if
+    the races must not be compared.
+    """
+    found = main_metric(comparison)
+    if found is None or comparison.answer == "void":
+        return ""
+    old, new = format_number(found.baseline_value), format_number(found.contender_value)
+    if comparison.design == "paired" and found.change is not None:
+        # The change within blocks is not that of the medians, and can even have the other sign.
+        values = f"within blocks; medians: {old} and {new} {found.metric.unit}"
+    else:
+        values = f"{old} → {new} {found.metric.unit}"
+    return f"{metric_name(found)}: {shown_change(found)} ({whole_line(values)})"
+
+
+def shown_change(each: MetricComparison) -> str:
+    """Returns the change of a metric without its interval: as estimated, or else that of the medians."""
+    if each.change is not None:
+        return change_text(each.change)
+    if each.metric.kind == "error rate":
+        return f"{each.contender_value - each.baseline_value:+.3g} points"
+    return "from 0" if each.relative_change is None else format_change(each.relative_change)
+
+
+def certainty_text(comparison: Comparison) -> str:
+    """Returns the interval of the main metric, the number of races, and what they would have seen; empty if
+    the races must not be compared.
+    """
+    if comparison.answer == "void":
+        return ""
+    found = main_metric(comparison)
+    races = races_text(comparison, found)
+    if found is None or found.change is None:
+        usual = _usual_text(found)
+        return f"no interval from {races}" + (f"; {usual}" if usual else "")
+    confidence = f"{math.floor(found.change.confidence * 1000) / 10:g} %"
+    seen = detectable_text(found.change)
+    power = f"; an effect of {seen} would have been seen" if seen else ""
+    return f"{confidence} interval {interval_text(found.change)} from {races}{power}"
+
+
+def races_text(comparison: Comparison, metric: MetricComparison | None) -> str:
+    """Returns how many blocks or races the figures of a metric are from."""
+    old, new = len(comparison.baseline.races), len(comparison.contender.races)
+    if comparison.design == "paired":
+        return format_count(old - (len(metric.lost_blocks) if metric else 0), "block")
+    return f"{old} + {format_count(new, 'race')}"
+
+
+def _usual_text(metric: MetricComparison | None) -> str:
+    """Returns how much two races of one configuration differ, or empty text if that was not measured."""
+    if metric is None or metric.usual_change is None:
+        return ""
+    return f"two races of the same configuration differ by up to {format_share(metric.usual_change)} here"
+
+
+def _trust_in_one_race_each(metric: MetricComparison | None) -> str:
+    if metric is None or metric.usual_change is None or metric.relative_change is None:
+        return "no: races of the same configuration differ, too, and their spread is unknown"
+    if metric.relative_change > -1 and abs(math.log1p(metric.relative_change)) <= math.log1p(
+        metric.usual_change
+    ):
+        return "no: two races of the same configuration differ as much"
+    return "not without more races: the change is larger than the noise of races, but drift is not excluded"
+
+
+_NOTHING_LIMITS = "yes: nothing was found that limits it"
+
+
+def trust_text(comparison: Comparison, others: int = 0) -> str:
+    """Returns whether the answer can be trusted. `others` is the number of limits that are shown besides the
+    findings of the comparison.
+    """
+    voiding = sum(each.makes_doubtful for each in comparison.findings)
+    if comparison.answer == "partly void":
+        reasons = format_count(voiding, "reason")
+        return f"in part: {reasons} below {'makes' if voiding == 1 else 'make'} metrics void"
+    if comparison.answer == "void":
+        return f"no: {format_count(voiding, 'reason')} below {'makes' if voiding == 1 else 'make'} it void"
+    if comparison.design == "one race each":
+        return _trust_in_one_race_each(main_metric(comparison))
+    limits = len(comparison.findings) + others
+    return f"with care: {format_count(limits, 'reason')} below" if limits else _NOTHING_LIMITS
+
+
+def next_text(comparison: Comparison) -> str:
+    """Returns what to do next; empty if the answer is final."""
+    if comparison.answer in ("void", "partly void"):
+        return "resolve the reasons below, and repeat the races that they concern"
+    if comparison.design == "one race each":
+        return (
+            f"repeat both sides alternately: {FIRST_LOOK} races of each for a first look, {CLAIM} for a claim"
+        )
+    if comparison.design == "unpaired":
+        return (
+            "repeat the races in blocks, which exclude a drift of the machine: "
+            f"{FIRST_LOOK} blocks for a first look, {CLAIM} for a claim"
+        )
+    count = block_count(comparison)
+    if count < FIRST_LOOK:
+        return f"run more races: {FIRST_LOOK} blocks are enough for a first look, {CLAIM} for a claim"
+    if comparison.answer in ("unclear", "no verdict", "probably better", "probably worse"):
+        needed = races_needed(comparison)
+        if needed is not None:
+            return f"run more races: about {needed} blocks would show the smallest effect that matters"
+        return "run more races, or reduce what varies between them"
+    return f"before you claim it, run {CLAIM} blocks" if count < CLAIM else ""
+
+
+def block_count(comparison: Comparison) -> int:
+    """Returns the number of blocks that every primary metric with an interval has at least."""
+    lost = (len(each.lost_blocks) for each in comparison.primary if each.change)
+    return len(comparison.baseline.races) - max(lost, default=0)
+
+
+def races_needed(comparison: Comparison) -> int | None:
+    """Returns how many races of each side are needed to decide the undecided primary metrics, or None if that
+    is unknown or too many.
+    """
+    undecided, count = ("unclear", "probably better", "probably worse"), len(comparison.baseline.races)
+    numbers = [
+        (count - len(each.lost_blocks)) * (each.change.detectable / each.smallest_effect) ** 2
+        for each in comparison.primary
+        if each.word in undecided and each.change and each.change.detectable and each.smallest_effect
+    ]
+    needed = math.ceil(max(numbers, default=0))
+    return needed if count < needed <= _MAX_ADVISED_RACES else None
+
+
+def group_text(group: RaceGroup) -> str:
+    """Returns a description of a group: the number of its races, and what they have in common."""
+    names = " / ".join(name for name in (group.track, group.challenge) if name)
+    tags = ", ".join(f"{key}={value}" for key, value in group.tags.items())
+    parts = (
+        race_ids_text([race.race_id for race in group.races]),
+        names + (f" on {group.engine}" if group.engine else ""),
+        f"car {group.car}" if group.car not in ("", "external") else "",
+        f"tags {tags}" if tags else "",
+    )
+    return whole_line(", ".join(part for part in parts if part))
+
+
+def race_ids_text(ids: Sequence[str]) -> str:
+    """Returns the number of races and the first of their ids: `5 races (a, b, …)`."""
+    shown = ", ".join(map(_short_id, ids[:2])) + (", …" if len(ids) > 2 else "")
+    return f"race {shown}" if len(ids) == 1 else f"{format_count(len(ids), 'race')} ({shown})"
+
+
+def times_text(group: RaceGroup) -> str:
+    """Returns when the races of a group began; empty if that is unknown."""
+    times = sorted(race.timestamp for race in group.races if race.timestamp is not None)
+    if len(times) < len(group.races):
+        return ""
+    first, last = (f"{time:%Y-%m-%d %H:%M}" for time in (times[0], times[-1]))
+    return f"began {first} UTC" if first == last else f"began {first} to {last} UTC"
+
+
+def order_text(comparison: Comparison) -> str:
+    """Returns the order in which the races ran, B for one of the baseline and C for one of the contender;
+    empty if it is unknown.
+    """
+    sides = ((comparison.baseline, "B"), (comparison.contender, "C"))
+    times = [(race.timestamp, letter) for group, letter in sides for race in group.races]
+    races = sorted((time, letter) for time, letter in times if time is not None)
+    if len(races) < len(times):
+        return ""
+    letters = " ".join(letter for _, letter in races[:_SHOWN_ORDER])
+    return f"{letters} …" if len(races) > _SHOWN_ORDER else letters
+
+
+def smallest_effects_text(metrics: Sequence[MetricComparison]) -> str:
+    """Returns the smallest changes of each kind of metric that matter; empty without metrics."""
+    names: dict[str, dict[str, None]] = {}
+    for each in metrics:
+        if each.metric.kind == "error rate":
+            effect, name = f"≥ {each.smallest_effect:g} points", "error rates"
+        else:
+            # A decrease to 1 / 1.03 counts like an increase by 3 %.
+            decrease = each.smallest_effect / (1 + each.smallest_effect)
+            effect = f"≥ +{each.smallest_effect * 100:g} % or ≤ -{decrease * 100:.3g} %"
+            name = f"p{each.metric.q:g}" if each.metric.kind == "percentile" else short_name(each)
+        names.setdefault(effect, {})[name] = None
+    listed = (f"{' and '.join(own)} {effect}" for effect, own in names.items())
+    together = sum(each.change is not None for each in metrics)
+    allowance = f"; intervals allow for {together} metrics that decide together" if together > 1 else ""
+    return f"changes that matter: {', '.join(listed)}{allowance}" if names else ""
+
+
+def _short_id(race_id: str) -> str:
+    """Returns the beginning of an id that Pacenote chose, and any other id as it is."""
+    return race_id[:8] if _GENERATED_ID.fullmatch(race_id) else race_id

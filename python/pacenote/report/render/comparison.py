@@ -1,0 +1,165 @@
+"""A comparison as Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from pacenote.model.comparison import Comparison, FactDifference, MetricComparison, RaceGroup
+from pacenote.model.finding import Finding
+from pacenote.model.printable import whole_line
+from pacenote.report.comparison_differences import shown_differences
+from pacenote.report.comparison_rows import (
+    MERGED,
+    OTHER_COLUMNS,
+    RALLY_COLUMNS,
+    SHIFTS,
+    comparison_rows,
+    shift_text,
+)
+from pacenote.report.comparison_texts import (
+    answer_sentence,
+    group_text,
+    order_text,
+    smallest_effects_text,
+    times_text,
+    trust_text,
+)
+from pacenote.report.formatting import format_value
+from pacenote.report.render.markdown import escape, pipe_table
+from pacenote.report.rows import Alignment
+from pacenote.units import format_change
+
+_NUMBERS = (2, 3, 4, 6)
+"""Indices of the columns that `--report-numbers-align` applies to."""
+
+
+def render_comparison(comparison: Comparison, align: Alignment = "decimal") -> str:
+    """Returns the answer, what limits it, what differs, and all metrics as GitHub-flavoured Markdown that
+    ends in a newline.
+    """
+    lines = [f"# {escape(answer_sentence(comparison))}", ""]
+    facts = (
+        ("Baseline", _group(comparison.baseline)),
+        ("Contender", _group(comparison.contender)),
+        ("Design", comparison.design),
+        ("Order", order_text(comparison)),
+        ("Trust", trust_text(comparison)),
+    )
+    lines += [f"- {label}: {escape(text)}" for label, text in facts if text]
+    lines += _list("What limits it", map(_finding_line, comparison.findings))
+    lines += _list("What differs", map(_difference_line, shown_differences(comparison.differences)))
+    lines += _list("Notes", (escape(whole_line(note)) for note in comparison.notes))
+    rows = [
+        [
+            *(
+                row.metric,
+                row.task,
+                format_value(row.baseline),
+                format_value(row.contender),
+                row.diff,
+                row.unit,
+            ),
+            *(row.diff_percent, row.change, row.interval, row.detectable, row.verdict),
+        ]
+        for row in comparison_rows(comparison)
+    ]
+    if rows:
+        table = pipe_table((*RALLY_COLUMNS, *OTHER_COLUMNS), rows, align, _NUMBERS)
+        lines += ["", "## Metrics", "", table, "", *_footnotes(comparison)]
+    lines += _shifts(comparison, align)
+    lines += _merged(comparison, align)
+    return "\n".join([*lines, ""])
+
+
+def _shifts(comparison: Comparison, align: Alignment) -> list[str]:
+    """Returns how percentiles of one race each changed, as precise as the operations of the races make it."""
+    found = [(each.metric, each.shift) for each in comparison.metrics if each.shift is not None]
+    if not found:
+        return []
+    rows = [
+        [metric.name, whole_line(metric.task), format_change(shift.value), shift_text(shift)]
+        for metric, shift in found
+    ]
+    table = pipe_table(("Percentile", "Task", "Change", "95 % interval"), rows, align, (2,))
+    return ["", "## Percentiles", "", table, "", f"The intervals show {SHIFTS}."]
+
+
+def _merged(comparison: Comparison, align: Alignment) -> list[str]:
+    """Returns the percentiles of all operations of each side."""
+    rows = [
+        [
+            *(each.metric.name, whole_line(each.metric.task)),
+            *(format_value(each.baseline), format_value(each.contender), each.metric.unit),
+            "" if each.relative_change is None else format_change(each.relative_change),
+        ]
+        for each in comparison.merged_percentiles
+    ]
+    if not rows:
+        return []
+    heads = ("Percentile", "Task", "Baseline", "Contender", "Unit", "Change")
+    table = pipe_table(heads, rows, align, (2, 3, 5))
+    return ["", "## Merged percentiles", "", table, "", f"These are percentiles of {MERGED}."]
+
+
+def _group(group: RaceGroup) -> str:
+    return ", ".join(part for part in (group_text(group), times_text(group)) if part)
+
+
+def _list(title: str, items: Iterable[str]) -> list[str]:
+    shown = list(items)
+    return ["", f"## {title}", "", *(f"- {item}" for item in shown)] if shown else []
+
+
+def _finding_line(found: Finding) -> str:
+    return f"{'**void**: ' if found.makes_doubtful else ''}{escape(whole_line(str(found)))}"
+
+
+def _difference_line(each: FactDifference) -> str:
+    old, new = (", ".join(values) or "–" for values in (each.baseline, each.contender))
+    return escape(whole_line(f"{each.key}: {old} → {new}"))
+
+
+def _footnotes(comparison: Comparison) -> Iterator[str]:
+    medians = "" if comparison.design == "one race each" else "Values are medians of the races. "
+    yield f"{medians}Verdicts in parentheses are those of secondary metrics."
+    if text := smallest_effects_text(comparison.primary):
+        yield ""
+        yield f"{text[0].upper()}{text[1:]}."
+    if any(each.change for each in comparison.metrics):
+        yield ""
+        yield (
+            "*Change* is the estimate with its interval; *Detectable* is the smallest effect that would have "
+            "been seen with a probability of 80 %."
+        )
+
+
+def render_comparison_csv(comparison: Comparison, *, full: bool = False) -> str:
+    """Returns Rally's columns as CSV text; with `full`, also changes and verdicts."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*RALLY_COLUMNS, *_FULL_COLUMNS) if full else RALLY_COLUMNS)
+    for row, each in zip(comparison_rows(comparison), comparison.metrics, strict=True):
+        rallys = (row.metric, row.task, row.baseline, row.contender, row.diff, row.unit, row.diff_percent)
+        writer.writerow((*rallys, *_full_values(each)) if full else rallys)
+    return text.getvalue()
+
+
+_FULL_COLUMNS = ("Role", "Verdict", "Change", "Low", "High", "Confidence", "P", "Detectable", "Reason")
+
+
+def _full_values(each: MetricComparison) -> tuple[object, ...]:
+    change = each.change
+    numbers: Sequence[object] = (
+        ("",) * 6
+        if change is None
+        else (change.value, change.low, change.high, change.confidence, change.p, change.detectable)
+    )
+    return (each.role, each.word, *numbers, each.reason)
+
+
+def render_comparison_json(comparison: Comparison) -> str:
+    """Returns the comparison as one JSON object; docs/reference/comparison.md describes it."""
+    return json.dumps(comparison.to_document(), ensure_ascii=False, indent=2) + "\n"

@@ -1,0 +1,84 @@
+"""Comparisons as JUnit XML: a test suite for each, with a test case for each primary metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from xml.sax.saxutils import quoteattr
+
+from pacenote.model.comparison import Comparison, MetricComparison
+from pacenote.model.printable import whole_line
+from pacenote.report.comparison_rows import change_text, interval_text
+from pacenote.report.comparison_texts import answer_sentence
+
+_HEADER = '<?xml version="1.0" encoding="UTF-8"?>'
+_NO_RESULT = ("no verdict", "unclear")
+
+
+def render_comparison_junit(comparison: Comparison, failed: Iterable[str]) -> str:
+    """Returns one test suite as JUnit XML. The metrics whose labels are in `failed` fail, void ones are
+    errors, and those without a result are skipped.
+    """
+    return "\n".join([_HEADER, *suite("pacenote compare", comparison, failed), ""])
+
+
+def render_suites(suites: Iterable[Sequence[str]]) -> str:
+    """Returns test suites as one document."""
+    lines = (f"  {line}" for each in suites for line in each)
+    return "\n".join([_HEADER, '<testsuites name="pacenote experiment">', *lines, "</testsuites>", ""])
+
+
+def error_suite(name: str, problem: str) -> list[str]:
+    """Returns the lines of a test suite for what cannot be compared."""
+    return _suite(name, (1, 0, 1, 0), _error_case(problem))
+
+
+def suite(name: str, comparison: Comparison, failed: Iterable[str]) -> list[str]:
+    """Returns the lines of the test suite of a comparison."""
+    fails = frozenset(failed)
+    chosen = [each for each in comparison.metrics if each.role == "primary" or each.metric.label in fails]
+    if not chosen:
+        return error_suite(name, answer_sentence(comparison))
+    results = [_result(comparison, each, fails) for each in chosen]
+    counts = (len(chosen), *(results.count(result) for result in ("failure", "error", "skipped")))
+    cases = [line for each, result in zip(chosen, results, strict=True) for line in _case(each, result)]
+    return _suite(name, counts, cases)
+
+
+def _error_case(problem: str) -> list[str]:
+    return [
+        '  <testcase classname="race" name="comparison">',
+        f"    <error message={quoteattr(whole_line(problem))}/>",
+        "  </testcase>",
+    ]
+
+
+def _suite(name: str, counts: Sequence[int], cases: Iterable[str]) -> list[str]:
+    names = ("tests", "failures", "errors", "skipped")
+    attributes = " ".join(f'{each}="{count}"' for each, count in zip(names, counts, strict=True))
+    return [f"<testsuite name={quoteattr(whole_line(name))} {attributes}>", *cases, "</testsuite>"]
+
+
+def _result(comparison: Comparison, each: MetricComparison, failed: frozenset[str]) -> str:
+    """Returns the element of a result. That no operation failed is one, also if it decides nothing."""
+    if comparison.is_void(each):
+        return "error"
+    if each.metric.label in failed:
+        return "failure"
+    return "skipped" if each.word in _NO_RESULT and not each.is_zero else "system-out"
+
+
+def _case(each: MetricComparison, result: str) -> Iterator[str]:
+    interval = interval_text(each.change)
+    change = " ".join(
+        part for part in (change_text(each.change), interval and f"(interval {interval})") if part
+    )
+    message = quoteattr(whole_line(": ".join(part for part in (each.word, change, each.reason) if part)))
+    yield (
+        f"  <testcase classname={quoteattr(whole_line(each.metric.task) or 'race')} "
+        f"name={quoteattr(each.metric.name)}>"
+    )
+    if result == "system-out":
+        yield f"    <system-out>{message[1:-1]}</system-out>"
+    else:
+        yield f"    <{result} message={message}/>"
+    yield "  </testcase>"

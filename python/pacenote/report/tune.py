@@ -1,0 +1,186 @@
+"""The result of a search as texts and tables: the answer, what it rests on, and what is next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from pacenote.model.comparison import Comparison, MetricComparison
+from pacenote.model.printable import single_line
+from pacenote.model.tune import DEFAULT, TriedCandidate, TuneResult
+from pacenote.report.comparison_rows import change_text, interval_text
+from pacenote.report.comparison_texts import change_of, metric_name
+from pacenote.report.experiment import ExperimentReport, TextTable
+from pacenote.report.machine_changes import machine_change_texts
+from pacenote.units import format_count, format_number, format_seconds
+
+_ANSWERS = {
+    "better": "Better than the default, confirmed: {settings}.",
+    "not shown": "No setting was shown to be better: keep the default. (The search preferred {settings}.)",
+    "limit broken": "Keep the default: {settings} breaks a limit.",
+    "default": "Keep the default: the search found nothing better.",
+    "void": "No answer: {reason}.",
+    "none yet": "No answer yet{reason}.",
+}
+
+_ORIGINS = {"default": "the default", "drawn": "drawn", "suggested": "optimiser"}
+
+_SHOWN = 12
+
+_SPARE = 1.2
+"""How much more than the smallest budget is proposed: races do not all take the same time."""
+
+
+def build_tune_report(result: TuneResult) -> ExperimentReport:
+    """Returns the report of a search."""
+    limits = "".join(f", {limit}" for limit in result.constraints)
+    return ExperimentReport(
+        title=single_line(f"{result.tune_id}: {result.objective.metric}{limits}"),
+        answers=tuple(_answers(result)),
+        tables=tuple(
+            table for table in (_confirmation_table(result), _candidate_table(result)) if table.rows
+        ),
+        notes=tuple(map(single_line, _notes(result))),
+        next=tuple(_next(result)),
+    )
+
+
+def _answers(result: TuneResult) -> Iterator[str]:
+    settings = settings_text(result.settings)
+    reason = result.reason
+    if result.answer == "none yet":
+        reason = f": {result.reason}" if result.reason else ""
+    yield _ANSWERS[result.answer].format(settings=settings, reason=reason)
+    if result.answer == "void" and result.options:
+        yield f"  The search preferred {settings}, which is not confirmed: {_arguments(result)}"
+    primary = _primary(result)
+    if primary and result.confirmation is not None and result.answer not in ("void", "none yet"):
+        blocks = format_count(len(primary[0].contender), "block")
+        yield f"  {metric_name(primary[0])}: {change_of(primary[0])}, from {blocks} of fresh races"
+    words = {"kept": "kept", "broken": "broken", "unclear": "not shown to be kept"}
+    for limit in result.limits:
+        side = "at most" if limit.constraint.relation == "<" else "at least"
+        yield (
+            f"  limit {limit.constraint}: {words[limit.word]}; {format_number(limit.value)}, {side} "
+            f"{format_number(limit.bound)}{limit.constraint.unit}"
+        )
+
+
+def settings_text(settings: Mapping[str, object]) -> str:
+    """Returns settings in one line."""
+    return ", ".join(f"{name} {value}" for name, value in settings.items()) or "the default"
+
+
+def _comparison(result: TuneResult) -> Comparison | None:
+    """Returns the comparison of the winner with the default."""
+    variants = result.confirmation.variants if result.confirmation else ()
+    return next((one.comparison for one in variants if one.comparison is not None), None)
+
+
+def _primary(result: TuneResult) -> tuple[MetricComparison, ...]:
+    """Returns the primary metrics of the confirmation, that of the objective first."""
+    found = _comparison(result)
+    return tuple(sorted(found.primary, key=lambda each: each.metric != result.metric)) if found else ()
+
+
+def _confirmation_table(result: TuneResult) -> TextTable:
+    rows = tuple(
+        (
+            each.metric.name,
+            single_line(each.metric.task),
+            format_number(each.baseline_value),
+            format_number(each.contender_value),
+            single_line(each.metric.unit),
+            change_text(each.change),
+            interval_text(each.change),
+            each.word,
+        )
+        for each in _primary(result)
+    )
+    headers = ("Metric", "Task", "Default", "Winner", "Unit", "Change", "Interval", "Verdict")
+    return TextTable("Confirmation: the winner against the default, in fresh races", headers, rows)
+
+
+def _candidate_table(result: TuneResult) -> TextTable:
+    rows = tuple(_candidate_row(one, result) for one in result.candidates[:_SHOWN])
+    limits = tuple(limit.metric for limit in result.constraints)
+    headers = ("Candidate", "From", "Settings", "Blocks", "Change", *limits, "State")
+    return TextTable(
+        "Search: what was tried. Changes of the best are too good: see the confirmation", headers, rows
+    )
+
+
+def _candidate_row(one: TriedCandidate, result: TuneResult) -> tuple[str, ...]:
+    change = "" if one.change is None else f"{one.change * 100:+.1f} %"
+    state = one.dropped or ("winner" if one.number == result.winner else "")
+    return (
+        str(one.number),
+        _ORIGINS[one.origin],
+        single_line(settings_text(one.settings)),
+        str(one.blocks),
+        change,
+        *("" if value is None else format_number(value) for value in one.limits),
+        single_line(state),
+    )
+
+
+def _notes(result: TuneResult) -> Iterator[str]:
+    default = next((one for one in result.candidates if one.number == DEFAULT), None)
+    for limit, value in zip(result.constraints, default.limits if default else (), strict=False):
+        if value is not None and limit.is_broken_by(value):
+            yield f"the default itself breaks the limit {limit}: {format_number(value)}{limit.unit}"
+    for each in _primary(result):
+        if each.metric.key == "error-rate" and each.word in ("worse", "probably worse"):
+            yield single_line(f"the error rate of {each.metric.task} is {each.word} with the winner")
+    if result.answer == "better" and len(result.settings) > 1:
+        yield "the settings were confirmed together: which of them matter is not known"
+    changes = (*result.machine_changes, *(result.confirmation.machine_changes if result.confirmation else ()))
+    yield from (f"the machine changed meanwhile: {text}" for text in machine_change_texts(changes))
+    if result.confirmation is not None:
+        comparison = _comparison(result)
+        yield from dict.fromkeys(str(one) for one in (comparison.findings if comparison else ()))
+    yield from (f"confirmed again, after {text}" for text in result.earlier_confirmations)
+    more = len(result.candidates) - _SHOWN
+    if more > 0:
+        yield f"{format_count(more, 'more candidate')}: --report-format=json has them"
+    if result.reason and result.answer not in ("void", "none yet"):
+        yield f"the search ended: {result.reason}"
+    total = result.seconds + (result.confirmation.seconds if result.confirmation else 0.0)
+    races = result.races + (result.confirmation.races_done if result.confirmation else 0)
+    yield (
+        f"{format_count(races, 'race')} in {format_seconds(round(total))}, of a budget of "
+        f"{format_seconds(round(result.budget_s))}"
+        + (f": {format_seconds(round(total - result.budget_s))} too much" if total > result.budget_s else "")
+    )
+
+
+def _next(result: TuneResult) -> Iterator[str]:
+    if result.is_running:
+        yield "it is running: this is its state so far"
+    elif result.answer == "none yet":
+        yield f"races are left: pacenote tune resume {result.tune_id}"
+    elif result.answer == "void":
+        resume = f"pacenote tune resume {result.tune_id}"
+        if result.needed_s:
+            minutes = math.ceil(result.needed_s * _SPARE / 60)
+            yield f"give it more time from now on: {resume} --budget={minutes}m"
+        elif result.winner is None:
+            yield f"correct that, and go on: {resume}"
+        else:
+            yield f"remove the cause, and confirm the winner again, in fresh races: {resume}"
+    if result.answer == "better":
+        yield f"use it: pacenote race {_arguments(result)} …"
+    if result.confirmation is not None:
+        yield f"all about the confirmation: pacenote experiment report {result.confirmation.experiment_id}"
+
+
+def _arguments(result: TuneResult) -> str:
+    """Returns the options of the winner as a shell reads them."""
+    return " ".join(map(_quoted, result.options))
+
+
+def _quoted(argument: str) -> str:
+    """Returns an argument as a shell reads it."""
+    if all(char.isalnum() or char in "-_=+:./,@%" for char in argument):
+        return argument
+    return "'" + argument.replace("'", "'\\''") + "'"

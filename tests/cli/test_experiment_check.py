@@ -1,0 +1,32 @@
+"""What races of an experiment take from the configuration."""
+
+from pathlib import Path
+
+import pytest
+
+from pacenote.cli.console import Console
+from pacenote.cli.experiment_check import RaceOptionCheck
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("text", "folder"), [("", "home/corpora"), ('dataset-cache = "~/data"\n', "data")])
+def test_data_files_are_where_races_look_for_them(work: Path, text, folder):
+    (work / "pacenote.toml").write_text(text)
+    check = RaceOptionCheck(Console())
+    assert check.data_root({"track": "http_logs", "dataset-cache": "own"}) == work / folder
+    assert check.data_root({"track": "http_logs", "clients": "many"}) is None
+
+
+def test_the_configuration_is_that_of_the_folder_in_which_races_run(work: Path):
+    (work / "started").mkdir()
+    (work / "started" / "pacenote.toml").write_text('dataset-cache = "own"\n')
+    (work / "pacenote.toml").write_text('dataset-cache = "/other"\n')
+    check = RaceOptionCheck(Console(), work / "started")
+    assert check.data_root({"track": "http_logs"}) == work / "started" / "own"

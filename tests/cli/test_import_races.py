@@ -1,0 +1,219 @@
+"""`pacenote import`, and the commands that use what it stores."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from importers.samples import PUBLISHED, SUMMARY, osb_document, race_document
+
+OLD, NEW = "2716fc79", "b2836ba5"
+
+
+@pytest.fixture
+def published(tmp_path):
+    path = tmp_path / "published.txt"
+    path.write_text(f"A page about heap sizes.\n{PUBLISHED}The end.\n", "utf-8")
+    return path
+
+
+def test_a_published_comparison_of_races_with_errors_is_void(run, published):
+    code, out, err = run("import", published)
+    assert (code, len(out.splitlines())) == (0, 2)
+    assert out.startswith(
+        f"imported {OLD} (baseline, append-no-conflicts): void: index: 80.13 % of the operations"
+    )
+    assert f"compare --baseline={OLD} --contender={NEW}" in err
+    code, out, _ = run("compare", f"--baseline={OLD}", f"--contender={NEW}", "--report-format=json")
+    assert code == 0
+    found = json.loads(out)
+    assert (found["answer"], found["design"]) == ("void", "one race each")
+    reasons = " ".join(finding["sentence"] for finding in found["findings"])
+    for expected in (
+        "80.13 % of the operations failed in the baseline, and 74.89 % in the contender (limit 1 %)",
+        "one race each",
+        "the store of the contender has another size (+12.1 %)",
+        "do not state track, engine version, version of the tool, data, machines and settings",
+    ):
+        assert expected in reasons
+    words = {
+        (each["metric"]["label"], each["word"]) for each in found["metrics"] if each["role"] == "primary"
+    }
+    assert ("throughput-median:index", "void") in words
+    assert ("p50-latency:range", "void") in words
+    assert not any(label == "p50-latency:index" for label, _ in words)
+    gate = run("compare", f"--baseline={OLD}", f"--contender={NEW}", "--fail-on=worse:primary")
+    assert gate[0] == 3
+
+
+def test_imported_races_are_listed_reported_compared_and_deleted_as_others(run, published):
+    run("import", published, "--user-tags=from:web")
+    _, out, _ = run("list", "races")
+    assert f"{NEW}  " in out
+    assert "115,730 docs/s" in out
+    assert out.count("void") == 2
+    code, out, _ = run("report", OLD, "--report-format=markdown")
+    assert code == 0
+    assert "- Imported: " in out
+    assert "- Unknown: track, engine version, version of the tool" in out
+    assert "Seed" not in out
+    assert "- Verdict: void" in out
+    assert "‡" in out
+    code, out, _ = run("report", OLD, "--report=short")
+    assert code == 0
+    assert "Errors       80.13 %" in out
+    code, out, _ = run("diff", OLD, NEW)
+    assert "race.user_tags.jvm_memory_size" in out
+    assert "1 fact differs" in out
+    assert run("delete", "race", f"--id={OLD},{NEW}")[0] == 0
+    assert run("list", "races")[1] == "No races found.\n"
+
+
+def test_a_file_that_is_imported_again_is_noticed(run, published, tmp_path):
+    run("import", published)
+    code, out, _ = run("import", published)
+    assert (code, out) == (0, f"already imported: {OLD} (baseline)\nalready imported: {NEW} (contender)\n")
+    other = tmp_path / "other.txt"
+    other.write_text(PUBLISHED.replace("100017", "100018"), "utf-8")
+    code, out, err = run("import", other)
+    assert (code, out) == (64, "")
+    assert err.startswith(
+        f"error: {other}: not imported: race {OLD} (baseline) was imported from another file, {published}, "
+        "and 1 more race\n"
+    )
+    assert "delete race --id=ID" in err
+
+
+def test_a_race_that_pacenote_ran_is_not_replaced(run, tmp_path, home, published):
+    from pacenote.store.race_store import RaceStore
+    from support.records import record
+
+    RaceStore(home).create(record("own"))
+    path = tmp_path / "race.json"
+    path.write_text(json.dumps(race_document(**{"race-id": "own"})), "utf-8")
+    code, out, err = run("import", path, published)
+    assert (code, len(out.splitlines())) == (64, 2)
+    assert err.startswith(
+        f"error: {path}: not imported: race own is in the store, and was run with Pacenote\n"
+    )
+    code, out, err = run("import", tmp_path)
+    assert (code, out) == (64, "")
+
+
+def test_the_ids_of_many_races_are_read_once(run, tmp_path, monkeypatch):
+    from pacenote.store.race_index import RaceIndex
+
+    calls, ids = [], RaceIndex.ids
+    monkeypatch.setattr(RaceIndex, "ids", lambda self: calls.append(1) or ids(self))
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+        document = race_document(**{"race-id": f"0f0e0d0c-1111-2222-3333-44445555666{number}"})
+        (tmp_path / str(number) / "race.json").write_text(json.dumps(document), "utf-8")
+    assert run("import", tmp_path)[0] == 0
+    assert len(calls) == 1
+
+
+def test_a_summary_without_an_id_gets_one_from_its_content(run, tmp_path):
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(SUMMARY, "utf-8")
+    first, second = run("import", tmp_path / "a.md")[1], run("import", tmp_path / "b.md")[1]
+    race_id = first.split()[1]
+    assert "(geonames / append-no-conflicts): suspect" in first
+    assert second == f"already imported: {race_id}\n"
+    _, out, _ = run("report", race_id, "--report=short")
+    assert "imported 20" in out
+    assert "Race timestamp" not in run("report", race_id)[1]
+
+
+def test_a_folder_of_races_is_imported_and_unfinished_ones_are_named(run, tmp_path):
+    races = tmp_path / "benchmarks" / "races"
+    for number in range(3):
+        (races / str(number)).mkdir(parents=True)
+        changes = {"race-id": f"race-{number}"} | ({"results": {}} if number == 1 else {})
+        (races / str(number) / "race.json").write_text(json.dumps(race_document(**changes)), "utf-8")
+    (races / "osb").mkdir()
+    (races / "osb" / "test_execution.json").write_text(json.dumps(osb_document()), "utf-8")
+    code, out, err = run("import", tmp_path)
+    assert code == 0
+    assert len(out.splitlines()) == 3
+    assert f"{races / '1' / 'race.json'}: the race has no results" in err
+    assert "1 file of 4 not imported" in err
+
+
+def test_races_of_a_folder_share_a_reason_and_are_to_be_compared(run, tmp_path):
+    for number in range(4):
+        (tmp_path / str(number)).mkdir()
+        changes = {"race-id": f"race-{number}", "user-tags": {"heap": f"{number // 2 + 1}g"}}
+        (tmp_path / str(number) / "race.json").write_text(json.dumps(race_document(**changes)), "utf-8")
+    code, out, err = run("import", tmp_path)
+    first, *others = out.splitlines()
+    assert (code, "suspect: Rally did not record" in first) == (0, True)
+    assert others == [
+        f"imported race-{n} (geonames / append-no-conflicts): suspect, for the same reason as race-0"
+        for n in (1, 2, 3)
+    ]
+    sides = ("--baseline=tag:heap=1g", "--contender=tag:heap=2g")
+    assert f"compare them: pacenote compare {' '.join(sides)}" in err
+    assert run("compare", *sides)[0] == 0
+    # A file that is given twice is one race.
+    one = run("import", tmp_path / "0", tmp_path / "0" / "race.json")[2]
+    assert one == "show its report: pacenote report race-0\n"
+
+
+def test_an_id_that_cannot_be_kept_is_told(run, tmp_path):
+    path = tmp_path / "race.json"
+    path.write_text(json.dumps(race_document(**{"race-id": "../../evil"})), "utf-8")
+    assert "the id '../../evil' cannot be kept)" in run("import", path)[1]
+
+
+def test_a_comparison_with_one_side_is_not_to_be_compared(run, tmp_path):
+    path = tmp_path / "semi.csv"
+    path.write_text("Metric;Task;Baseline;Contender;Unit\nMean Throughput;a;1,5;;docs/s\n", "utf-8")
+    code, _, err = run("import", path)
+    assert (code, "compare them" in err, "show its report: pacenote report " in err) == (0, False, True)
+    assert "left out: the table in line 1: the contender has no figure of a task" in err
+
+
+def test_an_imported_race_without_a_time_is_not_the_latest_one(run, tmp_path, home):
+    from pacenote.store.race_store import RaceStore
+    from support.records import record
+
+    (tmp_path / "a.md").write_text(SUMMARY, "utf-8")
+    undated = run("import", tmp_path / "a.md")[1].split()[1]
+    assert RaceStore(home).folder("latest").path.name.startswith(undated)
+    RaceStore(home).create(record("own"))
+    assert RaceStore(home).folder("latest").path.name == "own"
+
+
+def test_races_of_two_tools_or_of_pacenote_are_not_comparable(run, tmp_path, home):
+    from pacenote.store.race_store import RaceStore
+    from support.records import record
+
+    path = tmp_path / "race.json"
+    path.write_text(json.dumps(race_document()), "utf-8")
+    run("import", path)
+    RaceStore(home).create(record("own"))
+    code, out, _ = run("compare", "--baseline=own", "--contender=0f0e0d0c")
+    assert code == 0
+    assert "run with different tools or versions, which measure differently: Pacenote, Rally 2.7.1" in out
+    assert out.startswith("# void")
+
+
+def test_a_foreign_file_is_one_line_that_says_what_is_expected(run, tmp_path):
+    path = tmp_path / "file"
+    path.write_text("hello", "utf-8")
+    code, out, err = run("import", path)
+    assert (code, out) == (64, "")
+    assert err.startswith(f"error: {path}: no summary or comparison of Rally or OpenSearch Benchmark found")
+    assert "hint: expected a table with the columns" in err
+
+
+def test_files_that_cannot_be_read_do_not_prevent_the_others(run, tmp_path, published):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    code, out, err = run("import", tmp_path / "none", empty, published)
+    assert code == 64
+    assert len(out.splitlines()) == 2
+    assert f"error: {tmp_path / 'none'} does not exist" in err
+    assert f"error: {empty} has no race" in err

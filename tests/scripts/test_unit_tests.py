@@ -1,0 +1,53 @@
+"""The command that runs the unit tests in several processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "unit_tests.py"
+
+PASSES = "def test_a(): pass\ndef test_b(): pass\n"
+FAILS = "def test_c(): assert 'this' == 'that'\n"
+DIES = "import os\ndef test_d(): os._exit(0)\n"
+LEAKS = """
+class Leak:
+    def __del__(self): raise ValueError("in a destructor")
+def test_e(): Leak()
+"""
+DESELECTED = "import pytest\n@pytest.mark.engine\ndef test_f(): assert False\n"
+SKIPS = "import pytest\ndef test_g(): pytest.skip('there is no device')\n"
+BROKEN = "import nothing_of_this_name\n"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("files", "code", "last", "shown"),
+    [
+        ([PASSES, PASSES], 0, "4 passed in ", "s of CPU time"),
+        ([PASSES, PASSES, DESELECTED], 0, "4 passed in ", ""),
+        ([PASSES, FAILS], 1, "1 failed, 2 passed in ", "assert 'this' == 'that'"),
+        ([PASSES, DIES], 1, "1 died, 2 passed in ", ""),
+        ([PASSES, LEAKS], 1, "1 failed, 2 passed in ", "in a destructor"),
+        ([PASSES, BROKEN], 1, "2 passed in ", "nothing_of_this_name"),
+        ([PASSES, SKIPS], 0, "2 passed, 1 skipped in ", "test_g: there is no device"),
+        ([DESELECTED], 1, "no tests in ", ""),
+    ],
+    ids=["passes", "of engines", "fails", "dies", "leaks", "broken", "skips", "no tests"],
+)
+def test_one_process_that_fails_is_enough(tmp_path, files, code, last, shown):
+    options = 'filterwarnings = ["error"]\nmarkers = ["engine: x", "process: x"]\n'
+    (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}", "utf-8")
+    (tmp_path / "tests" / "shape").mkdir(parents=True)
+    (tmp_path / "tests" / "shape" / "test_left_out.py").write_text(FAILS, "utf-8")
+    for number, text in enumerate(files):
+        (tmp_path / "tests" / f"test_{number}.py").write_text(text, "utf-8")
+    found = subprocess.run(
+        [sys.executable, SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (found.returncode, found.stderr) == (code, "")
+    assert found.stdout.splitlines()[-1].startswith(last)
+    assert shown in found.stdout
