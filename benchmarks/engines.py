@@ -12,18 +12,22 @@ from outcome import BenchmarkError, Options
 
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.net.rest import RestClient
-from pacenote.provision.engine import EngineRequest
+from pacenote.provision.engine_request import EngineRequest
 
 _SETTLE_S = 3.0
 """Seconds to wait before a run, so that the engine and the disk finish what the previous one began."""
 
 
 @contextmanager
-def started_engine(options: Options, folder: Path, distribution: str) -> Iterator[EmbeddedCluster]:
-    """Runs one node of a distribution until the end of the block."""
+def started_engine(
+    options: Options, folder: Path, distribution: str, version: str = ""
+) -> Iterator[EmbeddedCluster]:
+    """Runs one node until the end of the block; by default, of the default version of the distribution."""
     artifacts = folder / "artifacts"
     artifacts.mkdir(exist_ok=True)
-    request = EngineRequest(home=options.engines, artifacts=artifacts, distribution=distribution)
+    request = EngineRequest(
+        home=options.engines, artifacts=artifacts, distribution=distribution, version=version
+    )
     with start_cluster(request) as cluster:
         yield cluster
 

@@ -9,7 +9,7 @@ from outcome import Figure, Options, Outcome, Target
 from recorded_race import RecordedRace, record_race, write_track
 
 from pacenote.cluster.cluster import start_cluster
-from pacenote.provision.engine import EngineRequest
+from pacenote.provision.engine_request import EngineRequest
 
 _LIMIT_MS = 1000.0
 _TASKS = 3

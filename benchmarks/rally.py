@@ -1,6 +1,6 @@
 """Measures the indexing rate of Pacenote, Rally and the smallest sender with a real engine on the same cores.
 
-All three connect to Elasticsearch 7.17 directly.
+All three connect to Elasticsearch directly: to 7.17, or to the core of the current version.
 """
 
 from __future__ import annotations
@@ -85,7 +85,16 @@ class _Setting:
 
 
 def measure(options: Options) -> Outcome:
-    """Runs the three tools in blocks, against one engine that all have warmed."""
+    """Runs the three tools in blocks, against one Elasticsearch 7.17 that all have warmed."""
+    return _measure(options, "7.17.28")
+
+
+def measure_current(options: Options) -> Outcome:
+    """Runs them against the core of Elasticsearch 9.5."""
+    return _measure(options, "9.5.3")
+
+
+def _measure(options: Options, version: str) -> Outcome:
     if missing := peers.rally_missing(options.engines):
         return Outcome(skipped=missing)
     with temporary_folder() as folder:
@@ -95,7 +104,7 @@ def measure(options: Options) -> Outcome:
         data = DataFile(corpus.path, corpus.documents, _ACTION)
         bodies = bulk_bodies.write_bodies(data, _CLIENTS, documents.BULK_SIZE, folder / "bulks")
         bulks = Bulks("/_bulk", _HEADERS, tuple(map(tuple, bodies)))
-        with started_engine(options, folder, "elasticsearch") as cluster:
+        with started_engine(options, folder, "elasticsearch", version) as cluster:
             setting = _Setting(corpus, track, bulks, cluster, folder, options.engines)
             tools = {
                 "pacenote": lambda: _with_new_index(setting, _pacenote),
@@ -104,7 +113,9 @@ def measure(options: Options) -> Outcome:
             }
             run_blocks(1, tools)
             runs = run_blocks(options.choose_blocks(_BLOCKS), tools)
-    return _outcome(runs, f"{corpus.note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients")
+    bulks_note = f"{corpus.note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients"
+    engine_note = f"Rally {peers.rally_version()} and Pacenote connect to Elasticsearch {version} directly"
+    return _outcome(runs, (bulks_note, engine_note))
 
 
 def _with_new_index(setting: _Setting, tool: Callable[[_Setting], _ToolRun]) -> _ToolRun:
@@ -137,7 +148,7 @@ def _rally(setting: _Setting) -> _ToolRun:
     return _ToolRun(setting.corpus.documents / (race.result["duration"] / 1000), race.command.wall_s)
 
 
-def _outcome(runs: dict[str, list[_ToolRun]], note: str) -> Outcome:
+def _outcome(runs: dict[str, list[_ToolRun]], notes: tuple[str, ...]) -> Outcome:
     def rate(name: str, tool: str) -> Figure:
         values = [each.documents_per_s for each in runs[tool]]
         return figure_by_block(f"documents per second, {name}", "docs/s", values)
@@ -158,8 +169,7 @@ def _outcome(runs: dict[str, list[_ToolRun]], note: str) -> Outcome:
             Target(time_ratio, _OF_RALLYS_TIME, at_most=True),
         ),
         notes=(
-            note,
-            f"Rally {peers.rally_version()} and Pacenote connect to Elasticsearch 7.17 directly",
+            *notes,
             "engine and clients share all cores without pinning; one engine, warmed by all tools; each run"
             " gets a new index",
             "documents per second of the index task, from its first request to its last reply",

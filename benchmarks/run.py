@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import bulks
+import comparing
+import engine_start
+import experiment_races
 import first_request
 import gap
 import generator
@@ -28,6 +31,7 @@ import rally
 import searches
 import startup
 import tls
+import verdicts
 from machine import cpu_shares_since, cpu_ticks, describe, engine_home
 from outcome import BenchmarkError, Options, Outcome
 from tables import markdown, read_results, rewrite
@@ -37,6 +41,7 @@ from pacenote.errors import PacenoteError
 _HERE = Path(__file__).parent
 _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "startup": startup.measure,
+    "engine_start": engine_start.measure,
     "first_request": first_request.measure,
     "gap": gap.measure,
     "indexing": indexing.measure,
@@ -46,7 +51,12 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "tls": tls.measure,
     "pacing": pacing.measure,
     "rally": rally.measure,
+    "rally_current": rally.measure_current,
     "memory": memory.measure,
+    "comparing": comparing.measure,
+    "experiment_races": experiment_races.measure,
+    "verdicts": verdicts.measure,
+    "planted_slowdown": verdicts.measure_slowdown,
 }
 
 

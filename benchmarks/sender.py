@@ -17,6 +17,7 @@ import socket
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any
 
 _BUFFER = 1 << 20
 _NO_ERRORS = b'"errors":false'
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
 _SHOWN = 300
 
 
@@ -74,19 +76,47 @@ def _receive(connection: socket.socket, buffer: memoryview) -> None:
         end = bytes(buffer[:filled]).find(b"\r\n\r\n")
     head = bytes(buffer[:end]).lower()
     fields = dict(line.split(b":", 1) for line in head.split(b"\r\n")[1:])
-    if not head.startswith(b"http/1.1 200 ") or b"content-length" not in fields:
+    chunked = b"chunked" in fields.get(b"transfer-encoding", b"")
+    if not head.startswith(b"http/1.1 200 ") or not (chunked or b"content-length" in fields):
         status = head.partition(b"\r\n")[0].decode("latin-1")
-        sys.exit(f"not a reply of a bulk with a content-length: {status}")
+        sys.exit(f"not a reply of a bulk with a length: {status}")
     body = end + 4
-    length = int(fields[b"content-length"])
+    if chunked:
+        start = _receive_chunks(connection, buffer, body, filled)
+    else:
+        start = _receive_length(connection, buffer, body, filled, int(fields[b"content-length"]))
+    if b"gzip" in fields.get(b"content-encoding", b""):
+        start = zlib.decompressobj(wbits=31).decompress(start)
+    if _NO_ERRORS not in start:
+        sys.exit(f"a bulk failed: {start.decode('utf-8', 'replace')}")
+
+
+def _receive_length(
+    connection: socket.socket, buffer: memoryview, body: int, filled: int, length: int
+) -> bytes:
+    """Receives a body of a known length, and returns its beginning."""
     while filled < body + min(length, _SHOWN):
         filled += _receive_some(connection, buffer[filled:])
     start = bytes(buffer[body : body + min(length, _SHOWN)])
     missing = body + length - filled
     while missing > 0:
         missing -= _receive_some(connection, buffer[: min(missing, _BUFFER)])
-    if _NO_ERRORS not in start:
-        sys.exit(f"a bulk failed: {start.decode('utf-8', 'replace')}")
+    return start
+
+
+def _receive_chunks(connection: socket.socket, buffer: memoryview, body: int, filled: int) -> bytes:
+    """Receives a body in chunks, and returns the beginning of the first one.
+
+    Nothing follows the last chunk, since a client sends one request at a time.
+    """
+    while filled < body + _SHOWN and not bytes(buffer[:filled]).endswith(_LAST_CHUNK):
+        filled += _receive_some(connection, buffer[filled:])
+    start = bytes(buffer[body : min(filled, body + _SHOWN)]).partition(b"\r\n")[2]
+    ending = bytes(buffer[max(0, filled - len(_LAST_CHUNK)) : filled])
+    while ending != _LAST_CHUNK:
+        received = _receive_some(connection, buffer)
+        ending = (ending + bytes(buffer[max(0, received - len(_LAST_CHUNK)) : received]))[-len(_LAST_CHUNK) :]
+    return start
 
 
 def _receive_some(connection: socket.socket, buffer: memoryview) -> int:

@@ -30,6 +30,9 @@ from pacenote.track.source import FolderRepository, open_track
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility.md"
 
+TEAMS = "## Cars and plugins of rally-teams"
+"""The heading of the section about team repositories."""
+
 FLAVORS = (("default", False), ("serverless", False), ("serverless", True))
 
 _SNAPSHOT = {"es_snapshot_repo_name": "backup", "es_snapshot_repo_type": "fs", "es_snapshot_name": "nightly"}
@@ -192,7 +195,11 @@ def main(arguments: Sequence[str]) -> int:
         "set, packages that could not be installed, and challenges that could not be planned."
     )
     head = ["# Public tracks", "", *textwrap.wrap(text, 120), ""]
-    options.output.write_text("\n".join([*head, *body]).rstrip() + "\n", encoding="utf-8")
+    page = options.output.read_text(encoding="utf-8") if options.output.exists() else ""
+    # The last section is that of `team_compatibility.py`.
+    mark, teams = page.partition(TEAMS)[1:]
+    text = "\n".join([*head, *body]).rstrip() + "\n" + (f"\n{mark}{teams}" if mark else "")
+    options.output.write_text(text, encoding="utf-8")
     return int(planned < challenges)
 
 
