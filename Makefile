@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Every pytest worker imports every test, so compiled modules are kept, as is Python's default, even if the
+# Several processes import the same modules, so compiled modules are kept, as is Python's default, even if the
 # environment forbids it.
 export PYTHONDONTWRITEBYTECODE :=
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -19,11 +19,10 @@ race: $(VENV)/.built
 ## All tests that CI runs: Rust, Python, and races against a real engine.
 test: unit engine
 
-## Tests without an engine that take little time. Tests of a file run in order in one process, because some share expensive fixtures. The
-## target lint checks the structure of the sources.
+## Tests without an engine that take little time. The target lint checks the structure of the sources.
 unit: $(VENV)/.built
 	cargo test --workspace --quiet
-	$(BIN)/pytest --ignore=tests/shape -m "not engine and not process" -n 3 --dist worksteal --durations=10
+	$(BIN)/python scripts/unit_tests.py
 
 ## Tests that start a real engine, or that wait for other processes or for whole races against local servers.
 engine: $(VENV)/.built
