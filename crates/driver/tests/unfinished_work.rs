@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::sync::Barrier;
+
 use pacenote_record::{EndedBy, TaskResult};
 use serde_json::{Value, json};
 use support::{LoggedRequest, Server, json_response, plan, request, request_task, run};
@@ -105,16 +107,16 @@ fn work_that_began_in_time_is_polled_after_the_end_of_its_task_for_as_long_as_a_
             )
         }
     };
-    let (result, requests) = run_task(calls_task(&[async_search()], Some(0.03)), 60_000, answer(10));
+    let (result, requests) = run_task(calls_task(&[async_search()], Some(0.15)), 60_000, answer(30));
     assert_eq!((result.operation_totals.failed, result.ended_by), (0, EndedBy::Time));
-    assert_eq!((requests.len(), requests[11].as_str()), (12, "DELETE /get/1"));
+    assert_eq!((requests.len(), requests[31].as_str()), (32, "DELETE /get/1"));
     let part = result.sub_operations.iter().find(|part| part.operation == "get").unwrap();
     assert!(
-        part.service_time.as_ref().unwrap().min_ms >= 90.0,
+        part.service_time.as_ref().unwrap().min_ms >= 290.0,
         "from the first request to the last response"
     );
 
-    let (result, requests) = run_task(calls_task(&[async_search()], Some(0.02)), 200, answer(usize::MAX));
+    let (result, requests) = run_task(calls_task(&[async_search()], Some(0.15)), 200, answer(usize::MAX));
     assert_eq!((result.operation_totals.failed, result.ended_by), (1, EndedBy::Time));
     assert_eq!(reasons(&result), [("condition", "state is RUNNING, not STORE_RESIDENT")]);
     assert_eq!(requests.last().unwrap(), "DELETE /get/1");
@@ -273,7 +275,7 @@ fn page() -> Value {
 
 #[test]
 fn pages_are_fetched_after_the_end_of_their_task_for_as_long_as_a_request_may_take() {
-    let (result, requests) = run_task(calls_task(&[endless_scroll()], Some(0.02)), 100, |_, _| (200, page()));
+    let (result, requests) = run_task(calls_task(&[endless_scroll()], Some(0.15)), 100, |_, _| (200, page()));
     assert_eq!((result.operation_totals.failed, result.ended_by), (1, EndedBy::Time));
     let pages = requests.iter().filter(|line| !line.starts_with("DELETE")).count();
     let reason = format!(
@@ -285,7 +287,12 @@ fn pages_are_fetched_after_the_end_of_their_task_for_as_long_as_a_request_may_ta
 
 #[test]
 fn pages_end_after_another_task_has_completed_the_step() {
-    let server = Server::start(|seen, _| {
+    // The other task completes the step when the first page has been requested, not before.
+    let both = Barrier::new(2);
+    let server = Server::start(move |seen, _| {
+        if ["/_search?", "/other"].iter().any(|path| seen.line.contains(path)) {
+            both.wait();
+        }
         Some(json_response(200, &if seen.line.contains("scroll") { page() } else { json!({"took": 1}) }))
     });
     let mut other = request_task("other", 1, 1);
