@@ -3,8 +3,9 @@
     python scripts/unit_tests.py
 
 Each file is imported by one process only; the workers of pytest-xdist import all of them, which takes longer
-than most tests. There is one more process than there are cores, because some tests wait. The exit code is 0
-if every process ends with success.
+than most tests. There is one more process than there are cores, because some tests wait. If only a few tests
+fail, they run again, alone: those that then pass depend on the load of the machine. The exit code is 0 if
+every process ends with success, or if all tests that failed pass when they run again.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ LEFT_OUT = TESTS / "shape"
 OPTIONS = ("-q", "-m", "not engine and not process", "-p", "no:cacheprovider", "-p", "no:xdist")
 MAX_PROCESSES = 8
 RESULT_FILE = "result.json"
+MAX_RERUN = 5
+"""Number of failed tests up to which they run again."""
+
 SLOWEST = 10
 """Number of tests whose times are shown."""
 
@@ -53,11 +57,16 @@ class Result:
     skipped: dict[str, str] = field(default_factory=dict)
     """Why tests were skipped."""
 
+    failed: list[str] = field(default_factory=list)
+    """Tests that failed, or whose fixtures did."""
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Counts a test, and errors of its fixtures."""
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.when == "call" or report.outcome != "passed":
             self.outcomes["error" if report.failed and report.when != "call" else report.outcome] += 1
+        if report.failed and report.nodeid not in self.failed:
+            self.failed.append(report.nodeid)
         if report.skipped and isinstance(report.longrepr, tuple):
             self.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
 
@@ -84,7 +93,7 @@ class Part:
             stored = json.loads(self.result_file.read_bytes())
         except FileNotFoundError:
             return Result(Counter(died=1))
-        return Result(Counter(stored["outcomes"]), stored["seconds"], stored["skipped"])
+        return Result(Counter(stored.pop("outcomes")), **stored)
 
     @property
     def failed(self) -> bool:
@@ -93,6 +102,11 @@ class Part:
         """
         good = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         return self.process.returncode not in good or not self.result_file.exists()
+
+    @property
+    def may_run_again(self) -> bool:
+        """Whether nothing is wrong but tests that failed: not an import, for example, and not the process."""
+        return not self.failed or self.process.returncode == pytest.ExitCode.TESTS_FAILED
 
     def output(self) -> str:
         """Returns what the process printed."""
@@ -116,8 +130,26 @@ def main(arguments: Sequence[str]) -> int:
             if part.failed:
                 sys.stdout.write(part.output())
         sys.stdout.writelines(f"{line}\n" for line in summary(results, time.monotonic() - started))
-        is_empty = not any(result.outcomes for result in results)
-        return 1 if is_empty or any(part.failed for part in parts) else 0
+        if not any(result.outcomes for result in results):
+            return 1
+        if not any(part.failed for part in parts):
+            return 0
+        failed = [test for result in results for test in result.failed]
+        if len(failed) > MAX_RERUN or not all(part.may_run_again for part in parts):
+            return 1
+        return run_again(Path(folder, "again"), failed)
+
+
+def run_again(folder: Path, tests: Sequence[str]) -> int:
+    """Runs tests that failed once more, in one process. Returns 0 if they pass."""
+    sys.stdout.write(f"runs again, alone: {', '.join(tests)}\n")
+    part = start_part(folder, tests)
+    outcomes = part.result().outcomes
+    if part.failed:
+        sys.stdout.write(part.output())
+        return 1
+    sys.stdout.write(f"unstable: {outcomes['passed']} passed now, and depend on the load of the machine\n")
+    return 0
 
 
 def run_part(folder: Path, files: Sequence[str]) -> int:
