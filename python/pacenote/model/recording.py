@@ -1,0 +1,412 @@
+"""What a Flight Recorder recording says: allocations, samples of methods, locks, pauses and I/O.
+
+Events that agree in class, thread and stack are one group. Groups refer to classes, threads and stacks by
+their index in the tables of the recording; None means that the event has no such value, or that the recording
+was cut before it was written. Times are in ns since 1970, durations in ns, and sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+K = TypeVar("K")
+
+
+class EventState(StrEnum):
+    """Whether a recording can have events of a type."""
+
+    RECORDED = "recorded"
+    """The recording has events of the type."""
+
+    NONE_OCCURRED = "none-occurred"
+    """The type was enabled, but no event occurred, or none was longer than its threshold."""
+
+    DISABLED = "disabled"
+    """The type was disabled: the recording does not say whether anything happened."""
+
+    UNSUPPORTED = "unsupported"
+    """The JVM does not have the type."""
+
+    UNKNOWN = "unknown"
+    """The recording has no such event, and does not say whether the type was enabled."""
+
+
+class SampleKind(StrEnum):
+    """What a sample of a running method is based on."""
+
+    JAVA = "java"
+    """A thread that runs Java code, sampled at intervals (`jdk.ExecutionSample`)."""
+
+    NATIVE = "native"
+    """A thread in native code, which may be waiting (`jdk.NativeMethodSample`)."""
+
+    CPU_TIME = "cpu-time"
+    """A thread that has used a certain CPU time (`jdk.CPUTimeSample`, JDK 25)."""
+
+
+class LockKind(StrEnum):
+    """How a thread waits."""
+
+    MONITOR_ENTER = "monitor-enter"
+    """To enter a `synchronized` block that another thread is in (`jdk.JavaMonitorEnter`)."""
+
+    MONITOR_WAIT = "monitor-wait"
+    """In `Object.wait` (`jdk.JavaMonitorWait`); usually idle rather than blocked."""
+
+    PARK = "park"
+    """In `LockSupport.park`, for a lock or for work (`jdk.ThreadPark`)."""
+
+
+class IoKind(StrEnum):
+    """An operation on a file or socket."""
+
+    FILE_READ = "file-read"
+    """A read from a file; page faults of mapped files are not among them (`jdk.FileRead`)."""
+
+    FILE_WRITE = "file-write"
+    """A write to a file (`jdk.FileWrite`)."""
+
+    FILE_FORCE = "file-force"
+    """A flush of a file to disk (`jdk.FileForce`)."""
+
+    SOCKET_READ = "socket-read"
+    """A read from a socket (`jdk.SocketRead`)."""
+
+    SOCKET_WRITE = "socket-write"
+    """A write to a socket (`jdk.SocketWrite`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSummary:
+    """Count, sum and extremes of sizes or durations."""
+
+    count: int
+    """Number of values."""
+
+    total: int
+    """Their sum."""
+
+    min: int
+    """The smallest value."""
+
+    max: int
+    """The largest value."""
+
+    @property
+    def average(self) -> float:
+        """The mean value."""
+        return self.total / self.count
+
+    def __add__(self, other: ValueSummary) -> ValueSummary:
+        """Returns the summary of the values of both."""
+        return ValueSummary(
+            self.count + other.count,
+            self.total + other.total,
+            min(self.min, other.min),
+            max(self.max, other.max),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """A type of event that Pacenote reads."""
+
+    name: str
+    """Its name in current JVMs, such as `jdk.ExecutionSample`."""
+
+    state: EventState
+    """Whether the recording has such events, and if not, why."""
+
+    count: int
+    """Number of events within the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedThread:
+    """A thread of the recorded JVM."""
+
+    name: str
+    """Its Java name, or that of the operating system if it is not a Java thread; may be empty."""
+
+    java_id: int | None
+    """Its id in Java, or None if it is not a Java thread."""
+
+    os_id: int | None
+    """Its id in the operating system, or None for a virtual thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """A method in a stack."""
+
+    method: str
+    """Class and method, such as `java.util.HashMap.resize`."""
+
+    line: int | None
+    """Line in the source file, or None if it is not known."""
+
+    type: str
+    """How the method ran: `Interpreted`, `JIT compiled`, `Inlined`, `Native`, or empty if not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStack:
+    """A stack of a thread."""
+
+    frames: tuple[int, ...]
+    """Indexes of its frames in `Recording.frames`; the first one is the method that was running."""
+
+    truncated: bool
+    """Whether the stack was deeper than the JVM records (64 frames by default)."""
+
+
+class SummarizedGroup(Protocol):
+    """A group of events whose sizes or durations are summarized."""
+
+    @property
+    def values(self) -> ValueSummary:
+        """Sizes or durations of the events."""
+
+
+G = TypeVar("G", bound=SummarizedGroup)
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationGroup:
+    """Allocations of one class by one thread with one stack."""
+
+    object_class: int | None
+    """Index of the class in `Recording.classes`."""
+
+    thread: int | None
+    """Index of the thread in `Recording.threads`."""
+
+    stack: int | None
+    """Index of the stack in `Recording.stacks`."""
+
+    values: ValueSummary
+    """Sizes in bytes: of the new TLABs, of the objects outside TLABs, or the weights of the samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleGroup:
+    """Samples of one thread with one stack."""
+
+    kind: SampleKind
+    """What the samples are based on."""
+
+    thread: int | None
+    """Index of the thread in `Recording.threads`."""
+
+    stack: int | None
+    """Index of the stack in `Recording.stacks`."""
+
+    count: int
+    """Number of samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockGroup:
+    """Waits of one thread for objects of one class with one stack."""
+
+    kind: LockKind
+    """How the thread waited."""
+
+    lock_class: int | None
+    """Class of the object that it waited for, an index of `Recording.classes`; None if it has none."""
+
+    thread: int | None
+    """Index of the thread in `Recording.threads`."""
+
+    stack: int | None
+    """Index of the stack in `Recording.stacks`."""
+
+    values: ValueSummary
+    """Durations of the waits, in ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class IoGroup:
+    """Operations of one thread on one file or peer with one stack."""
+
+    kind: IoKind
+    """The operation."""
+
+    target: str
+    """Path of the file, or host and port of the peer; may be empty."""
+
+    thread: int | None
+    """Index of the thread in `Recording.threads`."""
+
+    stack: int | None
+    """Index of the stack in `Recording.stacks`."""
+
+    values: ValueSummary
+    """Durations of the operations, in ns. Operations below the event's threshold are not recorded."""
+
+    bytes: int | None
+    """Bytes read or written, or None for flushes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPause:
+    """A pause of the garbage collector."""
+
+    gc_id: int
+    """Id of the collection, as in the GC log."""
+
+    name: str
+    """Phase of the collection, such as `GC Pause` or `Pause Mark Start (Minor)`."""
+
+    start_ns: int
+    """When it began, in ns since 1970."""
+
+    duration_ns: int
+    """How long it took, in ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCollection:
+    """A garbage collection."""
+
+    gc_id: int
+    """Its id, as in the GC log."""
+
+    name: str
+    """Collector, such as `G1New`."""
+
+    cause: str
+    """Cause, such as `G1 Evacuation Pause`."""
+
+    start_ns: int
+    """When it began, in ns since 1970."""
+
+    duration_ns: int
+    """How long it took including concurrent phases, in ns."""
+
+    pauses_ns: int
+    """Sum of its pauses, in ns."""
+
+    longest_pause_ns: int
+    """Its longest pause, in ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class VmOperationGroup:
+    """Executions of one operation of the JVM."""
+
+    name: str
+    """Name of the operation, such as `G1CollectForAllocation`."""
+
+    safepoint: bool
+    """Whether it stops all threads."""
+
+    values: ValueSummary
+    """Durations in ns, without the time to reach the safepoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFile:
+    """A recording file, and what of it was read."""
+
+    path: str
+    """The file."""
+
+    chunks: int
+    """Number of chunks that were read."""
+
+    events: int
+    """Number of events in these chunks, of all types and times."""
+
+    problems: tuple[str, ...]
+    """What could not be read, and why; one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The events of one or several recordings of the same JVM, within a window of time."""
+
+    files: tuple[RecordingFile, ...]
+    """The files that were read, in the order in which they were given."""
+
+    start_ns: int | None
+    """Start of the first chunk in ns since 1970, or None if no chunk could be read."""
+
+    end_ns: int | None
+    """Time of the last event in ns since 1970, or None if no chunk could be read."""
+
+    window_ns: tuple[int, int] | None
+    """Start and end in ns since 1970: only events that begin between them are counted. None means all."""
+
+    event_types: tuple[EventType, ...]
+    """All types of events that Pacenote reads."""
+
+    classes: tuple[str, ...]
+    """Names of classes, as in Java source: `java.lang.String`, `byte[]`."""
+
+    threads: tuple[RecordedThread, ...]
+    """The threads that groups refer to."""
+
+    frames: tuple[StackFrame, ...]
+    """The frames that stacks refer to."""
+
+    stacks: tuple[RecordedStack, ...]
+    """The stacks that groups refer to."""
+
+    in_new_tlab: tuple[AllocationGroup, ...]
+    """Allocations that needed a new TLAB, with the sizes of the TLABs: an estimate of what was allocated."""
+
+    outside_tlab: tuple[AllocationGroup, ...]
+    """Allocations outside TLABs. Their sizes are those of the objects."""
+
+    sampled: tuple[AllocationGroup, ...]
+    """Samples of allocations. Their weights estimate what was allocated, in and outside TLABs."""
+
+    samples: tuple[SampleGroup, ...]
+    """Samples of running methods."""
+
+    locks: tuple[LockGroup, ...]
+    """Waits for monitors and locks that exceeded the event's threshold."""
+
+    io: tuple[IoGroup, ...]
+    """Operations on files and sockets that exceeded the event's threshold."""
+
+    pauses: tuple[RecordedPause, ...]
+    """All pauses of the garbage collector, by start."""
+
+    collections: tuple[RecordedCollection, ...]
+    """All garbage collections, by start."""
+
+    vm_operations: tuple[VmOperationGroup, ...]
+    """Operations of the JVM."""
+
+    merged_events: int
+    """Number of events without thread and stack, because more groups occurred than are kept apart."""
+
+    def state_of(self, event: str) -> EventState:
+        """Returns whether the recording has events of a type, such as `jdk.ExecutionSample`."""
+        return next(each.state for each in self.event_types if each.name == event)
+
+    def class_name(self, index: int | None) -> str:
+        """Returns the name of a class, or `(unknown)`."""
+        return "(unknown)" if index is None else self.classes[index]
+
+    def thread_name(self, index: int | None) -> str:
+        """Returns the name of a thread, or `(unknown)`."""
+        return "(unknown)" if index is None else self.threads[index].name
+
+    def stack_frames(self, index: int | None) -> tuple[StackFrame, ...]:
+        """Returns the frames of a stack, the running method first; empty if there is no stack."""
+        return () if index is None else tuple(self.frames[each] for each in self.stacks[index].frames)
+
+
+def totals_by(groups: Iterable[G], key: Callable[[G], K]) -> list[tuple[K, ValueSummary]]:
+    """Sums up groups that have the same key, and returns the sums in descending order of their totals."""
+    found: dict[K, ValueSummary] = {}
+    for group in groups:
+        at = key(group)
+        found[at] = found[at] + group.values if at in found else group.values
+    return sorted(found.items(), key=lambda item: item[1].total, reverse=True)
