@@ -80,7 +80,7 @@ class IoKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ValueSummary:
+class RecordedValues:
     """Count, sum and extremes of sizes or durations."""
 
     count: int
@@ -100,9 +100,9 @@ class ValueSummary:
         """The mean value."""
         return self.total / self.count
 
-    def __add__(self, other: ValueSummary) -> ValueSummary:
+    def __add__(self, other: RecordedValues) -> RecordedValues:
         """Returns the summary of the values of both."""
-        return ValueSummary(
+        return RecordedValues(
             self.count + other.count,
             self.total + other.total,
             min(self.min, other.min),
@@ -167,7 +167,7 @@ class SummarizedGroup(Protocol):
     """A group of events whose sizes or durations are summarized."""
 
     @property
-    def values(self) -> ValueSummary:
+    def values(self) -> RecordedValues:
         """Sizes or durations of the events."""
 
 
@@ -187,7 +187,7 @@ class AllocationGroup:
     stack: int | None
     """Index of the stack in `Recording.stacks`."""
 
-    values: ValueSummary
+    values: RecordedValues
     """Sizes in bytes: of the new TLABs, of the objects outside TLABs, or the weights of the samples."""
 
 
@@ -224,7 +224,7 @@ class LockGroup:
     stack: int | None
     """Index of the stack in `Recording.stacks`."""
 
-    values: ValueSummary
+    values: RecordedValues
     """Durations of the waits, in ns."""
 
 
@@ -244,7 +244,7 @@ class IoGroup:
     stack: int | None
     """Index of the stack in `Recording.stacks`."""
 
-    values: ValueSummary
+    values: RecordedValues
     """Durations of the operations, in ns. Operations below the event's threshold are not recorded."""
 
     bytes: int | None
@@ -304,7 +304,7 @@ class VmOperationGroup:
     safepoint: bool
     """Whether it stops all threads."""
 
-    values: ValueSummary
+    values: RecordedValues
     """Durations in ns, without the time to reach the safepoint."""
 
 
@@ -403,9 +403,9 @@ class Recording:
         return () if index is None else tuple(self.frames[each] for each in self.stacks[index].frames)
 
 
-def totals_by(groups: Iterable[G], key: Callable[[G], K]) -> list[tuple[K, ValueSummary]]:
+def totals_by(groups: Iterable[G], key: Callable[[G], K]) -> list[tuple[K, RecordedValues]]:
     """Sums up groups that have the same key, and returns the sums in descending order of their totals."""
-    found: dict[K, ValueSummary] = {}
+    found: dict[K, RecordedValues] = {}
     for group in groups:
         at = key(group)
         found[at] = found[at] + group.values if at in found else group.values
