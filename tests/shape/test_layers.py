@@ -29,6 +29,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "importers": OPEN_TO_ALL | {"model", "store"},
     "stats": OPEN_TO_ALL | {"model"},
     "compare": OPEN_TO_ALL | {"model", "stats"},
+    "diagnose": OPEN_TO_ALL | {"model"},
     "report": OPEN_TO_ALL | {"model"},
     "host": OPEN_TO_ALL | {"model"},
     "net": OPEN_TO_ALL | {"model"},

@@ -1,0 +1,230 @@
+"""Evaluates rules on the evidence of a race, and ranks what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pacenote.diagnose.expression import Lookup, Unknown, evaluate
+from pacenote.diagnose.facts import Evidence, Window
+from pacenote.diagnose.rule import AdviceTemplate, OptionTemplate, Rule, Template
+from pacenote.diagnose.time_shares import task_times
+from pacenote.diagnose.window_answer import (
+    WindowAnswer,
+    answer_window,
+    evidence_items,
+    lookup_of,
+    shown_figure,
+)
+from pacenote.model.diagnosis import Diagnosis, Expectation, MissingFigure, RuleAdvice, RuleAnswer
+
+_DOUBTFUL = 0.5
+"""What the confidence is multiplied with if the validity of the race is doubtful."""
+
+_EFFECTS = ("void", "throughput", "doubt", "note", "none")
+"""The effects of validity rules, the strongest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Validity:
+    """What the validity rules found."""
+
+    fired: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
+    """The rules that fired by task, and for the race under an empty name, by id."""
+
+    def of(self, task: str) -> dict[str, Rule]:
+        """Returns the rules that fired for a task or the race."""
+        return {**self.fired.get("", {}), **self.fired.get(task, {})}
+
+
+def diagnose(evidence: Evidence, rules: Sequence[Rule], compared: Sequence[str] = ()) -> Diagnosis:
+    """Returns the diagnosis of a race; `compared` has the ids of the races that it is compared with."""
+    by_window = {rule.id: _answer_all(rule, evidence) for rule in rules}
+    validity = _Validity(_effects(by_window))
+    by_window = {
+        name: [_voided(each, validity, evidence) for each in found] if rule.kind == "diagnosis" else found
+        for rule, (name, found) in zip(rules, by_window.items(), strict=True)
+    }
+    titles = {rule.id: rule.title for rule in rules}
+    fired = {name: titles[name] for name, found in by_window.items() if _state(found) == "fired"}
+    maker = _AnswerMaker(evidence, validity, fired)
+    answers = [maker.answer(rule, by_window[rule.id]) for rule in rules]
+    own = [answer for rule, answer in zip(rules, answers, strict=True) if rule.kind == "diagnosis"]
+    effects = {rule.id: rule.effect for rule in rules}
+    judging = [answer for rule, answer in zip(rules, answers, strict=True) if rule.kind == "validity"]
+    return Diagnosis(
+        races=(evidence.race_id, *compared),
+        validity=tuple(
+            sorted(judging, key=lambda each: (not each.is_fired, _EFFECTS.index(effects[each.id])))
+        ),
+        findings=tuple(sorted((each for each in own if each.is_fired), key=_rank)),
+        ruled_out=tuple(each for each in own if each.state == "ruled out"),
+        not_applicable=tuple(each for each in own if each.state == "not applicable"),
+        time=task_times(evidence),
+    )
+
+
+def _rank(answer: RuleAnswer) -> tuple[bool, float, bool]:
+    """Returns the position of a finding: by its bound, weighed with its confidence; without one, last."""
+    return answer.bound is None, -(answer.bound or 0.0) * answer.confidence, not answer.severe
+
+
+def _windows(rule: Rule, evidence: Evidence) -> Iterator[Window]:
+    if rule.scope == "task":
+        tasks = [task.name for task in evidence.tasks if rule.tasks in ("any", task.kind)]
+    else:
+        tasks = [""]
+    nodes = evidence.nodes if rule.scope != "comparison" else ()
+    for task in tasks:
+        for node in nodes or ("",):
+            yield Window(task, node)
+
+
+def _answer_all(rule: Rule, evidence: Evidence) -> list[WindowAnswer]:
+    found = [answer_window(rule, evidence, window) for window in _windows(rule, evidence)]
+    if found:
+        return found
+    does = {"indexing": "indexes", "searching": "searches"}.get(rule.tasks)
+    text = f"no task {does}" if does and evidence.tasks else "no task was measured"
+    return [WindowAnswer(rule, Window(), "not applicable", text)]
+
+
+def _state(found: Iterable[WindowAnswer]) -> str:
+    states = {each.state for each in found}
+    return next(state for state in ("fired", "ruled out", "not applicable") if state in states)
+
+
+def _effects(by_window: Mapping[str, Sequence[WindowAnswer]]) -> dict[str, dict[str, Rule]]:
+    found: dict[str, dict[str, Rule]] = {}
+    for answers_of_rule in by_window.values():
+        for each in answers_of_rule:
+            if each.rule.kind == "validity" and each.state == "fired":
+                found.setdefault(each.window.task, {})[each.rule.id] = each.rule
+    return found
+
+
+def _voided(answer: WindowAnswer, validity: _Validity, evidence: Evidence) -> WindowAnswer:
+    """Returns an answer that is not applicable if the race is not valid for it."""
+    if answer.state == "not applicable":
+        return answer
+    rule = answer.rule
+    throughput = _metric(rule, answer.window.task, evidence).startswith("throughput")
+    for name, cause in validity.of(answer.window.task).items():
+        voids = cause.effect == "void" or (cause.effect == "throughput" and throughput)
+        if voids and name not in rule.despite:
+            text = f"{name} fired: {cause.title}"
+            return replace(answer, state="not applicable", text=text, missing=(), bound=None)
+    return answer
+
+
+def _metric(rule: Rule, task: str, evidence: Evidence) -> str:
+    kinds = {each.name: each.kind for each in evidence.tasks}
+    metric: str = rule.metric
+    if metric == "auto":
+        indexes = kinds[task] == "indexing" if task in kinds else "indexing" in kinds.values()
+        metric = "throughput" if indexes else "p99"
+    return f"{metric}:{task}" if task else metric
+
+
+@dataclass(frozen=True, slots=True)
+class _AnswerMaker:
+    """Puts together what a rule says about all windows."""
+
+    evidence: Evidence
+    validity: _Validity
+    fired: Mapping[str, str]
+    """Titles of the rules that fired, by id."""
+
+    def answer(self, rule: Rule, by_window: Sequence[WindowAnswer]) -> RuleAnswer:
+        """Returns the answer of a rule."""
+        state = _state(by_window)
+        own = [each for each in by_window if each.state == state]
+        if state == "fired":
+            return self._fired(rule, sorted(own, key=lambda each: (-(each.bound or 0.0), not each.severe)))
+        missing = [figure for each in own for figure in each.missing]
+        return RuleAnswer(
+            id=rule.id,
+            title=rule.title,
+            state=own[0].state,
+            text=own[0].text,
+            missing=tuple(dict.fromkeys(missing)),
+            source=rule.source,
+        )
+
+    def _fired(self, rule: Rule, by_window: Sequence[WindowAnswer]) -> RuleAnswer:
+        worst = by_window[0]
+        lookup = lookup_of(rule, self.evidence, worst.window)
+        doubts = [
+            f"{name} fired: {cause.title}"
+            for name, cause in self.validity.of(worst.window.task).items()
+            if cause.effect == "doubt" and rule.kind == "diagnosis"
+        ]
+        confidence = rule.confidence * (_DOUBTFUL if doubts else 1.0)
+        withheld, unchecked = self._withheld(rule, lookup)
+        return RuleAnswer(
+            id=rule.id,
+            title=rule.title,
+            state="fired",
+            text=worst.text,
+            tasks=tuple(dict.fromkeys(each.window.task for each in by_window if each.window.task)),
+            node=worst.window.node if len(self.evidence.nodes) > 1 else "",
+            severe=any(each.severe for each in by_window),
+            evidence=tuple(evidence_items(rule, self.evidence, worst.window)),
+            missing=_bound_missing(rule, worst, lookup),
+            bound=worst.bound,
+            assumes=rule.bound.assumes if rule.bound and worst.bound is not None else "",
+            metric=_metric(rule, worst.window.task, self.evidence) if rule.kind == "diagnosis" else "",
+            confidence=confidence,
+            advice=() if withheld else tuple(_advice(rule.advice, lookup)),
+            withheld=withheld,
+            expected=tuple(
+                Expectation(
+                    each.figure, each.direction, shown_figure(each.figure, self.evidence, worst.window)
+                )
+                for each in rule.mechanism
+            ),
+            source=rule.source,
+            doubts=(*doubts, *unchecked),
+        )
+
+    def _withheld(self, rule: Rule, lookup: Lookup) -> tuple[tuple[str, ...], list[str]]:
+        """Returns why the advice of a rule is withheld, and which cautions could not be checked."""
+        withheld = [f"{name} fired: {self.fired[name]}" for name in rule.withheld_by if name in self.fired]
+        unchecked = []
+        for caution in rule.cautions:
+            holds = evaluate(caution.when, lookup)
+            if holds is True:
+                withheld.append(caution.text.fill(lookup))
+            elif isinstance(holds, Unknown):
+                names = ", ".join(name for name, _ in holds.reasons)
+                unchecked.append(f"not checked, because {names} is not known: {caution.when}")
+        return tuple(withheld), unchecked
+
+
+def _bound_missing(rule: Rule, answer: WindowAnswer, lookup: Lookup) -> tuple[MissingFigure, ...]:
+    """Returns what prevents that the largest improvement is known."""
+    value = evaluate(rule.bound.value, lookup) if rule.bound and answer.bound is None else None
+    if not isinstance(value, Unknown):
+        return ()
+    return tuple(MissingFigure(name, reason) for name, reason in value.reasons)
+
+
+def _advice(templates: Iterable[AdviceTemplate], lookup: Lookup) -> Iterator[RuleAdvice]:
+    for template in templates:
+        if template.when is None or evaluate(template.when, lookup) is True:
+            options = {name: _filled(value, lookup) for name, value in template.options.items()}
+            known = not any(isinstance(value, Unknown) for value in options.values())
+            yield RuleAdvice(template.text.fill(lookup), options if known else {})
+
+
+def _filled(value: OptionTemplate, lookup: Lookup) -> object:
+    """Returns an option with its figures, or Unknown if one is missing."""
+    if isinstance(value, Template):
+        return value.unknown(lookup) or value.fill(lookup)
+    if isinstance(value, Mapping):
+        table = {name: _filled(item, lookup) for name, item in value.items()}
+        return next((item for item in table.values() if isinstance(item, Unknown)), table)
+    if isinstance(value, tuple):
+        items = [_filled(item, lookup) for item in value]
+        return next((item for item in items if isinstance(item, Unknown)), items)
+    return value

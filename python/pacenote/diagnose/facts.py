@@ -1,0 +1,128 @@
+"""The evidence of a race: its figures by task and node, and why others are missing.
+
+A figure of one node during a task belongs to the window with both names; what is the same for all tasks or
+nodes, such as the configuration, belongs to a window without the name. A look-up goes from the narrowest
+window to the widest: task and node, task, node, race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pacenote.diagnose.catalogue import FIGURES, SOURCES
+from pacenote.diagnose.expression import Scalar, Unknown, Value
+from pacenote.diagnose.figure_units import KINDS
+
+NOT_RECORDED = "it was not recorded"
+"""Why a figure is missing for which no other reason is known."""
+
+WorkKind = Literal["indexing", "searching", "other"]
+"""What a task does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a race, and of its cluster, that a figure describes."""
+
+    task: str = ""
+    """Name of the task; empty for the whole race."""
+
+    node: str = ""
+    """Name of the node; empty for all nodes."""
+
+    def widened(self) -> Iterator[Window]:
+        """Yields this window and those that contain it, the narrowest first."""
+        yield from dict.fromkeys((self, Window(self.task), Window(node=self.node), Window()))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """A task of a race, as far as rules select tasks."""
+
+    name: str
+    """Name of the task."""
+
+    kind: WorkKind
+    """What it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What was observed of one race, or of races that are compared."""
+
+    race_id: str
+    """Id of the race."""
+
+    tasks: tuple[TaskFacts, ...] = ()
+    """The measured tasks in their order."""
+
+    nodes: tuple[str, ...] = ()
+    """Names of the nodes of which figures are known."""
+
+    values: Mapping[Window, Mapping[str, Scalar]] = field(default_factory=dict)
+    """Figures by window and name."""
+
+    missing: Mapping[Window, Mapping[str, str]] = field(default_factory=dict)
+    """Why figures are missing, by window and by the name of the figure, of its group with a star (`gc.*`), or
+    of its source in the catalogue.
+    """
+
+    def value(self, window: Window, name: str) -> Value:
+        """Returns a figure, or why it is missing."""
+        for each in window.widened():
+            found = self.values.get(each, {}).get(name)
+            if found is not None:
+                return found
+        return Unknown(((name, self._reason(window, name)),))
+
+    def _reason(self, window: Window, name: str) -> str:
+        figure = FIGURES.get(name)
+        keys = (name, f"{name.partition('.')[0]}.*", figure.source if figure else "")
+        for each in window.widened():
+            reasons = self.missing.get(each, {})
+            for key in keys:
+                if key in reasons:
+                    return reasons[key]
+        return NOT_RECORDED
+
+
+class EvidenceBuilder:
+    """Collects the evidence of a race."""
+
+    def __init__(self, race_id: str, tasks: Iterable[TaskFacts] = ()) -> None:
+        self._race_id = race_id
+        self._tasks = tuple(tasks)
+        self._values: dict[Window, dict[str, Scalar]] = {}
+        self._missing: dict[Window, dict[str, str]] = {}
+
+    def set(self, window: Window, name: str, value: float | str | None) -> None:
+        """Adds a figure of the catalogue; None leaves it missing. Raises ValueError for an unknown name or a
+        value of another kind, which are mistakes of the caller.
+        """
+        if value is None:
+            return
+        kind = {"number": float, "text": str, "truth": bool}[KINDS[FIGURES[name].unit]]
+        if kind is float and not isinstance(value, bool | str):
+            value = float(value)
+        if not isinstance(value, kind):
+            raise ValueError(f"the figure {name} cannot be {value!r}")
+        self._values.setdefault(window, {})[name] = value
+
+    def miss(self, name: str, reason: str, window: Window = Window()) -> None:
+        """Adds why a figure, a group (`gc.*`) or a source (`GC log`) is missing. Raises ValueError."""
+        if name not in FIGURES and name not in SOURCES and not name.endswith(".*"):
+            raise ValueError(f"there is no figure, group or source {name}")
+        self._missing.setdefault(window, {})[name] = reason
+
+    def build(self) -> Evidence:
+        """Returns the evidence that was collected."""
+        nodes = dict.fromkeys(window.node for window in self._values if window.node)
+        return Evidence(
+            race_id=self._race_id,
+            tasks=self._tasks,
+            nodes=tuple(nodes),
+            values={window: dict(found) for window, found in self._values.items()},
+            missing={window: dict(found) for window, found in self._missing.items()},
+        )

@@ -1,0 +1,88 @@
+"""The figures of the race, of the engine's totals, and of races that are compared."""
+
+from __future__ import annotations
+
+from pacenote.diagnose.figure_units import FigureTable
+
+RACE_RESULTS: FigureTable = {
+    "task.kind": ("text", "indexing, searching or other"),
+    "task.error_rate": ("share", "failed operations / operations, measured"),
+    "task.rejections": (
+        "count",
+        "operations, or documents of bulks, that were rejected with status 429",
+    ),
+    "task.clients": ("count", "clients of the task"),
+    "task.window_s": ("s", "length of the measured window"),
+    "task.throughput": ("1/s", "mean work per second, in the unit of the task"),
+    "task.operations_per_s": ("1/s", "operations that succeeded"),
+    "task.documents": ("count", "documents indexed, warm-up included; only of tasks that index"),
+    "task.documents_per_operation": ("count", "documents per bulk; only of tasks that index"),
+    "task.target_share": ("share", "achieved rate / target rate; only of tasks with a target rate"),
+    "task.service_p50_ms": ("ms", "median service time"),
+    "task.service_p99_ms": ("ms", "p99 of service time, if there are enough samples"),
+    "task.service_mean_ms": ("ms", "mean service time"),
+    "task.latency_p99_ms": ("ms", "p99 of latency, if there are enough samples; only with a target rate"),
+    "task.busy_clients": ("count", "clients that waited for a reply, on average: rate × mean service time"),
+    "task.bytes_out_per_s": ("bytes/s", "bytes written to sockets, warm-up included"),
+    "task.bytes_in_per_s": ("bytes/s", "bytes read from sockets, warm-up included"),
+    "task.content_ratio": ("ratio", "uncompressed request bodies / bytes written to sockets"),
+    "task.compressed": ("truth", "whether the driver compressed the bodies of requests"),
+    "task.tls": ("truth", "whether connections were encrypted"),
+    "driver.cpu_share": ("share", "CPU time of the busiest thread that sends requests, of a core"),
+    "driver.lateness_p99_ms": ("ms", "p99 of lateness; only with a target rate"),
+    "driver.time_share": ("share", "the driver's own work on an operation / service time"),
+    "driver.processing_share": ("share", "mean processing time / mean service time - 1"),
+    "driver.core_wait_share": ("share", "time for which driver threads waited for a core, of the worst task"),
+    "driver.clock_gaps_s": ("s", "time in which the driver did not run, or by which its clock was wrong"),
+    "machine.steal_share": ("share", "time of all cores that the hypervisor gave to other guests"),
+    "machine.busy_share": ("share", "time for which the cores were busy, driver and engine included"),
+    "machine.frequency_change": ("share", "change of the clock rate of the cores between begin and end"),
+}
+"""Figures of race results."""
+
+SAMPLES: FigureTable = {
+    "task.took_share": ("share", "`took` of the engine's replies / service time, mean of successes"),
+}
+"""Figures of the individual samples."""
+
+ENGINE_TOTALS: FigureTable = {
+    "total.indexing_s": ("s", "time that threads spent indexing, primary shards"),
+    "total.merge_s": ("s", "time that threads spent merging, primary shards"),
+    "total.merge_throttled_s": ("s", "time for which merges were throttled, primary shards"),
+    "total.indexing_throttled_s": ("s", "time for which indexing was throttled, primary shards"),
+    "total.refresh_s": ("s", "time that threads spent refreshing, primary shards"),
+    "total.refreshes": ("count", "refreshes, primary shards"),
+    "total.flush_s": ("s", "time that threads spent flushing, primary shards"),
+    "total.flushes": ("count", "flushes, primary shards"),
+    "total.young_gc_s": ("s", "time of young collections, all nodes"),
+    "total.young_gcs": ("count", "young collections, all nodes"),
+    "total.old_gc_s": ("s", "time of old collections, all nodes"),
+    "total.old_gcs": ("count", "old collections, all nodes"),
+    "total.store_bytes": ("bytes", "size of the stores at the end"),
+    "total.segments": ("count", "segments at the end"),
+    "total.translog_bytes": ("bytes", "size of the transaction logs at the end"),
+}
+"""Figures of the engine's counters before and after the race."""
+
+COMPARISON: FigureTable = {
+    "pair.races": ("count", "races that are diagnosed together, both sides"),
+    "pair.pairs": ("count", "pairs of races, or races of the smaller side without blocks"),
+    "pair.worst_error_rate": ("share", "largest error rate of a task in any race"),
+    "pair.error_rate_change": ("share", "largest difference of a task's error rate between the sides"),
+    "pair.documents_change": ("share", "difference of the indexed documents / the larger number"),
+    "pair.store_change": ("share", "difference of the stores' sizes / the larger one"),
+    "pair.segments_change": ("count", "difference of the numbers of segments"),
+    "pair.deleted_change": ("count", "difference of the numbers of deleted documents"),
+    "pair.searches": ("truth", "whether a task of the races searches"),
+    "pair.bound_by_target": (
+        "truth",
+        "whether a task achieved its target rate within 1 % on both sides",
+    ),
+    "pair.settings_changed": ("count", "settings, options and versions that differ between the sides"),
+    "pair.change": ("share", "relative change of the primary metric, contender against baseline"),
+    "pair.change_low": ("share", "lower end of the 95 % interval of that change"),
+    "pair.change_high": ("share", "upper end of the 95 % interval of that change"),
+    "pair.spread": ("share", "standard deviation of the primary metric over races of one configuration"),
+    "pair.profiled": ("count", "races that ran with a profiling device"),
+}
+"""Figures of races that are compared."""

@@ -1,0 +1,151 @@
+"""Where the time of a node went during a task: the time of all its cores, by cause.
+
+The whole is the length of the window × the number of cores. What the cores did is known from their counters;
+the engine's part is divided by the time that its threads report, and the collector's. Idle time is given, in
+this order, to stops, the CPU quota, waits for disks, too few requests, and requests outside the engine, each
+as far as idle time is left. What remains is unexplained. Nothing is estimated for a figure that is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pacenote.diagnose.expression import Unknown
+from pacenote.diagnose.facts import Evidence, Window
+from pacenote.model.diagnosis import MissingFigure, TaskTime, TimeShare
+
+_THREADS = (
+    ("indexing", "node.indexing_share"),
+    ("merging", "node.merge_share"),
+    ("refreshing", "node.refresh_share"),
+    ("flushing", "node.flush_share"),
+    ("searching", "node.search_share"),
+    ("fetching documents", "node.fetch_share"),
+)
+"""What threads of the engine do, with the time that they report."""
+
+_WAITS = (
+    ("a thread waited for a core", "cpu.wait_share"),
+    ("a thread waited for a disk", "disk.some_wait_share"),
+    ("a thread waited for memory", "memory.wait_share"),
+    ("all threads of the JVM were stopped", "gc.stop_share"),
+    ("the CPU quota stopped the engine", "cpu.throttled_share"),
+    ("indexing was throttled", "node.indexing_throttled_share"),
+)
+"""Parts of the window in which something waited."""
+
+_QUEUES = (
+    ("writes waited in a queue", "node.write_queue", "node.write_active"),
+    ("searches waited in a queue", "node.search_queue", "node.search_active"),
+)
+"""Queues of thread pools: by Little's law, the part of its time that a request waited is the part of the
+requests that are in the queue.
+"""
+
+
+def task_times(evidence: Evidence) -> tuple[TaskTime, ...]:
+    """Returns where the time went, for each task and node of which CPU figures are known."""
+    windows = [Window(task.name, node) for task in evidence.tasks for node in evidence.nodes or ("",)]
+    found = [_Budget(evidence, window).divide() for window in windows]
+    return tuple(each for each in found if each.shares)
+
+
+class _Budget:
+    """The time of all cores of a node in one window, which is given to causes."""
+
+    def __init__(self, evidence: Evidence, window: Window) -> None:
+        self._evidence = evidence
+        self._window = window
+        self._idle = 1.0
+        self._shares: list[TimeShare] = []
+        self._missing: dict[str, str] = {}
+
+    def divide(self) -> TaskTime:
+        """Returns the shares of all causes."""
+        self._running()
+        self._idle_causes()
+        shown = [share for share in self._shares if share.share > 0]
+        return TaskTime(
+            self._window.task,
+            self._window.node if len(self._evidence.nodes) > 1 else "",
+            tuple(sorted(shown, key=lambda share: -share.share)),
+            self._idle,
+            tuple(self._waits()),
+            tuple(MissingFigure(name, reason) for name, reason in self._missing.items()),
+        )
+
+    def _number(self, name: str) -> float | None:
+        value = self._evidence.value(self._window, name)
+        if isinstance(value, Unknown):
+            self._missing.update(value.reasons)
+            return None
+        return float(value) if isinstance(value, int | float) else None
+
+    def _take(self, cause: str, share: float | None, source: str) -> float:
+        """Gives a share to a cause, at most what is left, and returns it."""
+        taken = min(max(share or 0.0, 0.0), self._idle)
+        self._idle -= taken
+        if taken > 0:
+            self._shares.append(TimeShare(cause, taken, source))
+        return taken
+
+    def _running(self) -> None:
+        """Gives the time in which cores were busy."""
+        engine, source = self._number("cpu.engine_share"), "cpu.engine_share"
+        if engine is None:
+            engine, source = self._number("node.cpu_share"), "node.cpu_share"
+        if engine is not None:
+            self._missing.pop("cpu.engine_share", None)
+            self._engine(engine, source)
+        self._take("driver", self._number("cpu.driver_share"), "cpu.driver_share")
+        self._take("other processes", self._number("cpu.other_share"), "cpu.other_share")
+        self._take("other guests of the host", self._number("cpu.steal_share"), "cpu.steal_share")
+
+    def _engine(self, engine: float, source: str) -> None:
+        """Divides the CPU time of the engine: the collector's first, then what threads report. They report
+        elapsed time, so that their sum can exceed their CPU time; their parts are then made smaller alike.
+        """
+        cores = self._number("host.cores")
+        collector = self._collector(cores)
+        left = engine - self._take("collecting garbage in pauses", collector, "gc.pause_cpu_s")
+        reported = {
+            cause: (share / cores, name)
+            for cause, name in _THREADS
+            if cores and (share := self._number(name)) is not None
+        }
+        total = sum(share for share, _ in reported.values())
+        scale = min(1.0, left / total) if total > 0 else 0.0
+        for cause, (share, name) in reported.items():
+            left -= self._take(cause, share * scale, name)
+        self._take("other work of the engine", left, source)
+
+    def _collector(self, cores: float | None) -> float | None:
+        spent, window = self._number("gc.pause_cpu_s"), self._number("task.window_s")
+        return spent / (window * cores) if spent is not None and window and cores else None
+
+    def _idle_causes(self) -> None:
+        """Gives the time in which cores were idle."""
+        if not self._shares:
+            return
+        stopped = self._number("gc.stop_share")
+        in_pauses = next((each.share for each in self._shares if each.source == "gc.pause_cpu_s"), 0.0)
+        if stopped is not None:
+            self._take("stopped threads", stopped - in_pauses, "gc.stop_share")
+        self._take("CPU quota", self._number("cpu.throttled_share"), "cpu.throttled_share")
+        self._take("waiting for disks", self._number("disk.wait_share"), "disk.wait_share")
+        busy, cores = self._number("task.busy_clients"), self._number("host.cores")
+        if busy is not None and cores:
+            self._take("too few requests at a time", 1.0 - busy / cores, "task.busy_clients")
+            outside = self._number("task.took_share")
+            if outside is not None:
+                share = (1.0 - outside) * min(1.0, busy / cores)
+                self._take("requests outside the engine", share, "task.took_share")
+
+    def _waits(self) -> Iterator[TimeShare]:
+        for cause, name in _WAITS:
+            if (share := self._number(name)) is not None and share > 0:
+                yield TimeShare(cause, share, name)
+        for cause, queue, active in _QUEUES:
+            waiting, working = self._number(queue), self._number(active)
+            if waiting and working is not None:
+                yield TimeShare(cause, waiting / (waiting + working), queue)

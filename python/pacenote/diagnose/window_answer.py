@@ -1,0 +1,177 @@
+"""What a rule says about one window of a race, before the windows are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pacenote.diagnose.catalogue import FIGURES
+from pacenote.diagnose.expression import (
+    Expression,
+    Lookup,
+    Name,
+    OperatorCall,
+    Unknown,
+    Value,
+    evaluate,
+    is_figure,
+    names_of,
+)
+from pacenote.diagnose.facts import Evidence, Window
+from pacenote.diagnose.figure_units import Unit, format_value
+from pacenote.diagnose.rule import NOT_OBSERVED, Rule
+from pacenote.model.diagnosis import EvidenceItem, MissingFigure, RuleState
+
+_NOT = {
+    "<": "not below",
+    "<=": "not at most",
+    ">": "not above",
+    ">=": "not at least",
+    "==": "not",
+    "!=": "also",
+}
+"""How a comparison that does not hold is put into words."""
+
+_KEEP_UNIT = ("+", "-", "min", "max", "abs", "first", "negative")
+"""Operators and functions whose result has the unit of their operands."""
+
+_MOST_NAMED = 3
+"""Largest number of missing figures that a text names."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAnswer:
+    """What a rule says about one window."""
+
+    rule: Rule
+    """The rule."""
+
+    window: Window
+    """The window."""
+
+    state: RuleState
+    """Whether it fired."""
+
+    text: str
+    """What it found, or why it is ruled out or not applicable."""
+
+    missing: tuple[MissingFigure, ...] = ()
+    """What it lacks."""
+
+    bound: float | None = None
+    """The largest improvement, if it fired and that can be computed."""
+
+    severe: bool = False
+    """Whether what it found is severe."""
+
+
+def answer_window(rule: Rule, evidence: Evidence, window: Window) -> WindowAnswer:
+    """Returns what a rule says about a window."""
+    lookup = lookup_of(rule, evidence, window)
+    for guard in rule.guards:
+        if (holds := evaluate(guard.test, lookup)) is not True:
+            text = _lacks(holds) if isinstance(holds, Unknown) else guard.otherwise
+            return WindowAnswer(rule, window, "not applicable", text, _figures(holds))
+    lacking = Unknown(())
+    for name in rule.needs:
+        value = lookup(name)
+        lacking |= value if isinstance(value, Unknown) else Unknown(())
+    fires = evaluate(rule.evidence, lookup)
+    if fires is False:
+        return WindowAnswer(rule, window, "ruled out", explain(rule, rule.evidence, lookup))
+    if isinstance(fires, Unknown) or lacking.reasons:
+        lacking |= fires if isinstance(fires, Unknown) else Unknown(())
+        return WindowAnswer(rule, window, "not applicable", _lacks(lacking), _figures(lacking))
+    bound = evaluate(rule.bound.value, lookup) if rule.bound else None
+    return WindowAnswer(
+        rule,
+        window,
+        "fired",
+        rule.finding.fill(lookup),
+        bound=max(0.0, float(bound)) if isinstance(bound, int | float) else None,
+        severe=rule.severe is not None and evaluate(rule.severe, lookup) is True,
+    )
+
+
+def lookup_of(rule: Rule, evidence: Evidence, window: Window) -> Lookup:
+    """Returns the values of the names in the expressions of a rule."""
+
+    def lookup(name: str) -> Value:
+        return evidence.value(window, name) if is_figure(name) else rule.parameters[name].value
+
+    return lookup
+
+
+def evidence_items(rule: Rule, evidence: Evidence, window: Window) -> Iterator[EvidenceItem]:
+    """Yields the figures that a rule uses and that were observed, each once."""
+    used = (*names_of(rule.evidence), *rule.needs, *(each.figure for each in rule.mechanism))
+    for name in dict.fromkeys(filter(is_figure, used)):
+        value = evidence.value(window, name)
+        if not isinstance(value, Unknown):
+            figure = FIGURES[name]
+            yield EvidenceItem(name, format_value(value, figure.unit), figure.source, value)
+
+
+def shown_figure(name: str, evidence: Evidence, window: Window) -> str:
+    """Returns a figure with its unit, or that it was not observed."""
+    value = evidence.value(window, name)
+    return NOT_OBSERVED if isinstance(value, Unknown) else format_value(value, FIGURES[name].unit)
+
+
+def explain(rule: Rule, expression: Expression, lookup: Lookup) -> str:
+    """Returns why an expression is false: the comparisons that do not hold, with their values."""
+    if not isinstance(expression, OperatorCall):
+        return f"{expression} is no"
+    operands = expression.operands
+    if expression.operator == "and":
+        return next(explain(rule, each, lookup) for each in operands if evaluate(each, lookup) is False)
+    if expression.operator == "or":
+        return " and ".join(dict.fromkeys(explain(rule, each, lookup) for each in operands))
+    if expression.operator == "not":
+        return f"{operands[0]} is yes" if isinstance(operands[0], Name) else f"{operands[0]} is true"
+    if expression.operator not in _NOT:
+        return f"{expression} is no"
+    values = [evaluate(each, lookup) for each in operands]
+    unit = _unit(rule, operands[0]) or _unit(rule, operands[1]) or "ratio"
+    shown = [NOT_OBSERVED if isinstance(value, Unknown) else format_value(value, unit) for value in values]
+    return f"{_plain(operands[0])} is {shown[0]}, {_NOT[expression.operator]} {shown[1]}"
+
+
+def _plain(expression: Expression) -> str:
+    text = str(expression)
+    return text[1:-1] if text.startswith("(") else text
+
+
+def _unit(rule: Rule, expression: Expression) -> Unit | None:
+    """Returns the unit of a figure or a parameter; other expressions have that of their operands, if it is
+    the same for all of them and not divided.
+    """
+    if isinstance(expression, Name):
+        figure = FIGURES.get(expression.name)
+        return figure.unit if figure else rule.parameters[expression.name].unit
+    if isinstance(expression, OperatorCall) and expression.operator in (
+        "+",
+        "-",
+        "min",
+        "max",
+        "abs",
+        "first",
+    ):
+        found = {_unit(rule, operand) for operand in expression.operands}
+        return found.pop() if len(found) == 1 else None
+    return None
+
+
+def _figures(value: Value) -> tuple[MissingFigure, ...]:
+    if not isinstance(value, Unknown):
+        return ()
+    return tuple(MissingFigure(name, reason) for name, reason in value.reasons)
+
+
+def _lacks(unknown: Unknown) -> str:
+    """Returns which figures are missing, with the reason of the first one."""
+    names = [name for name, _ in unknown.reasons]
+    more = len(names) - _MOST_NAMED
+    shown = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    verb = "is" if len(names) == 1 else "are"
+    return f"{shown} {verb} not known: {unknown.reasons[0][1]}"

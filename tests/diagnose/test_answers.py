@@ -1,0 +1,210 @@
+"""What rules answer, and how findings are ranked."""
+
+import pytest
+
+from diagnose.evidence import evidence_of
+from pacenote.diagnose.answers import diagnose
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
+from pacenote.diagnose.rules_file import read_rules
+
+RULES = """
+[[rule]]
+id = "P"
+title = "long pauses"
+needs = ["gc.live_share"]
+evidence = "gc.stop_share > stopped and gc.young_interval_s < 1"
+severe = "gc.stop_share > 0.5"
+finding = "stopped for {gc.stop_share} of {gc.pauses} pauses"
+withheld-by = ["M"]
+source = "test"
+[rule.parameters]
+stopped = {value = 0.05, unit = "share", meaning = "stopped part"}
+[rule.bound]
+value = "1 / (1 - gc.stop_share) - 1"
+assumes = "no pause is left"
+[[rule.mechanism]]
+figure = "gc.stop_share"
+direction = "falls"
+[[rule.guards]]
+test = 'jvm.name == "HotSpot"'
+otherwise = "the JVM is not HotSpot"
+[[rule.advice]]
+text = "double the heap to {jvm.heap_max_bytes * 2|heap}"
+options = {car-params = {heap_size = "{jvm.heap_max_bytes * 2|heap}"}}
+[[rule.advice]]
+text = "only for Serial"
+when = 'gc.collector == "Serial"'
+[[rule.cautions]]
+when = "jvm.heap_max_bytes * 4 > host.memory_bytes"
+text = "the memory has only {host.memory_bytes}"
+
+[[rule]]
+id = "M"
+title = "no memory left"
+evidence = "memory.available_share < 0.1"
+finding = "{memory.available_share} available"
+source = "test"
+tasks = "searching"
+
+[[rule]]
+id = "Q"
+title = "queues"
+evidence = "node.write_queue > 10 or node.search_queue > 10"
+finding = "{node.write_queue} queued"
+confidence = 0.2
+source = "test"
+[rule.bound]
+value = "node.write_queue / 100"
+assumes = "no queue"
+
+[[rule]]
+id = "V"
+kind = "validity"
+effect = "void"
+title = "errors"
+evidence = "task.error_rate > 0"
+finding = "{task.error_rate} failed"
+source = "test"
+
+[[rule]]
+id = "D"
+kind = "validity"
+effect = "doubt"
+title = "stolen time"
+evidence = "machine.steal_share > 0.02"
+finding = "{machine.steal_share} stolen"
+source = "test"
+
+[[rule]]
+id = "T"
+kind = "validity"
+effect = "throughput"
+title = "bound by its target"
+evidence = "task.target_share > 0.99"
+finding = "{task.target_share} achieved"
+source = "test"
+"""
+
+GC = {"stop_share": 0.2, "young_interval_s": 0.5, "live_share": 0.3, "pauses": 100}
+HOTSPOT = {"name": "HotSpot", "heap_max_bytes": 1 << 30}
+MEMORY = {"memory_bytes": 8 << 30}
+
+
+@pytest.fixture(name="rules")
+def rules_of_the_test(tmp_path):
+    (tmp_path / "rules.toml").write_text(RULES)
+    return read_rules(tmp_path)
+
+
+def answers(rules, evidence):
+    """Returns the answers by id."""
+    found = diagnose(evidence, rules)
+    together = (*found.validity, *found.findings, *found.ruled_out, *found.not_applicable)
+    assert len(together) == len(rules)
+    return {answer.id: answer for answer in together}
+
+
+def test_a_rule_that_fires_has_its_figures_bound_advice_and_expectations(rules):
+    answer = answers(rules, evidence_of(gc=GC, jvm=HOTSPOT, host=MEMORY))["P"]
+    assert (answer.state, answer.text) == ("fired", "stopped for 20.0 % of 100 pauses")
+    assert answer.tasks == ("load",)
+    assert answer.bound == pytest.approx(0.25)
+    assert (answer.assumes, answer.metric, answer.severe) == ("no pause is left", "throughput:load", False)
+    assert [(item.name, item.text, item.source) for item in answer.evidence] == [
+        ("gc.stop_share", "20.0 %", "GC log"),
+        ("gc.young_interval_s", "500 ms", "GC log"),
+        ("gc.live_share", "30.0 %", "GC log"),
+    ]
+    assert [(each.text, each.options) for each in answer.advice] == [
+        ("double the heap to 2g", {"car-params": {"heap_size": "2g"}})
+    ]
+    assert [(each.figure, each.direction, each.now) for each in answer.expected] == [
+        ("gc.stop_share", "falls", "20.0 %")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "text"),
+    [
+        ({"gc": GC | {"stop_share": 0.03}}, "ruled out", "gc.stop_share is 3.0 %, not above 5.0 %"),
+        ({"gc": GC | {"young_interval_s": 4}}, "ruled out", "gc.young_interval_s is 4 s, not below 1 s"),
+        ({"jvm": {"name": "OpenJ9"}}, "not applicable", "the JVM is not HotSpot"),
+        ({"jvm": {"name": None}}, "not applicable", "jvm.name is not known: the test says so"),
+        ({"gc": GC | {"stop_share": None}}, "not applicable", "gc.stop_share is not known: the test says so"),
+        ({"gc": GC | {"live_share": None}}, "not applicable", "gc.live_share is not known: the test says so"),
+        (
+            {"gc": GC | {"live_share": None, "stop_share": 0.03}},
+            "ruled out",
+            "gc.stop_share is 3.0 %, not above 5.0 %",
+        ),
+        (
+            {"task": {"error_rate": 0.01}},
+            "not applicable",
+            "V fired: errors",
+        ),
+        ({"task": {"target_share": 1.0}}, "not applicable", "T fired: bound by its target"),
+    ],
+)
+def test_a_rule_that_does_not_fire_says_why(rules, changes, state, text):
+    found = answers(rules, evidence_of(**{"gc": GC, "jvm": HOTSPOT, "host": MEMORY, **changes}))["P"]
+    assert (found.state, found.text) == (state, text)
+    assert found.bound is None
+    assert found.advice == ()
+
+
+def test_a_rule_about_other_tasks_is_not_applicable(rules):
+    found = answers(rules, evidence_of(memory={"available_share": 0.01}))
+    assert (found["M"].state, found["M"].text) == ("not applicable", "no task searches")
+    assert answers(rules, EvidenceBuilder("r").build())["P"].text == "no task was measured"
+
+
+def test_alternatives_that_are_all_false_are_all_named(rules):
+    found = answers(rules, evidence_of(node={"write_queue": 3, "search_queue": 4}))["Q"]
+    assert found.text == "node.write_queue is 3, not above 10 and node.search_queue is 4, not above 10"
+
+
+def test_advice_is_withheld_if_a_caution_or_another_rule_is_against_it(rules):
+    small = {"memory_bytes": 2 << 30}
+    found = answers(rules, evidence_of(gc=GC, jvm=HOTSPOT, host=small))["P"]
+    assert (found.state, found.advice) == ("fired", ())
+    assert found.withheld == ("the memory has only 2.0 GiB",)
+    scarce = {"available_share": 0.05}
+    found = answers(rules, evidence_of("searching", gc=GC, jvm=HOTSPOT, host=MEMORY, memory=scarce))["P"]
+    assert found.withheld == ("M fired: no memory left",)
+    found = answers(rules, evidence_of(gc=GC, jvm=HOTSPOT))["P"]
+    assert found.advice
+    assert found.doubts == (
+        "not checked, because host.memory_bytes is not known: ((jvm.heap_max_bytes * 4) > host.memory_bytes)",
+    )
+
+
+def test_findings_are_ranked_by_their_bounds_weighed_with_confidence(rules):
+    evidence = evidence_of(gc=GC, jvm=HOTSPOT, host=MEMORY, node={"write_queue": 50})
+    found = diagnose(evidence, rules)
+    assert [(answer.id, answer.bound, answer.confidence) for answer in found.findings] == [
+        ("P", pytest.approx(0.25), 1.0),
+        ("Q", pytest.approx(0.5), 0.2),
+    ]
+    doubtful = evidence_of(gc=GC, jvm=HOTSPOT, host=MEMORY, machine={"steal_share": 0.1})
+    found = diagnose(doubtful, rules)
+    assert [answer.id for answer in found.warnings] == ["D"]
+    assert (found.findings[0].confidence, found.findings[0].doubts) == (0.5, ("D fired: stolen time",))
+
+
+def test_the_worst_task_and_node_speak_for_a_rule(rules):
+    builder = EvidenceBuilder("r", [TaskFacts("a", "indexing"), TaskFacts("b", "indexing")])
+    for name, value in (("jvm.name", "HotSpot"), ("gc.young_interval_s", 0.1), ("gc.live_share", 0.1)):
+        builder.set(Window(), name, value)
+    for task, node, share in (("a", "n1", 0.1), ("b", "n1", 0.2), ("b", "n2", 0.6), ("a", "n2", 0.01)):
+        builder.set(Window(task, node), "gc.stop_share", share)
+    found = answers(rules, builder.build())["P"]
+    assert (found.tasks, found.node, found.severe) == (("b", "a"), "n2", True)
+    assert found.bound == pytest.approx(1.5)
+    assert found.text == "stopped for 60.0 % of not observed pauses"
+    assert found.advice[0].options == {}
+
+
+def test_a_bound_that_cannot_be_computed_names_what_is_missing(rules):
+    found = answers(rules, evidence_of(node={"search_queue": 50}))["Q"]
+    assert (found.state, found.bound, found.assumes) == ("fired", None, "")
+    assert [figure.name for figure in found.missing] == ["node.write_queue"]

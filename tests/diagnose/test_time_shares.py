@@ -1,0 +1,78 @@
+"""Where the time of a node goes."""
+
+import pytest
+
+from diagnose.evidence import evidence_of
+from pacenote.diagnose.time_shares import task_times
+
+CPU = {"engine_share": 0.6, "driver_share": 0.1, "other_share": 0.05, "steal_share": 0.0}
+
+
+def shares(**groups):
+    """Returns the shares of the only task by cause, and what is unexplained."""
+    (found,) = task_times(evidence_of(**groups))
+    assert sum(each.share for each in found.shares) + found.unexplained == pytest.approx(1)
+    return {each.cause: round(each.share, 4) for each in found.shares}, round(found.unexplained, 4)
+
+
+def test_what_the_cores_did_is_divided_by_process():
+    found, unexplained = shares(cpu=CPU)
+    assert found == {"other work of the engine": 0.6, "driver": 0.1, "other processes": 0.05}
+    assert unexplained == 0.25
+
+
+def test_the_engine_is_divided_by_collector_and_threads():
+    found, _ = shares(
+        cpu=CPU,
+        host={"cores": 4},
+        gc={"pause_cpu_s": 24},
+        task={"window_s": 60},
+        node={"indexing_share": 1.2, "merge_share": 0.4},
+    )
+    assert found["collecting garbage in pauses"] == 0.1
+    assert (found["indexing"], found["merging"]) == (0.3, 0.1)
+    assert found["other work of the engine"] == pytest.approx(0.1)
+
+
+def test_threads_that_report_more_time_than_the_engine_had_are_made_smaller_alike():
+    found, _ = shares(cpu=CPU, host={"cores": 1}, node={"indexing_share": 1.8, "merge_share": 0.6})
+    assert (found["indexing"], found["merging"]) == (0.45, 0.15)
+    assert "other work of the engine" not in found
+
+
+def test_idle_time_is_given_to_causes_as_far_as_it_is_left():
+    found, unexplained = shares(
+        cpu=CPU | {"throttled_share": 0.02},
+        host={"cores": 2},
+        disk={"wait_share": 0.05},
+        gc={"stop_share": 0.04},
+        task={"busy_clients": 1.8, "took_share": 0.95},
+    )
+    assert found["stopped threads"] == 0.04
+    assert found["CPU quota"] == 0.02
+    assert found["waiting for disks"] == 0.05
+    assert found["too few requests at a time"] == 0.1
+    assert found["requests outside the engine"] == 0.04
+    assert unexplained == 0
+    found, unexplained = shares(cpu=CPU, gc={"stop_share": 0.9})
+    assert (found["stopped threads"], unexplained) == (0.25, 0.0)
+
+
+def test_waits_overlap_and_are_listed_beside_the_shares():
+    (found,) = task_times(
+        evidence_of(cpu=CPU | {"wait_share": 0.4}, node={"write_queue": 30, "write_active": 10})
+    )
+    assert {each.cause: each.share for each in found.waits} == {
+        "a thread waited for a core": 0.4,
+        "writes waited in a queue": 0.75,
+    }
+    assert "gc.stop_share" in {each.name for each in found.missing}
+
+
+def test_without_figures_of_the_cores_nothing_is_said():
+    assert task_times(evidence_of(gc={"stop_share": 0.5})) == ()
+
+
+def test_the_engines_own_counter_replaces_that_of_the_host():
+    found, _ = shares(node={"cpu_share": 0.7})
+    assert found == {"other work of the engine": 0.7}
