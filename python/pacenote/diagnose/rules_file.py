@@ -306,10 +306,10 @@ class _RuleReader:
             value = float(value)
         if unit is None:
             self._add(f"the unit of the parameter {name} must be one of {', '.join(KINDS)}")
-        elif type(value) is not _TYPES[KINDS[unit]] or not isinstance(entry["meaning"], str):
+        elif not isinstance(value, float | str | bool) or type(value) is not _TYPES[KINDS[unit]]:
             self._add(f"the value of the parameter {name} does not have the unit {unit}")
         else:
-            self._parameters[name] = rules.Parameter(value, unit, entry["meaning"])
+            self._parameters[name] = rules.Parameter(value, unit, str(entry["meaning"]))
 
     def _kind_of_name(self, name: str, key: str) -> Kind:
         return KINDS[self._unit_of_name(name, key)]
