@@ -1,0 +1,108 @@
+"""The rules that come with Pacenote: each fires, is ruled out and is not applicable, and the field reports'
+figures lead to the findings of their authors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from diagnose import more_rule_cases as more
+from diagnose import rule_cases as cases
+from diagnose.rule_cases import Figures, RuleCase
+from pacenote.diagnose.answers import diagnose
+from pacenote.diagnose.catalogue import FIGURES
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window, WorkKind
+from pacenote.diagnose.rule import NOT_OBSERVED, Rule
+from pacenote.diagnose.rules_file import bundled_rules, with_own_rules
+from pacenote.model.diagnosis import RuleAnswer
+
+RULES = {rule.id: rule for rule in bundled_rules() if rule.kind == "diagnosis"}
+CASES: Mapping[str, RuleCase] = {
+    **cases.HEAP_CASES,
+    **cases.COLLECTOR_CASES,
+    **cases.ALLOCATION_CASES,
+    **cases.DISK_CASES,
+    **cases.MEMORY_CASES,
+    **cases.COMPRESSION_CASES,
+    **more.INDEXING_CASES,
+    **more.PROCESSOR_CASES,
+    **more.NETWORK_CASES,
+    **more.CLUSTER_CASES,
+    **more.SEARCH_CASES,
+}
+TASK = "the-task"
+
+
+def answer(rule: Rule, figures: Figures) -> RuleAnswer:
+    kind: WorkKind = "searching" if rule.tasks == "searching" else "indexing"
+    builder = EvidenceBuilder("race", [TaskFacts(TASK, kind)])
+    for name, value in figures.items():
+        builder.set(Window(TASK), name, value)
+    found = diagnose(builder.build(), [rule])
+    (only,) = (*found.findings, *found.ruled_out, *found.not_applicable)
+    return only
+
+
+def test_all_rules_have_a_case() -> None:
+    assert len(RULES) == 44
+    assert CASES.keys() == RULES.keys()
+    assert with_own_rules(bundled_rules(), ()), "the rules to which rules refer must exist"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_fires_is_ruled_out_and_is_not_applicable(name: str) -> None:
+    rule, case = RULES[name], CASES[name]
+
+    fired = answer(rule, case.fires)
+    assert (fired.state, fired.tasks, fired.withheld) == ("fired", (TASK,), ())
+    assert NOT_OBSERVED not in fired.text, "the case lacks a figure that the finding has"
+    assert len(fired.text) < 400
+    assert fired.bound == (None if case.bound is None else pytest.approx(case.bound, abs=1e-4))
+    assert fired.advice, "a rule that fires must say what to do"
+    assert dict(fired.advice[0].options) == dict(case.options)
+    assert not any(NOT_OBSERVED in each.text for each in fired.advice)
+
+    ruled_out = answer(rule, {**case.fires, **case.ruled_out})
+    assert (ruled_out.state, bool(ruled_out.text)) == ("ruled out", True)
+
+    not_applicable = answer(rule, {**case.fires, **case.not_applicable})
+    missing = {figure for figure, value in case.not_applicable.items() if value is None}
+    assert not_applicable.state == "not applicable"
+    assert bool(missing) == bool(missing & {each.name for each in not_applicable.missing})
+    assert bool(missing) or not_applicable.text in {each.otherwise for each in rule.guards}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_rule_without_evidence_is_not_applicable(name: str) -> None:
+    nothing = answer(RULES[name], {})
+    assert nothing.state == "not applicable"
+    assert nothing.text
+
+
+def test_a_rule_names_its_source_and_a_figure_that_proves_it() -> None:
+    for rule in RULES.values():
+        assert rule.source
+        assert rule.mechanism, rule.id
+        assert all(each.figure in FIGURES for each in rule.mechanism)
+        assert not rule.title.endswith(".")
+
+
+def test_the_largest_heap_is_half_of_the_memory_and_below_the_limit_of_compressed_pointers() -> None:
+    case = CASES["H1"].fires
+    for heap, memory, advice in (
+        (1, 2, None),
+        (1, 4, "2g"),
+        (16, 128, "30g"),
+        (30, 256, {}),
+    ):
+        found = answer(
+            RULES["H1"],
+            {**case, "jvm.heap_max_bytes": heap * cases.GB, "host.memory_bytes": memory * cases.GB},
+        )
+        if advice is None:
+            assert (found.advice, "(H3)" in found.withheld[0]) == ((), True)
+        else:
+            (given,) = found.advice
+            assert given.options == (advice and {"car-params": {"heap_size": advice}})
