@@ -1,8 +1,10 @@
-"""The Rust core: runs plans, generates and unpacks corpora. tests/shape compares this stub with the module.
+"""The Rust core: runs plans, generates and unpacks corpora, reads GC logs.
+
+tests/shape compares this stub with the module.
 
 Documents are passed as JSON text. Every call that can take time releases the GIL. Calls with a `progress`
-parameter call it ten times a second, and handle Ctrl-C at these times. Only `race/` and `python_tasks/`
-import this module.
+parameter call it ten times a second, and handle Ctrl-C at these times. Only `race/`, `python_tasks/`
+and `evidence/` import this module.
 """
 
 from collections.abc import Callable
@@ -19,6 +21,7 @@ __all__ = [
     "CoreError",
     "CountUnsent",
     "Driver",
+    "GcLogs",
     "GeneratedFile",
     "GeneratedFiles",
     "OperationEnded",
@@ -536,6 +539,32 @@ class UnpackedFile:
     @property
     def bytes(self) -> int:
         """Size in bytes."""
+
+@final
+class GcLogs:
+    """The GC logs of all runs of a JVM in some files."""
+
+    def __new__(cls, files: list[_Path]) -> Self:
+        """Reads files that belong together: one log, or all files of a rotated one, in any order.
+
+        Handles Ctrl-C. Raises CoreError if a file cannot be read or none is a GC log.
+        """
+
+    @property
+    def input(self) -> str:
+        """What was read as JSON: `files`, `bytes`, `lines` and `problems`."""
+
+    def __len__(self) -> int:
+        """Returns the number of logs, one for each run of a JVM; at least 1."""
+
+    def log(self, index: int) -> str:
+        """Returns a log as JSON, with the statistics of all of it: `jvm`, `start`, `end`, `statistics`."""
+
+    def between(self, index: int, start: float, end: float) -> str:
+        """Returns a log as JSON, with the statistics of a window in seconds since 1970.
+
+        Raises CoreError if the log has no wall-clock times.
+        """
 
 def generator_files(name: str, documents: int) -> dict[str, int]:
     """Returns the numbers of documents of a generated corpus by file name; they add up to `documents`.

@@ -8,6 +8,7 @@
     ├── DiskError            64  a file cannot be written, or the disk is full
     ├── EngineError          64  the engine cannot be provisioned, started or reached
     ├── DriverError          64  the load driver could not run the plan
+    ├── EvidenceError        64  a GC log or another file about a run cannot be read or is not one
     ├── StoreError           64  a race folder cannot be written or read
     ├── VoidRace              3  the race finished, but its numbers must not be used
     └── Interrupted         130  the user stopped the race; results so far are kept
@@ -66,6 +67,10 @@ class EngineError(PacenoteError):
 
 class DriverError(PacenoteError):
     """The load driver could not run the plan."""
+
+
+class EvidenceError(PacenoteError):
+    """A GC log or another file about the run of an engine cannot be read, or is not such a file."""
 
 
 class StoreError(PacenoteError):

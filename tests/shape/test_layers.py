@@ -42,6 +42,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "teams": OPEN_TO_ALL | {"model", "repository", "plugins"},
     "python_tasks": OPEN_TO_ALL | {"model", "operations", "plugins", "_core"},
     "telemetry": OPEN_TO_ALL | {"model"},
+    "evidence": OPEN_TO_ALL | {"model", "_core"},
     "race": OPEN_TO_ALL
     | {"model", "operations", "track", "plan", "host", "net", "fetch", "provision", "cluster", "plugins"}
     | {"sources", "teams"}
@@ -77,15 +78,16 @@ RUST_MAY_DEPEND: Mapping[str, set[str]] = {
     "stats": set(),
     "record": {"stats"},
     "corpus": set(),
+    "evidence": {"stats"},
     "driver": {"plan", "record", "corpus"},
-    "python": {"plan", "corpus", "driver"},
+    "python": {"plan", "corpus", "driver", "evidence"},
 }
 """Crate → the crates of Pacenote that it may depend on."""
 
 IMPURE = {"tokio", "socket2", "httparse", "hyper", "reqwest", "rustls", "futures", "async-std", "pyo3"}
 """Async, network and Python crates, which the pure crates must not use."""
 
-PURE = ("plan", "record", "corpus", "stats")
+PURE = ("plan", "record", "corpus", "evidence", "stats")
 
 
 def part_of(path: Path) -> str:
@@ -117,7 +119,7 @@ def dependencies() -> dict[str, set[str]]:
         tables = tomllib.loads(manifest.read_text())
         assert "target" not in tables, "the guard does not read dependencies by platform"
         found[manifest.parent.name] = {name.removeprefix("pacenote-") for name in tables["dependencies"]}
-    assert set(found) >= {"plan", "stats", "record", "corpus", "driver", "python"}
+    assert set(found) >= {"plan", "stats", "record", "corpus", "evidence", "driver", "python"}
     return found
 
 
@@ -147,8 +149,12 @@ def test_modules_of_operation_types_are_imported_by_types_only():
     assert wrong == [], "move what they share into pacenote.operations"
 
 
-def test_only_the_race_and_its_python_tasks_import_the_core():
-    assert {part for part, names in imports().items() if "_core" in names} == {"python_tasks", "race"}
+def test_only_the_race_its_python_tasks_and_evidence_import_the_core():
+    assert {part for part, names in imports().items() if "_core" in names} == {
+        "evidence",
+        "python_tasks",
+        "race",
+    }
 
 
 @pytest.mark.parametrize("graph", [imports, dependencies, lambda: MAY_IMPORT, lambda: RUST_MAY_DEPEND])

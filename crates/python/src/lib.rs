@@ -11,6 +11,7 @@
 //! | `bridge.rs` | [`bridge::PyBridge`]: the calls that Python tasks make |
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
 //! | `corpus.rs` | generating, unpacking and counting data files |
+//! | `evidence.rs` | reading GC logs |
 //! | `error.rs`, `panics.rs` | the exception of the core, and panics that end the process |
 
 #![allow(
@@ -23,6 +24,7 @@ mod corpus;
 mod driver;
 mod error;
 mod events;
+mod evidence;
 mod panics;
 mod values;
 
@@ -43,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<corpus::PyGeneratedFiles>()?;
     module.add_class::<corpus::PyUnpackedFile>()?;
     module.add_class::<bridge::PyBridge>()?;
+    module.add_class::<evidence::PyGcLogs>()?;
     events::register(module)?;
     values::register(module)?;
     module.add_function(wrap_pyfunction!(driver::recover_files, module)?)?;

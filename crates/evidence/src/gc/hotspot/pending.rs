@@ -1,0 +1,35 @@
+//! What is known about a collection before it is complete.
+
+use crate::gc::names::NameId;
+
+/// What is known about a collection before its last line.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Pending {
+    /// The number of the collection.
+    pub(super) id: u64,
+    pub(super) cause: Option<NameId>,
+    /// Regions of G1 before and after it.
+    pub(super) eden: Option<(u64, u64)>,
+    pub(super) survivor: Option<(u64, u64)>,
+    pub(super) old_regions: Option<(u64, u64)>,
+    /// Bytes of generations before and after it.
+    pub(super) young: Option<(u64, u64)>,
+    pub(super) old: Option<(u64, u64)>,
+    /// The tables of ZGC for its young and its old generation, or for the whole heap.
+    pub(super) young_table: HeapTable,
+    pub(super) old_table: HeapTable,
+    /// Position of its record, once there is one.
+    pub(super) record: Option<usize>,
+}
+
+/// Rows of the table of a heap or generation, in bytes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeapTable {
+    /// When its collection began.
+    pub(super) start_ns: u64,
+    pub(super) used_at_start: Option<u64>,
+    pub(super) used_at_end: Option<u64>,
+    pub(super) live: Option<u64>,
+    pub(super) allocated: Option<u64>,
+    pub(super) promoted: Option<u64>,
+}

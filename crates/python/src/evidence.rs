@@ -1,0 +1,107 @@
+//! Reads GC logs.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use pacenote_evidence::gc::log::{JvmFacts, Span};
+use pacenote_evidence::gc::statistics::Statistics;
+use pacenote_evidence::{EvidenceError, GcLog, read_gc_logs};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::error::core_error;
+
+/// The GC logs of all runs of a JVM in some files.
+#[pyclass(frozen, name = "GcLogs")]
+pub struct PyGcLogs {
+    logs: Vec<GcLog>,
+    input: String,
+}
+
+/// One log, with the statistics of a window.
+#[derive(Serialize)]
+struct Document<'a> {
+    jvm: &'a JvmFacts,
+    /// Wall-clock time of the first and the last line in seconds since 1970.
+    start: Option<f64>,
+    end: Option<f64>,
+    statistics: Statistics,
+}
+
+#[pymethods]
+impl PyGcLogs {
+    /// Reads files that belong together.
+    #[new]
+    fn new(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<Self> {
+        let mut raised = None;
+        let read = py.detach(|| {
+            read_gc_logs(&files, &mut || match Python::attach(check_signals) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            })
+        });
+        match (raised, read) {
+            (Some(raised), Err(EvidenceError::Interrupted { .. })) => Err(raised),
+            (_, read) => {
+                let read = read.map_err(core_error)?;
+                let input = serde_json::to_string(&read.input).map_err(core_error)?;
+                Ok(Self { logs: read.logs, input })
+            }
+        }
+    }
+
+    /// What was read, as JSON.
+    #[getter]
+    fn input(&self) -> &str {
+        &self.input
+    }
+
+    fn __len__(&self) -> usize {
+        self.logs.len()
+    }
+
+    /// Returns a log with the statistics of all of it, as JSON.
+    fn log(&self, py: Python<'_>, index: usize) -> PyResult<String> {
+        let log = self.at(index)?;
+        py.detach(|| document(log, log.statistics()))
+    }
+
+    /// Returns a log with the statistics of a window, in seconds since 1970, as JSON.
+    fn between(&self, py: Python<'_>, index: usize, start: f64, end: f64) -> PyResult<String> {
+        let log = self.at(index)?;
+        let Some(epoch_ns) = log.epoch_ns else {
+            return Err(core_error(
+                "the lines of the log have no wall-clock times; add the decorator utctime to -Xlog",
+            ));
+        };
+        let window = Span { start_ns: on_clock(start, epoch_ns), end_ns: on_clock(end, epoch_ns) };
+        py.detach(|| document(log, log.statistics_between(window)))
+    }
+}
+
+impl PyGcLogs {
+    fn at(&self, index: usize) -> PyResult<&GcLog> {
+        self.logs.get(index).ok_or_else(|| core_error(format!("there is no log {index}")))
+    }
+}
+
+/// Handles Ctrl-C.
+fn check_signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
+fn document(log: &GcLog, statistics: Statistics) -> PyResult<String> {
+    let wall_s = |at_ns: u64| log.epoch_ns.map(|epoch_ns| (epoch_ns as f64 + at_ns as f64) / 1e9);
+    let start = log.span.and_then(|span| wall_s(span.start_ns));
+    let end = log.span.and_then(|span| wall_s(span.end_ns));
+    serde_json::to_string(&Document { jvm: &log.jvm, start, end, statistics }).map_err(core_error)
+}
+
+/// Converts seconds since 1970 to the clock of a log; times before its beginning become 0.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the conversion saturates")]
+fn on_clock(unix_s: f64, epoch_ns: i64) -> u64 {
+    ((unix_s * 1e9) as i64).saturating_sub(epoch_ns).max(0) as u64
+}

@@ -1,0 +1,232 @@
+"""What a GC log states about one run of a JVM, computed by `crates/evidence`.
+
+None means that the log does not state it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GcInput:
+    """What was read."""
+
+    files: tuple[str, ...]
+    """The files, in the order in which they were read."""
+    bytes: int
+    """Bytes after decompression."""
+    lines: int
+    """Number of lines."""
+    problems: tuple[str, ...]
+    """What is missing or damaged, one sentence each."""
+
+
+@dataclass(frozen=True)
+class JvmFacts:
+    """The JVM and its settings, as it states them at its start."""
+
+    collector: str | None
+    """Name of the collector, such as `G1`, or the policy of OpenJ9."""
+    version: str | None
+    """Version of the JVM."""
+    cpus: str | None
+    """Processors that the JVM sees, as it prints them."""
+    memory_bytes: int | None
+    """Memory of the machine or container in bytes."""
+    heap_min_bytes: int | None
+    """Least size of the heap in bytes."""
+    heap_initial_bytes: int | None
+    """First size of the heap in bytes."""
+    heap_max_bytes: int | None
+    """Largest size of the heap in bytes."""
+    region_bytes: int | None
+    """Size of a region in bytes."""
+    compressed_references: str | None
+    """State of compressed references, such as `Enabled (32-bit)`."""
+    large_pages: str | None
+    """Whether large pages are used, as the JVM prints it."""
+    numa: str | None
+    """Whether memory nodes are considered, as the JVM prints it."""
+    pre_touch: str | None
+    """Whether the heap is touched at the start, as the JVM prints it."""
+    parallel_workers: int | None
+    """Threads that collect during pauses."""
+    concurrent_workers: int | None
+    """Threads that collect beside the application."""
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Statistics of durations, exact: no event is left out or rounded."""
+
+    count: int
+    """Number of events."""
+    total_s: float
+    """Sum in seconds."""
+    mean_ms: float
+    """Mean in milliseconds."""
+    p50_ms: float
+    """Median in milliseconds."""
+    p99_ms: float
+    """99th percentile in milliseconds."""
+    max_ms: float
+    """Longest in milliseconds."""
+    interval_s: float | None
+    """Mean time between the ends of consecutive events in seconds; None with fewer than two."""
+
+
+@dataclass(frozen=True)
+class NamedDurations:
+    """Statistics of events with the same name."""
+
+    name: str
+    """The name."""
+    durations: Durations
+    """The statistics."""
+
+
+@dataclass(frozen=True)
+class SafepointTimes:
+    """Statistics of safepoints: periods in which all threads of the application stand still."""
+
+    stops: Durations
+    """From each request until the threads ran again."""
+    reaching_s: float
+    """Seconds until all threads stood still, sum."""
+    reaching_max_ms: float
+    """Longest time until all threads stood still, in milliseconds."""
+    gc_s: float
+    """Seconds of safepoints for garbage collection."""
+    other_s: float
+    """Seconds of all other safepoints."""
+
+
+@dataclass(frozen=True)
+class Utilisation:
+    """Minimum mutator utilisation: the least share of any window in which the application could run."""
+
+    window_s: float
+    """Length of the window in seconds."""
+    minimum: float
+    """The share (0 to 1)."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What the application allocated, and what became of it."""
+
+    allocated_bytes: int | None
+    """Bytes allocated between the first and the last collection in the window."""
+    observed_s: float | None
+    """Seconds from the first to the last collection in the window, to which the bytes refer."""
+    allocated_bytes_per_s: float | None
+    """Bytes allocated per second."""
+    promoted_bytes: int | None
+    """Bytes that collections moved from the young to the old generation."""
+    promoted_bytes_per_s: float | None
+    """Bytes promoted per second of the window."""
+    survived_share: float | None
+    """Share of the young generation that survived its collections (0 to 1); an upper bound with G1."""
+
+
+@dataclass(frozen=True)
+class HeapUse:
+    """Use of the heap."""
+
+    capacity_max_bytes: int | None
+    """Largest size of the heap in bytes."""
+    before_max_bytes: int | None
+    """Most bytes in use before a collection."""
+    after_mean_bytes: float | None
+    """Mean of the bytes in use after collections."""
+    after_max_bytes: int | None
+    """Most bytes in use after a collection."""
+    live_bytes: int | None
+    """Bytes in use after the last collection that considered the old generation: an upper bound of the live
+    objects.
+    """
+    live_max_bytes: int | None
+    """Most bytes in use after such a collection."""
+
+
+@dataclass(frozen=True)
+class GcTrouble:
+    """Numbers of events that are signs of trouble."""
+
+    full_collections: int
+    """Collections of the whole heap in a pause."""
+    forced_collections: int
+    """Collections that the program or a tool requested, such as with `System.gc()`."""
+    evacuation_failures: int
+    """Collections in which there was no room for the objects that survived."""
+    degenerated_collections: int
+    """Concurrent collections that had to be finished in a pause."""
+    concurrent_aborts: int
+    """Concurrent collections that were given up."""
+    humongous_pauses: int
+    """Pauses because of objects that are larger than half a region."""
+
+
+@dataclass(frozen=True)
+class GcStatistics:
+    """What happened in a window of time. An event belongs to the window in which it ended."""
+
+    start_s: float | None
+    """Beginning of the window in seconds on the clock of the log."""
+    duration_s: float | None
+    """Length of the window in seconds; None if lines have no times."""
+    pauses: Durations | None
+    """All pauses for garbage collection; None if there were none."""
+    pause_kinds: tuple[NamedDurations, ...]
+    """Pauses by kind, such as `Young (Normal)`, in the order of their total time."""
+    pause_causes: tuple[NamedDurations, ...]
+    """Pauses by cause, such as `G1 Evacuation Pause`, in the order of their total time."""
+    pause_share: float | None
+    """Share of the window in pauses (0 to 1)."""
+    safepoints: SafepointTimes | None
+    """All safepoints; None if there were none, or if the log was written without them."""
+    safepoint_operations: tuple[NamedDurations, ...]
+    """Safepoints by operation, in the order of their total time."""
+    stop_share: float | None
+    """Share of the window in which the application was stopped (0 to 1), from the safepoints."""
+    utilisation: tuple[Utilisation, ...]
+    """Minimum mutator utilisation for several lengths of windows that fit, from safepoints if there are any,
+    otherwise from pauses.
+    """
+    allocation: Allocation
+    """What the application allocated."""
+    heap: HeapUse
+    """Use of the heap."""
+    cpu_user_s: float | None
+    """CPU seconds of the collector in user mode during pauses."""
+    cpu_system_s: float | None
+    """CPU seconds of the collector in the kernel during pauses."""
+    concurrent_phases: tuple[NamedDurations, ...]
+    """Phases beside the application, by name, in the order of their total time."""
+    concurrent_s: float | None
+    """Seconds of all phases beside the application."""
+    allocation_stalls: Durations | None
+    """Waits of single threads for memory; None if there were none."""
+    relocation_stalls: Durations | None
+    """Waits of single threads for objects that are being moved; None if there were none."""
+    trouble: GcTrouble
+    """Events that are signs of trouble."""
+    tenuring_threshold_min: int | None
+    """Smallest number of young collections that objects had to survive to be promoted."""
+    tenuring_threshold_mean: float | None
+    """Mean of this number over young collections."""
+
+
+@dataclass(frozen=True)
+class GcLog:
+    """The log of one run of a JVM, with the statistics of all of it or of a window."""
+
+    jvm: JvmFacts
+    """The JVM and its settings."""
+    start: float | None
+    """Wall-clock time of the first line of the log in seconds since 1970."""
+    end: float | None
+    """Wall-clock time of the last line of the log in seconds since 1970."""
+    statistics: GcStatistics
+    """What happened."""

@@ -1,0 +1,175 @@
+"""GC logs through the Rust core; crates/evidence has the tests of each line."""
+
+import gzip
+
+import pytest
+
+from pacenote.errors import EvidenceError
+from pacenote.evidence.gc_log import GcLogReader
+
+HEADER = """\
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc     ] Using G1
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc,init] Version: 25.0.3+9-LTS (release)
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc,init] Heap Region Size: 1M
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc,init] Heap Max Capacity: 256M
+"""
+
+
+def line(second, text, tags="gc"):
+    """Returns a line that is written some seconds after the start of the JVM."""
+    whole, thousandths = divmod(round(second * 1000), 1000)
+    wall = f"2026-11-23T20:{37 + (38 + whole) // 60:02}:{(38 + whole) % 60:02}.{thousandths:03}+0000"
+    return f"[{wall}][{second:.3f}s][info][{tags:7}] {text}\n"
+
+
+def young(number, second, sizes="110M->20M(256M)", ms=50):
+    """Returns the lines of a young collection of G1 and its safepoint."""
+    safepoint = (
+        f'Safepoint "G1CollectForAllocation", Time since last: 1 ns, Reaching safepoint: 1000000 ns, '
+        f"At safepoint: {ms * 1_000_000} ns, Leaving safepoint: 0 ns, Total: {(ms + 1) * 1_000_000} ns, "
+        "Threads: 1 runnable, 14 total"
+    )
+    return (
+        line(second, f"GC({number}) Eden regions: 100->0(100)", "gc,heap")
+        + line(second, f"GC({number}) Survivor regions: 10->10(13)", "gc,heap")
+        + line(second, f"GC({number}) Old regions: 5->10", "gc,heap")
+        + line(second, f"GC({number}) Pause Young (Normal) (G1 Evacuation Pause) {sizes} {ms}.000ms")
+        + line(second, f"GC({number}) User=0.08s Sys=0.02s Real=0.05s", "gc,cpu")
+        + line(second, safepoint, "safepoint")
+    )
+
+
+def g1(first=0, count=10):
+    """Returns young collections of 50 ms, one per second, beginning at second 1."""
+    return "".join(young(number, number + 1) for number in range(first, first + count))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Returns a function that writes files and returns their reader."""
+
+    def write(**texts):
+        paths = []
+        for name, text in texts.items():
+            path = tmp_path / name.replace("_", ".")
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            paths.append(path)
+        return GcLogReader(paths)
+
+    return write
+
+
+def test_statistics_are_those_of_the_lines(written):
+    log = written(gc_log=HEADER + g1() + line(10.01, "the end")).log()
+    assert (log.jvm.collector, log.jvm.version) == ("G1", "25.0.3+9-LTS (release)")
+    assert (log.jvm.heap_max_bytes, log.jvm.cpus) == (256 << 20, None)
+    statistics = log.statistics
+    assert statistics.duration_s == pytest.approx(10)
+    assert (statistics.pauses.count, statistics.pauses.p99_ms) == (10, 50)
+    assert [kind.name for kind in statistics.pause_kinds] == ["Young (Normal)"]
+    assert statistics.pause_share == pytest.approx(0.05)
+    assert statistics.stop_share == pytest.approx(0.051)
+    assert statistics.safepoints.reaching_s == pytest.approx(0.01)
+    # 90 MB between two collections, of which there are 9 intervals in 9 seconds.
+    assert statistics.allocation.allocated_bytes_per_s == pytest.approx(90 << 20)
+    assert statistics.allocation.promoted_bytes == 50 << 20
+    assert statistics.allocation.survived_share == pytest.approx(15 / 110)
+    assert (statistics.cpu_user_s, statistics.cpu_system_s) == (pytest.approx(0.8), pytest.approx(0.2))
+    assert [(each.window_s, each.minimum) for each in statistics.utilisation] == [
+        (0.1, pytest.approx(0.49)),
+        (1.0, pytest.approx(0.949)),
+        (10.0, pytest.approx(0.949)),
+    ]
+    assert (log.start, log.end) == (pytest.approx(1795466258.01), pytest.approx(1795466268.01))
+
+
+def test_a_window_has_the_events_that_ended_in_it(written):
+    reader = written(gc_log=HEADER + g1())
+    start = 1795466258.0
+    log = reader.between(start + 2.5, start + 4.5)
+    assert (log.statistics.pauses.count, log.statistics.duration_s) == (2, pytest.approx(2))
+    # The pause that ends at 3.0 begins in the window, and half of it is in this one.
+    half = reader.between(start + 2.975, start + 3.475)
+    assert half.statistics.pause_share == pytest.approx(0.05, abs=1e-5)
+    with pytest.raises(EvidenceError, match="no line between"):
+        reader.between(start + 100, start + 200)
+
+
+def test_the_files_of_a_rotated_log_are_read_in_the_order_of_time(written):
+    whole = written(gc_log=HEADER + g1()).log()
+    parts = {
+        "gc_log": g1(7, 3),
+        "gc_log_0": HEADER + g1(0, 4),
+        "gc_log_1_gz": gzip.compress(g1(4, 3).encode()),
+    }
+    reader = written(**parts)
+    assert reader.log() == whole
+    assert len(reader.logs()) == 1
+    assert [name.rpartition("/")[2] for name in reader.read_input().files] == [
+        "gc.log.0",
+        "gc.log.1.gz",
+        "gc.log",
+    ]
+
+
+def test_what_is_missing_is_not_available(written):
+    log = written(gc_log=g1().replace("[2026-", "[").split("safepoint")[0]).log()
+    assert log.jvm.collector == "G1"
+    assert log.start is None
+    without_times = "".join(row.split("] ")[-1] + "\n" for row in g1().splitlines())
+    statistics = written(gc_log=without_times).log().statistics
+    assert statistics.pauses.count == 10
+    assert statistics.pauses.interval_s is None
+    absent = (statistics.start_s, statistics.duration_s, statistics.pause_share, statistics.stop_share)
+    assert absent == (None, None, None, None)
+    assert statistics.allocation.allocated_bytes == 9 * 90 << 20
+    assert statistics.allocation.allocated_bytes_per_s is None
+    assert statistics.utilisation == ()
+
+
+def test_damaged_compression_is_reported_and_the_rest_counts(written):
+    compressed = gzip.compress((HEADER + g1(0, 500)).encode())
+    reader = written(gc_log_gz=compressed[: len(compressed) // 2])
+    assert 10 < reader.log().statistics.pauses.count < 500
+    assert "cut off or damaged" in reader.read_input().problems[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"no log\n" * 100, "no line of a GC log"),
+        (b"\0\xff[" * 100_000, "no line of a GC log"),
+        (gzip.compress(b""), "the file is empty"),
+    ],
+)
+def test_other_files_are_rejected(written, content, message):
+    with pytest.raises(EvidenceError, match=message) as raised:
+        written(gc_log=content)
+    assert "-Xlog" in raised.value.hint
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
+    with pytest.raises(EvidenceError, match=r"cannot read .*none"):
+        GcLogReader([tmp_path / "none"])
+    with pytest.raises(EvidenceError, match="is not a file"):
+        GcLogReader([tmp_path])
+
+
+def test_each_start_of_the_jvm_is_a_log(written):
+    reader = written(gc_log=HEADER + g1() + HEADER + g1(0, 3))
+    assert [log.statistics.pauses.count for log in reader.logs()] == [10, 3]
+    assert reader.log() == reader.logs()[-1]
+
+
+def test_a_window_without_wall_clock_times_is_an_error(written):
+    reader = written(gc_log="".join(row[30:] + "\n" for row in g1().splitlines()))
+    assert reader.log().statistics.pauses.count == 10
+    with pytest.raises(EvidenceError, match="wall-clock") as raised:
+        reader.between(0, 1)
+    assert "utctime" in raised.value.hint
+
+
+def test_what_the_application_writes_between_is_ignored(written):
+    mixed = "".join(f"{row}\nPause Young\n[app] GC(1) nothing\n" for row in g1().splitlines())
+    assert written(gc_log=mixed).log().statistics == written(gc_log=g1()).log().statistics
