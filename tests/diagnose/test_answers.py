@@ -208,3 +208,28 @@ def test_a_bound_that_cannot_be_computed_names_what_is_missing(rules):
     found = answers(rules, evidence_of(node={"search_queue": 50}))["Q"]
     assert (found.state, found.bound, found.assumes) == ("fired", None, "")
     assert [figure.name for figure in found.missing] == ["node.write_queue"]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "text"),
+    [
+        ("first(cpu.idle_share, 0) > 0.5", "cpu.idle_share is not observed"),
+        ("first(cpu.idle_share, gc.stop_share) > 0.5", "gc.stop_share is 20.0 %, not above 50.0 %"),
+        ("first(gc.stop_share, 0) > 0.5", "gc.stop_share is 20.0 %, not above 50.0 %"),
+        ("observed(cpu.idle_share) and cpu.idle_share > 0", "cpu.idle_share is not observed"),
+        ("not observed(gc.pauses)", "observed(gc.pauses) is true"),
+        ("not jvm.compressed_oops", "jvm.compressed_oops is yes"),
+        ("gc.concurrent", "gc.concurrent is no"),
+        ('jvm.name == "OpenJ9"', "jvm.name is HotSpot, not OpenJ9"),
+        ('jvm.name != "HotSpot"', "jvm.name is HotSpot, also HotSpot"),
+        ("gc.pauses / gc.stop_share < 3", "gc.pauses / gc.stop_share is 500, not below 3"),
+        ("gc.stop_share + gc.live_share <= 0", "gc.stop_share + gc.live_share is 50.0 %, not at most 0.00 %"),
+    ],
+)
+def test_what_is_missing_is_never_shown_as_zero(tmp_path, evidence, text):
+    (tmp_path / "rule.toml").write_text(
+        f"[[rule]]\nid = 'E'\ntitle = 't'\nevidence = \"\"\"{evidence}\"\"\"\nfinding = 'f'\nsource = 's'\n"
+    )
+    known = evidence_of(gc=GC | {"concurrent": False}, jvm=HOTSPOT | {"compressed_oops": True})
+    found = answers(read_rules(tmp_path), known)["E"]
+    assert (found.state, found.text) == ("ruled out", text)

@@ -66,6 +66,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
         "race",
         "lab",
         "compare",
+        "diagnose",
         "importers",
     },
     "__main__": {"cli"},

@@ -1,4 +1,4 @@
-"""`pacenote list`: races, running nodes, data sets, tracks, telemetry devices, pipelines, cars and more."""
+"""`pacenote list`: races, running nodes, data sets, tracks, telemetry devices, rules, cars and more."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="format of the list (default: text)"
     )
+    parser.add_argument("--rules", type=values.path, help="list the rules in this folder, too")
     parser.add_flag("--quiet", help="print nothing but the list")
     parser.add_flag("--offline", help="download nothing")
 
@@ -148,6 +149,18 @@ def _plugins(options: argparse.Namespace, console: Console) -> str:
     return list_plugins(options, console)
 
 
+def _rules(options: argparse.Namespace, console: Console) -> str:
+    from pacenote.cli.list_rules import list_rules
+
+    return list_rules(options, console)
+
+
+def _figures(options: argparse.Namespace, console: Console) -> str:
+    from pacenote.cli.list_rules import list_figures
+
+    return list_figures(options, console)
+
+
 def _named(options: argparse.Namespace, console: Console, what: str, rows: list[tuple[str, str]]) -> str:
     if options.format == "json":
         return json_text([{"name": name, "description": text} for name, text in rows])
@@ -162,6 +175,8 @@ LISTS: Mapping[str, Callable[[argparse.Namespace, Console], str]] = {
     "annotations": _annotations,
     "tracks": _tracks,
     "telemetry": _telemetry,
+    "rules": _rules,
+    "figures": _figures,
     "pipelines": _pipelines,
     "cars": _cars,
     "elasticsearch-plugins": _plugins,

@@ -40,6 +40,7 @@ COMMANDS = {
     "tune": "search for better settings, and confirm what is found",
     "report": "print the report of a stored race",
     "compare": "is the contender better than the baseline, by how much, and how sure is that",
+    "diagnose": "say what made a race slow, from its evidence, and what to try",
     "diff": "compare the configuration of two races: engine, JVM, machine, options",
     "import": "store races of Rally or OpenSearch Benchmark, to judge and compare them",
     "host": "print and check this machine: what hurts an engine, and how to change it",

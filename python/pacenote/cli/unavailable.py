@@ -51,7 +51,6 @@ def unavailable_options(names: Iterable[str]) -> Mapping[str, UnavailableOption]
 
 
 UNAVAILABLE_COMMANDS = {
-    "diagnose": "it comes later; `pacenote report RACE` has the reasons for the verdict",
     "export": "it comes later; a race folder has JSON and Parquet files",
     "gc": "it comes later; the logs of the engine are in the race folder, below `artifacts`",
     "jfr": "it comes later; recordings of the engine are in the race folder, below `artifacts`",

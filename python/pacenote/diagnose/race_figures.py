@@ -28,7 +28,11 @@ RACE_RESULTS: FigureTable = {
     "task.content_ratio": ("ratio", "uncompressed request bodies / bytes written to sockets"),
     "task.compressed": ("truth", "whether the driver compressed the bodies of requests"),
     "task.tls": ("truth", "whether connections were encrypted"),
-    "driver.cpu_share": ("share", "CPU time of the busiest thread that sends requests, of a core"),
+    "driver.cpu_share": (
+        "share",
+        "CPU time of the busiest thread that sends requests, of a core: in its busiest ten seconds if they "
+        "are in the step of the task, otherwise its mean",
+    ),
     "driver.lateness_p99_ms": ("ms", "p99 of lateness; only with a target rate"),
     "driver.time_share": ("share", "the driver's own work on an operation / service time"),
     "driver.processing_share": ("share", "mean processing time / mean service time - 1"),
@@ -74,10 +78,8 @@ COMPARISON: FigureTable = {
     "pair.segments_change": ("count", "difference of the numbers of segments"),
     "pair.deleted_change": ("count", "difference of the numbers of deleted documents"),
     "pair.searches": ("truth", "whether a task of the races searches"),
-    "pair.bound_by_target": (
-        "truth",
-        "whether a task achieved its target rate within 1 % on both sides",
-    ),
+    "pair.bound_by_target": ("truth", "whether the task achieves its target rate within 1 % on both sides"),
+    "pair.metric": ("text", "the primary metric: the first that decides and is not an error rate"),
     "pair.settings_changed": ("count", "settings, options and versions that differ between the sides"),
     "pair.change": ("share", "relative change of the primary metric, contender against baseline"),
     "pair.change_low": ("share", "lower end of the 95 % interval of that change"),

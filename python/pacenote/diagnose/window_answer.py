@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pacenote.diagnose.catalogue import FIGURES
 from pacenote.diagnose.expression import (
+    Constant,
     Expression,
     Lookup,
     Name,
@@ -119,22 +120,52 @@ def shown_figure(name: str, evidence: Evidence, window: Window) -> str:
 
 
 def explain(rule: Rule, expression: Expression, lookup: Lookup) -> str:
-    """Returns why an expression is false: the comparisons that do not hold, with their values."""
+    """Returns why an expression is false: the comparisons that do not hold, with their values, and figures
+    that would have to be observed.
+    """
     if not isinstance(expression, OperatorCall):
         return f"{expression} is no"
     operands = expression.operands
-    if expression.operator == "and":
-        return next(explain(rule, each, lookup) for each in operands if evaluate(each, lookup) is False)
-    if expression.operator == "or":
-        return " and ".join(dict.fromkeys(explain(rule, each, lookup) for each in operands))
-    if expression.operator == "not":
-        return f"{operands[0]} is yes" if isinstance(operands[0], Name) else f"{operands[0]} is true"
+    match expression.operator:
+        case "and":
+            return next(explain(rule, each, lookup) for each in operands if evaluate(each, lookup) is False)
+        case "or":
+            return " and ".join(dict.fromkeys(explain(rule, each, lookup) for each in operands))
+        case "not":
+            return f"{operands[0]} is yes" if isinstance(operands[0], Name) else f"{operands[0]} is true"
+        case "observed":
+            return f"{operands[0]} is {NOT_OBSERVED}"
     if expression.operator not in _NOT:
         return f"{expression} is no"
-    values = [evaluate(each, lookup) for each in operands]
-    unit = _unit(rule, operands[0]) or _unit(rule, operands[1]) or "ratio"
+    return _explain_comparison(rule, expression, lookup)
+
+
+def _explain_comparison(rule: Rule, expression: OperatorCall, lookup: Lookup) -> str:
+    left, right = expression.operands
+    unit = _unit(rule, left) or _unit(rule, right) or "ratio"
+    if (figures := _replaced_figures(left, lookup)) is not None:
+        return f"{figures} is {NOT_OBSERVED}"
+    values = [evaluate(each, lookup) for each in (left, right)]
     shown = [NOT_OBSERVED if isinstance(value, Unknown) else format_value(value, unit) for value in values]
-    return f"{_plain(operands[0])} is {shown[0]}, {_NOT[expression.operator]} {shown[1]}"
+    return f"{_named(left, lookup)} is {shown[0]}, {_NOT[expression.operator]} {shown[1]}"
+
+
+def _replaced_figures(expression: Expression, lookup: Lookup) -> str | None:
+    """Returns the figures of `first` if none of them is observed, so that a constant replaces them."""
+    if not isinstance(expression, OperatorCall) or expression.operator != "first":
+        return None
+    figures = [each for each in expression.operands if not isinstance(each, Constant)]
+    if not all(isinstance(evaluate(each, lookup), Unknown) for each in figures):
+        return None
+    return " or ".join(_plain(each) for each in figures)
+
+
+def _named(expression: Expression, lookup: Lookup) -> str:
+    """Returns an expression as text, and for `first` the operand that is observed."""
+    if isinstance(expression, OperatorCall) and expression.operator == "first":
+        observed = (each for each in expression.operands if not isinstance(evaluate(each, lookup), Unknown))
+        return _plain(next(observed, expression))
+    return _plain(expression)
 
 
 def _plain(expression: Expression) -> str:
@@ -157,7 +188,7 @@ def _unit(rule: Rule, expression: Expression) -> Unit | None:
         "abs",
         "first",
     ):
-        found = {_unit(rule, operand) for operand in expression.operands}
+        found = {_unit(rule, each) for each in expression.operands if not isinstance(each, Constant)}
         return found.pop() if len(found) == 1 else None
     return None
 

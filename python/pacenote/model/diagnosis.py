@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pacenote.model.codec import encode
 
 DIAGNOSIS_FORMAT = 1
-"""Version of the document of a diagnosis."""
+"""Version of the document with diagnoses."""
 
 RuleState = Literal["fired", "ruled out", "not applicable"]
 """What a rule answers: it fires; it does not; it cannot tell, because evidence is missing or because it is
@@ -202,5 +202,10 @@ class Diagnosis:
 
     def to_document(self) -> dict[str, Any]:
         """Returns the JSON-ready document."""
-        document: dict[str, Any] = {"format": DIAGNOSIS_FORMAT, **encode(self)}
+        document: dict[str, Any] = encode(self)
         return document
+
+
+def diagnoses_document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
+    """Returns the JSON-ready document of the diagnoses of several races."""
+    return {"format": DIAGNOSIS_FORMAT, "diagnoses": [each.to_document() for each in diagnoses]}

@@ -1,0 +1,196 @@
+"""The experiment that tests advice: the race as it was, against the race with the advice."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pacenote.cli.experiment_check import RaceOptionCheck
+from pacenote.errors import StoreError, UsageError
+from pacenote.lab.experiment.read_file import read_experiment
+from pacenote.lab.experiment.toml_values import toml_table, toml_value
+from pacenote.model.diagnosis import Diagnosis, RuleAdvice, RuleAnswer
+from pacenote.model.node_options import NodeOptions
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.secrets import REDACTED
+from pacenote.units import format_change
+
+BASELINE = "as-raced"
+"""Name of the variant that repeats the race."""
+
+_BLOCKS = 10
+_LOOKS = (5, 10)
+_WIDTH = 110
+
+
+def write_experiments(
+    diagnosis: Diagnosis, record: RaceRecord, path: Path, only: str, check: RaceOptionCheck
+) -> list[Path]:
+    """Writes the experiment of the first advice, or of the rule `only`, to a file that ends in `.toml`; those
+    of all advice to any other path, which is a folder. Returns the files.
+
+    Raises UsageError if there is no advice with options, for an unknown rule, and for a race whose options
+    are not known; StoreError if a file cannot be written or exists.
+    """
+    answers = [answer for answer in diagnosis.findings if not only or answer.id == only]
+    chosen = [(answer, advice) for answer in answers for advice in answer.advice[:1] if advice.options]
+    if not chosen:
+        raise UsageError(_no_advice(diagnosis, only))
+    is_file = path.suffix == ".toml"
+    texts = {
+        path if is_file else path / f"{answer.id}.toml": experiment_text(answer, advice, record)
+        for answer, advice in (chosen[:1] if is_file else chosen)
+    }
+    for file, text in texts.items():
+        if REDACTED not in text:
+            read_experiment(text, file.stem, str(file), check)
+    for file, text in texts.items():
+        _write(file, text)
+    return list(texts)
+
+
+def experiment_text(answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord) -> str:
+    """Returns the file of the experiment that tests one piece of advice. Raises UsageError."""
+    lines = [
+        line
+        for text in _comments(answer, record)
+        for line in textwrap.wrap(f"# {text}", _WIDTH, subsequent_indent="#   ")
+    ]
+    options = race_options(record)
+    return "\n".join([
+        *lines,
+        "",
+        f"question = {toml_value(f'Does it help to {single_line(advice.text)}?')}",
+        'design = "pair"',
+        f"blocks = {_BLOCKS}",
+        f"looks = {toml_value(_LOOKS)}",
+        f"primary = {toml_value([answer.metric])}",
+        *toml_table("race", options),
+        "",
+        f"[variants.{BASELINE}]",
+        *toml_table(f"variants.{answer.id}", advice.options),
+        "",
+    ])
+
+
+def _comments(answer: RuleAnswer, record: RaceRecord) -> Iterator[str]:
+    yield single_line(f"{answer.id}: {answer.title}")
+    yield single_line(f"found in race {record.race_id}: {answer.text}")
+    if answer.bound is not None:
+        assumes = f", if {answer.assumes}" if answer.assumes else ""
+        yield f"expected: at most {format_change(answer.bound)} of {answer.metric}{assumes}"
+    for each in answer.expected:
+        yield f"expected: {each.figure} {each.direction} (now {each.now})"
+    yield single_line(f"source: {answer.source}")
+
+
+def _no_advice(diagnosis: Diagnosis, only: str) -> str:
+    known = (*diagnosis.validity, *diagnosis.findings, *diagnosis.ruled_out, *diagnosis.not_applicable)
+    answer = next((each for each in known if each.id == only), None)
+    if only and answer is None:
+        return f"--only: there is no rule '{only}'"
+    if answer is not None:
+        by_hand = "; ".join(answer.withheld) or "its advice is to be followed by hand"
+        reason = f"fired: {by_hand}" if answer.is_fired else f"is {answer.state}: {answer.text}"
+        return f"there is no experiment for {only}, which {reason}"
+    return "there is no experiment to write: no rule that fired has advice with options of a race"
+
+
+def race_options(record: RaceRecord) -> dict[str, object]:
+    """Returns the options that repeat a race, except its seed and what only changes its output. Raises
+    UsageError for a race whose options are not known.
+    """
+    if record.imported is not None:
+        raise UsageError(f"race {record.race_id} was imported: the options to repeat it are not known")
+    found = {**dict(_track_options(record)), **dict(_engine_options(record)), **dict(_other_options(record))}
+    return {name: value for name, value in found.items() if value not in (None, "", (), [], {})}
+
+
+def _track_options(record: RaceRecord) -> Iterator[tuple[str, object]]:
+    options = record.options
+    yield ("track", record.track.name) if options.track_path is None else ("track-path", options.track_path)
+    yield "track-repository", options.track_repository
+    yield "track-revision", options.track_revision
+    yield "challenge", record.challenge
+    yield "track-params", dict(record.track.params)
+    yield "include-tasks", list(options.include_tasks)
+    yield "exclude-tasks", list(options.exclude_tasks)
+    yield "corpus", options.corpus
+    yield "corpus-documents", options.corpus_documents
+    yield "dataset-cache", options.dataset_cache
+
+
+def _engine_options(record: RaceRecord) -> Iterator[tuple[str, object]]:
+    options = record.options
+    yield "pipeline", record.pipeline
+    if not record.cluster.started_nodes:
+        yield "target-hosts", list(record.client.hosts)
+        yield "set", _pairs(options.settings)
+        return
+    yield "distribution", options.distribution
+    yield "distribution-version", options.distribution_version
+    yield "distribution-repository", options.distribution_repository
+    yield "distribution-archive", options.distribution_archive
+    yield "runtime-jdk", options.runtime_jdk
+    yield "revision", options.revision
+    yield "source-path", options.source_path
+    yield "team-path", options.team_path
+    yield "team-repository", options.team_repository
+    yield "team-revision", options.team_revision
+    yield "car", list(record.car)
+    yield "car-params", dict(record.car_params)
+    yield "elasticsearch-plugins", list(options.plugins)
+    yield "plugin-params", dict(options.plugin_params)
+    yield "set", _pairs(options.settings)
+    yield "jvm", list(options.jvm_options)
+    yield "env", _pairs(options.engine_variables)
+    yield "data", options.data
+    yield "caches", options.caches
+    if options.nodes is not None:
+        yield from _node_options(options.nodes)
+
+
+def _node_options(nodes: NodeOptions) -> Iterator[tuple[str, object]]:
+    """Yields the options of the nodes. Raises UsageError for nodes with roles."""
+    if any(group.roles is not None for group in nodes.groups):
+        raise UsageError(
+            "an experiment for nodes with roles is not written",
+            hint="`pacenote experiment init` writes a file to fill in",
+        )
+    if nodes.count > 1:
+        yield "nodes", str(nodes.count)
+    yield "node-memory", str(nodes.limits.memory) if nodes.limits.memory else None
+    yield "node-cpu-limit", nodes.limits.cpus
+
+
+def _other_options(record: RaceRecord) -> Iterator[tuple[str, object]]:
+    options = record.options
+    yield "on-error", options.on_error
+    yield "driver-cpus", options.driver_cpus
+    yield "driver-threads", options.driver_threads or None
+    pacing = record.pacing
+    yield "open-loop", pacing.open_loop or None
+    yield "max-connections", pacing.max_connections
+    yield "arrivals", pacing.arrivals
+
+
+def _pairs(table: Mapping[str, object]) -> list[str]:
+    return [f"{name}={value}" for name, value in table.items()]
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise StoreError(f"{file} exists already", hint="give another path to --write-experiment") from error
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def lacks_secrets(file: Path) -> bool:
+    """Returns whether a written file has hidden values, which are to be filled in."""
+    return REDACTED in file.read_text("utf-8")

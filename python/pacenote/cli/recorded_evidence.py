@@ -1,0 +1,74 @@
+"""The evidence that stored races have: from the files of their folders to the figures of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pacenote.compare.groups import compare_groups
+from pacenote.diagnose.facts import Evidence, EvidenceBuilder
+from pacenote.diagnose.pair_facts import add_pair_figures, changed_options, one_race
+from pacenote.diagnose.race_facts import race_builder
+from pacenote.diagnose.snapshot_facts import add_snapshot_figures
+from pacenote.model.comparison import ComparedRace, ComparisonOptions
+
+if TYPE_CHECKING:
+    from pacenote.store.race_groups import FoundGroup
+
+_UNREAD = ("node counters", "host sampler", "GC log", "recording", "samples")
+"""Sources of the catalogue that are not read from the folder of a race."""
+
+_VARIANT = "variant"
+"""The user tag with which experiments name the configuration of a race."""
+
+
+def read_evidence(group: FoundGroup) -> tuple[Evidence, ...]:
+    """Returns the evidence of each race; several races are compared with each other."""
+    sides = split_sides(group.races)
+    found = []
+    for race in group.races:
+        builder = _race_evidence(race)
+        _add_comparison(builder, sides)
+        found.append(builder.build())
+    return tuple(found)
+
+
+def split_sides(
+    races: Sequence[ComparedRace],
+) -> tuple[tuple[ComparedRace, ...], tuple[ComparedRace, ...]]:
+    """Returns the races with the configuration of the first one, and the others. Two races are one each."""
+    if len(races) == 2:
+        return (races[0],), (races[1],)
+    own = tuple(race for race in races if _is_alike(races[0], race))
+    return own, tuple(race for race in races if race not in own)
+
+
+def _is_alike(first: ComparedRace, other: ComparedRace) -> bool:
+    sides = [race.record.imported.side if race.record.imported else "" for race in (first, other)]
+    variants = [race.record.user_tags.get(_VARIANT) for race in (first, other)]
+    return (
+        sides[0] == sides[1]
+        and variants[0] == variants[1]
+        and not changed_options(first.record, other.record)
+    )
+
+
+def _race_evidence(race: ComparedRace) -> EvidenceBuilder:
+    builder = race_builder(race.record)
+    add_snapshot_figures(builder, race.record, race.snapshot)
+    if race.record.imported is None:
+        for source in _UNREAD:
+            builder.miss(source, "this version does not read it from the folder of a race")
+    return builder
+
+
+def _add_comparison(
+    builder: EvidenceBuilder, sides: tuple[Sequence[ComparedRace], Sequence[ComparedRace]]
+) -> None:
+    baseline, contender = sides
+    if len(baseline) + len(contender) == 1:
+        one_race(builder)
+        return
+    comparison = compare_groups(baseline, contender, ComparisonOptions()) if contender else None
+    records = [[race.record for race in side] for side in sides]
+    add_pair_figures(builder, records[0], records[1], comparison)

@@ -1,0 +1,188 @@
+"""The figures that the record of a race has: results of tasks, the driver's checks, the engine's totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window, WorkKind
+from pacenote.model.driver_facts import listed, number, part, threads_of
+from pacenote.model.imported import ImportedTask, imported_tasks
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import DurationSummary, TaskResult
+from pacenote.model.system_metrics import SystemMetrics
+from pacenote.model.target_rate import achieved_rate
+from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
+
+_MS = 1000.0
+_REJECTED = 429
+"""Status of a request, or of a document of a bulk, that the engine rejects because it is overloaded."""
+
+_TOTALS = (
+    ("total.indexing_s", "total_time"),
+    ("total.merge_s", "merge_time"),
+    ("total.merge_throttled_s", "merge_throttle_time"),
+    ("total.indexing_throttled_s", "indexing_throttle_time"),
+    ("total.refresh_s", "refresh_time"),
+    ("total.flush_s", "flush_time"),
+    ("total.young_gc_s", "young_gc_time"),
+    ("total.old_gc_s", "old_gc_time"),
+)
+"""Figures in seconds with the fields of `SystemMetrics` in ms."""
+
+_COUNTS = (
+    ("total.refreshes", "refresh_count"),
+    ("total.flushes", "flush_count"),
+    ("total.young_gcs", "young_gc_count"),
+    ("total.old_gcs", "old_gc_count"),
+    ("total.store_bytes", "store_size"),
+    ("total.segments", "segment_count"),
+    ("total.translog_bytes", "translog_size"),
+)
+"""Figures with the fields of `SystemMetrics` that have the same unit."""
+
+
+def diagnosed_tasks(record: RaceRecord) -> tuple[TaskResult, ...]:
+    """Returns the tasks that are diagnosed: those of the report that were measured and do not run once."""
+    return tuple(task for task in reported_tasks(record) if task.window_s > 0 and not runs_once(task))
+
+
+def race_builder(record: RaceRecord) -> EvidenceBuilder:
+    """Returns the evidence that the record of a race has."""
+    if record.imported is not None:
+        return _imported(record)
+    tasks = diagnosed_tasks(record)
+    builder = EvidenceBuilder(record.race_id, [TaskFacts(task.task, _kind(task)) for task in tasks])
+    for task in tasks:
+        for name, value in _task_figures(task, record):
+            builder.set(Window(task.task), name, value)
+        if task.task not in record.targets:
+            for name in ("task.target_share", "task.latency_p99_ms", "driver.lateness_p99_ms"):
+                builder.miss(name, "the task has no target rate", Window(task.task))
+    _add_driver(builder, record, tasks)
+    _add_totals(builder, record.system)
+    builder.set(Window(), "task.compressed", record.client.compress)
+    builder.set(Window(), "task.tls", record.client.tls)
+    return builder
+
+
+def _kind(task: TaskResult) -> WorkKind:
+    return "indexing" if indexes(task) else "searching" if searches(task) else "other"
+
+
+def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, float | str | None]]:
+    """Yields the figures of a task; None for those that it does not have."""
+    service = task.service_time
+    yield "task.kind", _kind(task)
+    yield "task.error_rate", task.error_rate
+    yield "task.rejections", sum(group.count for group in task.errors if group.status == _REJECTED)
+    yield "task.clients", task.clients
+    yield "task.window_s", task.window_s
+    yield "task.throughput", task.throughput.mean if task.throughput else None
+    rate = task.window_succeeded / task.window_s if task.window_succeeded is not None else None
+    yield "task.operations_per_s", rate
+    if indexes(task):
+        yield "task.documents", task.work.done
+        succeeded = task.accounting.succeeded
+        yield "task.documents_per_operation", task.work.done / succeeded if succeeded else None
+    target = record.targets.get(task.task)
+    if target is not None and target.value > 0:
+        yield "task.target_share", achieved_rate(task, target) / target.value
+    yield "task.service_p50_ms", _percentile(service, 50.0)
+    yield "task.service_p99_ms", _percentile(service, 99.0)
+    yield "task.service_mean_ms", service.mean_ms if service else None
+    yield "task.latency_p99_ms", _percentile(task.latency, 99.0)
+    if rate is not None and service is not None:
+        yield "task.busy_clients", min(float(task.clients), rate * service.mean_ms / _MS)
+    if task.duration_s > 0:
+        yield "task.bytes_out_per_s", task.bytes_out / task.duration_s
+        yield "task.bytes_in_per_s", task.bytes_in / task.duration_s
+    yield "task.content_ratio", task.content_out / task.bytes_out if task.bytes_out else None
+    yield "driver.lateness_p99_ms", _percentile(task.lateness, 99.0)
+    yield "driver.time_share", task.driver_time.share if task.driver_time else None
+    processing = task.processing_time
+    if processing is not None and service is not None and service.mean_ms > 0:
+        yield "driver.processing_share", processing.mean_ms / service.mean_ms - 1
+
+
+def _percentile(times: DurationSummary | None, q: float) -> float | None:
+    """Returns a percentile in ms, or None if there are too few values for it."""
+    found = times.at(q) if times else None
+    return found.ms if found is not None and found.supported else None
+
+
+def _add_driver(builder: EvidenceBuilder, record: RaceRecord, tasks: Iterable[TaskResult]) -> None:
+    """Adds what the driver reports about itself and the machine."""
+    driver = record.driver
+    steps = {task: step for step, names in record.steps.items() for task in names}
+    for task in tasks:
+        step = steps.get(task.task, task.task)
+        builder.set(Window(task.task), "driver.cpu_share", _busiest(driver, step))
+        builder.set(Window(task.task), "driver.core_wait_share", _core_wait(driver, step))
+    clock = driver.get("clock")
+    if isinstance(clock, Mapping):
+        jumps = sum(abs(number(each, "by_s")) for each in listed(clock, "steps") if isinstance(each, Mapping))
+        builder.set(Window(), "driver.clock_gaps_s", number(clock, "gaps_s") + jumps)
+    machine = part(driver, "machine")
+    for name, key in (("machine.busy_share", "busy_share"), ("machine.steal_share", "stolen_share")):
+        if isinstance(machine.get(key), int | float):
+            builder.set(Window(), name, number(machine, key))
+
+
+def _busiest(driver: Mapping[str, object], step: str) -> float | None:
+    """Returns the CPU time of the busiest thread that sends requests: that of its busiest ten seconds if they
+    are in this step, otherwise its mean over the race.
+    """
+    shares = []
+    for name, thread in threads_of(driver):
+        if not name.startswith(("drive", "lane")):
+            continue
+        busiest = part(thread, "busiest")
+        wall = number(thread, "wall_s")
+        if busiest.get("step") == step:
+            shares.append(number(busiest, "share"))
+        elif wall > 0:
+            shares.append(number(thread, "cpu_s") / wall)
+    return max(shares, default=None)
+
+
+def _core_wait(driver: Mapping[str, object], step: str) -> float | None:
+    """Returns the longest wait of a thread for a core, as a share of the step; None if that is unknown."""
+    threads = [thread for _, thread in threads_of(driver) if "core_waits" in thread]
+    if not threads:
+        return None
+    waits = [each for thread in threads for each in listed(thread, "core_waits") if isinstance(each, Mapping)]
+    return max((number(each, "share") for each in waits if each.get("step") == step), default=0.0)
+
+
+def _add_totals(builder: EvidenceBuilder, system: SystemMetrics) -> None:
+    for name, field in _TOTALS:
+        value = getattr(system, field)
+        builder.set(Window(), name, None if value is None else value / _MS)
+    for name, field in _COUNTS:
+        builder.set(Window(), name, getattr(system, field))
+
+
+def _imported(record: RaceRecord) -> EvidenceBuilder:
+    """Returns the evidence of an imported race, which has figures of tasks only."""
+    values = record.imported.values if record.imported else ()
+    tasks = [task for task in imported_tasks(values) if task.is_measured]
+    builder = EvidenceBuilder(record.race_id, [TaskFacts(task.task, _imported_kind(task)) for task in tasks])
+    for task in tasks:
+        window = Window(task.task)
+        builder.set(window, "task.kind", _imported_kind(task))
+        builder.set(window, "task.error_rate", task.error_rate)
+        builder.set(window, "task.throughput", task.rate)
+        times = task.percentiles.get("service time", {})
+        for name, q in (("task.service_p50_ms", 50.0), ("task.service_p99_ms", 99.0)):
+            builder.set(window, name, times.get(q))
+    reason = "the race was imported, and its file does not have it"
+    for source in ("race results", "engine totals", "snapshot", "samples"):
+        builder.miss(source, reason)
+    for source in ("node counters", "host sampler", "GC log", "recording"):
+        builder.miss(source, "the race was imported")
+    return builder
+
+
+def _imported_kind(task: ImportedTask) -> WorkKind:
+    """Returns what an imported task does: its file has only its unit."""
+    return "indexing" if task.indexes else "searching" if task.percentiles else "other"

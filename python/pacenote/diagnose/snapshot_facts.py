@@ -1,0 +1,210 @@
+"""The figures that the configuration of the engine and the machine has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+
+from pacenote.diagnose.facts import EvidenceBuilder, Window
+from pacenote.model.cpu_list import parse_cpus
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.snapshot import RaceSnapshot
+
+NO_SNAPSHOT = "the race has no snapshot of engine and machine that can be read"
+"""Why figures of the snapshot are missing."""
+
+OTHER_HOST = "the host of the engine is not known"
+"""Why figures of the machine are missing if Pacenote did not start the engine."""
+
+_Facts = Mapping[str, str]
+_Figures = Iterator[tuple[str, float | str | None]]
+
+_NODE = re.compile(r"node\.(.+)\.jvm\.(?:vm_name|version)")
+_INDEX = re.compile(r"index\.(.+)\.uuid|index\.(.+)\.number_of_shards")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+_TIME = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, None: 0.001}
+_MEGABIT = 1e6 / 8
+_HARDWARE_DEFLATE = "dflt"
+"""The flag of processors that compress DEFLATE."""
+
+
+def add_snapshot_figures(builder: EvidenceBuilder, record: RaceRecord, snapshot: RaceSnapshot | None) -> None:
+    """Adds the configuration: that after the race if it was read, because the track creates its indices."""
+    if record.imported is not None:
+        return
+    builder.set(Window(), "engine.distribution", record.cluster.distribution)
+    builder.set(Window(), "engine.version", record.cluster.version)
+    builder.set(Window(), "engine.nodes", len(record.cluster.nodes) or None)
+    builder.set(Window(), "engine.started", bool(record.cluster.started_nodes))
+    if snapshot is None:
+        builder.miss("snapshot", NO_SNAPSHOT)
+        return
+    facts = {**snapshot.before.facts, **(snapshot.after.facts if snapshot.after else {})}
+    for name, value in _index_figures(facts):
+        builder.set(Window(), name, value)
+    nodes = node_names(facts)
+    for node in nodes:
+        for name, value in _node_figures(facts, node):
+            builder.set(Window(node=node), name, value)
+    if facts.get("machine.runs", "").startswith("the driver;"):
+        for group in ("host.*", "disk.*", "network.*"):
+            builder.miss(group, OTHER_HOST)
+        return
+    builder.set(Window(), "host.architecture", record.environment.architecture)
+    for name, value in (*_host_figures(facts), *_network_figures(facts)):
+        builder.set(Window(), name, value)
+    for node in nodes:
+        for name, value in (*_disk_figures(facts, node), *_limits(facts, node)):
+            builder.set(Window(node=node), name, value)
+
+
+def node_names(facts: _Facts) -> tuple[str, ...]:
+    """Returns the names of the nodes of which a snapshot has facts."""
+    found = [match[1] for key in facts if (match := _NODE.fullmatch(key))]
+    return tuple(dict.fromkeys(found))
+
+
+def _number(facts: _Facts, key: str, factor: float = 1.0) -> float | None:
+    with suppress(KeyError, ValueError):
+        return float(facts[key]) * factor
+    return None
+
+
+def _truth(facts: _Facts, key: str) -> bool | None:
+    return {"true": True, "1": True, "false": False, "0": False}.get(facts.get(key, "").strip().lower())
+
+
+def _size(text: str | None, whole: float | None = None) -> float | None:
+    """Returns the bytes of a size such as `512mb`, or of a percentage of the whole."""
+    if text is not None and text.endswith("%") and whole is not None:
+        with suppress(ValueError):
+            return float(text[:-1]) / 100 * whole
+    match = _SIZE.fullmatch(text.strip()) if text else None
+    return float(match[1]) * _UNITS[match[2].lower()] if match else None
+
+
+def _seconds(text: str | None) -> float | None:
+    """Returns the seconds of a time such as `1s`; a negative one, which turns something off, is 0."""
+    match = _TIME.fullmatch(text.strip()) if text else None
+    return max(0.0, float(match[1]) * _SECONDS[match[2]]) if match else None
+
+
+def _cpu_count(text: str | None) -> float | None:
+    with suppress(ValueError):
+        return float(len(parse_cpus(text or "")))
+    return None
+
+
+def _node_figures(facts: _Facts, node: str) -> _Figures:
+    """Yields what the engine and the JVM say about a node."""
+    jvm, flag = f"node.{node}.jvm", f"node.{node}.jvm.flag"
+    name = facts.get(f"{jvm}.vm_name", "")
+    yield "jvm.name", "OpenJ9" if "OpenJ9" in name else "HotSpot" if name else None
+    yield "jvm.version", facts.get(f"{jvm}.version")
+    reported = [_number(facts, f"{jvm}.mem.heap_{which}_in_bytes") for which in ("max", "init")]
+    largest = _first(_number(facts, f"{flag}.MaxHeapSize"), reported[0])
+    yield "jvm.heap_max_bytes", largest
+    yield "jvm.heap_initial_bytes", _first(_number(facts, f"{flag}.InitialHeapSize"), reported[1])
+    yield "jvm.compressed_oops", _truth(facts, f"{jvm}.using_compressed_ordinary_object_pointers")
+    yield "jvm.gc_threads", _number(facts, f"{flag}.ParallelGCThreads")
+    yield "gc.region_bytes", _number(facts, f"{flag}.G1HeapRegionSize") or None
+    yield "engine.processors", _number(facts, f"node.{node}.os.allocated_processors")
+    yield "engine.memory_lock", _truth(facts, f"node.{node}.process.mlockall")
+    setting = f"node.{node}.setting"
+    buffer = facts.get(f"{setting}.indices.memory.index_buffer_size")
+    buffer = buffer or facts.get("setting.indices.memory.index_buffer_size")
+    yield "engine.index_buffer_bytes", _size(buffer, largest)
+    compression = facts.get(f"{setting}.http.compression") or facts.get("setting.http.compression")
+    yield "engine.http_compression", None if compression is None else compression == "true"
+    paths = [key for key in facts if re.fullmatch(rf"disk\.data\.{re.escape(node)}\.\d+\.mount_point", key)]
+    yield "engine.data_paths", len(paths) or None
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _index_figures(facts: _Facts) -> _Figures:
+    """Yields the settings of the indices of the race, or the defaults where they set none."""
+    indices = dict.fromkeys(match[1] or match[2] for key in facts if (match := _INDEX.fullmatch(key)))
+    names = [name for name in indices if not name.startswith(".") or name.startswith(".ds-")]
+    if not names:
+        return
+
+    def values(key: str) -> Iterable[str]:
+        default = facts.get(f"index_default.{key}")
+        found = (facts.get(f"index.{name}.{key}", default) for name in names)
+        return [value for value in found if value is not None]
+
+    shards = [float(value) for value in values("number_of_shards") if value.isdigit()]
+    yield "engine.shards", sum(shards) or None
+    replicas = [float(value) for value in values("number_of_replicas") if value.isdigit()]
+    yield "engine.replicas", max(replicas, default=None)
+    intervals = [_seconds(value) for value in values("refresh_interval")]
+    known = [value for value in intervals if value is not None]
+    on = [value for value in known if value > 0]
+    yield "engine.refresh_interval_s", min(on, default=0.0 if known else None)
+    sizes = [_size(value) for value in values("translog.flush_threshold_size")]
+    yield "engine.translog_threshold_bytes", min((size for size in sizes if size is not None), default=None)
+    durability = [value.lower() for value in values("translog.durability")]
+    yield "engine.async_translog", "async" in durability if durability else None
+    codecs = sorted(set(values("codec")))
+    yield "engine.codec", "+".join(codecs) or None
+
+
+def _host_figures(facts: _Facts) -> _Figures:
+    """Yields what the kernel says about the machine."""
+    yield "host.cores", _cpu_count(facts.get("cpu.online"))
+    yield "host.memory_bytes", _number(facts, "memory.total_kb", 1024)
+    yield "host.numa_nodes", _cpu_count(facts.get("cpu.numa_nodes"))
+    yield "host.swappiness", _number(facts, "sysctl.vm.swappiness")
+    yield "host.swap_bytes", _number(facts, "memory.swap_kb", 1024)
+    yield "host.migration_cost_s", _number(facts, "sysctl.kernel.sched_migration_cost_ns", 1e-9)
+    flags = facts.get("cpu.vector_instructions")
+    yield "host.deflate_hardware", None if flags is None else _HARDWARE_DEFLATE in flags.split()
+    yield "jvm.transparent_huge_pages", facts.get("kernel.transparent_huge_pages.enabled")
+
+
+def _limits(facts: _Facts, node: str) -> _Figures:
+    """Yields the limits of the control group of a node, which replace those of the host."""
+    group = f"node.{node}.process.cgroup"
+    limits = [_number(facts, f"{group}.{name}") for name in ("memory.max", "memory.limit_in_bytes")]
+    total = _number(facts, "memory.total_kb", 1024)
+    limit = _first(*limits)
+    if limit is not None and (total is None or limit < total):
+        yield "host.memory_bytes", limit
+    quota = facts.get(f"{group}.cpu.max", "").split()
+    with suppress(ValueError, IndexError, ZeroDivisionError):
+        yield "host.quota_cores", int(quota[0]) / int(quota[1])
+
+
+def _disk_figures(facts: _Facts, node: str) -> _Figures:
+    """Yields the device behind the first data path of a node."""
+    key = f"disk.data.{node}.0.device"
+    device = facts.get(key)
+    yield "disk.device", device
+    yield "disk.read_ahead_bytes", _number(facts, f"{key}.read_ahead_kb", 1024)
+    yield "disk.rotational", _truth(facts, f"{key}.rotational")
+    parts = facts.get(f"{key}.made_of", "").split() or facts.get(f"{key}.members", "").split()
+    if device is not None:
+        yield "disk.stripes", max(1, len(parts))
+        yield "disk.is_dasd", any(name.startswith("dasd") for name in (device, *parts))
+
+
+def _network_figures(facts: _Facts) -> _Figures:
+    """Yields the only interface with a device; which of several has the traffic is not known here."""
+    names = [match[1] for key in facts if (match := re.fullmatch(r"network\.(.+)\.rx_queues", key))]
+    if len(names) != 1:
+        return
+    key = f"network.{names[0]}"
+    yield "network.rx_queues", _number(facts, f"{key}.rx_queues")
+    mask = facts.get(f"{key}.rps_cpus")
+    yield "network.rps", None if mask is None else bool(mask.strip("0, "))
+    flows = facts.get(f"{key}.rps_flow_cnt")
+    table = _number(facts, "sysctl.net.core.rps_sock_flow_entries")
+    yield "network.rfs", None if flows is None or table is None else bool(flows.strip("0, ") and table)
+    speed = _number(facts, f"{key}.speed", _MEGABIT)
+    yield "network.link_bytes_per_s", speed if speed and speed > 0 else None

@@ -1,0 +1,150 @@
+"""A diagnosis as sections of text, which a terminal and Markdown show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pacenote.model.diagnosis import Diagnosis, MissingFigure, RuleAnswer, TaskTime
+from pacenote.model.finding import name_tasks
+from pacenote.model.printable import whole_line
+from pacenote.units import format_change, format_count, format_share
+
+_SHOWN_MISSING = 4
+"""Largest number of missing figures that are listed for one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisItem:
+    """One thing that a section lists."""
+
+    title: str
+    """What it is, in one line."""
+
+    details: tuple[tuple[str, str], ...] = ()
+    """Labels with their texts; an empty label continues the one before."""
+
+    severe: bool = False
+    """Whether it is shown as severe."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisSection:
+    """A part of the diagnosis."""
+
+    title: str
+    """What it lists."""
+
+    items: tuple[DiagnosisItem, ...]
+    """What it lists; empty if the title says everything."""
+
+
+def diagnosis_sections(diagnosis: Diagnosis, *, full: bool) -> tuple[DiagnosisSection, ...]:
+    """Returns the sections of a diagnosis; those that are short leave out what did not fire."""
+    found: list[DiagnosisSection | None] = [
+        _section("Validity", "no validity rule fired", diagnosis.warnings),
+        _section("Findings, by the largest possible improvement", "no rule fired", diagnosis.findings),
+        _time(diagnosis.time),
+    ]
+    silent = [answer for answer in diagnosis.validity if not answer.is_fired]
+    ruled_out = [*(each for each in silent if each.state == "ruled out"), *diagnosis.ruled_out]
+    unknown = [*(each for each in silent if each.state == "not applicable"), *diagnosis.not_applicable]
+    found += [_silent("ruled out", ruled_out, full=full), _silent("not applicable", unknown, full=full)]
+    return tuple(section for section in found if section is not None)
+
+
+def headline_findings(diagnosis: Diagnosis, most: int = 2) -> tuple[str, ...]:
+    """Returns the most important findings, one line each: what was found, and how much it can matter."""
+    return tuple(
+        whole_line(f"{answer.id}: {answer.title}: {answer.text}{_bound_clause(answer)}")
+        for answer in diagnosis.findings[:most]
+    )
+
+
+def _section(title: str, nothing: str, answers: Sequence[RuleAnswer]) -> DiagnosisSection:
+    if not answers:
+        return DiagnosisSection(f"{title.partition(',')[0]}: {nothing}", ())
+    return DiagnosisSection(title, tuple(map(_fired, answers)))
+
+
+def _fired(answer: RuleAnswer) -> DiagnosisItem:
+    title = f"{answer.id}: {answer.title}"
+    details = [(label, whole_line(text)) for label, text in _details(answer) if text]
+    return DiagnosisItem(whole_line(title), tuple(details), answer.severe)
+
+
+def _details(answer: RuleAnswer) -> Iterator[tuple[str, str]]:
+    """Yields what is shown of a rule that fired."""
+    where = f" (node {answer.node})" if answer.node else ""
+    yield "found", f"{answer.text}{where}"
+    yield "tasks", name_tasks(answer.tasks)
+    if answer.metric:
+        yield "bound", _bound_text(answer)
+    for advice in answer.advice:
+        yield "try" if answer.metric else "advice", advice.text
+    for reason in answer.withheld:
+        yield "no advice", reason
+    yield "expect", ", ".join(f"{one.figure} {one.direction} (now {one.now})" for one in answer.expected)
+    shown = (f"{item.name} {item.text} ({item.source})" for item in answer.evidence)
+    yield "evidence", ", ".join(shown)
+    for doubt in answer.doubts:
+        yield "doubt", doubt
+    yield "source", answer.source
+
+
+def _bound_text(answer: RuleAnswer) -> str:
+    confidence = f"; confidence {format_share(answer.confidence)}" if answer.confidence < 1 else ""
+    if answer.bound is None:
+        lacking = _missing_text(answer.missing)
+        return f"the largest improvement is not known{f': {lacking}' if lacking else ''}{confidence}"
+    assumes = f", if {answer.assumes}" if answer.assumes else ""
+    return f"at most {format_change(answer.bound)} of {answer.metric}{assumes}{confidence}"
+
+
+def _bound_clause(answer: RuleAnswer) -> str:
+    return "" if answer.bound is None else f" (at most {format_change(answer.bound)} of {answer.metric})"
+
+
+def _missing_text(missing: Sequence[MissingFigure]) -> str:
+    """Returns which figures are missing, with those that lack for the same reason together."""
+    by_reason: dict[str, list[str]] = {}
+    for figure in missing:
+        by_reason.setdefault(figure.reason, []).append(figure.name)
+    return "; ".join(
+        f"{', '.join(names[:_SHOWN_MISSING])}"
+        f"{f' and {len(names) - _SHOWN_MISSING} more' if len(names) > _SHOWN_MISSING else ''}: {reason}"
+        for reason, names in by_reason.items()
+    )
+
+
+def _silent(state: str, answers: Sequence[RuleAnswer], *, full: bool) -> DiagnosisSection | None:
+    if not answers:
+        return None
+    title = f"{state.capitalize()}: {format_count(len(answers), 'rule')}"
+    if not full:
+        ids = " ".join(answer.id for answer in answers)
+        return DiagnosisSection(f"{title} ({ids})", ())
+    items = []
+    for answer in answers:
+        text = _missing_text(answer.missing) or answer.text
+        items.append(DiagnosisItem(whole_line(f"{answer.id}: {answer.title}: {text}")))
+    return DiagnosisSection(title, tuple(items))
+
+
+def _time(times: Sequence[TaskTime]) -> DiagnosisSection:
+    title = "Where the time of all cores goes"
+    if not times:
+        return DiagnosisSection(f"{title}: no figures of the cores were recorded", ())
+    items = []
+    for each in times:
+        shares = ", ".join(f"{format_share(share.share)} {share.cause}" for share in each.shares)
+        details = [("shares", shares), ("unexplained", format_share(each.unexplained))]
+        if each.waits:
+            waits = ", ".join(f"{format_share(wait.share)} {wait.cause}" for wait in each.waits)
+            details.append(("besides", waits))
+        if each.missing:
+            details.append(("not known", _missing_text(each.missing)))
+        node = f" on {each.node}" if each.node else ""
+        shown = tuple((label, whole_line(text)) for label, text in details)
+        items.append(DiagnosisItem(whole_line(f"{each.task}{node}"), shown))
+    return DiagnosisSection(title, tuple(items))

@@ -1,0 +1,134 @@
+"""The figures that the record of a race has."""
+
+from __future__ import annotations
+
+from pacenote.diagnose.expression import Unknown
+from pacenote.diagnose.facts import Evidence, TaskFacts, Window
+from pacenote.diagnose.race_facts import race_builder
+from pacenote.model.imported import ImportedResults, ImportedValue
+from pacenote.model.race_record import RecordedClient
+from pacenote.model.result import DriverTime
+from pacenote.model.target_rate import TargetRate
+from support.records import bulk, paced, record, task, times
+
+
+def value(evidence: Evidence, name: str, of_task: str = "") -> object:
+    """Returns a figure, or the reason why it is missing."""
+    found = evidence.value(Window(of_task), name)
+    return found.reasons[0][1] if isinstance(found, Unknown) else found
+
+
+def test_results_of_tasks_are_figures_of_their_windows() -> None:
+    load = bulk(
+        window_succeeded=1_200,
+        clients=8,
+        window_s=60.0,
+        bytes_out=700_000_000,
+        content_out=1_400_000_000,
+        duration_s=70.0,
+        driver_time=DriverTime(1_000, 0.4, 40.0, 0.01),
+        processing_time=times(200, p50=44.0, p99=99.0),
+    )
+    found = race_builder(record(tasks=(load, paced(), task("force-merge", operation_type="force-merge"))))
+    evidence = found.build()
+    assert evidence.tasks[:2] == (TaskFacts("index-append", "indexing"), TaskFacts("term", "searching"))
+    expected = {
+        "task.kind": "indexing",
+        "task.error_rate": 0.005,
+        "task.rejections": 12.0,
+        "task.clients": 8.0,
+        "task.window_s": 60.0,
+        "task.operations_per_s": 20.0,
+        "task.documents": 740_000.0,
+        "task.service_mean_ms": 50.0,
+        "task.busy_clients": 1.0,
+        "task.service_p50_ms": 40.0,
+        "task.bytes_out_per_s": 10_000_000.0,
+        "task.content_ratio": 2.0,
+        "driver.time_share": 0.01,
+        "task.target_share": "the task has no target rate",
+        "driver.lateness_p99_ms": "the task has no target rate",
+        # 200 operations are too few for a p99.
+        "task.service_p99_ms": "it was not recorded",
+    }
+    assert {name: value(evidence, name, "index-append") for name in expected} == expected
+    processing = value(evidence, "driver.processing_share", "index-append")
+    assert isinstance(processing, float)
+    assert round(processing, 6) == 0.1
+    assert value(evidence, "task.service_p99_ms", "term") == 8.0
+    assert value(evidence, "driver.lateness_p99_ms", "term") == 0.15
+
+
+def test_a_target_rate_that_is_achieved_is_a_share_of_one() -> None:
+    search = paced(window_operations=6_000, window_succeeded=5_940, window_s=60.0)
+    targets = {"term": TargetRate(100.0, "ops", 100.0)}
+    evidence = race_builder(record(tasks=(search,), targets=targets)).build()
+    assert value(evidence, "task.target_share", "term") == 0.99
+
+
+def test_a_task_that_runs_once_or_was_not_measured_is_not_diagnosed() -> None:
+    once = task("force-merge", operation_type="force-merge", clients=1, throughput=None)
+    once = type(once)(**{**_fields(once), "accounting": type(once.accounting)(1, 1, 0, 0, 0, 0, 1, 1)})
+    evidence = race_builder(record(tasks=(once, bulk(window_s=0.0)))).build()
+    assert evidence.tasks == ()
+
+
+def _fields(value: object) -> dict[str, object]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def test_the_drivers_checks_of_itself_are_figures_of_the_steps_that_they_are_about() -> None:
+    threads = [
+        {
+            "name": "drive-0",
+            "cpu_s": 6.0,
+            "wall_s": 60.0,
+            "busiest": {"step": "both", "share": 0.9},
+            "core_waits": [{"step": "term", "share": 0.02}],
+        },
+        {"name": "collect", "cpu_s": 59.0, "wall_s": 60.0, "busiest": {"step": "term", "share": 1.0}},
+    ]
+    driver = {
+        "threads": threads,
+        "clock": {"gaps_s": 0.5, "steps": [{"at_s": 1.0, "by_s": -0.25}]},
+        "machine": {"busy_share": 0.7, "stolen_share": None},
+    }
+    race = record(driver=driver, tasks=(bulk(), paced()), steps={"both": ("index-append", "other")})
+    evidence = race_builder(race).build()
+    assert value(evidence, "driver.cpu_share", "index-append") == 0.9
+    assert value(evidence, "driver.cpu_share", "term") == 0.1
+    assert value(evidence, "driver.core_wait_share", "term") == 0.02
+    assert value(evidence, "driver.core_wait_share", "index-append") == 0.0
+    assert value(evidence, "driver.clock_gaps_s") == 0.75
+    assert value(evidence, "machine.busy_share") == 0.7
+    assert value(evidence, "machine.steal_share") == "it was not recorded"
+    bare = race_builder(record(driver={})).build()
+    for name in ("driver.cpu_share", "driver.core_wait_share", "driver.clock_gaps_s"):
+        assert value(bare, name, "term") == "it was not recorded"
+
+
+def test_totals_of_the_engine_are_in_seconds_and_missing_ones_stay_missing() -> None:
+    evidence = race_builder(record(client=RecordedClient(compress=True))).build()
+    assert value(evidence, "total.indexing_s") == 90.0
+    assert value(evidence, "total.young_gcs") == 20.0
+    assert value(evidence, "total.segments") == 31.0
+    assert value(evidence, "total.refresh_s") == "it was not recorded"
+    assert (value(evidence, "task.compressed"), value(evidence, "task.tls")) == (True, False)
+
+
+def test_an_imported_race_has_the_figures_of_its_file_and_a_reason_for_all_others() -> None:
+    values = (
+        ImportedValue("Median Throughput", "index", 100_017.0, "docs/s"),
+        ImportedValue("error rate", "index", 80.1289, "%"),
+        ImportedValue("50th percentile service time", "range", 254.9, "ms"),
+        ImportedValue("Median Throughput", "range", 0.7, "ops/s"),
+    )
+    imported = ImportedResults("rally", "comparison", "page.txt", "0" * 64, values=values)
+    evidence = race_builder(record(imported=imported, tasks=())).build()
+    assert evidence.tasks == (TaskFacts("index", "indexing"), TaskFacts("range", "searching"))
+    assert value(evidence, "task.error_rate", "index") == 0.801289
+    assert value(evidence, "task.service_p50_ms", "range") == 254.9
+    assert value(evidence, "gc.stop_share", "index") == "the race was imported"
+    assert value(evidence, "driver.cpu_share", "index") == (
+        "the race was imported, and its file does not have it"
+    )
