@@ -48,6 +48,7 @@ __all__ = [
     "generator_version",
     "generators",
     "merged_percentiles",
+    "read_recordings",
     "recover_files",
     "unpack",
 ]
@@ -606,6 +607,13 @@ def merged_percentiles(files: list[_Path]) -> str:
     `tasks` has the measured operations that succeeded, by name of the task: `service_time` and `latency`,
     each with `count` and those `percentiles` below 100 (`q`, `ms`) that the count is enough for. `unread`
     has `index`, `kind` (`missing`, `unreadable` or `damaged`) and `reason` of files that are not part of it.
+    """
+
+def read_recordings(files: list[_Path], window_ns: tuple[int, int] | None) -> str:
+    """Returns Flight Recorder recordings of one JVM as one: a `Recording` of `model/recording.py` as JSON.
+
+    Only events that begin within the window are counted, given by its start and end in ns since 1970. Handles
+    Ctrl-C after each chunk. Raises CoreError if a file cannot be opened.
     """
 
 def crc32c(file: _Path) -> int:

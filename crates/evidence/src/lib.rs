@@ -10,10 +10,12 @@
 //! | [`source`] | [`Source`]: a plain or gzip file as a stream, which may be cut off |
 //! | [`lines`] | [`read_lines`]: the lines of a source |
 //! | [`gc`] | GC logs: [`read_gc_logs`] and the statistics of any window of time |
+//! | [`jfr`] | Flight Recorder recordings: [`read_recordings`](jfr::read_recordings) |
 //! | [`error`] | [`EvidenceError`] |
 
 pub mod error;
 pub mod gc;
+pub mod jfr;
 pub mod lines;
 pub mod source;
 

@@ -89,7 +89,7 @@ impl PyGcLogs {
 }
 
 /// Handles Ctrl-C.
-fn check_signals(py: Python<'_>) -> PyResult<()> {
+pub fn check_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 

@@ -12,6 +12,7 @@
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
 //! | `corpus.rs` | generating, unpacking and counting data files |
 //! | `evidence.rs` | reading GC logs |
+//! | `recording.rs` | reading Flight Recorder recordings |
 //! | `error.rs`, `panics.rs` | the exception of the core, and panics that end the process |
 
 #![allow(
@@ -26,6 +27,7 @@ mod error;
 mod events;
 mod evidence;
 mod panics;
+mod recording;
 mod values;
 
 use pyo3::prelude::*;
@@ -57,5 +59,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(corpus::unpack, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::crc32c, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::count_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(recording::read_recordings, module)?)?;
     Ok(())
 }

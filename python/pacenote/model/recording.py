@@ -126,13 +126,13 @@ class EventType:
 
 @dataclass(frozen=True, slots=True)
 class RecordedThread:
-    """A thread of the recorded JVM."""
+    """A thread of the recorded JVM. All virtual threads of one name are one thread."""
 
     name: str
     """Its Java name, or that of the operating system if it is not a Java thread; may be empty."""
 
     java_id: int | None
-    """Its id in Java, or None if it is not a Java thread."""
+    """Its id in Java, or None if it is a virtual thread or not a Java thread."""
 
     os_id: int | None
     """Its id in the operating system, or None for a virtual thread."""
@@ -336,7 +336,7 @@ class Recording:
     """Start of the first chunk in ns since 1970, or None if no chunk could be read."""
 
     end_ns: int | None
-    """Time of the last event in ns since 1970, or None if no chunk could be read."""
+    """End of the last chunk or event in ns since 1970, or None if no chunk could be read."""
 
     window_ns: tuple[int, int] | None
     """Start and end in ns since 1970: only events that begin between them are counted. None means all."""
@@ -375,10 +375,10 @@ class Recording:
     """Operations on files and sockets that exceeded the event's threshold."""
 
     pauses: tuple[RecordedPause, ...]
-    """All pauses of the garbage collector, by start."""
+    """All pauses of the garbage collector, by start; at most 1,048,576, but `event_types` counts all."""
 
     collections: tuple[RecordedCollection, ...]
-    """All garbage collections, by start."""
+    """All garbage collections, by start; at most 1,048,576, but `event_types` counts all."""
 
     vm_operations: tuple[VmOperationGroup, ...]
     """Operations of the JVM."""

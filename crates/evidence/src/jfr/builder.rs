@@ -1,0 +1,243 @@
+//! Builds a [`Recording`] from the groups of chunks.
+
+use super::events::{EVENTS, EventKind};
+use super::hash::FastMap;
+use super::recording::{
+    AllocationGroup, EventState, EventType, IoGroup, IoKind, LockGroup, RecordedCollection, RecordedPause,
+    RecordedStack, RecordedThread, RecordedValues, Recording, RecordingFile, SampleGroup, StackFrame,
+    VmOperationGroup,
+};
+use super::tables::RecordingTables;
+
+/// Largest number of groups. More events of other threads and stacks are counted without these.
+const MAX_GROUPS: usize = 1 << 19;
+
+/// Largest number of pauses, and of collections.
+const MAX_PAUSES: usize = 1 << 20;
+
+/// What events of one group have in common: the position of their type in [`EVENTS`], and indexes in the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct GroupKey {
+    pub(super) event: usize,
+    pub(super) subject: Option<u32>,
+    pub(super) thread: Option<u32>,
+    pub(super) stack: Option<u32>,
+    pub(super) safepoint: bool,
+}
+
+/// The sum of the events of a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroupValues {
+    pub(super) values: RecordedValues,
+    pub(super) bytes: u64,
+}
+
+impl GroupValues {
+    pub(super) fn add(&mut self, other: Self) {
+        self.values.add(other.values);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// What is known about a type of events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TypeFacts {
+    /// Whether any chunk describes the type.
+    pub(super) supported: bool,
+    /// Whether the type was ever enabled, if any setting says so.
+    pub(super) enabled: Option<bool>,
+    /// Number of events, within the window or not.
+    pub(super) events: u64,
+    /// Number of events within the window.
+    pub(super) counted: u64,
+}
+
+/// A recording that is being read.
+#[derive(Debug)]
+pub(super) struct RecordingBuilder {
+    pub(super) window_ns: Option<(i64, i64)>,
+    pub(super) tables: RecordingTables,
+    /// Facts about each of [`EVENTS`].
+    pub(super) types: Vec<TypeFacts>,
+    groups: FastMap<GroupKey, GroupValues>,
+    pauses: Vec<RecordedPause>,
+    collections: Vec<RecordedCollection>,
+    files: Vec<RecordingFile>,
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+    merged_events: u64,
+}
+
+impl RecordingBuilder {
+    pub(super) fn new(window_ns: Option<(i64, i64)>) -> Self {
+        Self {
+            window_ns,
+            tables: RecordingTables::new(),
+            types: vec![TypeFacts::default(); EVENTS.len()],
+            groups: FastMap::default(),
+            pauses: Vec::new(),
+            collections: Vec::new(),
+            files: Vec::new(),
+            start_ns: None,
+            end_ns: None,
+            merged_events: 0,
+        }
+    }
+
+    /// Returns whether events that begin at this time are counted.
+    pub(super) fn is_in_window(&self, time_ns: i64) -> bool {
+        self.window_ns.is_none_or(|(start, end)| (start..end).contains(&time_ns))
+    }
+
+    /// Extends the time that the recording covers.
+    pub(super) fn cover(&mut self, start_ns: i64, end_ns: i64) {
+        self.start_ns = Some(self.start_ns.map_or(start_ns, |known| known.min(start_ns)));
+        self.end_ns = Some(self.end_ns.map_or(end_ns, |known| known.max(end_ns)));
+    }
+
+    /// Adds events to their group.
+    pub(super) fn add_group(&mut self, key: GroupKey, values: GroupValues) {
+        let key = if self.groups.len() < MAX_GROUPS || self.groups.contains_key(&key) {
+            key
+        } else {
+            self.count_merged(values.values.count);
+            GroupKey { thread: None, stack: None, ..key }
+        };
+        self.groups.entry(key).and_modify(|known| known.add(values)).or_insert(values);
+    }
+
+    /// Counts events whose thread and stack are not kept.
+    pub(super) fn count_merged(&mut self, events: u64) {
+        self.merged_events += events;
+    }
+
+    /// Adds a pause, unless there are too many; they are still counted.
+    pub(super) fn add_pause(&mut self, pause: RecordedPause) {
+        if self.pauses.len() < MAX_PAUSES {
+            self.pauses.push(pause);
+        }
+    }
+
+    /// Adds a collection, unless there are too many; they are still counted.
+    pub(super) fn add_collection(&mut self, collection: RecordedCollection) {
+        if self.collections.len() < MAX_PAUSES {
+            self.collections.push(collection);
+        }
+    }
+
+    /// Adds a file that has been read.
+    pub(super) fn add_file(&mut self, file: RecordingFile) {
+        self.files.push(file);
+    }
+
+    /// Returns the recording.
+    pub(super) fn build(mut self) -> Recording {
+        self.pauses.sort_by_key(|each| (each.start_ns, each.gc_id));
+        self.collections.sort_by_key(|each| (each.start_ns, each.gc_id));
+        let event_types = self.event_types();
+        let (methods, kinds) = (self.tables.methods.into_values(), self.tables.frame_types.into_values());
+        let targets = self.tables.targets.into_values();
+        let text = |texts: &[String], index: Option<u32>| {
+            index.and_then(|index| texts.get(index as usize)).cloned().unwrap_or_default()
+        };
+        let mut recording = Recording {
+            files: self.files,
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            window_ns: self.window_ns,
+            event_types,
+            classes: self.tables.classes.into_values(),
+            threads: Vec::new(),
+            frames: Vec::new(),
+            stacks: Vec::new(),
+            in_new_tlab: Vec::new(),
+            outside_tlab: Vec::new(),
+            sampled: Vec::new(),
+            samples: Vec::new(),
+            locks: Vec::new(),
+            io: Vec::new(),
+            pauses: self.pauses,
+            collections: self.collections,
+            vm_operations: Vec::new(),
+            merged_events: self.merged_events,
+        };
+        for each in self.tables.threads.into_values() {
+            recording.threads.push(RecordedThread {
+                name: each.name,
+                java_id: each.java_id,
+                os_id: each.os_id,
+            });
+        }
+        for each in self.tables.frames.into_values() {
+            let method = text(&methods, Some(each.method));
+            recording.frames.push(StackFrame { method, line: each.line, r#type: text(&kinds, each.kind) });
+        }
+        for each in self.tables.stacks.into_values() {
+            recording.stacks.push(RecordedStack { frames: each.frames, truncated: each.truncated });
+        }
+        for (key, values) in sorted(self.groups) {
+            add_to(&mut recording, key, values, text(&targets, key.subject));
+        }
+        recording
+    }
+
+    fn event_types(&self) -> Vec<EventType> {
+        let read_any = self.start_ns.is_some();
+        let state = |facts: &TypeFacts| match facts {
+            TypeFacts { events: 1.., .. } => EventState::Recorded,
+            TypeFacts { supported: false, .. } if read_any => EventState::Unsupported,
+            TypeFacts { enabled: Some(true), .. } => EventState::NoneOccurred,
+            TypeFacts { enabled: Some(false), .. } => EventState::Disabled,
+            _ => EventState::Unknown,
+        };
+        EVENTS
+            .iter()
+            .zip(&self.types)
+            .filter(|(spec, _)| spec.kind != EventKind::Setting)
+            .map(|(spec, facts)| EventType {
+                name: format!("jdk.{}", spec.name),
+                state: state(facts),
+                count: facts.counted,
+            })
+            .collect()
+    }
+}
+
+/// Returns the groups in descending order of their totals.
+fn sorted(groups: FastMap<GroupKey, GroupValues>) -> Vec<(GroupKey, GroupValues)> {
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_unstable_by(|(left_key, left), (right_key, right)| {
+        right.values.total.cmp(&left.values.total).then_with(|| left_key.cmp(right_key))
+    });
+    groups
+}
+
+/// Adds a group to its list; `target` is the text of its subject if that is a file, a peer or an operation.
+fn add_to(
+    recording: &mut Recording,
+    key: GroupKey,
+    GroupValues { values, bytes }: GroupValues,
+    target: String,
+) {
+    let GroupKey { subject, thread, stack, .. } = key;
+    let allocation = AllocationGroup { object_class: subject, thread, stack, values };
+    match EVENTS[key.event].kind {
+        EventKind::InNewTlab => recording.in_new_tlab.push(allocation),
+        EventKind::OutsideTlab => recording.outside_tlab.push(allocation),
+        EventKind::SampledAllocation => recording.sampled.push(allocation),
+        EventKind::Sample(kind) => {
+            recording.samples.push(SampleGroup { kind, thread, stack, count: values.count });
+        }
+        EventKind::Lock(kind) => {
+            recording.locks.push(LockGroup { kind, lock_class: subject, thread, stack, values });
+        }
+        EventKind::Io(kind) => {
+            let bytes = (kind != IoKind::FileForce).then_some(bytes);
+            recording.io.push(IoGroup { kind, target, thread, stack, values, bytes });
+        }
+        EventKind::VmOperation => {
+            recording.vm_operations.push(VmOperationGroup { name: target, safepoint: key.safepoint, values });
+        }
+        EventKind::Pause | EventKind::Collection | EventKind::Setting => {}
+    }
+}

@@ -1,0 +1,89 @@
+//! Flight Recorder recordings: allocations, samples of methods, locks, pauses and I/O.
+//!
+//! A recording consists of chunks, which are read one at a time. A chunk describes its own types, and has constants to
+//! which its events refer by ids. Three passes over the sizes of its events find the description, the constants and the
+//! events. The descriptions of types are compiled into layouts, and events are grouped by ids, so that each stack is
+//! decoded once per chunk.
+//!
+//! Sizes in a file are not trusted: memory is allocated for what was read, not for what a size announces, and chunks,
+//! tables and groups have limits. The formats are 1.0 to 2.1, those of JDK 9 and newer.
+//!
+//! | file | contains |
+//! | --- | --- |
+//! | `chunk.rs` | the chunks of a file, and the clock of a chunk |
+//! | `metadata.rs`, `layout.rs` | the types of a chunk, and how their values are encoded |
+//! | `constants.rs` | stacks, methods, classes, threads and texts |
+//! | `events.rs` | the events that are read |
+//! | `decoder.rs` | decodes and groups the events of a chunk |
+//! | `tables.rs`, `builder.rs` | merge the groups of chunks and files |
+//! | `recording.rs` | [`Recording`] |
+//! | `bytes.rs`, `hash.rs` | integers and texts, and maps of them |
+
+mod builder;
+mod bytes;
+mod chunk;
+mod constants;
+mod decoder;
+mod events;
+mod hash;
+mod layout;
+mod metadata;
+mod recording;
+mod tables;
+#[cfg(test)]
+mod test_chunk;
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+pub use recording::{
+    AllocationGroup, EventState, EventType, IoGroup, IoKind, LockGroup, LockKind, RecordedCollection,
+    RecordedPause, RecordedStack, RecordedThread, RecordedValues, Recording, RecordingFile, SampleGroup,
+    SampleKind, StackFrame, VmOperationGroup,
+};
+
+use crate::error::EvidenceError;
+use crate::source::Source;
+use builder::RecordingBuilder;
+use chunk::ChunkReader;
+
+/// Reads recordings of one JVM, plain or compressed with gzip, as one recording. `window_ns` limits it to events that
+/// begin within a window, given by its start and end in ns since 1970. `progress` is called after each chunk and can
+/// end the reading.
+///
+/// What cannot be read of a file is named in [`RecordingFile::problems`]; the rest is read.
+///
+/// # Errors
+///
+/// [`EvidenceError::Read`] and [`EvidenceError::NotAFile`] if a file cannot be read at all, and
+/// [`EvidenceError::Interrupted`] if `progress` ended the reading.
+pub fn read_recordings(
+    paths: &[PathBuf],
+    window_ns: Option<(i64, i64)>,
+    progress: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Recording, EvidenceError> {
+    let mut builder = RecordingBuilder::new(window_ns);
+    for path in paths {
+        let mut reader = ChunkReader::new(Source::open(path)?);
+        let (mut chunks, mut events) = (0, 0);
+        let mut buffer = Vec::new();
+        while let Some(chunk) = reader.next(buffer)? {
+            let summary = decoder::read_chunk(&chunk, &mut builder);
+            let number = reader.chunks();
+            for problem in summary.problems {
+                reader.problem(format!("chunk {number} {problem}"));
+            }
+            chunks += u64::from(summary.events.is_some());
+            events += summary.events.unwrap_or(0);
+            buffer = chunk.bytes;
+            if progress().is_break() {
+                return Err(EvidenceError::Interrupted { path: path.clone() });
+            }
+        }
+        let path = path.to_string_lossy().into_owned();
+        builder.add_file(RecordingFile { path, chunks, events, problems: reader.problems });
+    }
+    Ok(builder.build())
+}

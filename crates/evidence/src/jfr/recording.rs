@@ -1,0 +1,284 @@
+//! What recordings say. `python/pacenote/model/recording.py` has the same types.
+
+use serde::Serialize;
+
+/// Whether a recording can have events of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventState {
+    /// The recording has events of the type.
+    Recorded,
+    /// The type was enabled, but no event occurred.
+    NoneOccurred,
+    /// The type was disabled.
+    Disabled,
+    /// The JVM does not have the type.
+    Unsupported,
+    /// The recording has no such event, and does not say whether the type was enabled.
+    Unknown,
+}
+
+/// What a sample of a running method is based on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampleKind {
+    /// A thread that runs Java code.
+    Java,
+    /// A thread in native code.
+    Native,
+    /// A thread that has used a certain CPU time.
+    CpuTime,
+}
+
+/// How a thread waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockKind {
+    /// To enter a `synchronized` block.
+    MonitorEnter,
+    /// In `Object.wait`.
+    MonitorWait,
+    /// In `LockSupport.park`.
+    Park,
+}
+
+/// An operation on a file or socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IoKind {
+    /// A read from a file.
+    FileRead,
+    /// A write to a file.
+    FileWrite,
+    /// A flush of a file to disk.
+    FileForce,
+    /// A read from a socket.
+    SocketRead,
+    /// A write to a socket.
+    SocketWrite,
+}
+
+/// Count, sum and extremes of sizes or durations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedValues {
+    /// Number of values.
+    pub count: u64,
+    /// Their sum.
+    pub total: u64,
+    /// The smallest value.
+    pub min: u64,
+    /// The largest value.
+    pub max: u64,
+}
+
+impl RecordedValues {
+    pub(super) fn of(value: u64) -> Self {
+        Self { count: 1, total: value, min: value, max: value }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.total = self.total.saturating_add(other.total);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// A type of event that is read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EventType {
+    /// Its name in current JVMs.
+    pub name: String,
+    /// Whether the recording has such events, and if not, why.
+    pub state: EventState,
+    /// Number of events within the window.
+    pub count: u64,
+}
+
+/// A thread of the recorded JVM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedThread {
+    /// Its Java name, or that of the operating system; may be empty.
+    pub name: String,
+    /// Its id in Java, unless it is a virtual thread or not a Java thread.
+    pub java_id: Option<u64>,
+    /// Its id in the operating system, unless it is a virtual thread.
+    pub os_id: Option<u64>,
+}
+
+/// A method in a stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StackFrame {
+    /// Class and method.
+    pub method: String,
+    /// Line in the source file, if it is known.
+    pub line: Option<i32>,
+    /// How the method ran, such as `JIT compiled`; empty if it is not known.
+    pub r#type: String,
+}
+
+/// A stack of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedStack {
+    /// Indexes of its frames; the first one is the method that was running.
+    pub frames: Box<[u32]>,
+    /// Whether the stack was deeper than the JVM records.
+    pub truncated: bool,
+}
+
+/// Allocations of one class by one thread with one stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AllocationGroup {
+    /// Index of the class.
+    pub object_class: Option<u32>,
+    /// Index of the thread.
+    pub thread: Option<u32>,
+    /// Index of the stack.
+    pub stack: Option<u32>,
+    /// Sizes in bytes.
+    pub values: RecordedValues,
+}
+
+/// Samples of one thread with one stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SampleGroup {
+    /// What the samples are based on.
+    pub kind: SampleKind,
+    /// Index of the thread.
+    pub thread: Option<u32>,
+    /// Index of the stack.
+    pub stack: Option<u32>,
+    /// Number of samples.
+    pub count: u64,
+}
+
+/// Waits of one thread for objects of one class with one stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LockGroup {
+    /// How the thread waited.
+    pub kind: LockKind,
+    /// Index of the class of the object that it waited for.
+    pub lock_class: Option<u32>,
+    /// Index of the thread.
+    pub thread: Option<u32>,
+    /// Index of the stack.
+    pub stack: Option<u32>,
+    /// Durations in ns.
+    pub values: RecordedValues,
+}
+
+/// Operations of one thread on one file or peer with one stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IoGroup {
+    /// The operation.
+    pub kind: IoKind,
+    /// Path of the file, or host and port of the peer; may be empty.
+    pub target: String,
+    /// Index of the thread.
+    pub thread: Option<u32>,
+    /// Index of the stack.
+    pub stack: Option<u32>,
+    /// Durations in ns.
+    pub values: RecordedValues,
+    /// Bytes read or written, or `None` for flushes.
+    pub bytes: Option<u64>,
+}
+
+/// A pause of the garbage collector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedPause {
+    /// Id of the collection.
+    pub gc_id: u64,
+    /// Phase of the collection.
+    pub name: String,
+    /// When it began, in ns since 1970.
+    pub start_ns: i64,
+    /// How long it took, in ns.
+    pub duration_ns: u64,
+}
+
+/// A garbage collection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedCollection {
+    /// Its id.
+    pub gc_id: u64,
+    /// Collector.
+    pub name: String,
+    /// Cause.
+    pub cause: String,
+    /// When it began, in ns since 1970.
+    pub start_ns: i64,
+    /// How long it took including concurrent phases, in ns.
+    pub duration_ns: u64,
+    /// Sum of its pauses, in ns.
+    pub pauses_ns: u64,
+    /// Its longest pause, in ns.
+    pub longest_pause_ns: u64,
+}
+
+/// Executions of one operation of the JVM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VmOperationGroup {
+    /// Name of the operation.
+    pub name: String,
+    /// Whether it stops all threads.
+    pub safepoint: bool,
+    /// Durations in ns.
+    pub values: RecordedValues,
+}
+
+/// A recording file, and what of it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordingFile {
+    /// The file.
+    pub path: String,
+    /// Number of chunks that were read.
+    pub chunks: u64,
+    /// Number of events in these chunks.
+    pub events: u64,
+    /// What could not be read, and why.
+    pub problems: Vec<String>,
+}
+
+/// The events of one or several recordings of the same JVM, within a window of time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recording {
+    /// The files that were read.
+    pub files: Vec<RecordingFile>,
+    /// Start of the first chunk in ns since 1970.
+    pub start_ns: Option<i64>,
+    /// End of the last chunk or event in ns since 1970.
+    pub end_ns: Option<i64>,
+    /// Start and end of the window in ns since 1970.
+    pub window_ns: Option<(i64, i64)>,
+    /// All types of events that are read.
+    pub event_types: Vec<EventType>,
+    /// Names of classes.
+    pub classes: Vec<String>,
+    /// The threads that groups refer to.
+    pub threads: Vec<RecordedThread>,
+    /// The frames that stacks refer to.
+    pub frames: Vec<StackFrame>,
+    /// The stacks that groups refer to.
+    pub stacks: Vec<RecordedStack>,
+    /// Allocations that needed a new TLAB, with the sizes of the TLABs.
+    pub in_new_tlab: Vec<AllocationGroup>,
+    /// Allocations outside TLABs, with the sizes of the objects.
+    pub outside_tlab: Vec<AllocationGroup>,
+    /// Samples of allocations, with their weights.
+    pub sampled: Vec<AllocationGroup>,
+    /// Samples of running methods.
+    pub samples: Vec<SampleGroup>,
+    /// Waits for monitors and locks.
+    pub locks: Vec<LockGroup>,
+    /// Operations on files and sockets.
+    pub io: Vec<IoGroup>,
+    /// All pauses of the garbage collector, by start.
+    pub pauses: Vec<RecordedPause>,
+    /// All garbage collections, by start.
+    pub collections: Vec<RecordedCollection>,
+    /// Operations of the JVM.
+    pub vm_operations: Vec<VmOperationGroup>,
+    /// Number of events without thread and stack, because more groups occurred than are kept apart.
+    pub merged_events: u64,
+}

@@ -1,0 +1,288 @@
+//! Tests of whole recordings; the Python tests compare recordings of JVMs with the JDK's own reader.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::test_chunk::{
+    ALLOCATION, FILE_READ, PARK, PAUSE, SETTING, STACK_TYPE, TestChunk, event, text, varint, varints,
+};
+use super::*;
+
+fn read_window(files: &[&[u8]], window_ns: Option<(i64, i64)>) -> Recording {
+    let folder = tempfile::tempdir().unwrap();
+    let mut paths = Vec::new();
+    for (index, bytes) in files.iter().enumerate() {
+        let path = folder.path().join(index.to_string());
+        std::fs::write(&path, bytes).unwrap();
+        paths.push(path);
+    }
+    read_recordings(&paths, window_ns, &mut || ControlFlow::Continue(())).unwrap()
+}
+
+fn read(bytes: &[u8]) -> Recording {
+    read_window(&[bytes], None)
+}
+
+fn problems(recording: &Recording) -> String {
+    recording.files.iter().flat_map(|file| file.problems.clone()).collect::<Vec<_>>().join("\n")
+}
+
+fn values(count: u64, total: u64, min: u64, max: u64) -> RecordedValues {
+    RecordedValues { count, total, min, max }
+}
+
+/// Returns class, thread and size of the allocations, and the methods of their stacks.
+fn allocations(recording: &Recording) -> Vec<(String, String, Vec<String>, RecordedValues)> {
+    let class =
+        |index: Option<u32>| index.map_or("-".to_owned(), |at| recording.classes[at as usize].clone());
+    let thread =
+        |index: Option<u32>| index.map_or("-".to_owned(), |at| recording.threads[at as usize].name.clone());
+    let methods = |index: Option<u32>| {
+        let frames = index.map_or(&[][..], |at| &recording.stacks[at as usize].frames);
+        frames.iter().map(|&at| recording.frames[at as usize].method.clone()).collect()
+    };
+    recording
+        .in_new_tlab
+        .iter()
+        .map(|each| (class(each.object_class), thread(each.thread), methods(each.stack), each.values))
+        .collect()
+}
+
+fn state(recording: &Recording, name: &str) -> EventState {
+    recording.event_types.iter().find(|each| each.name == name).unwrap().state
+}
+
+/// Returns a chunk with three allocations and one event of other types.
+fn sample(prefix: &str, first_id: u64) -> TestChunk {
+    let mut chunk = TestChunk::with_constants(prefix, first_id);
+    chunk.add_allocation(500, 0, 100);
+    chunk.add_allocation(600, 0, 300);
+    chunk.add_allocation(700, 1, 50);
+    chunk.add_event(PARK, (800, 41), &varint(first_id + 1));
+    chunk.add_event(FILE_READ, (900, 20), &[text("/data/file"), varint(4096)].concat());
+    chunk.events.push((PAUSE, [varints(&[1000, 7, 3]), text("GC Pause")].concat()));
+    chunk
+}
+
+#[test]
+fn all_versions_of_the_format_are_read() {
+    for (prefix, version) in [("jdk.", (2, 1)), ("jdk.", (2, 0)), ("com.oracle.jdk.", (1, 0))] {
+        let recording = read(&TestChunk { version, ..sample(prefix, 1) }.bytes());
+        assert_eq!(problems(&recording), "");
+        let stack = vec!["a.B.run".to_owned(), "a.B.main".to_owned()];
+        assert_eq!(
+            allocations(&recording),
+            [
+                ("byte[]".to_owned(), "worker".to_owned(), stack.clone(), values(2, 400, 100, 300)),
+                ("a.B".to_owned(), "worker".to_owned(), stack, values(1, 50, 50, 50)),
+            ]
+        );
+        assert_eq!(
+            recording.threads[0],
+            RecordedThread { name: "worker".to_owned(), java_id: Some(5), os_id: Some(77) }
+        );
+        let frame =
+            |method: &str, line| StackFrame { method: method.to_owned(), line, r#type: "Inlined".to_owned() };
+        assert_eq!(recording.frames, [frame("a.B.run", Some(12)), frame("a.B.main", None)]);
+        assert_eq!(recording.locks[0].values, values(1, 20, 20, 20));
+        assert_eq!((recording.io[0].target.as_str(), recording.io[0].bytes), ("/data/file", Some(4096)));
+        let pause =
+            RecordedPause { gc_id: 3, name: "GC Pause".to_owned(), start_ns: 1_000_250, duration_ns: 3 };
+        assert_eq!(recording.pauses, [pause]);
+        assert_eq!((recording.start_ns, recording.end_ns), (Some(1_000_000), Some(1_000_250)));
+        assert_eq!((recording.files[0].chunks, recording.files[0].events), (1, 6));
+    }
+}
+
+#[test]
+fn chunks_and_files_are_one_recording() {
+    let (first, second) = (sample("jdk.", 1).bytes(), sample("jdk.", 1000).bytes());
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(&[first.clone(), second.clone()].concat()).unwrap();
+    let recording = read_window(&[&encoder.finish().unwrap(), &second], None);
+    assert_eq!(problems(&recording), "");
+    assert_eq!(recording.files.iter().map(|file| file.chunks).collect::<Vec<_>>(), [2, 1]);
+    let found: Vec<_> =
+        allocations(&recording).into_iter().map(|(class, .., values)| (class, values)).collect();
+    assert_eq!(
+        found,
+        [("byte[]".to_owned(), values(6, 1200, 100, 300)), ("a.B".to_owned(), values(3, 150, 50, 50))]
+    );
+    assert_eq!((recording.classes.len(), recording.stacks.len(), recording.frames.len()), (2, 1, 2));
+}
+
+#[test]
+fn only_events_that_begin_in_the_window_are_counted() {
+    let bytes = sample("jdk.", 1).bytes();
+    for (window, expected) in [
+        ((1_000_000, 1_000_050), vec![100]),
+        ((1_000_050, 1_000_100), vec![300]),
+        ((1_000_000, 1_000_101), vec![400, 50]),
+        ((1_000_101, i64::MAX), vec![]),
+    ] {
+        let recording = read_window(&[&bytes], Some(window));
+        let totals: Vec<_> = recording.in_new_tlab.iter().map(|each| each.values.total).collect();
+        assert_eq!(totals, expected, "{window:?}");
+        assert_eq!(state(&recording, "jdk.ObjectAllocationInNewTLAB"), EventState::Recorded);
+        assert_eq!(recording.pauses.len(), usize::from(window.1 == i64::MAX));
+    }
+}
+
+#[test]
+fn a_type_without_events_says_why() {
+    let mut chunk = sample("jdk.", 1);
+    for (type_id, value) in [(PARK, "false"), (PARK, "true"), (PAUSE, "false"), (FILE_READ, "true")] {
+        let content = [varints(&[500, type_id]), text("enabled"), text(value)].concat();
+        chunk.events.push((SETTING, content));
+    }
+    chunk.events.push((SETTING, [varints(&[500, ALLOCATION]), text("stackTrace"), text("true")].concat()));
+    chunk.events.retain(|(type_id, _)| *type_id == SETTING);
+    let recording = read(&chunk.bytes());
+    for (name, expected) in [
+        ("jdk.ThreadPark", EventState::NoneOccurred),
+        ("jdk.FileRead", EventState::NoneOccurred),
+        ("jdk.GCPhasePause", EventState::Disabled),
+        ("jdk.ObjectAllocationInNewTLAB", EventState::Unknown),
+        ("jdk.CPUTimeSample", EventState::Unsupported),
+    ] {
+        assert_eq!(state(&recording, name), expected, "{name}");
+    }
+    assert!(recording.event_types.iter().all(|each| each.name != "jdk.ActiveSetting"));
+    assert_eq!(state(&read(b"no recording"), "jdk.ThreadPark"), EventState::Unknown);
+}
+
+#[test]
+fn virtual_threads_of_one_name_are_one() {
+    let mut chunk = TestChunk::with_constants("jdk.", 1);
+    let thread = |id: u64| [text("carrier"), varint(77), vec![1], varint(id), vec![1]].concat();
+    chunk.pools.retain(|pool| pool[1] != 7);
+    chunk.add_pool(7, &[thread(31), thread(32)]);
+    chunk.add_event(ALLOCATION, (500, 0), &varints(&[1, 10]));
+    chunk.first_id = 2;
+    chunk.events.push((ALLOCATION, varints(&[500, 0, 2, 1, 1, 10])));
+    let recording = read(&chunk.bytes());
+    assert_eq!(recording.threads, [RecordedThread { name: String::new(), java_id: None, os_id: None }]);
+    assert_eq!(recording.in_new_tlab[0].values, values(2, 20, 10, 10));
+}
+
+#[test]
+fn a_recording_that_is_cut_anywhere_is_read_up_to_there() {
+    let whole = [sample("jdk.", 1).bytes(), sample("jdk.", 9).bytes()].concat();
+    let first = whole.len() / 2;
+    // Every position would take a while in a debug build.
+    for end in (0..whole.len()).step_by(5).chain([first - 1, first, first + 1]) {
+        let recording = read(&whole[..end]);
+        let complete = end == first;
+        assert_eq!(problems(&recording).is_empty(), complete, "{end}: {}", problems(&recording));
+        assert_eq!(recording.files[0].chunks, u64::from(end >= first), "{end}");
+    }
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::none());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let compressed = gzip(&whole);
+    let recording = read(&compressed[..compressed.len() - 40]);
+    assert_eq!(recording.files[0].chunks, 1);
+    assert!(problems(&recording).contains("cut or damaged"), "{}", problems(&recording));
+}
+
+#[test]
+fn a_chunk_in_progress_is_read_as_far_as_it_was_written() {
+    let bytes = sample("jdk.", 1).bytes();
+    let expected = allocations(&read(&bytes));
+    let later = event(ALLOCATION, &varints(&[2000, 0, 1, 1, 1, 1000]));
+    let sized = |size: u64, state: u8| {
+        let mut begun = bytes.clone();
+        begun[8..16].copy_from_slice(&size.to_be_bytes());
+        begun[64] = state;
+        begun
+    };
+    for begun in [sized(0, 0), sized(0, 255), sized(bytes.len() as u64, 255)] {
+        let recording = read(&begun);
+        assert_eq!(allocations(&recording), expected);
+        assert!(problems(&recording).contains("chunk 1 was still being written"), "{}", problems(&recording));
+        let recording = read(&[begun.as_slice(), &later, &[0x85]].concat());
+        assert_eq!(allocations(&recording)[0].3, values(3, 1400, 100, 1000));
+    }
+    let finished = read(&[sized(bytes.len() as u64, 255), bytes.clone()].concat());
+    assert_eq!((finished.files[0].chunks, problems(&finished)), (2, String::new()));
+    let followed = read(&[bytes.as_slice(), &later].concat());
+    assert_eq!(allocations(&followed), expected);
+    assert!(problems(&followed).contains("what follows chunk 1 is not a chunk"));
+}
+
+#[test]
+fn sizes_are_not_trusted() {
+    let huge = [0xff_u8; 9];
+    let chunk = TestChunk::with_constants("jdk.", 1);
+    let of_events = |bytes: &[u8]| {
+        let mut chunk = chunk.clone();
+        chunk.events.push((ALLOCATION, bytes.to_vec()));
+        chunk.bytes()
+    };
+    let of_pools = |pool: &[u8]| {
+        let mut chunk = sample("jdk.", 1);
+        chunk.pools.push(pool.to_vec());
+        chunk.bytes()
+    };
+    let of_types = |fields: Vec<test_chunk::TestField>| {
+        let mut chunk = sample("jdk.", 1);
+        chunk.types.push((30, "jdk.types.Odd".to_owned(), fields));
+        chunk.types.push((31, "jdk.types.Empty".to_owned(), Vec::new()));
+        chunk.add_pool(30, &[[&huge[..], &[0; 20]].concat()]);
+        chunk.bytes()
+    };
+    let mut long_chunk = sample("jdk.", 1).bytes();
+    long_chunk[8..16].copy_from_slice(&u64::MAX.to_be_bytes());
+    for (bytes, problem) in [
+        (long_chunk, "is cut after"),
+        ([&sample("jdk.", 1).bytes()[..68], &huge, &[20]].concat(), "is damaged or cut at byte 68"),
+        (of_events(&[5]), "1 events that cannot be decoded"),
+        (of_pools(&huge), "constants at byte"),
+        (of_pools(&[&[1, 5][..], &huge].concat()), "constants at byte"),
+        (of_pools(&[&[1, 5, 1, 99, 3][..], &huge].concat()), "constants at byte"),
+        (of_pools(&[1, 99, 1, 1]), "constants at byte"),
+        (of_types(vec![("self", 30, "")]), "constants at byte"),
+        (of_types(vec![("all", 10, "array")]), "constants at byte"),
+        (of_types(vec![("unknown", 77, "")]), "constants at byte"),
+        // An array of any number of elements without bytes is valid.
+        (of_types(vec![("none", 31, "array")]), ""),
+    ] {
+        let recording = read(&bytes);
+        let found = problems(&recording);
+        assert!(found.contains(problem) && found.is_empty() == problem.is_empty(), "{problem}: {found}");
+    }
+}
+
+#[test]
+fn what_is_missing_or_too_deep_is_marked() {
+    let mut chunk = sample("jdk.", 1);
+    chunk.pools.retain(|pool| pool[1] != 5 && pool[1] != STACK_TYPE.try_into().unwrap());
+    let frames: Vec<u8> = (0..3000).flat_map(|_| varints(&[1, 12, 1])).collect();
+    chunk.add_pool(STACK_TYPE, &[[vec![0], varint(3000), frames].concat()]);
+    let recording = read(&chunk.bytes());
+    let (class, _, methods, _) = &allocations(&recording)[0];
+    assert_eq!((class.as_str(), methods.len(), methods[0].as_str()), ("-", 2048, "(unknown)"));
+    assert!(recording.stacks[0].truncated);
+    let mut chunk = sample("jdk.", 1);
+    for (_, name, fields) in &mut chunk.types {
+        if name.ends_with("InNewTLAB") {
+            fields.retain(|(name, ..)| *name != "tlabSize");
+        }
+    }
+    let recording = read(&chunk.bytes());
+    assert!(problems(&recording).contains("jdk.ObjectAllocationInNewTLAB without the field tlabSize"));
+    assert_eq!((recording.in_new_tlab.len(), recording.locks.len()), (0, 1));
+}
+
+#[test]
+fn reading_can_be_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jfr");
+    std::fs::write(&path, sample("jdk.", 1).bytes()).unwrap();
+    let read = read_recordings(std::slice::from_ref(&path), None, &mut || ControlFlow::Break(()));
+    assert!(matches!(read, Err(EvidenceError::Interrupted { .. })));
+}

@@ -1,0 +1,120 @@
+"""Recordings through the Rust core; crates/evidence has the tests of formats and of damaged files."""
+
+import gzip
+
+import pytest
+
+from pacenote.errors import EvidenceError
+from pacenote.evidence.recording import RecordingReader
+from pacenote.model.recording import EventState, RecordedValues, totals_by
+from support.jdk import jdk_params, record, recording_totals
+
+ALLOCATIONS = {
+    "in_new_tlab": "ObjectAllocationInNewTLAB",
+    "outside_tlab": "ObjectAllocationOutsideTLAB",
+    "sampled": "ObjectAllocationSample",
+}
+SAMPLES = {"java": "ExecutionSample", "native": "NativeMethodSample", "cpu-time": "CPUTimeSample"}
+LOCKS = {"monitor-enter": "JavaMonitorEnter", "monitor-wait": "JavaMonitorWait", "park": "ThreadPark"}
+
+
+def totals(recording):
+    """Returns the groups of a recording in the form of `RecordingTotals.java`."""
+
+    def stack(index):
+        if index is None:
+            return "-"
+        frames = [f"{each.method}:{each.line or '-'}:{each.type}" for each in recording.stack_frames(index)]
+        return ";".join(frames) + (";…" if recording.stacks[index].truncated else "")
+
+    def row(name, subject, group, values, size=0):
+        thread = None if group.thread is None else recording.threads[group.thread]
+        found = "-" if thread is None else f"{thread.name}/{thread.java_id or '-'}/{thread.os_id}"
+        numbers = (values.count, values.total, values.min, values.max, size)
+        return [f"jdk.{name}", subject, found, stack(group.stack), *map(str, numbers)]
+
+    def class_name(index):
+        return "-" if index is None else recording.classes[index]
+
+    for field, name in ALLOCATIONS.items():
+        yield from (row(name, class_name(g.object_class), g, g.values) for g in getattr(recording, field))
+    for group in recording.samples:
+        yield row(SAMPLES[group.kind], "-", group, RecordedValues(group.count, group.count, 1, 1))
+    for group in recording.locks:
+        yield row(LOCKS[group.kind], class_name(group.lock_class), group, group.values)
+    for group in recording.io:
+        name = "".join(word.capitalize() for word in group.kind.split("-"))
+        yield row(name, group.target, group, group.values, group.bytes or 0)
+    for each in recording.vm_operations:
+        values = each.values
+        subject = f"{each.name}/{str(each.safepoint).lower()}"
+        numbers = (values.count, values.total, values.min, values.max, 0)
+        yield ["jdk.ExecuteVMOperation", subject, "-", "-", *map(str, numbers)]
+
+
+def single_events(recording):
+    """Returns the pauses and collections of a recording in the form of `RecordingTotals.java`."""
+    for each in recording.pauses:
+        yield ["jdk.GCPhasePause", each.name, each.gc_id, each.start_ns, each.duration_ns]
+    for each in recording.collections:
+        subject = f"{each.name}/{each.cause}"
+        times = (each.start_ns, each.duration_ns, each.pauses_ns, each.longest_pause_ns)
+        yield ["jdk.GarbageCollection", subject, each.gc_id, *times]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("jdk", jdk_params())
+def test_every_group_is_that_of_the_jdks_own_reader(jdk, tmp_path):
+    path = record(jdk, tmp_path)
+    expected = recording_totals(jdk, path)
+    recording = RecordingReader([path]).recording()
+    assert expected.pop(next(i for i, row in enumerate(expected) if row[0] == "events")) == [
+        "events",
+        str(recording.files[0].events),
+    ]
+    singles = ("jdk.GCPhasePause", "jdk.GarbageCollection")
+    groups = [row for row in expected if row[0] not in singles]
+    assert sorted(totals(recording)) == sorted(groups)
+    found = [[str(each) for each in row] for row in single_events(recording)]
+    assert sorted(found) == sorted(row[:-5] for row in expected if row[0] in singles)
+    recorded = {row[0] for row in expected}
+    assert len(recorded) >= 14, "the program did not cause the events that are compared"
+    states = {each.name: each.state for each in recording.event_types}
+    assert {name for name, state in states.items() if state == EventState.RECORDED} == recorded
+    assert recording.files[0].problems == ()
+
+    compressed = tmp_path / "run.jfr.gz"
+    compressed.write_bytes(gzip.compress(path.read_bytes(), 1))
+    again = RecordingReader([compressed]).recording()
+    assert sorted(totals(again)) == sorted(groups)
+    whole = totals_by(recording.outside_tlab, lambda each: each.object_class)
+    middle = (recording.start_ns + recording.end_ns) // 2
+    halves = [
+        RecordingReader([path], window).recording()
+        for window in ((recording.start_ns, middle), (middle, recording.end_ns + 1))
+    ]
+    parts = [sum(each.values.total for each in half.outside_tlab) for half in halves]
+    assert sum(parts) == sum(values.total for _, values in whole)
+    assert min(parts) > 0
+    assert [each.start_ns < middle for half in halves for each in half.pauses] == [
+        each.start_ns < middle for each in recording.pauses
+    ]
+
+
+def test_files_that_are_not_recordings_are_errors(tmp_path):
+    path = tmp_path / "run.jfr"
+    with pytest.raises(EvidenceError, match=f"cannot read {path}") as raised:
+        RecordingReader([path]).recording()
+    assert "check that the file exists" in raised.value.hint
+    for content, message in [
+        (b"", "the file is empty"),
+        (b"GC log", "not a Flight Recorder recording"),
+        (b"FLR\0" + bytes(10), "the header of chunk 1 is cut"),
+        (b"FLR\0\0\x00\0\x09" + bytes(60), "has the format 0.9"),
+        (gzip.compress(b"FLR\0")[:-4], "the compressed file is cut"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(EvidenceError, match=message):
+            RecordingReader([path]).recording()
+    with pytest.raises(EvidenceError, match="no recording was given"):
+        RecordingReader([]).recording()
