@@ -133,9 +133,9 @@ NETWORK_CASES = {
 
 CLUSTER_CASES = {
     "O1": RuleCase(
-        {"cpu.services": "filebeat, node_exporter", "cpu.services_share": 0.2},
-        {"cpu.services_share": 0.01},
-        {"cpu.services_share": None},
+        {"cpu.other_share": 0.2},
+        {"cpu.other_share": 0.01},
+        {"cpu.other_share": None},
         0.25,
     ),
     "O2": RuleCase(

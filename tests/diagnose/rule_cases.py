@@ -143,9 +143,9 @@ COLLECTOR_CASES = {
         {"jvm": ["-XX:+UnlockExperimentalVMOptions", "-XX:G1NewSizePercent=20"]},
     ),
     "H10": RuleCase(
-        {"gc.stop_share": 0.08, "gc.pause_share": 0.03, "gc.time_to_safepoint_p99_ms": 60},
+        {"gc.stop_share": 0.08, "gc.pause_share": 0.03, "gc.time_to_safepoint_max_ms": 60},
         {"gc.stop_share": 0.033},
-        {"gc.time_to_safepoint_p99_ms": None},
+        {"gc.time_to_safepoint_max_ms": None},
         0.05,
     ),
     "H11": RuleCase(
@@ -215,10 +215,10 @@ ALLOCATION_CASES = {
     ),
     "A4": RuleCase(
         {
-            **{"gc.freed_bytes_per_s": 2e9, "gc.live_bytes": 1e8, "gc.stop_share": 0.04},
+            **{"gc.allocated_bytes_per_s": 2e9, "gc.live_bytes": 1e8, "gc.stop_share": 0.04},
             **{"jvm.heap_max_bytes": GB, "host.memory_bytes": 16 * GB},
         },
-        {"gc.freed_bytes_per_s": 2e8},
+        {"gc.allocated_bytes_per_s": 2e8},
         {"gc.live_bytes": None},
         0.0417,
         {"car-params": {"heap_size": "2g"}},
@@ -257,9 +257,9 @@ DISK_CASES = {
     "D4": RuleCase(
         {
             **{"disk.wait_share": 0.3, "cpu.idle_share": 0.6, "disk.device": "sda", "disk.await_ms": 25},
-            "disk.force_p99_ms": 80,
+            "disk.force_max_ms": 800,
         },
-        {"disk.wait_share": 0.01, "disk.force_p99_ms": 4},
+        {"disk.wait_share": 0.01, "disk.force_max_ms": 4},
         {"disk.wait_share": None},
         0.4286,
     ),

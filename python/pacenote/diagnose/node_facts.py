@@ -1,0 +1,180 @@
+"""The figures that the sampled counters of the engine's nodes have, by task and node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pacenote.diagnose.facts import EvidenceBuilder, Window
+from pacenote.diagnose.telemetry_series import TaskSeries, TelemetryCuts, ratio, total
+
+SOURCE = "node-counters"
+"""The telemetry device that reads them."""
+
+_NAME = "process.cpu.total"
+_HEALTH = ("green", "yellow", "red")
+_POOLS = ("write", "search")
+_REJECTIONS = ("coordinating_rejections", "primary_rejections", "replica_rejections")
+
+_Figures = Iterator[tuple[str, float | str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """What the configuration says about nodes, without which some counters have no meaning."""
+
+    cores: float | None = None
+    """Cores of the host."""
+
+    index_buffer_bytes: Mapping[str, float] = field(default_factory=dict)
+    """Limit of the indexing buffer by node."""
+
+    indexing_s: float | None = None
+    """Seconds of indexing on primary shards during the whole race."""
+
+
+def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: NodeSettings) -> None:
+    """Adds the figures of all tasks and nodes, and those of the cluster."""
+    seen = False
+    for number, task in enumerate(cuts.tasks):
+        series = cuts.of_task(number, SOURCE)
+        nodes = series.values_of(_NAME, "node")
+        seen = seen or bool(nodes)
+        for node in nodes:
+            for name, value in _node_figures(series, node, limits):
+                builder.set(Window(task.task, node), name, value)
+        for name, value in _cluster_figures(series, nodes):
+            builder.set(Window(task.task), name, value)
+    for name, value in _worst_states([cuts.of_task(number, SOURCE) for number in range(len(cuts.tasks))]):
+        builder.set(Window(), name, value)
+    if not seen:
+        builder.miss("node counters", "the counters of the nodes were not sampled")
+
+
+def _node_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:
+    yield from _jvm_figures(series, node, limits)
+    yield from _pool_figures(series, node)
+    yield from _index_figures(series, node)
+    yield from _segment_figures(series, node, limits)
+    yield from _search_figures(series, node)
+    kib = series.per_s("fs.io_stats.total.write_kilobytes", node=node)
+    yield "node.disk_write_bytes_per_s", None if kib is None else kib * 1024
+    yield "node.disk_util_share", series.share("fs.io_stats.total.io_time", node=node)
+    both = [series.per_s(f"transport.{way}_size", node=node) for way in ("rx", "tx")]
+    yield "node.transport_bytes_per_s", total(both)
+
+
+def _jvm_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:
+    busy = series.share(_NAME, node=node)
+    yield "node.cpu_share", ratio(busy, limits.cores)
+    heap = series.mean("jvm.mem.heap_used_percent", node=node)
+    yield "node.heap_share", None if heap is None else heap / 100
+    pool = "jvm.mem.pools.old"
+    size = series.largest(f"{pool}.max", node=node)
+    if size is None or size <= 0:
+        size = series.largest("jvm.mem.heap_max", node=node)
+    yield "node.old_pool_share", ratio(series.largest(f"{pool}.used", node=node), size)
+    for which in ("young", "old"):
+        time = series.share(f"jvm.gc.collectors.{which}.collection_time", node=node)
+        yield f"node.{which}_gc_share", time
+    uptime = series.last("jvm.uptime", node=node)
+    yield "node.uptime_s", None if uptime is None else uptime / 1000
+    trips = (series.increase(name, node=node) for name in series.names("breakers.", ".tripped"))
+    yield "node.breaker_trips", _whole(total(trips))
+
+
+def _pool_figures(series: TaskSeries, node: str) -> _Figures:
+    for pool in _POOLS:
+        at = f"thread_pool.{pool}"
+        yield f"node.{pool}_active", series.mean(f"{at}.active", node=node)
+        yield f"node.{pool}_threads", series.largest(f"{at}.threads", node=node)
+        yield f"node.{pool}_queue", series.mean(f"{at}.queue", node=node)
+        yield f"node.{pool}_rejections", _whole(series.increase(f"{at}.rejected", node=node))
+    at = "indexing_pressure.memory"
+    used = series.largest(f"{at}.current.combined_coordinating_and_primary", node=node)
+    yield "node.pressure_share", ratio(used, series.largest(f"{at}.limit", node=node))
+    rejected = (series.increase(f"{at}.total.{name}", node=node) for name in _REJECTIONS)
+    yield "node.pressure_rejections", _whole(total(rejected))
+
+
+def _index_figures(series: TaskSeries, node: str) -> _Figures:
+    indexing = series.share("indices.indexing.index_time", node=node)
+    merging = series.share("indices.merges.total_time", node=node)
+    refreshing = series.share("indices.refresh.total_time", node=node)
+    yield "node.indexing_share", indexing
+    yield "node.indexing_throttled_share", series.share("indices.indexing.throttle_time", node=node)
+    yield "node.merge_share", merging
+    throttled = series.share("indices.merges.total_throttled_time", node=node)
+    yield "node.merge_throttled_share", ratio(throttled, merging)
+    yield "node.refresh_share", refreshing
+    yield "node.refreshes_per_s", series.per_s("indices.refresh.total", node=node)
+    if indexing is not None:
+        yield "node.refresh_indexing_share", ratio(refreshing, total((indexing, refreshing)))
+    yield "node.flush_share", series.share("indices.flush.total_time", node=node)
+    for name, counter in (("flushes", "total"), ("periodic_flushes", "periodic")):
+        per_s = series.per_s(f"indices.flush.{counter}", node=node)
+        yield f"node.{name}_per_min", None if per_s is None else per_s * 60
+    yield "node.translog_bytes", series.largest("indices.translog.uncommitted_size", node=node)
+
+
+def _segment_figures(series: TaskSeries, node: str, limits: NodeSettings) -> _Figures:
+    yield "node.documents", series.last("indices.docs.count", node=node)
+    yield "node.deleted_documents", series.last("indices.docs.deleted", node=node)
+    yield "node.store_bytes", series.last("indices.store.size", node=node)
+    yield "node.segments", series.last("indices.segments.count", node=node)
+    created = _created_segments(series, node)
+    yield "node.segments_per_s", created
+    growth = series.growth("indices.store.size", node=node)
+    if created and growth is not None and growth > 0:
+        yield "node.segment_bytes", growth / (created * series.duration_s)
+    memory = series.mean("indices.segments.index_writer_memory", node=node)
+    yield "node.writer_memory_share", ratio(memory, limits.index_buffer_bytes.get(node))
+
+
+def _created_segments(series: TaskSeries, node: str) -> float | None:
+    """Returns the least number of segments that were created per second: a merge replaces at least two."""
+    growth = series.growth("indices.segments.count", node=node)
+    merges = series.increase("indices.merges.total", node=node)
+    if growth is None or merges is None or series.duration_s <= 0:
+        return None
+    return max(0.0, growth + merges) / series.duration_s
+
+
+def _search_figures(series: TaskSeries, node: str) -> _Figures:
+    yield "node.search_share", series.share("indices.search.query_time", node=node)
+    yield "node.fetch_share", series.share("indices.search.fetch_time", node=node)
+    for cache in ("query_cache", "request_cache"):
+        at = f"indices.{cache}"
+        hits, misses = (series.increase(f"{at}.{each}_count", node=node) for each in ("hit", "miss"))
+        yield f"node.{cache}_hit_share", ratio(hits, total((hits, misses)))
+        yield f"node.{cache}_evictions", _whole(series.increase(f"{at}.evictions", node=node))
+    yield "node.fielddata_evictions", _whole(series.increase("indices.fielddata.evictions", node=node))
+
+
+def _cluster_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
+    """Yields how unevenly the nodes are used, if there are several."""
+    if len(nodes) < 2:
+        return
+    yield "cluster.cpu_imbalance", _imbalance([series.per_s(_NAME, node=node) for node in nodes])
+    heap = [series.smallest("jvm.mem.heap_used", node=node) for node in nodes]
+    yield "cluster.heap_imbalance", _imbalance(heap)
+    written = [series.per_s("indices.indexing.index_total", node=node) for node in nodes]
+    yield "cluster.write_imbalance", _imbalance(written)
+
+
+def _worst_states(tasks: Sequence[TaskSeries]) -> _Figures:
+    states = [value for series in tasks if (value := series.largest("cluster.status")) is not None]
+    if states:
+        yield "cluster.health", _HEALTH[round(max(states))]
+    moving = [value for series in tasks if (value := series.largest("cluster.relocating_shards")) is not None]
+    yield "cluster.relocating_shards", max(moving, default=None)
+
+
+def _imbalance(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return ratio(max(known) * len(known), sum(known)) if len(known) == len(values) else None
+
+
+def _whole(count: float | None) -> float | None:
+    """Returns a count of events: between two samples, it is known only as a fraction."""
+    return None if count is None else float(round(count))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pacenote.diagnose.facts import EvidenceBuilder, Window
+from pacenote.diagnose.gc_facts import add_gc_figures
+from pacenote.evidence.gc_log import GcLogReader
+
+BEGIN = 1_795_466_258.0
+HEADER = """\
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc     ] Using G1
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc,init] Heap Region Size: 1M
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc,init] Heap Max Capacity: 256M
+"""
+WINDOW = Window("index-append", "a")
+
+
+def line(second: float, text: str, tags: str = "gc") -> str:
+    whole, thousandths = divmod(round(second * 1000), 1000)
+    wall = f"2026-11-23T20:37:{38 + whole:02}.{thousandths:03}+0000"
+    return f"[{wall}][{second:.3f}s][info][{tags:7}] {text}\n"
+
+
+def collections() -> str:
+    """Returns ten young collections of 50 ms, one per second, two of them because of large objects."""
+    lines = ""
+    for number in range(10):
+        cause = "G1 Humongous Allocation" if number in (3, 6) else "G1 Evacuation Pause"
+        lines += line(number + 1, f"GC({number}) Pause Young (Normal) ({cause}) 110M->20M(256M) 50.000ms")
+        lines += line(number + 1, f"GC({number}) User=0.08s Sys=0.02s Real=0.05s", "gc,cpu")
+        lines += line(
+            number + 1,
+            'Safepoint "G1CollectForAllocation", Time since last: 1 ns, Reaching safepoint: 1000000 ns, '
+            "At safepoint: 50000000 ns, Leaving safepoint: 0 ns, Total: 51000000 ns, "
+            "Threads: 1 runnable, 9 total",
+            "safepoint",
+        )
+    return lines + line(10.4, "GC(10) Pause Young (Mixed) (G1 Evacuation Pause) 90M->64M(256M) 2.000ms")
+
+
+def test_a_log_becomes_figures_of_a_window(tmp_path: Path) -> None:
+    file = tmp_path / "gc.log"
+    file.write_text(
+        HEADER + collections() + line(12, "GC(11) Pause Full (System.gc()) 90M->64M(256M) 9.000ms")
+    )
+    between = (BEGIN + 0.5, BEGIN + 10.5)
+    builder = EvidenceBuilder("race")
+    add_gc_figures(builder, WINDOW, GcLogReader([file]).between(*between), between)
+    found = builder.build()
+    expected = {
+        "gc.collector": "G1",
+        "gc.coverage_share": 1.0,
+        "gc.stop_share": 0.051,
+        "gc.pause_share": 0.0502,
+        "gc.pauses": 11,
+        "gc.pause_max_ms": 50,
+        "gc.pause_p99_ms": 50,
+        "gc.young_pause_mean_ms": 502 / 11,
+        "gc.young_interval_s": 10 / 11,
+        "gc.young_s_per_s": 0.0502,
+        "gc.time_to_safepoint_max_ms": 1.0,
+        "gc.cpu_ratio": 1.0 / 0.502,
+        "gc.system_ratio": 0.25,
+        "gc.live_bytes": 64 << 20,
+        "gc.live_share": 0.25,
+        "gc.old_after_share": 0.25,
+        "gc.full_collections": 0,
+        "gc.allocation_stalls": 0,
+        "gc.explicit_collections": 0,
+        "gc.large_allocations_per_s": 0.2,
+    }
+    for name, value in expected.items():
+        assert found.value(WINDOW, name) == (value if isinstance(value, str) else pytest.approx(value)), name
+    assert not isinstance(found.value(WINDOW, "gc.heap_resizes"), float)

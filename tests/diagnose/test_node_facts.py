@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from diagnose.cuts import TASK, counter, gauge, telemetry
+from pacenote.diagnose.facts import Evidence, EvidenceBuilder, TaskFacts, Window
+from pacenote.diagnose.node_facts import SOURCE, NodeSettings, add_node_figures
+
+NODE = {"node": "a"}
+SERIES = (
+    counter("process.cpu.total", 1600, **NODE),
+    gauge("jvm.mem.heap_used_percent", 40, 60, **NODE),
+    gauge("jvm.mem.pools.old.used", 100, 300, 200, **NODE),
+    gauge("jvm.mem.pools.old.max", 1000, **NODE),
+    gauge("jvm.uptime", 5000, 15000, **NODE),
+    counter("jvm.gc.collectors.young.collection_time", 50, **NODE),
+    counter("breakers.parent.tripped", 0.2, **NODE),
+    counter("breakers.request.tripped", 0.1, **NODE),
+    gauge("thread_pool.write.active", 1, 2, **NODE),
+    gauge("thread_pool.write.threads", 1, 2, **NODE),
+    gauge("thread_pool.write.queue", 0, 4, **NODE),
+    counter("thread_pool.write.rejected", 0.7, **NODE),
+    gauge("indexing_pressure.memory.current.combined_coordinating_and_primary", 10, 90, **NODE),
+    gauge("indexing_pressure.memory.limit", 100, **NODE),
+    counter("indexing_pressure.memory.total.primary_rejections", 0.4, **NODE),
+    counter("indices.indexing.index_time", 900, **NODE),
+    counter("indices.indexing.throttle_time", 30, **NODE),
+    counter("indices.merges.total_time", 400, **NODE),
+    counter("indices.merges.total_throttled_time", 100, **NODE),
+    counter("indices.merges.total", 2, **NODE),
+    counter("indices.refresh.total_time", 100, **NODE),
+    counter("indices.refresh.total", 3, **NODE),
+    counter("indices.flush.periodic", 0.5, **NODE),
+    gauge("indices.segments.count", 10, 25, **NODE),
+    gauge("indices.segments.index_writer_memory", 500, 1500, **NODE),
+    gauge("indices.store.size", 1000, 8000, **NODE),
+    counter("indices.request_cache.hit_count", 3, **NODE),
+    counter("indices.request_cache.miss_count", 9, **NODE),
+    counter("fs.io_stats.total.write_kilobytes", 2, **NODE),
+    gauge("cluster.status", 0, 1),
+)
+EXPECTED = {
+    "node.cpu_share": 0.8,
+    "node.heap_share": 0.5,
+    "node.old_pool_share": 0.3,
+    "node.uptime_s": 15,
+    "node.young_gc_share": 0.05,
+    "node.breaker_trips": 3,
+    "node.write_active": 1.5,
+    "node.write_threads": 2,
+    "node.write_queue": 2,
+    "node.write_rejections": 7,
+    "node.pressure_share": 0.9,
+    "node.pressure_rejections": 4,
+    "node.indexing_share": 0.9,
+    "node.indexing_throttled_share": 0.03,
+    "node.merge_share": 0.4,
+    "node.merge_throttled_share": 0.25,
+    "node.refresh_share": 0.1,
+    "node.refresh_indexing_share": 0.1,
+    "node.refreshes_per_s": 3,
+    "node.periodic_flushes_per_min": 30,
+    "node.segments_per_s": 3.5,
+    "node.segment_bytes": 200,
+    "node.writer_memory_share": 0.5,
+    "node.request_cache_hit_share": 0.25,
+    "node.disk_write_bytes_per_s": 2048,
+    "cluster.health": "yellow",
+}
+
+
+def evidence(*series: Mapping[str, Any]) -> Evidence:
+    builder = EvidenceBuilder("race", [TaskFacts(TASK, "indexing")])
+    limits = NodeSettings(cores=2, index_buffer_bytes={"a": 2000})
+    add_node_figures(builder, telemetry(SOURCE, *series), limits)
+    return builder.build()
+
+
+def test_counters_become_figures_of_the_task_and_the_node() -> None:
+    found = evidence(*SERIES)
+    assert found.nodes == ("a",)
+    for name, value in EXPECTED.items():
+        assert found.value(Window(TASK, "a"), name) == pytest.approx(value), name
+
+
+@pytest.mark.parametrize("name", sorted(name for name in EXPECTED if name.startswith("node.")))
+def test_a_figure_without_its_counters_is_missing(name: str) -> None:
+    found = evidence(SERIES[0])
+    only_cpu = found.value(Window(TASK, "a"), name)
+    assert only_cpu == 0.8 if name == "node.cpu_share" else not isinstance(only_cpu, float)
+
+
+def test_nodes_are_compared_with_each_other() -> None:
+    both = [counter("process.cpu.total", busy, node=node) for node, busy in (("a", 300), ("b", 100))]
+    heap = [gauge("jvm.mem.heap_used", used, 9e9, node=node) for node, used in (("a", 5), ("b", 5))]
+    found = evidence(*both, *heap)
+    assert found.value(Window(TASK), "cluster.cpu_imbalance") == 1.5
+    assert found.value(Window(TASK), "cluster.heap_imbalance") == 1.0
+    assert not isinstance(found.value(Window(TASK), "cluster.write_imbalance"), float)
+
+
+def test_a_race_without_counters_says_so() -> None:
+    (reason,) = evidence().missing.values()
+    assert reason == {"node counters": "the counters of the nodes were not sampled"}
