@@ -559,10 +559,14 @@ class GcLogs:
         """Returns the number of logs, one for each run of a JVM; at least 1."""
 
     def log(self, index: int) -> str:
-        """Returns a log as JSON, with the statistics of all of it: `jvm`, `start`, `end`, `statistics`."""
+        """Returns a log as JSON, with the statistics of all of it: `jvm`, `start`, `end`, `statistics`,
+        `openj9`.
+
+        `start` and `end` of a log of OpenJ9 are on the local clock of the JVM, as if its time zone were UTC.
+        """
 
     def between(self, index: int, start: float, end: float) -> str:
-        """Returns a log as JSON, with the statistics of a window in seconds since 1970.
+        """Returns a log as JSON, with the statistics of a window in seconds since 1970, like `start`.
 
         Raises CoreError if the log has no wall-clock times.
         """

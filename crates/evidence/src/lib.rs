@@ -11,15 +11,18 @@
 //! | [`lines`] | [`read_lines`]: the lines of a source |
 //! | [`gc`] | GC logs: [`read_gc_logs`] and the statistics of any window of time |
 //! | [`jfr`] | Flight Recorder recordings: [`read_recordings`](jfr::read_recordings) |
+//! | [`openj9`] | [`OpenJ9Reader`]: the verbose GC logs of OpenJ9, and the figures of GCMV's summary table |
 //! | [`error`] | [`EvidenceError`] |
 
 pub mod error;
 pub mod gc;
 pub mod jfr;
 pub mod lines;
+pub mod openj9;
 pub mod source;
 
 pub use error::EvidenceError;
 pub use gc::{GcLog, GcLogs, read_gc_logs};
 pub use lines::read_lines;
+pub use openj9::OpenJ9Reader;
 pub use source::Source;

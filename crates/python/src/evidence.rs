@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pacenote_evidence::gc::log::{JvmFacts, Span};
 use pacenote_evidence::gc::statistics::Statistics;
+use pacenote_evidence::openj9::OpenJ9Report;
 use pacenote_evidence::{EvidenceError, GcLog, read_gc_logs};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -26,6 +27,8 @@ struct Document<'a> {
     start: Option<f64>,
     end: Option<f64>,
     statistics: Statistics,
+    /// What only logs of OpenJ9 contain.
+    openj9: Option<OpenJ9Report>,
 }
 
 #[pymethods]
@@ -66,7 +69,7 @@ impl PyGcLogs {
     /// Returns a log with the statistics of all of it, as JSON.
     fn log(&self, py: Python<'_>, index: usize) -> PyResult<String> {
         let log = self.at(index)?;
-        py.detach(|| document(log, log.statistics()))
+        py.detach(|| document(log, log.statistics(), None))
     }
 
     /// Returns a log with the statistics of a window, in seconds since 1970, as JSON.
@@ -78,7 +81,7 @@ impl PyGcLogs {
             ));
         };
         let window = Span { start_ns: on_clock(start, epoch_ns), end_ns: on_clock(end, epoch_ns) };
-        py.detach(|| document(log, log.statistics_between(window)))
+        py.detach(|| document(log, log.statistics_between(window), Some(window)))
     }
 }
 
@@ -93,11 +96,12 @@ pub fn check_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-fn document(log: &GcLog, statistics: Statistics) -> PyResult<String> {
+fn document(log: &GcLog, statistics: Statistics, window: Option<Span>) -> PyResult<String> {
     let wall_s = |at_ns: u64| log.epoch_ns.map(|epoch_ns| (epoch_ns as f64 + at_ns as f64) / 1e9);
     let start = log.span.and_then(|span| wall_s(span.start_ns));
     let end = log.span.and_then(|span| wall_s(span.end_ns));
-    serde_json::to_string(&Document { jvm: &log.jvm, start, end, statistics }).map_err(core_error)
+    let openj9 = log.openj9_report(window);
+    serde_json::to_string(&Document { jvm: &log.jvm, start, end, statistics, openj9 }).map_err(core_error)
 }
 
 /// Converts seconds since 1970 to the clock of a log; times before its beginning become 0.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from pacenote import _core
@@ -16,12 +18,14 @@ class GcLogReader:
     """The GC log of an engine, which is read once.
 
     `files` are all files of one log, which may be rotated, in any order, plain or compressed. If the JVM was
-    restarted, there is one log for each of its runs. Raises EvidenceError if a file cannot be read, or if
-    none has a line of a GC log.
+    restarted, there is one log for each of its runs. Logs of OpenJ9 have local times without a time zone;
+    `time_zone` is that of the JVM, and None the one of this machine. Raises EvidenceError if a file cannot be
+    read, or if none has a line of a GC log.
     """
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path], time_zone: tzinfo | None = None) -> None:
         self._files = tuple(files)
+        self._time_zone = time_zone
         try:
             self._core = _core.GcLogs(list(files))
         except _core.CoreError as error:
@@ -51,6 +55,8 @@ class GcLogReader:
                 f"{self._files[0]} has no line between {start:.3f} and {end:.3f} (seconds since 1970)",
                 hint="read the log of the same time",
             )
+        if self._log(self._core.log(best)).openj9:
+            start, end = self._local(start), self._local(end)
         try:
             return self._log(self._core.between(best, start, end))
         except _core.CoreError as error:
@@ -65,9 +71,20 @@ class GcLogReader:
             )
         return min(end, log.end) - max(start, log.start)
 
-    @staticmethod
-    def _log(document: str) -> GcLog:
-        return decode(GcLog, json.loads(document), "the GC log")
+    def _log(self, document: str) -> GcLog:
+        log = decode(GcLog, json.loads(document), "the GC log")
+        if log.openj9 is None or log.start is None or log.end is None:
+            return log
+        return replace(log, start=self._unix(log.start), end=self._unix(log.end))
+
+    def _unix(self, local: float) -> float:
+        """Converts a time of the JVM's local clock, written as if its time zone were UTC."""
+        clock = datetime.fromtimestamp(local, UTC).replace(tzinfo=self._time_zone)
+        return clock.timestamp()
+
+    def _local(self, unix: float) -> float:
+        """Converts in the opposite direction."""
+        return datetime.fromtimestamp(unix, self._time_zone).replace(tzinfo=UTC).timestamp()
 
 
 def _evidence_error(error: _core.CoreError) -> EvidenceError:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pacenote.model.openj9_report import OpenJ9Report
+
 
 @dataclass(frozen=True)
 class GcInput:
@@ -98,8 +100,8 @@ class SafepointTimes:
     """Longest time until all threads stood still, in milliseconds."""
     gc_s: float
     """Seconds of safepoints for garbage collection."""
-    other_s: float
-    """Seconds of all other safepoints."""
+    other_s: float | None
+    """Seconds of all other safepoints; None if the log does not have them, as those of OpenJ9."""
 
 
 @dataclass(frozen=True)
@@ -230,3 +232,5 @@ class GcLog:
     """Wall-clock time of the last line of the log in seconds since 1970."""
     statistics: GcStatistics
     """What happened."""
+    openj9: OpenJ9Report | None = None
+    """What only logs of OpenJ9 contain; None for other JVMs."""

@@ -9,6 +9,7 @@ use crate::error::EvidenceError;
 use crate::gc::hotspot::HotSpotReader;
 use crate::gc::log::GcLog;
 use crate::lines::read_lines;
+use crate::openj9::{OpenJ9Reader, read_openj9_logs};
 use crate::source::Source;
 
 /// Bytes at the beginning of a file in which its first time is searched.
@@ -47,7 +48,15 @@ pub fn read_gc_logs(
     paths: &[PathBuf],
     proceed: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<GcLogs, EvidenceError> {
-    let mut input = InputFacts { files: in_order(paths)?, ..InputFacts::default() };
+    let (is_openj9, files) = in_order(paths)?;
+    let mut input = InputFacts { files, ..InputFacts::default() };
+    if is_openj9 {
+        let read = read_openj9_logs(&input.files, proceed)?;
+        input.bytes = read.bytes;
+        input.lines = read.lines;
+        input.problems = read.problems;
+        return Ok(GcLogs { logs: read.logs.into_iter().map(GcLog::from).collect(), input });
+    }
     let mut reader = HotSpotReader::default();
     for path in &input.files {
         let mut source = Source::open(path)?;
@@ -85,20 +94,30 @@ pub fn read_gc_logs(
     Ok(GcLogs { logs, input })
 }
 
-/// Returns the files in the order of the times of their first lines; files without times keep their places at the end.
-fn in_order(paths: &[PathBuf]) -> Result<Vec<PathBuf>, EvidenceError> {
-    if paths.len() < 2 {
-        return Ok(paths.to_vec());
-    }
+/// Returns whether the files are those of OpenJ9, and the files in the order of the times of their first lines; files
+/// without times keep their places at the end.
+fn in_order(paths: &[PathBuf]) -> Result<(bool, Vec<PathBuf>), EvidenceError> {
     let mut keyed = Vec::with_capacity(paths.len());
+    let mut openj9 = 0;
     for path in paths {
         let mut head = vec![0; HEAD];
         let mut source = Source::open(path)?;
         let length = source.fill(&mut head)?;
-        keyed.push((first_time(&head[..length]), path.clone()));
+        let head = &head[..length];
+        let time = if OpenJ9Reader::recognizes(head) {
+            openj9 += 1;
+            OpenJ9Reader::first_timestamp(head).map(|time| (time, 0))
+        } else {
+            first_time(head)
+        };
+        keyed.push((time.is_none(), time, path));
     }
-    keyed.sort_by_key(|(time, _)| time.unwrap_or((i64::MAX, u64::MAX)));
-    Ok(keyed.into_iter().map(|(_, path)| path).collect())
+    if openj9 > 0 && openj9 < keyed.len() {
+        let reason = "some files are logs of OpenJ9 and others are not; read the logs of each JVM separately";
+        return Err(EvidenceError::unrecognized(keyed[0].2, reason));
+    }
+    keyed.sort_by_key(|(has_none, time, _)| (*has_none, *time));
+    Ok((openj9 > 0, keyed.into_iter().map(|(_, _, path)| path.clone()).collect()))
 }
 
 /// Returns the wall-clock time and the uptime of the first line that has one of them.

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::gc::names::{NameId, Names};
+use crate::openj9::OpenJ9Log;
 
 /// Records of one kind that are kept, so that memory is bounded: about 300 MB. A log with more of them has several GB.
 pub const MOST_RECORDS: usize = 4_000_000;
@@ -39,6 +40,8 @@ pub struct GcLog {
     pub incidents: Vec<IncidentEvent>,
     /// Tenuring thresholds.
     pub thresholds: Vec<Threshold>,
+    /// The log of OpenJ9 from which the records were made; `None` for other JVMs.
+    pub openj9: Option<Box<OpenJ9Log>>,
     /// Whether a limit on records was reached, so that the rest of the log is missing.
     pub is_limited: bool,
 }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `files` | [`read_gc_logs`]: recognizes the format of files, and orders those of a rotated log |
 //! | `hotspot` | the reader of HotSpot's unified logs |
+//! | `openj9` | turns a log of OpenJ9 into the records that all collectors have in common |
 //! | [`log`] | [`GcLog`]: the records of one run of a JVM, which all readers fill |
 //! | [`names`] | names that occur in a log |
 //! | [`statistics`] | [`Statistics`]: what happened in a window of time |
@@ -14,6 +15,7 @@ mod hotspot;
 pub mod log;
 pub mod mmu;
 pub mod names;
+mod openj9;
 pub mod statistics;
 
 pub use files::{GcLogs, read_gc_logs};

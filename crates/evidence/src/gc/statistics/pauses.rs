@@ -62,8 +62,8 @@ pub struct SafepointTimes {
     pub reaching_max_ms: f64,
     /// Seconds of safepoints for garbage collection.
     pub gc_s: f64,
-    /// Seconds of all other safepoints.
-    pub other_s: f64,
+    /// Seconds of all other safepoints; `None` if the log does not have them, as those of OpenJ9.
+    pub other_s: Option<f64>,
 }
 
 /// The least share of any window of this length in which the application could run.
@@ -194,7 +194,7 @@ pub(super) fn stops(log: &GcLog, window: Window) -> StopStatistics {
         reaching_s: seconds(reaching().fold(0, u64::saturating_add)),
         reaching_max_ms: reaching().max().unwrap_or(0) as f64 / 1e6,
         gc_s: sum_s(true),
-        other_s: sum_s(false),
+        other_s: log.openj9.is_none().then(|| sum_s(false)),
     });
     let has_safepoints = !log.safepoints.is_empty();
     let spans = if has_safepoints {
