@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.diagnose.telemetry_series import TelemetryCuts
+from pacenote.diagnose.telemetry_series import CutRace
 
 DURATION_S = 10.0
 TASK = "index-append"
@@ -27,11 +27,11 @@ def gauge(name: str, *values: float, **labels: str) -> dict[str, Any]:
     return {"name": name, "labels": labels, "cuts": [cut]}
 
 
-def telemetry(source: str, *series: Mapping[str, Any]) -> TelemetryCuts:
+def telemetry(source: str, *series: Mapping[str, Any]) -> CutRace:
     """Returns the telemetry of a race with the series of one source."""
     end_ns = BEGIN_NS + round(DURATION_S * 1e9)
     tasks = [{"task": TASK, "begin_ns": BEGIN_NS, "end_ns": end_ns}]
-    return TelemetryCuts.from_document({
+    return CutRace.from_document({
         "tasks": tasks,
         "series": [{"source": source, "unit": "", "kind": "", **each} for each in series],
     })

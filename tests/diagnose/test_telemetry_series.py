@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from diagnose.cuts import TASK, counter, gauge, telemetry
-from pacenote.diagnose.telemetry_series import TelemetryCuts, ratio, total
+from pacenote.diagnose.telemetry_series import CutRace, ratio, total
 
 
 def test_series_are_found_by_all_of_their_labels() -> None:
@@ -43,7 +43,7 @@ def test_other_sources_and_tasks_without_samples_have_nothing() -> None:
 
 def test_a_document_in_another_form_is_an_error() -> None:
     with pytest.raises(KeyError):
-        TelemetryCuts.from_document({"tasks": []})
+        CutRace.from_document({"tasks": []})
 
 
 def test_what_is_not_known_stays_unknown() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.diagnose.telemetry_series import CutTask, TaskSeries, TelemetryCuts, ratio, total
+from pacenote.diagnose.telemetry_series import CutRace, CutTask, TaskSeries, ratio, total
 
 SOURCE = "host"
 """The source of the samples."""
@@ -45,7 +45,7 @@ class HostParts:
     """The values of `disk.busy_time`, in milliseconds, by device."""
 
 
-def add_host_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, parts: HostParts) -> None:
+def add_host_figures(builder: EvidenceBuilder, cuts: CutRace, parts: HostParts) -> None:
     """Adds the figures of all tasks."""
     seen = False
     for number, task in enumerate(cuts.tasks):

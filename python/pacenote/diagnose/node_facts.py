@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.diagnose.telemetry_series import TaskSeries, TelemetryCuts, ratio, total
+from pacenote.diagnose.telemetry_series import CutRace, TaskSeries, ratio, total
 
 SOURCE = "node-counters"
 """The telemetry device that reads them."""
@@ -33,7 +33,7 @@ class NodeSettings:
     """Seconds of indexing on primary shards during the whole race."""
 
 
-def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: NodeSettings) -> None:
+def add_node_figures(builder: EvidenceBuilder, cuts: CutRace, limits: NodeSettings) -> None:
     """Adds the figures of all tasks and nodes, and those of the cluster."""
     seen = False
     for number, task in enumerate(cuts.tasks):

@@ -47,7 +47,7 @@ class CutSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class TelemetryCuts:
+class CutRace:
     """The telemetry of a race, cut to its tasks."""
 
     tasks: tuple[CutTask, ...] = ()
@@ -57,7 +57,7 @@ class TelemetryCuts:
     """The series."""
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> TelemetryCuts:
+    def from_document(cls, document: Mapping[str, Any]) -> CutRace:
         """Reads what the core has cut. Raises KeyError and TypeError for a document in another form."""
         return cls(
             tuple(CutTask(each["task"], each["begin_ns"], each["end_ns"]) for each in document["tasks"]),
