@@ -79,33 +79,37 @@ def _race(number: int, variant: str, draw: random.Random) -> RaceRecord:
 
 def _tasks(draw: random.Random) -> Iterator[TaskResult]:
     for number in range(_SEARCHES):
-        times = _times(draw.gauss(10, 0.1))
-        task = TaskResult(
-            task=f"search-{number}",
-            operation="search",
-            operation_type="search",
-            index=number,
-            unit="ops",
-            clients=1,
-            started_s=0.0,
-            duration_s=60.0,
-            window_s=50.0,
-            paced=True,
-            throughput=Throughput(90.0, 100.0, 100.0, 110.0),
-            service_time=times,
-            latency=replace(times, mean_ms=11.0),
-            processing_time=times,
-            lateness=None,
-            failed_service_time=None,
-            accounting=OperationTotals(_COUNT, _COUNT, 0, 0, 0, 0, _COUNT, _COUNT),
-            work=WorkTotals(_COUNT, 0),
-            bytes_out=0,
-            bytes_in=0,
-            error_rate=0.0,
-            errors=(),
-            ended_by="time",
-        )
-        yield task
+        yield replace(example_task(f"search-{number}", draw.gauss(10, 0.1)), index=number)
+
+
+def example_task(name: str, median_ms: float = 10.0) -> TaskResult:
+    """Returns the result of a search with a target rate."""
+    times = _times(median_ms)
+    return TaskResult(
+        task=name,
+        operation="search",
+        operation_type="search",
+        index=0,
+        unit="ops",
+        clients=1,
+        started_s=0.0,
+        duration_s=60.0,
+        window_s=50.0,
+        paced=True,
+        throughput=Throughput(90.0, 100.0, 100.0, 110.0),
+        service_time=times,
+        latency=replace(times, mean_ms=11.0),
+        processing_time=times,
+        lateness=None,
+        failed_service_time=None,
+        accounting=OperationTotals(_COUNT, _COUNT, 0, 0, 0, 0, _COUNT, _COUNT),
+        work=WorkTotals(_COUNT, 0),
+        bytes_out=0,
+        bytes_in=0,
+        error_rate=0.0,
+        errors=(),
+        ended_by="time",
+    )
 
 
 def _times(median: float) -> DurationSummary:

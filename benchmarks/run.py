@@ -19,6 +19,7 @@ from typing import Any
 
 import bulks
 import comparing
+import diagnosing
 import engine_start
 import experiment_races
 import first_request
@@ -54,6 +55,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "rally_current": rally.measure_current,
     "memory": memory.measure,
     "comparing": comparing.measure,
+    "diagnosing": diagnosing.measure,
     "experiment_races": experiment_races.measure,
     "verdicts": verdicts.measure,
     "planted_slowdown": verdicts.measure_slowdown,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from compare.races import blocks, compared, index, race, search
@@ -35,7 +33,7 @@ def test_equal_races_differ_in_nothing() -> None:
     assert (found["races"], found["pairs"]) == (2.0, 1.0)
     for name in ("error_rate_change", "documents_change", "store_change", "segments_change"):
         assert found[name] == 0.0, name
-    assert (found["settings_changed"], found["profiled"]) == (0.0, 0.0)
+    assert found["settings_changed"] == 0.0
     assert found["searches"] is True
     assert not {"change_low", "spread"} & set(found)
 
@@ -95,7 +93,7 @@ def test_races_in_blocks_have_a_change_with_its_interval_and_a_spread() -> None:
 
 def test_several_races_of_one_configuration_have_no_sides() -> None:
     found = figures([race("a"), race("b", 1), race("c", 2)], [])
-    assert found == {"races": 3.0, "profiled": 0.0}
+    assert found == {"races": 3.0}
 
 
 def test_one_race_says_why_there_is_no_comparison() -> None:
@@ -103,8 +101,3 @@ def test_one_race_says_why_there_is_no_comparison() -> None:
     one_race(builder)
     found = builder.build().value(Window("t"), "pair.change")
     assert found == Unknown((("pair.change", "only one race is diagnosed"),))
-
-
-def test_a_profiling_race_is_counted() -> None:
-    profiled = replace(race("a"), telemetry={"profiling": True})
-    assert figures([profiled], [race("b", 1)])["profiled"] == 1.0

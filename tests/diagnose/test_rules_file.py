@@ -138,9 +138,16 @@ def test_files_that_cannot_be_rules_are_refused(tmp_path):
     (tmp_path / "a.toml").write_bytes(b"#" * ((1 << 20) + 1))
     with pytest.raises(RuleFileError, match="larger than 1 MiB"):
         read_rules(tmp_path)
-    (tmp_path / "a.toml").write_text("x = " + "[" * 5000)
-    with pytest.raises(RuleFileError, match="is not valid TOML"):
-        read_rules(tmp_path)
+    for text, message in (
+        ("x = " + "[" * 5000, "is not valid TOML"),
+        ("rule = 1", "must consist of"),
+        ("rule = [1]", "evidence is missing"),
+        (RULE.replace("offline = true", f"x = {'[' * 20}{']' * 20}"), "x is nested too deep"),
+    ):
+        (tmp_path / "a.toml").write_text(text)
+        with pytest.raises(RuleFileError) as caught:
+            read_rules(tmp_path)
+        assert re.search(message, " ".join((caught.value.message, *caught.value.problems)))
 
 
 def test_an_own_rule_replaces_the_bundled_one_with_its_id(tmp_path):

@@ -38,8 +38,6 @@ def add_pair_figures(
     """
     window = Window()
     builder.set(window, "pair.races", len(baseline) + len(contender))
-    profiled = sum(bool(record.telemetry.get("profiling")) for record in (*baseline, *contender))
-    builder.set(window, "pair.profiled", profiled)
     for name, value in _of_sides(baseline, contender) if contender else ():
         builder.set(window, name, value)
     bound = _bound_tasks(baseline, contender) if contender else []

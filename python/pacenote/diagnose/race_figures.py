@@ -85,6 +85,5 @@ COMPARISON: FigureTable = {
     "pair.change_low": ("share", "lower end of the 95 % interval of that change"),
     "pair.change_high": ("share", "upper end of the 95 % interval of that change"),
     "pair.spread": ("share", "standard deviation of the primary metric over races of one configuration"),
-    "pair.profiled": ("count", "races that ran with a profiling device"),
 }
 """Figures of races that are compared."""

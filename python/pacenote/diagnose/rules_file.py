@@ -70,6 +70,9 @@ _RULE_KEYS = (
     *("parameters", "advice", "bound", "metric", "confidence", "mechanism", "cautions"),
     *("withheld-by", "despite", "effect", "source"),
 )
+_MAX_DEPTH = 8
+"""Largest number of tables and lists inside each other in an option of advice."""
+
 _TYPES: Mapping[Kind, type] = {"number": float, "text": str, "truth": bool}
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,19}")
 _PARAMETER = re.compile(r"[a-z][a-z0-9_]*")
@@ -446,14 +449,17 @@ class _RuleReader:
                 found.append(rules.AdviceTemplate(text, patch, when))
         return tuple(found)
 
-    def _option(self, value: object, where: str) -> rules.OptionTemplate:
+    def _option(self, value: object, where: str, depth: int = 0) -> rules.OptionTemplate:
         if isinstance(value, str):
             return self._template(value, where) or rules.Template(())
-        if isinstance(value, dict):
-            return {name: self._option(item, f"{where}.{name}") for name, item in value.items()}
-        if isinstance(value, list):
-            return tuple(self._option(item, where) for item in value)
         if isinstance(value, bool | int | float):
             return value
-        self._add(f"{where} cannot be {value!r}")
+        if depth == _MAX_DEPTH or not isinstance(value, dict | list):
+            self._add(
+                f"{where} is nested too deep" if depth == _MAX_DEPTH else f"{where} cannot be {value!r}"
+            )
+        elif isinstance(value, dict):
+            return {name: self._option(item, f"{where}.{name}", depth + 1) for name, item in value.items()}
+        else:
+            return tuple(self._option(item, where, depth + 1) for item in value)
         return False

@@ -1,0 +1,107 @@
+"""Measures `pacenote diagnose` of a race of an hour: twelve tasks, a snapshot with 4,500 facts, and a GC log
+with two collections per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from comparing import example_task
+from machine import PACENOTE, run, temporary_folder
+from outcome import Figure, Options, Outcome, Target
+
+from pacenote.model.race_record import RaceRecord, RecordedCluster, RecordedTrack, Verdict
+from pacenote.model.snapshot import RaceSnapshot, Snapshot
+from pacenote.model.started_node import StartedNode
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_store import RaceStore
+
+_LIMIT_MS = 1_000.0
+_TASKS, _FACTS = 12, 4_500
+_HOUR_S, _PER_SECOND = 3_600, 2
+_NODE = "rally-node-0"
+_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+_COLLECTION = """\
+[{at}][{up}ns][info ][gc,start    ] GC({n}) Pause Young (Normal) (G1 Evacuation Pause)
+[{at}][{up}ns][info ][gc,task     ] GC({n}) Using 2 workers of 2 for evacuation
+[{at}][{up}ns][info ][gc,phases   ] GC({n})   Pre Evacuate Collection Set: 0.09ms
+[{at}][{up}ns][info ][gc,phases   ] GC({n})   Merge Heap Roots: 0.04ms
+[{at}][{up}ns][info ][gc,phases   ] GC({n})   Evacuate Collection Set: 20.00ms
+[{at}][{up}ns][info ][gc,phases   ] GC({n})   Post Evacuate Collection Set: 2.07ms
+[{at}][{up}ns][info ][gc,phases   ] GC({n})   Other: 0.10ms
+[{at}][{up}ns][trace][gc,age      ] GC({n}) Age table:
+[{at}][{up}ns][trace][gc,age      ] GC({n}) - age   1:    2400144 bytes,    2400144 total
+[{at}][{up}ns][info ][gc,heap     ] GC({n}) Eden regions: 117->0(145)
+[{at}][{up}ns][info ][gc,heap     ] GC({n}) Survivor regions: 5->8(16)
+[{at}][{up}ns][info ][gc,heap     ] GC({n}) Old regions: 2->2
+[{at}][{up}ns][info ][gc,heap     ] GC({n}) Humongous regions: 1->1
+[{at}][{up}ns][info ][gc          ] GC({n}) Pause Young (Normal) (G1 Evacuation Pause) 124M->9M(256M) 22.5ms
+[{at}][{up}ns][info ][gc,cpu      ] GC({n}) User=0.03s Sys=0.00s Real=0.02s
+[{at}][{up}ns][info ][safepoint   ] Safepoint "G1CollectForAllocation", Time since last: 477000000 ns, \
+Reaching safepoint: 7161 ns, At safepoint: 22606194 ns, Leaving safepoint: 25568 ns, Total: 22638923 ns, \
+Threads: 0 runnable, 12 total
+"""
+
+
+def measure(options: Options) -> Outcome:
+    """Measures the wall time of the whole command, after one run that is not counted."""
+    times = []
+    with temporary_folder() as home:
+        _store_race(home)
+        for turn in range(1 + options.choose(10, 3)):
+            command = [PACENOTE, "diagnose", "race", "--report=short"]
+            wall_ms = run(command, {"PACENOTE_HOME": str(home)}).wall_s * 1e3
+            times += [wall_ms] if turn else []
+    figure = Figure("pacenote diagnose, one hour", "ms", tuple(times))
+    return Outcome(figures=(figure,), targets=(Target(figure, _LIMIT_MS, at_most=True),))
+
+
+def _store_race(home: Path) -> None:
+    record = RaceRecord(
+        race_id="race",
+        timestamp=_BEGIN,
+        track=RecordedTrack("http_logs"),
+        tasks=tuple(
+            replace(
+                example_task(f"search-{number}"),
+                started_s=300.0 * number,
+                duration_s=300.0,
+                window_s=280.0,
+            )
+            for number in range(_TASKS)
+        ),
+        cluster=RecordedCluster("opensearch", "3.3.0", started_nodes=(StartedNode(name=_NODE),)),
+        verdict=Verdict("valid"),
+        complete=True,
+    )
+    folder = RaceStore(home).create(record)
+    side = Snapshot(dict(_facts()))
+    folder.write_snapshot(RaceSnapshot(side, side))
+    _write_log(folder)
+
+
+def _facts() -> Iterator[tuple[str, str]]:
+    yield f"node.{_NODE}.jvm.vm_name", "OpenJDK 64-Bit Server VM"
+    yield f"node.{_NODE}.jvm.flag.MaxHeapSize", str(1 << 28)
+    for number in range(_FACTS):
+        yield f"node.{_NODE}.setting.fact_{number}", "value"
+
+
+def _write_log(folder: RaceFolder) -> None:
+    """Writes the GC log, which has about 14 MB."""
+    folder.artifacts.mkdir(parents=True, exist_ok=True)
+    with (folder.artifacts / "gc.log").open("w", encoding="utf-8") as log:
+        log.write(f"[{_time(0)}][1000000ns][info ][gc          ] Using G1\n")
+        for number in range(_HOUR_S * _PER_SECOND):
+            seconds = number / _PER_SECOND
+            up = int(seconds * 1e9) + 1_000_000_000
+            log.write(_COLLECTION.format(at=_time(seconds), up=up, n=number))
+
+
+def _time(seconds: float) -> str:
+    moment = _BEGIN + timedelta(seconds=seconds)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}+0000"
