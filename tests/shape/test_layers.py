@@ -67,6 +67,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
         "lab",
         "compare",
         "diagnose",
+        "evidence",
         "importers",
     },
     "__main__": {"cli"},

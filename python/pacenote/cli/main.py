@@ -43,6 +43,7 @@ COMMANDS = {
     "diagnose": "say what made a race slow, from its evidence, and what to try",
     "diff": "compare the configuration of two races: engine, JVM, machine, options",
     "import": "store races of Rally or OpenSearch Benchmark, to judge and compare them",
+    "gc": "print the statistics of GC logs: pauses, stops, allocation, several side by side",
     "host": "print and check this machine: what hurts an engine, and how to change it",
     "delete": "delete stored races or annotations",
     "add": "add an annotation to the results of a day",

@@ -18,7 +18,9 @@ impl Window {
 
     /// Returns the length in seconds.
     pub(super) fn seconds(self) -> Option<f64> {
-        self.span.map(|span| seconds(span.end_ns - span.start_ns)).filter(|length| *length > 0.0)
+        self.span
+            .map(|span| seconds(span.end_ns.saturating_sub(span.start_ns)))
+            .filter(|length| *length > 0.0)
     }
 
     /// Returns the part of an interval inside the window.

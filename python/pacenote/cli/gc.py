@@ -1,0 +1,97 @@
+"""`pacenote gc`: the statistics of GC logs, several side by side."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pacenote.cli import values
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser
+from pacenote.cli.unavailable import UnavailableOption
+from pacenote.units import format_count
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.gc_log import GcInput, GcLog
+
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
+
+_NARROW_NAME = 24
+"""Columns to which the names of statistics are shortened on a narrow terminal."""
+
+
+def add_options(parser: Parser) -> None:
+    """Adds the files and the format."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=values.path,
+        help="a GC log, plain or gzip; the files of a rotated log (gc.log, gc.log.0, …) are read as one",
+    )
+    parser.add_argument(
+        "--report-format",
+        choices=("markdown", "csv", "json"),
+        metavar="FORMAT",
+        help="markdown, csv or json with all figures (default: a table on a terminal, otherwise markdown)",
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Prints the statistics of all logs and returns 0. Raises EvidenceError."""
+    from pacenote.evidence.gc_files import group_files, unnamed_files
+    from pacenote.evidence.gc_log import GcLogReader
+
+    names: list[str] = []
+    logs: list[GcLog] = []
+    inputs: list[GcInput] = []
+    groups = group_files(options.files)
+    for path, group in groups.items():
+        reader = GcLogReader(group)
+        found = reader.logs()
+        names += _names(path, list(groups), len(found))
+        logs += found
+        inputs.append(reader.read_input())
+        left_out = unnamed_files(path, group)
+        if left_out:
+            files = format_count(len(left_out), "file")
+            console.warning(f"{files} of {path} not read: {', '.join(file.name for file in left_out)}")
+    _show(names, logs, inputs, options, console)
+    return 0
+
+
+def _names(path: Path, paths: list[Path], runs: int) -> list[str]:
+    """Returns a name for each run of a JVM in a log: the file's, or the path if several have it."""
+    is_unique = sum(other.name == path.name for other in paths) == 1
+    name = path.name if is_unique else str(path)
+    return [name] if runs == 1 else [f"{name} (run {number + 1})" for number in range(runs)]
+
+
+def _show(
+    names: list[str], logs: list[GcLog], inputs: list[GcInput], options: argparse.Namespace, console: Console
+) -> None:
+    if options.report_format == "json":
+        from pacenote.cli.tables import json_text
+        from pacenote.model.codec import encode
+
+        named = [{"name": name, **encode(log)} for name, log in zip(names, logs, strict=True)]
+        console.result(json_text({"logs": named, "inputs": encode(inputs)}))
+        return
+    from pacenote.report.gc_log import build_gc_report
+    from pacenote.report.render.gc_log import gc_cells, gc_headers, render_gc_csv, render_gc_markdown
+
+    problems = [problem for each in inputs for problem in each.problems]
+    report = build_gc_report(names, logs, problems)
+    if options.report_format == "csv":
+        console.result(render_gc_csv(report))
+        for problem in problems:
+            console.warning(problem)
+    elif options.report_format == "markdown" or not console.shows_results_on_terminal:
+        console.result(render_gc_markdown(report))
+    else:
+        from pacenote.cli.tables import Fit, table
+
+        fit = Fit(console.result_width, ((0, _NARROW_NAME),))
+        console.result(table(gc_headers(report), list(gc_cells(report)), fit))
+        console.result_lines("".join(f"{note}\n" for note in report.notes))

@@ -1,0 +1,53 @@
+"""Statistics of GC logs as Markdown and CSV, and as rows for a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from pacenote.model.printable import single_line
+from pacenote.report.gc_log import GcReport, GcRow, GcValue
+from pacenote.report.render.markdown import escape, pipe_table
+from pacenote.units import format_number
+
+_ABSENT = "not available"
+
+
+def gc_headers(report: GcReport) -> tuple[str, ...]:
+    """Returns the titles of the columns."""
+    return ("Metric", *report.names, "Unit")
+
+
+def gc_cells(report: GcReport) -> Iterator[tuple[str, ...]]:
+    """Yields the cells of each row as texts."""
+    for row in report.rows:
+        yield (single_line(row.metric), *(_text(value) for value in row.values), row.unit)
+
+
+def render_gc_markdown(report: GcReport) -> str:
+    """Returns the report as Markdown that ends in a newline."""
+    values = range(1, len(report.names) + 1)
+    text = pipe_table([escape(name) for name in gc_headers(report)], list(gc_cells(report)), "right", values)
+    notes = "".join(f"- {escape(note)}\n" for note in report.notes)
+    return f"{text}\n\n{notes}" if notes else f"{text}\n"
+
+
+def render_gc_csv(report: GcReport) -> str:
+    """Returns the rows as CSV with all digits; what is not available is empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(gc_headers(report))
+    for row in report.rows:
+        writer.writerow(_csv_cells(row))
+    return text.getvalue()
+
+
+def _csv_cells(row: GcRow) -> tuple[GcValue, ...]:
+    return (row.metric, *row.values, row.unit)
+
+
+def _text(value: GcValue) -> str:
+    if value is None:
+        return _ABSENT
+    return single_line(value) if isinstance(value, str) else format_number(value)

@@ -1,0 +1,118 @@
+"""`pacenote gc`: statistics of GC logs side by side."""
+
+import csv
+import io
+import json
+
+import pytest
+
+LOG = """\
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc     ] Using G1
+[2026-11-23T20:37:38.000+0000][0.010s][info][gc,init] Heap Region Size: 1M
+[2026-11-23T20:37:38.990+0000][1.000s][info][gc     ] GC(0) Pause Young (Normal) (G1 Evacuation Pause) \
+110M->20M(256M) 50.000ms
+[2026-11-23T20:37:39.990+0000][2.000s][info][gc     ] GC(1) Pause Full (System.gc()) 120M->10M(256M) 150.000ms
+[2026-11-23T20:37:40.010+0000][2.010s][info][gc,cpu ] GC(1) User=0.03s Sys=0.00s Real=0.15s
+"""
+
+SERIAL = """\
+[1.000s][info][gc] Using Serial
+[2.000s][info][gc] GC(0) Pause Young (Allocation Failure) 9M->1M(9M) 5.0ms
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "gc.log").write_text(LOG)
+    (tmp_path / "serial.log").write_text(SERIAL)
+    return [str(tmp_path / "gc.log"), str(tmp_path / "serial.log")]
+
+
+def rows(text):
+    """Returns the values of each metric of a CSV report."""
+    return {row[0]: row[1:] for row in csv.reader(io.StringIO(text))}
+
+
+def test_logs_are_side_by_side(run, files):
+    code, out, err = run("gc", *files, "--report-format=csv")
+    assert (code, err) == (0, "")
+    found = rows(out)
+    assert found["Metric"] == ["gc.log", "serial.log", "Unit"]
+    assert found["Collector"] == ["G1", "Serial", ""]
+    assert found["Pauses"] == ["2", "1", ""]
+    assert found["Full: longest"] == ["150.0", "", "ms"]
+    assert found["Time in pauses"] == ["10.0", "0.5", "%"]
+    assert found["Allocation"] == ["100.0", "", "MiB/s"]
+    assert found["Cause System.gc(): pauses"] == ["1", "0", ""]
+    assert "Allocation stalls" not in found, "only ZGC has stalls"
+
+
+def test_what_a_log_does_not_have_is_not_available(run, files):
+    _, out, _ = run("gc", *files)
+    line = next(line for line in out.splitlines() if "CPU time of pauses, user" in line)
+    assert [cell.strip() for cell in line.split("|")] == [
+        "",
+        "CPU time of pauses, user",
+        "0.03",
+        "not available",
+        "s",
+        "",
+    ]
+    assert "- a log has no safepoints" in out
+
+
+def test_json_has_all_figures(run, files):
+    document = json.loads(run("gc", *files, "--report-format=json")[1])
+    assert [log["name"] for log in document["logs"]] == ["gc.log", "serial.log"]
+    assert document["logs"][0]["statistics"]["pauses"]["count"] == 2
+    assert document["logs"][1]["start"] is None
+    assert document["inputs"][0]["lines"] == LOG.count("\n")
+
+
+def test_files_of_a_rotated_log_are_one_and_a_missing_one_is_named(run, tmp_path):
+    lines = LOG.splitlines(keepends=True)
+    first, second = "".join(lines[:3]), "".join(lines[3:])
+    (tmp_path / "gc.log.0").write_text(first)
+    (tmp_path / "gc.log").write_text(second)
+    (tmp_path / "gc.log.old").write_text("another file")
+    both = run("gc", str(tmp_path / "gc.log"), str(tmp_path / "gc.log.0"), "--report-format=csv")
+    (tmp_path / "whole.log").write_text(LOG)
+    whole = run("gc", str(tmp_path / "whole.log"), "--report-format=csv")
+    assert both[1].replace("gc.log", "whole.log") == whole[1]
+    code, _, err = run("gc", str(tmp_path / "gc.log"))
+    assert code == 0
+    assert err.endswith("gc.log not read: gc.log.0\n")
+
+
+def test_logs_with_the_same_name_and_several_runs_are_told_apart(run, tmp_path):
+    paths = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        paths.append(str(tmp_path / folder / "gc.log"))
+    (tmp_path / "a" / "gc.log").write_text(LOG + LOG)
+    (tmp_path / "b" / "gc.log").write_text(LOG)
+    found = rows(run("gc", *paths, "--report-format=csv")[1])
+    assert found["Metric"] == [f"{paths[0]} (run 1)", f"{paths[0]} (run 2)", paths[1], "Unit"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("", "the file is empty"), ("nothing\n", "it has no line of a GC log"), (None, "cannot read")],
+)
+def test_a_file_that_is_no_gc_log_is_an_error(run, tmp_path, content, message):
+    path = tmp_path / "x"
+    if content is not None:
+        path.write_text(content)
+    code, out, err = run("gc", str(path))
+    assert (code, out) == (64, "")
+    assert message in err
+    assert str(path) in err
+
+
+def test_names_from_a_log_do_not_reach_the_terminal_as_they_are(run, tmp_path):
+    (tmp_path / "gc.log").write_text(
+        LOG.replace("Using G1", "Using G1").replace("System.gc()", "a\x1b]0;b\x07|c")
+    )
+    _, out, _ = run("gc", str(tmp_path / "gc.log"))
+    assert all(line.isprintable() for line in out.splitlines())
+    assert "Cause a ]0;b \\|c: pauses" in out
