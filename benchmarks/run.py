@@ -24,6 +24,7 @@ import engine_start
 import experiment_races
 import first_request
 import gap
+import gc_log_openj9
 import generator
 import indexing
 import memory
@@ -56,6 +57,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "memory": memory.measure,
     "comparing": comparing.measure,
     "diagnosing": diagnosing.measure,
+    "gc_log_openj9": gc_log_openj9.measure,
     "experiment_races": experiment_races.measure,
     "verdicts": verdicts.measure,
     "planted_slowdown": verdicts.measure_slowdown,

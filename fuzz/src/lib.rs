@@ -1,6 +1,7 @@
-//! Reads responses in pieces, and scans JSON; shared by the fuzz targets.
+//! Reads responses and logs in pieces, and scans JSON; shared by the fuzz targets.
 
 pub mod json_scan;
+pub mod openj9;
 
 use std::task::{Context, Poll, Waker};
 

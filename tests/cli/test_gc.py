@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from support.openj9_logs import LogPlan, Totals, generate
+
 LOG = """\
 [2026-11-23T20:37:38.000+0000][0.010s][info][gc     ] Using G1
 [2026-11-23T20:37:38.000+0000][0.010s][info][gc,init] Heap Region Size: 1M
@@ -116,3 +118,43 @@ def test_names_from_a_log_do_not_reach_the_terminal_as_they_are(run, tmp_path):
     _, out, _ = run("gc", str(tmp_path / "gc.log"))
     assert all(line.isprintable() for line in out.splitlines())
     assert "Cause a ]0;b \\|c: pauses" in out
+
+
+def test_logs_of_openj9_have_the_rows_of_gcmv(run, files, tmp_path):
+    """Rotated files of a log with concurrent scavenges, beside logs of HotSpot."""
+    plan = LogPlan(
+        heap_mb=1024,
+        nursery=(10, 1_000_000, 5_000),
+        globals=(1, 8_000_000, 9_000),
+        percolated=0,
+        largest_request=50_000,
+        copied=Totals(100, 20, 10),
+        collected_mb_per_minute=6_000,
+        paused_share=0.015,
+        concurrent=Totals(1_000, 200, 100),
+    )
+    parts = list(generate(plan))
+    (tmp_path / "verbosegc.log.001").write_text("".join(parts[:6]) + parts[-1])
+    (tmp_path / "verbosegc.log.002").write_text(parts[0].partition("<init")[0] + "".join(parts[6:]))
+    rotated = [str(path) for path in sorted(tmp_path.glob("verbosegc.log.*"))]
+    code, out, err = run("gc", *rotated, *files)
+    assert (code, err) == (0, "")
+    lines = ([cell.strip() for cell in line.split("|")[1:-1]] for line in out.splitlines())
+    found = {cells[0]: cells[1:] for cells in lines if cells}
+    missing = "not available"
+    assert found["Metric"] == ["verbosegc.log", "gc.log", "serial.log", "Unit"]
+    assert found["GC Mode"] == ["gencon", missing, missing, ""]
+    assert found["Nursery collections - Number of collections"][:2] == ["20", missing]
+    assert found["Nursery collections - Number of collections, by cycle"][:2] == ["10", missing]
+    assert found["Nursery collections - Total amount flipped (MB)"][0] == "100"
+    assert found["Nursery collections - Total amount flipped (MB), by cycle"][0] == "1100"
+    assert found["Nursery collections - Mean garbage collection pause (ms)"][0] == "5"
+    assert "Global collections - Number of collections, by cycle" not in found, "it does not differ"
+    assert (found["Concurrent scavenge"][0], found["Collector"][0]) == ("yes", "gencon")
+    assert "- concurrent scavenges: GCMV counts each of their pauses as a collection" in out
+    rate = rows(run("gc", *rotated, "--report-format=csv")[1])["Rate of garbage collection (MB/minutes)"][0]
+    assert float(rate) == pytest.approx(6_000, rel=0.01)
+    assert rate != "6000", "CSV has all digits"
+    document = json.loads(run("gc", *rotated, "--report-format=json")[1])
+    assert document["logs"][0]["openj9"]["summary_of_cycles"]["nursery_tenured_mb"] == pytest.approx(220)
+    assert document["logs"][0]["openj9"]["incidents"]["percolations"] == 0

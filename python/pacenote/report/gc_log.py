@@ -7,28 +7,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pacenote.model.gc_log import Durations, GcLog, GcStatistics, NamedDurations
-
-GcValue: TypeAlias = float | int | str | None
-"""A value of a row; None if the log does not have it."""
+from pacenote.report.gc_row import GcRow, GcValue
+from pacenote.report.openj9_table import openj9_notes, openj9_rows
 
 _MIB = 1 << 20
 
 _MOST_NAMES = 12
 """Kinds, causes or operations of which rows are shown; JSON has all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class GcRow:
-    """One statistic of all logs."""
-
-    metric: str
-    """Its name."""
-
-    values: tuple[GcValue, ...]
-    """Its value in each log."""
-
-    unit: str = ""
-    """Its unit; empty for texts and counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +46,9 @@ def build_gc_report(names: Sequence[str], logs: Sequence[GcLog], problems: Itera
             *_TROUBLE,
         )
     ]
+    rows += openj9_rows(logs)
     shown = tuple(row for row in rows if any(value is not None for value in row.values))
-    return GcReport(tuple(names), shown, (*problems, *_notes(logs)))
+    return GcReport(tuple(names), shown, (*problems, *_notes(logs), *openj9_notes(logs)))
 
 
 def _notes(logs: Sequence[GcLog]) -> Iterator[str]:
@@ -71,7 +57,7 @@ def _notes(logs: Sequence[GcLog]) -> Iterator[str]:
             "a log has lines without times: shares, rates and intervals are not available; add the decorator "
             "uptime to -Xlog"
         )
-    if any(log.statistics.safepoints is None for log in logs):
+    if any(log.statistics.safepoints is None and log.openj9 is None for log in logs):
         yield (
             "a log has no safepoints: pauses do not include the time until all threads stand still; add "
             "safepoint to -Xlog"

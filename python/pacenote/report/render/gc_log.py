@@ -7,7 +7,8 @@ import io
 from collections.abc import Iterator
 
 from pacenote.model.printable import single_line
-from pacenote.report.gc_log import GcReport, GcRow, GcValue
+from pacenote.report.gc_log import GcReport
+from pacenote.report.gc_row import GcRow, GcValue
 from pacenote.report.render.markdown import escape, pipe_table
 from pacenote.units import format_number
 
@@ -22,7 +23,8 @@ def gc_headers(report: GcReport) -> tuple[str, ...]:
 def gc_cells(report: GcReport) -> Iterator[tuple[str, ...]]:
     """Yields the cells of each row as texts."""
     for row in report.rows:
-        yield (single_line(row.metric), *(_text(value) for value in row.values), row.unit)
+        texts = row.texts or [_text(value) for value in row.values]
+        yield (single_line(row.metric), *(single_line(text) for text in texts), row.unit)
 
 
 def render_gc_markdown(report: GcReport) -> str:
@@ -50,4 +52,4 @@ def _csv_cells(row: GcRow) -> tuple[GcValue, ...]:
 def _text(value: GcValue) -> str:
     if value is None:
         return _ABSENT
-    return single_line(value) if isinstance(value, str) else format_number(value)
+    return value if isinstance(value, str) else format_number(value)

@@ -1,0 +1,26 @@
+"""A row of the report on GC logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+GcValue: TypeAlias = float | int | str | None
+"""A value of a row; None if the log does not have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GcRow:
+    """One statistic of all logs."""
+
+    metric: str
+    """Its name."""
+
+    values: tuple[GcValue, ...]
+    """Its value in each log."""
+
+    unit: str = ""
+    """Its unit; empty for texts and counts."""
+
+    texts: tuple[str, ...] | None = None
+    """The values in tables, or None if they are formatted as usual."""
