@@ -44,6 +44,7 @@ COMMANDS = {
     "diff": "compare the configuration of two races: engine, JVM, machine, options",
     "import": "store races of Rally or OpenSearch Benchmark, to judge and compare them",
     "gc": "print the statistics of GC logs: pauses, stops, allocation, several side by side",
+    "jfr": "show recordings of the JVM's Flight Recorder: allocation, methods, locks, flame graphs",
     "host": "print and check this machine: what hurts an engine, and how to change it",
     "delete": "delete stored races or annotations",
     "add": "add an annotation to the results of a day",

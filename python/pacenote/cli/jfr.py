@@ -1,0 +1,230 @@
+"""`pacenote jfr`: what Flight Recorder recordings say, as tables, flame graphs and files for viewers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pacenote.cli import values
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser, Several
+from pacenote.cli.report_file import check_report_file, write_report_file
+from pacenote.cli.unavailable import UnavailableOption
+from pacenote.errors import UsageError
+
+if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.model.recording import Recording
+    from pacenote.report.recording.build import RecordingFilter, RecordingReport
+
+UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
+
+_EVENTS = (
+    *("allocation", "allocation-in-new-tlab", "allocation-outside-tlab", "allocation-sample"),
+    *("cpu", "cpu-time", "native", "lock", "park", "wait", "file-io", "socket-io"),
+)
+"""The names of `report.recording.events`, which --help need not import."""
+
+_ROWS = 12
+_NS = 1_000_000_000
+
+Moment = float | datetime
+"""A time in a recording: seconds since its start, or a time in UTC."""
+
+
+def add_options(parser: Parser) -> None:
+    """Adds the recordings, the selection of events, and the outputs."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=values.path,
+        help="recording of a JVM, also one that gzip has compressed; several are shown as one",
+    )
+    parser.add_argument(
+        "--baseline",
+        type=values.paths,
+        default=(),
+        metavar="FILE,…",
+        help="recordings to compare with, in tables and in the colours of the flame graph (default: none)",
+    )
+    _add_selection(parser)
+    with parser.group("report"):
+        _add_outputs(parser)
+
+
+def _add_selection(parser: Parser) -> None:
+    parser.add_argument(
+        "--event",
+        choices=_EVENTS,
+        metavar="EVENT",
+        help=f"kind of events: {', '.join(_EVENTS)} (default: cpu for graphs and stacks; tables of all but "
+        "native and wait)",
+    )
+    parser.add_argument(
+        "--thread",
+        type=values.escaped_list,
+        action=Several,
+        default=(),
+        metavar="NAME,…",
+        help="only threads whose names contain one of these, such as bulk (default: all)",
+    )
+    parser.add_argument(
+        "--class",
+        dest="class_name",
+        default="",
+        metavar="CLASS",
+        help="only allocations of this class, or waits for its locks, such as byte[] (default: all)",
+    )
+    for name, text in (("--from", "only events since this time"), ("--to", "only events before it")):
+        parser.add_argument(
+            name,
+            dest=f"window_{name[2:]}",
+            type=_moment,
+            metavar="TIME",
+            help=f"{text}: seconds since the start of the recording, or a time in UTC such as "
+            "2025-01-31T23:59:59 (default: all)",
+        )
+
+
+def _add_outputs(parser: Parser) -> None:
+    for name, text in (
+        ("--flame-graph", "write the stacks as a flame graph, one HTML page, to this file"),
+        ("--folded", "write the stacks as folded text"),
+        ("--speedscope", "write the stacks in speedscope's format"),
+    ):
+        parser.add_argument(
+            name, type=values.path, metavar="FILE", help=f"{text}; - is standard output (default: none)"
+        )
+    parser.add_flag("--by-thread", help="show the stacks of each thread apart")
+    parser.add_argument(
+        "--limit",
+        type=values.count,
+        default=_ROWS,
+        help=f"maximum number of rows of a table in Markdown; 0 for all (default: {_ROWS})",
+    )
+    parser.add_argument(
+        "--report-format",
+        choices=("markdown", "csv", "json"),
+        metavar="FORMAT",
+        help="print the tables as markdown, csv or json (default: markdown, or none if stacks are written)",
+    )
+    parser.add_argument(
+        "--report-file",
+        type=values.path,
+        help="also write the tables to this file: markdown is appended, other formats get a new file "
+        "(default: none)",
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Prints tables, or writes stacks, and returns 0. Raises EvidenceError and UsageError."""
+    from pacenote.cli import stack_files
+    from pacenote.report.recording.build import RecordingFilter
+
+    options.report_file = check_report_file(options.report_file)
+    outputs = stack_files.outputs(options)
+    stack_files.check_outputs(outputs, (*options.files, *options.baseline))
+    _check_window(options)
+    recording = _read(options.files, options)
+    baseline = _read(options.baseline, options) if options.baseline else None
+    chosen = RecordingFilter((options.event,) if options.event else (), options.thread, options.class_name)
+    if outputs:
+        stack_files.write_stacks(outputs, stack_files.Sources(recording, baseline, chosen), options, console)
+    if not outputs or options.report_format is not None or options.report_file is not None:
+        _show_tables(recording, baseline, chosen, options, console)
+    return 0
+
+
+def _moment(text: str) -> Moment:
+    """Parses seconds, or a time in UTC. Raises ArgumentTypeError, so that the message names the option."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        pass
+    else:
+        if not 0.0 <= seconds < float("inf"):
+            raise argparse.ArgumentTypeError(f"must be seconds of at least 0, or a time, not '{text}'")
+        return seconds
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be seconds, or a time such as 2025-01-31T23:59:59, not '{text}'"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _check_window(options: argparse.Namespace) -> None:
+    """Raises UsageError for times that cannot be those of both recordings, or of none."""
+    bounds = (options.window_from, options.window_to)
+    if options.baseline and any(isinstance(bound, datetime) for bound in bounds):
+        raise UsageError(
+            "--from and --to cannot be times of day with --baseline: the recordings have different ones",
+            hint="give seconds since the start of each recording, for example --from=30 --to=90",
+        )
+
+
+def _read(paths: Sequence[Path], options: argparse.Namespace) -> Recording:
+    """Returns the events of recordings within `--from` and `--to`. Raises EvidenceError, and UsageError if
+    that is no time.
+    """
+    from pacenote.evidence.recording import RecordingReader
+
+    whole = RecordingReader(paths).recording()
+    if (options.window_from, options.window_to) == (None, None):
+        return whole
+    # Seconds count from the start of the recording, which has to be read for it.
+    if whole.start_ns is None or whole.end_ns is None:
+        return whole
+    first = whole.start_ns if options.window_from is None else _ns(options.window_from, whole.start_ns)
+    last = whole.end_ns + 1 if options.window_to is None else _ns(options.window_to, whole.start_ns)
+    if first >= last:
+        raise UsageError(
+            "--from and --to leave no time of the recording", hint=f"it begins at {_utc(whole.start_ns)}"
+        )
+    return RecordingReader(paths, (first, last)).recording()
+
+
+def _utc(time_ns: int) -> str:
+    return f"{datetime.fromtimestamp(time_ns / _NS, UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def _ns(bound: Moment, start_ns: int) -> int:
+    """Returns a time in ns since 1970."""
+    if isinstance(bound, datetime):
+        # In whole numbers, because a float has no nanoseconds since 1970.
+        since = bound - datetime(1970, 1, 1, tzinfo=UTC)
+        return (since.days * 86_400 + since.seconds) * _NS + since.microseconds * 1000
+    return start_ns + round(bound * _NS)
+
+
+def _show_tables(
+    recording: Recording,
+    baseline: Recording | None,
+    chosen: RecordingFilter,
+    options: argparse.Namespace,
+    console: Console,
+) -> None:
+    """Prints the tables, and writes them to `--report-file`. Raises StoreError."""
+    from pacenote.report.recording.build import build_recording_report
+
+    report = build_recording_report(recording, baseline, chosen)
+    console.result(_text(report, options, console.result_width))
+    if options.report_file is not None:
+        text = _text(report, options, None)
+        written = write_report_file(options.report_file, text, options.report_format)
+        if written != options.report_file:
+            console.progress(f"the report is in {written}, because {options.report_file.name} has one")
+
+
+def _text(report: RecordingReport, options: argparse.Namespace, width: int | None) -> str:
+    from pacenote.report.render import recording as render
+
+    if options.report_format == "csv":
+        return render.render_recording_csv(report)
+    if options.report_format == "json":
+        return render.render_recording_json(report)
+    return render.render_recording(report, options.limit, width)

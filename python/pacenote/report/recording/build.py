@@ -1,0 +1,294 @@
+"""The report of one recording, or of two that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pacenote.model.printable import whole_line
+from pacenote.model.recording import EventState, Recording
+from pacenote.report.recording import events
+from pacenote.report.recording.breakdown import (
+    Breakdown,
+    BreakdownRow,
+    Figures,
+    Keys,
+    Side,
+    Sides,
+    breakdown,
+    leaf_key,
+    merged_rows,
+    method_key,
+    sum_of,
+    thread_key,
+    whole_of,
+)
+from pacenote.report.recording.events import EventGroup, EventKind, thread_groups
+from pacenote.report.recording.stack_tree import callers_of
+from pacenote.units import format_count, format_seconds
+
+ALLOCATION = (events.IN_NEW_TLAB, events.OUTSIDE_TLAB)
+"""The kinds of events that `allocation` stands for in tables."""
+
+_NS = 1_000_000_000
+_STACKS = 3
+"""Number of methods whose callers are shown for the class that is allocated most."""
+
+_USUAL = ("allocation", "cpu", "lock", "park", "file-io", "socket-io")
+"""The kinds of events of tables without `--event`. Samples by CPU time are added if there are any."""
+
+_HEADS = {"class": "Class", "lock": "Class", "target": "Operation"}
+
+_TLAB_NOTE = (
+    "The sizes in new TLABs are those of the TLABs, an estimate of what the class and the method allocated; "
+    "the sizes outside TLABs are those of the objects."
+)
+_SAMPLE_NOTE = "The sizes are the weights of samples, an estimate of what was allocated in and outside TLABs."
+
+_STATES = {
+    EventState.NONE_OCCURRED: "None occurred, or none above the threshold of the recording",
+    EventState.DISABLED: "Not recorded, because the settings of the recording disable it",
+    EventState.UNSUPPORTED: "Not recorded, because the JVM does not have it",
+    EventState.UNKNOWN: "Not in the recording, which does not say whether it was enabled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFilter:
+    """The events that a report is about."""
+
+    events: tuple[str, ...] = ()
+    """Names of kinds of events (`--event`); all that are usually of interest if empty."""
+
+    threads: tuple[str, ...] = ()
+    """Parts of the names of threads; all threads if empty."""
+
+    class_name: str = ""
+    """The class that is allocated, or whose lock is waited for; all classes if empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingReport:
+    """The report of a recording."""
+
+    facts: tuple[str, ...]
+    """What was recorded, when, and what of it the report is about; one line each."""
+
+    tables: tuple[Breakdown, ...]
+    """The tables."""
+
+    notes: tuple[str, ...]
+    """What was not recorded or not read; one line each."""
+
+
+def build_recording_report(
+    recording: Recording, baseline: Recording | None, chosen: RecordingFilter
+) -> RecordingReport:
+    """Returns the report of a recording, with the figures of a baseline if there is one."""
+    both = [recording] if baseline is None else [recording, baseline]
+    kinds = _kinds(chosen, both)
+    known = [kind for kind in kinds if all(map(kind.is_known, both))]
+    tables = [table for kind in known for table in _tables(kind, _sides(kind, recording, baseline, chosen))]
+    tables = [*_allocation_totals(known, recording, baseline, chosen), *tables]
+    if not chosen.events and not chosen.threads and not chosen.class_name:
+        tables += _collector_tables(recording, baseline)
+    return RecordingReport(
+        tuple(recording_facts(recording, baseline, chosen)),
+        tuple(table for table in tables if table.rows),
+        (*_notes(recording, baseline, kinds), *_left_out(known, tables, both)),
+    )
+
+
+def _kinds(chosen: RecordingFilter, both: Sequence[Recording]) -> list[EventKind]:
+    """Returns the kinds of events of the tables, in their order."""
+    names = chosen.events or _USUAL
+    kinds: list[EventKind] = []
+    for name in names:
+        kind = events.event_kind(name, both)
+        if kind is events.TLAB_ALLOCATION:
+            # What was recorded on one side only is not compared with nothing.
+            kinds += ALLOCATION
+        else:
+            kinds.append(kind)
+    if not chosen.events and all(events.CPU_TIME.state(one) is EventState.RECORDED for one in both):
+        kinds.append(events.CPU_TIME)
+    return list(dict.fromkeys(kinds))
+
+
+def filtered_groups(recording: Recording, kind: EventKind, chosen: RecordingFilter) -> Iterator[EventGroup]:
+    """Yields the groups of a kind that a report is about."""
+    for group in thread_groups(recording, kind, chosen.threads):
+        if not chosen.class_name or group.leaf == chosen.class_name:
+            yield group
+
+
+def _sides(
+    kind: EventKind, recording: Recording, baseline: Recording | None, chosen: RecordingFilter
+) -> Sides:
+    new = _side(kind, recording, chosen)
+    return Sides(new, None if baseline is None else _side(kind, baseline, chosen))
+
+
+def _side(kind: EventKind, recording: Recording, chosen: RecordingFilter) -> Side:
+    groups = tuple(filtered_groups(recording, kind, chosen))
+    return Side(recording, groups, whole_of(groups))
+
+
+def _tables(kind: EventKind, sides: Sides) -> Iterator[Breakdown]:
+    if kind.leaf:
+        yield breakdown(kind, sides, _HEADS[kind.leaf], leaf_key)
+    else:
+        yield breakdown(kind, sides, "Method", method_key)
+    yield breakdown(kind, sides, "Thread", thread_key)
+    if kind.leaf == "class":
+        yield from _stacks(kind, sides)
+
+
+def _stacks(kind: EventKind, sides: Sides) -> Iterator[Breakdown]:
+    """Yields the stacks that allocate most of the class that is allocated most."""
+    rows = sides.by(leaf_key)
+    if not rows or not sides.new.groups:
+        return
+    (name,) = rows[0].keys
+    groups = [group for group in sides.new.groups if group.leaf == name]
+    whole = whole_of(groups)
+    for number, callers in enumerate(callers_of(sides.new.recording, groups, _STACKS), 1):
+        yield Breakdown(
+            f"{kind.name}-stack-{number}",
+            f"{kind.title}: {name} by method, with its callers ({number})",
+            *(("Stack",), kind.counted, kind.unit, whole),
+            tuple(BreakdownRow((node.frame.name,), Figures(node.count, node.total)) for node in callers),
+            is_stack=True,
+        )
+
+
+def _allocation_totals(
+    known: Iterable[EventKind], recording: Recording, baseline: Recording | None, chosen: RecordingFilter
+) -> Iterator[Breakdown]:
+    """Yields the table of all allocations, in new TLABs and outside, or the samples."""
+    kinds = [kind for kind in known if kind.leaf == "class"]
+    found = [(kind.title, _sides(kind, recording, baseline, chosen)) for kind in kinds]
+    new: dict[Keys, Figures] = {(title,): sides.new.whole for title, sides in found}
+    old: dict[Keys, Figures] = {
+        (title,): sides.old_whole for title, sides in found if sides.old_whole is not None
+    }
+    if not kinds:
+        return
+    yield Breakdown(
+        "allocation",
+        "Allocation",
+        ("Where",),
+        "Events",
+        "bytes",
+        sum_of(new.values()),
+        merged_rows(new, old),
+        None if baseline is None else sum_of(old.values()),
+        has_extremes=True,
+        note=_SAMPLE_NOTE if events.SAMPLED_ALLOCATION in kinds else _TLAB_NOTE,
+    )
+
+
+def _collector_tables(recording: Recording, baseline: Recording | None) -> Iterator[Breakdown]:
+    """Yields the tables of pauses, collections and operations of the JVM."""
+    for name, title, heads, counted, read in _COLLECTOR_TABLES:
+        new = _sums(read(recording))
+        old = {} if baseline is None else _sums(read(baseline))
+        whole, rows = sum_of(new.values()), merged_rows(new, old)
+        old_whole = None if baseline is None else sum_of(old.values())
+        yield Breakdown(name, title, heads, counted, "ns", whole, rows, old_whole, has_extremes=True)
+
+
+def _sums(found: Iterable[tuple[Keys, Figures]]) -> dict[Keys, Figures]:
+    sums: dict[Keys, Figures] = {}
+    for keys, figures in found:
+        sums[keys] = sums[keys] + figures if keys in sums else figures
+    return sums
+
+
+def _pauses(recording: Recording) -> Iterator[tuple[Keys, Figures]]:
+    for one in recording.pauses:
+        yield (one.name,), Figures(1, one.duration_ns, one.duration_ns, one.duration_ns)
+
+
+def _collections(recording: Recording) -> Iterator[tuple[Keys, Figures]]:
+    for one in recording.collections:
+        yield (one.name, one.cause), Figures(1, one.pauses_ns, one.pauses_ns, one.pauses_ns)
+
+
+def _operations(recording: Recording) -> Iterator[tuple[Keys, Figures]]:
+    for one in recording.vm_operations:
+        values = one.values
+        keys = (one.name, "yes" if one.safepoint else "no")
+        yield keys, Figures(values.count, values.total, values.min, values.max)
+
+
+_COLLECTOR_TABLES: tuple[
+    tuple[str, str, Keys, str, Callable[[Recording], Iterator[tuple[Keys, Figures]]]], ...
+] = (
+    ("gc-pauses", "Pauses of the garbage collector", ("Pause",), "Pauses", _pauses),
+    ("gc-collections", "Pauses by collection", ("Collector", "Cause"), "Collections", _collections),
+    ("vm-operations", "Operations of the JVM", ("Operation", "Stops threads"), "Executions", _operations),
+)
+"""Name, title, heads, what is counted, and the function that reads the rows."""
+
+
+def recording_facts(
+    recording: Recording, baseline: Recording | None, chosen: RecordingFilter
+) -> Iterator[str]:
+    """Yields what was recorded, and what of it is shown; one line each."""
+    if baseline is None:
+        yield from _side_facts("Recording", recording)
+    else:
+        yield from _side_facts("Contender", recording)
+        yield from _side_facts("Baseline", baseline)
+    if chosen.threads:
+        yield f"Threads: only those whose names contain {' or '.join(map(repr, chosen.threads))}"
+    if chosen.class_name:
+        yield f"Class: only {chosen.class_name}"
+
+
+def _side_facts(side: str, recording: Recording) -> Iterator[str]:
+    for file in recording.files:
+        chunks, count = format_count(file.chunks, "chunk"), format_count(file.events, "event")
+        yield f"{side}: {file.path} ({chunks}, {count})"
+    if recording.start_ns is None or recording.end_ns is None:
+        return
+    yield f"{side} time: {_span(recording.start_ns, recording.end_ns)}"
+    if recording.window_ns is not None:
+        start, end = recording.window_ns
+        recorded = max(0, min(end, recording.end_ns) - max(start, recording.start_ns)) / _NS
+        shown = _span(max(start, recording.start_ns), max(start, min(end, recording.end_ns)))
+        yield f"{side} window: {shown}" if recorded else f"{side} window: outside of what was recorded"
+
+
+def _span(start_ns: int, end_ns: int) -> str:
+    start = datetime.fromtimestamp(start_ns / _NS, UTC)
+    return f"{start:%Y-%m-%d %H:%M:%S} UTC, {format_seconds((end_ns - start_ns) / _NS)}"
+
+
+def _left_out(
+    known: Iterable[EventKind], tables: Iterable[Breakdown], both: Sequence[Recording]
+) -> Iterator[str]:
+    """Yields the events that were recorded, but not at the times, in the threads or for the class shown."""
+    empty = {table.name for table in tables if not table.rows}
+    for kind in known:
+        was_recorded = any(kind.state(one) is EventState.RECORDED for one in both)
+        if was_recorded and f"{kind.name}-by-thread" in empty:
+            yield f"None at the times, in the threads or for the class shown: {', '.join(kind.types)}"
+
+
+def _notes(recording: Recording, baseline: Recording | None, kinds: Iterable[EventKind]) -> Iterator[str]:
+    both = [("", recording)] if baseline is None else [("contender: ", recording), ("baseline: ", baseline)]
+    names = [name for kind in kinds for name in kind.types]
+    for side, one in both:
+        for file in one.files:
+            yield from (whole_line(f"{side}{file.path}: {problem}") for problem in file.problems)
+        for state, text in _STATES.items():
+            if found := [name for name in names if one.state_of(name) is state]:
+                yield f"{side}{text}: {', '.join(dict.fromkeys(found))}"
+        if one.merged_events:
+            yield (
+                f"{side}{format_count(one.merged_events, 'event')} are counted without thread and stack, "
+                "because there are more different stacks than are kept apart"
+            )

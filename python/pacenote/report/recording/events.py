@@ -1,0 +1,261 @@
+"""The kinds of events that tables and flame graphs are made of, and their groups in a recording."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from pacenote.model.recording import (
+    AllocationGroup,
+    EventState,
+    IoGroup,
+    IoKind,
+    LockKind,
+    RecordedValues,
+    Recording,
+    SampleKind,
+)
+
+Unit = Literal["bytes", "ns", "samples"]
+"""What events weigh: bytes, nanoseconds, or 1 for each."""
+
+LeafKind = Literal["class", "lock", "target", ""]
+"""What an event adds to its stack: the allocated class, the class of the lock, a file or peer, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventGroup:
+    """Events with the same stack and thread, whatever their kind."""
+
+    leaf: str
+    """What the method worked on: a class, a file or a peer; empty for a sample."""
+
+    thread: int | None
+    """Index of the thread in `Recording.threads`."""
+
+    stack: int | None
+    """Index of the stack in `Recording.stacks`."""
+
+    values: RecordedValues
+    """What the events weigh."""
+
+    bytes: int | None = None
+    """Bytes read or written, or None if the kind of event has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """A kind of event, as `--event` names it."""
+
+    name: str
+    """Its name."""
+
+    title: str
+    """What it is, in a heading."""
+
+    counted: str
+    """What there is one of for each event, as the head of a column."""
+
+    unit: Unit
+    """What its events weigh."""
+
+    leaf: LeafKind
+    """What an event adds to its stack."""
+
+    types: tuple[str, ...]
+    """The types of events that it is made of."""
+
+    groups: Callable[[Recording], Iterator[EventGroup]]
+    """Returns its groups in a recording."""
+
+    def state(self, recording: Recording) -> EventState:
+        """Returns whether the recording can have these events: the best state of their types."""
+        order = list(EventState)
+        return min((recording.state_of(name) for name in self.types), key=order.index)
+
+    def is_known(self, recording: Recording) -> bool:
+        """Returns whether the recording says how many of these events occurred, be it none."""
+        return self.state(recording) in {EventState.RECORDED, EventState.NONE_OCCURRED}
+
+
+NO_STACK = "(no stack)"
+"""The frame of events without a stack."""
+
+_HIDDEN = re.compile(r"(?:\$\d+)?[./+](?:0x[0-9a-f]+|\d+)(?=\.|$)")
+"""The part of the name of a hidden class, such as a lambda, that differs in every run of a JVM: an address or
+a number, which no name in Java begins with.
+"""
+
+
+@lru_cache(65_536)
+def stable_name(name: str) -> str:
+    """Returns the name of a class or method as other recordings of the same program have it."""
+    return _HIDDEN.sub("", name)
+
+
+def _allocations(*fields: str) -> Callable[[Recording], Iterator[EventGroup]]:
+    def groups(recording: Recording) -> Iterator[EventGroup]:
+        for field in fields:
+            found: Sequence[AllocationGroup] = getattr(recording, field)
+            for one in found:
+                name = stable_name(recording.class_name(one.object_class))
+                yield EventGroup(name, one.thread, one.stack, one.values)
+
+    return groups
+
+
+def _samples(kind: SampleKind) -> Callable[[Recording], Iterator[EventGroup]]:
+    def groups(recording: Recording) -> Iterator[EventGroup]:
+        for one in recording.samples:
+            if one.kind is kind:
+                yield EventGroup("", one.thread, one.stack, RecordedValues(one.count, one.count, 1, 1))
+
+    return groups
+
+
+def _waits(kind: LockKind) -> Callable[[Recording], Iterator[EventGroup]]:
+    def groups(recording: Recording) -> Iterator[EventGroup]:
+        for one in recording.locks:
+            if one.kind is kind:
+                name = "(no object)" if one.lock_class is None else recording.class_name(one.lock_class)
+                yield EventGroup(stable_name(name), one.thread, one.stack, one.values)
+
+    return groups
+
+
+def _io(*kinds: IoKind) -> Callable[[Recording], Iterator[EventGroup]]:
+    def groups(recording: Recording) -> Iterator[EventGroup]:
+        for one in recording.io:
+            if one.kind in kinds:
+                yield _io_group(one)
+
+    return groups
+
+
+def _io_group(one: IoGroup) -> EventGroup:
+    operation = one.kind.value.rpartition("-")[2]
+    leaf = f"{operation} {one.target or '(unknown)'}"
+    return EventGroup(leaf, one.thread, one.stack, one.values, one.bytes)
+
+
+IN_NEW_TLAB = EventKind(
+    "allocation-in-new-tlab",
+    "Allocation in new TLABs",
+    *("TLABs", "bytes", "class", ("jdk.ObjectAllocationInNewTLAB",), _allocations("in_new_tlab")),
+)
+"""Allocations for which a thread needed a new TLAB, with the sizes of the TLABs."""
+
+OUTSIDE_TLAB = EventKind(
+    "allocation-outside-tlab",
+    "Allocation outside TLABs",
+    *("Objects", "bytes", "class", ("jdk.ObjectAllocationOutsideTLAB",), _allocations("outside_tlab")),
+)
+"""Allocations outside TLABs, with the sizes of the objects."""
+
+SAMPLED_ALLOCATION = EventKind(
+    "allocation-sample",
+    "Allocation, sampled",
+    *("Samples", "bytes", "class", ("jdk.ObjectAllocationSample",), _allocations("sampled")),
+)
+"""Samples of allocations, with their weights."""
+
+TLAB_ALLOCATION = EventKind(
+    "allocation",
+    "Allocation in new TLABs and outside TLABs",
+    *("Events", "bytes", "class", (*IN_NEW_TLAB.types, *OUTSIDE_TLAB.types)),
+    _allocations("in_new_tlab", "outside_tlab"),
+)
+"""New TLABs and allocations outside TLABs together: an estimate of all that was allocated."""
+
+CPU = EventKind(
+    "cpu",
+    "Running Java methods",
+    *("Samples", "samples", "", ("jdk.ExecutionSample",), _samples(SampleKind.JAVA)),
+)
+"""Samples of threads that run Java code."""
+
+CPU_TIME = EventKind(
+    "cpu-time",
+    "Methods by CPU time",
+    *("Samples", "samples", "", ("jdk.CPUTimeSample",), _samples(SampleKind.CPU_TIME)),
+)
+"""Samples of threads by the CPU time that they use."""
+
+NATIVE = EventKind(
+    "native",
+    "Threads in native methods, running or waiting",
+    *("Samples", "samples", "", ("jdk.NativeMethodSample",), _samples(SampleKind.NATIVE)),
+)
+"""Samples of threads in native code."""
+
+LOCK = EventKind(
+    "lock",
+    "Waits to enter monitors",
+    *("Waits", "ns", "lock", ("jdk.JavaMonitorEnter",), _waits(LockKind.MONITOR_ENTER)),
+)
+"""Threads that wait for a `synchronized` block."""
+
+PARK = EventKind(
+    "park",
+    "Parked threads",
+    *("Waits", "ns", "lock", ("jdk.ThreadPark",), _waits(LockKind.PARK)),
+)
+"""Threads that wait for locks of `java.util.concurrent`, or for work."""
+
+WAIT = EventKind(
+    "wait",
+    "Waits for notifications",
+    *("Waits", "ns", "lock", ("jdk.JavaMonitorWait",), _waits(LockKind.MONITOR_WAIT)),
+)
+"""Threads in `Object.wait`."""
+
+FILE_IO = EventKind(
+    "file-io",
+    "File I/O",
+    *("Operations", "ns", "target", ("jdk.FileRead", "jdk.FileWrite", "jdk.FileForce")),
+    _io(IoKind.FILE_READ, IoKind.FILE_WRITE, IoKind.FILE_FORCE),
+)
+"""Reads, writes and flushes of files."""
+
+SOCKET_IO = EventKind(
+    "socket-io",
+    "Socket I/O",
+    *("Operations", "ns", "target", ("jdk.SocketRead", "jdk.SocketWrite")),
+    _io(IoKind.SOCKET_READ, IoKind.SOCKET_WRITE),
+)
+"""Reads and writes of blocking sockets."""
+
+EVENT_KINDS: Mapping[str, EventKind] = {
+    kind.name: kind
+    for kind in (
+        *(TLAB_ALLOCATION, IN_NEW_TLAB, OUTSIDE_TLAB, SAMPLED_ALLOCATION, CPU, CPU_TIME, NATIVE),
+        *(LOCK, PARK, WAIT, FILE_IO, SOCKET_IO),
+    )
+}
+"""All kinds by name."""
+
+
+def event_kind(name: str, recordings: Sequence[Recording]) -> EventKind:
+    """Returns the kind of events that a value of `--event` selects in these recordings.
+
+    `allocation` is that of TLABs, and `cpu` that of Java samples, unless only the samples of allocations, or
+    those by CPU time, were recorded in all recordings.
+    """
+    instead = {"allocation": SAMPLED_ALLOCATION, "cpu": CPU_TIME}.get(name)
+    kind = EVENT_KINDS[name]
+    if instead is None or all(map(kind.is_known, recordings)):
+        return kind
+    return instead if all(map(instead.is_known, recordings)) else kind
+
+
+def thread_groups(recording: Recording, kind: EventKind, threads: Sequence[str]) -> Iterator[EventGroup]:
+    """Yields the groups of a kind; with `threads`, only those of threads whose names contain one of them."""
+    if not threads:
+        yield from kind.groups(recording)
+        return
+    names = [thread.name for thread in recording.threads]
+    kept = {index for index, name in enumerate(names) if any(part in name for part in threads)}
+    yield from (group for group in kind.groups(recording) if group.thread in kept)
