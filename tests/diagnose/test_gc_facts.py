@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.diagnose.gc_facts import add_gc_figures
 from pacenote.evidence.gc_log import GcLogReader
+from support.openj9_logs import START, LogPlan, Totals, generate
 
 BEGIN = 1_795_466_258.0
 HEADER = """\
@@ -74,3 +76,33 @@ def test_a_log_becomes_figures_of_a_window(tmp_path: Path) -> None:
     for name, value in expected.items():
         assert found.value(WINDOW, name) == (value if isinstance(value, str) else pytest.approx(value)), name
     assert not isinstance(found.value(WINDOW, "gc.heap_resizes"), float)
+
+
+@pytest.mark.parametrize("concurrent", [None, Totals(1_000, 200, 100)])
+def test_a_log_of_openj9_has_what_was_copied(tmp_path: Path, concurrent: Totals | None) -> None:
+    plan = LogPlan(
+        heap_mb=1024,
+        nursery=(10, 1_000_000, 5_000),
+        globals=(1, 8_000_000, 9_000),
+        percolated=0,
+        largest_request=50_000,
+        copied=Totals(100, 20, 10),
+        collected_mb_per_minute=6_000,
+        paused_share=0.015,
+        concurrent=concurrent,
+    )
+    file = tmp_path / "verbosegc.log"
+    file.write_text("".join(generate(plan)))
+    begin = START.replace(tzinfo=UTC).timestamp()
+    between = (begin, begin + 20)
+    builder = EvidenceBuilder("race")
+    add_gc_figures(builder, WINDOW, GcLogReader([file], UTC).between(*between), between)
+    found = builder.build()
+    assert found.value(WINDOW, "gc.collector") == "gencon"
+    assert found.value(WINDOW, "gc.flipped_bytes") == pytest.approx((1_100 if concurrent else 100) << 20)
+    assert found.value(WINDOW, "gc.tenured_bytes") == pytest.approx((220 if concurrent else 20) << 20)
+    assert found.value(WINDOW, "gc.concurrent") is (concurrent is not None)
+    assert found.value(WINDOW, "gc.tenure_age") == 7
+    pause_ms = found.value(WINDOW, "gc.young_pause_mean_ms")
+    assert isinstance(pause_ms, float)
+    assert pause_ms > 5, "pauses are longer than their collections"

@@ -27,6 +27,7 @@ def add_gc_figures(
         *_coverage(log, between),
         *_stops(statistics),
         *_heap(log),
+        *_copied(log),
         *_troubles(statistics),
     )
     for name, value in figures:
@@ -91,6 +92,19 @@ def _heap(log: GcLog) -> _Figures:
     yield "gc.tenure_age", log.statistics.tenuring_threshold_mean
     if heap.live_max_bytes is not None:
         yield "gc.old_after_share", ratio(heap.live_max_bytes, largest)
+
+
+def _copied(log: GcLog) -> _Figures:
+    if log.openj9 is None:  # Other JVMs do not log what they copy within the young generation.
+        return
+    summary = log.openj9.summary_of_cycles
+    yield "gc.flipped_bytes", _bytes(summary.nursery_flipped_mb)
+    yield "gc.tenured_bytes", _bytes(summary.nursery_tenured_mb)
+    yield "gc.concurrent", log.openj9.concurrent_scavenge
+
+
+def _bytes(megabytes: float | None) -> float | None:
+    return None if megabytes is None else megabytes * (1 << 20)
 
 
 def _troubles(statistics: GcStatistics) -> _Figures:
