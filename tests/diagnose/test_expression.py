@@ -92,6 +92,7 @@ def test_missing_figures_make_only_what_needs_them_unknown(text, expected):
         ("(" * 50 + "1" + ")" * 50, "nested more than 40 deep"),
         ("not " * 50 + "b.on", "nested more than 40 deep"),
         ("+".join("1" * 200), "399 parts: at most 300"),
+        ("a.x > 1e999", "the number 1e999 is too large"),
         ("1" * 3000, "3,000 characters: at most 2,000"),
     ],
 )

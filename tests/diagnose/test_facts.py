@@ -34,6 +34,10 @@ def test_only_figures_of_the_catalogue_with_their_kinds_are_accepted():
     builder = EvidenceBuilder("r")
     builder.set(WINDOW, "gc.pauses", None)
     assert isinstance(builder.build().value(WINDOW, "gc.pauses"), Unknown)
+    builder.set(WINDOW, "gc.pauses", float("inf"))
+    assert builder.build().value(WINDOW, "gc.pauses") == Unknown((
+        ("gc.pauses", "its value is not a finite number"),
+    ))
     for name, value in (("gc.pauses", "many"), ("gc.collector", 1.0), ("gc.concurrent", 1.0)):
         with pytest.raises(ValueError, match=name):
             builder.set(WINDOW, name, value)

@@ -64,6 +64,7 @@ def test_a_rule_is_read(tmp_path):
             'value = "5"',
             "the value of the parameter stopped does not have the unit share",
         ),
+        ("value = 0.05", "value = inf", "the value of the parameter stopped is not finite"),
         (
             'unit = "share"',
             'unit = "km"',

@@ -317,6 +317,8 @@ class _Parser:
     def _atom(self) -> Expression:
         kind, token = self._next()
         if kind == "number":
+            if not math.isfinite(float(token)):
+                raise ExpressionError(f"the number {token} is too large")
             return Constant(float(token))
         if kind == "text":
             return Constant(token[1:-1])

@@ -7,6 +7,7 @@ window to the widest: task and node, task, node, race.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -98,8 +99,10 @@ class EvidenceBuilder:
         self._missing: dict[Window, dict[str, str]] = {}
 
     def set(self, window: Window, name: str, value: float | str | None) -> None:
-        """Adds a figure of the catalogue; None leaves it missing. Raises ValueError for an unknown name or a
-        value of another kind, which are mistakes of the caller.
+        """Adds a figure of the catalogue; None leaves it missing, and so does a number that is not finite.
+
+        Raises KeyError for an unknown name and ValueError for a value of another kind, which are mistakes of
+        the caller.
         """
         if value is None:
             return
@@ -108,6 +111,9 @@ class EvidenceBuilder:
             value = float(value)
         if not isinstance(value, kind):
             raise ValueError(f"the figure {name} cannot be {value!r}")
+        if isinstance(value, float) and not math.isfinite(value):
+            self.miss(name, "its value is not a finite number", window)
+            return
         self._values.setdefault(window, {})[name] = value
 
     def miss(self, name: str, reason: str, window: Window = Window()) -> None:

@@ -33,6 +33,7 @@ text = "the heap would be larger than half of the memory ({host.memory_bytes})"
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -309,6 +310,8 @@ class _RuleReader:
             value = float(value)
         if unit is None:
             self._add(f"the unit of the parameter {name} must be one of {', '.join(KINDS)}")
+        elif isinstance(value, float) and not math.isfinite(value):
+            self._add(f"the value of the parameter {name} is not finite")
         elif not isinstance(value, float | str | bool) or type(value) is not _TYPES[KINDS[unit]]:
             self._add(f"the value of the parameter {name} does not have the unit {unit}")
         else:
