@@ -30,6 +30,7 @@ import indexing
 import memory
 import pacing
 import rally
+import recording
 import searches
 import startup
 import tls
@@ -59,6 +60,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "diagnosing": diagnosing.measure,
     "gc_log_openj9": gc_log_openj9.measure,
     "experiment_races": experiment_races.measure,
+    "recording": recording.measure,
     "verdicts": verdicts.measure,
     "planted_slowdown": verdicts.measure_slowdown,
 }
