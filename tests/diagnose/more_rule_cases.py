@@ -9,7 +9,12 @@ INDEXING_CASES = {
         {
             **{"node.writer_memory_share": 1.6, "node.segments_per_s": 12, "node.refreshes_per_s": 0.5},
             **{"gc.live_share": 0.3, "engine.index_buffer_bytes": MB, "node.segment_bytes": 400_000},
-            **{"node.merge_share": 0.5, "node.refresh_share": 0.1, "node.flush_share": 0.1, "host.cores": 2},
+            **{
+                "node.merge_share": 0.5,
+                "node.refresh_share": 0.1,
+                "node.flush_share": 0.1,
+                "node.indexing_share": 1.3,
+            },
             "jvm.heap_max_bytes": GB,
         },
         {"node.writer_memory_share": 0.4},
@@ -48,7 +53,7 @@ INDEXING_CASES = {
                 "engine.refresh_interval_s": 0.1,
                 "node.refresh_share": 0.5,
             },
-            **{"node.refreshes_per_s": 20, "node.merge_share": 0.1, "host.cores": 2},
+            **{"node.refreshes_per_s": 20, "node.merge_share": 0.1, "node.indexing_share": 1.4},
         },
         {"node.refresh_indexing_share": 0.04},
         {"engine.refresh_interval_s": 0},
