@@ -218,6 +218,7 @@ def test_a_bound_that_cannot_be_computed_names_what_is_missing(rules):
         ("first(gc.stop_share, 0) > 0.5", "gc.stop_share is 20.0 %, not above 50.0 %"),
         ("observed(cpu.idle_share) and cpu.idle_share > 0", "cpu.idle_share is not observed"),
         ("not observed(gc.pauses)", "observed(gc.pauses) is true"),
+        ("not observed(gc.pauses) or gc.pauses > 200", "gc.pauses is 100, not above 200"),
         ("not jvm.compressed_oops", "jvm.compressed_oops is yes"),
         ("gc.concurrent", "gc.concurrent is no"),
         ('jvm.name == "OpenJ9"', "jvm.name is HotSpot, not OpenJ9"),

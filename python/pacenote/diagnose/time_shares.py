@@ -14,6 +14,9 @@ from pacenote.diagnose.expression import Unknown
 from pacenote.diagnose.facts import Evidence, Window
 from pacenote.model.diagnosis import MissingFigure, TaskTime, TimeShare
 
+SMALLEST = 0.0005
+"""Smallest part that is shown; smaller ones are counted as unexplained."""
+
 _THREADS = (
     ("indexing", "node.indexing_share"),
     ("merging", "node.merge_share"),
@@ -64,7 +67,8 @@ class _Budget:
         """Returns the shares of all causes."""
         self._running()
         self._idle_causes()
-        shown = [share for share in self._shares if share.share > 0]
+        shown = [share for share in self._shares if share.share >= SMALLEST]
+        self._idle += sum(share.share for share in self._shares if share.share < SMALLEST)
         return TaskTime(
             self._window.task,
             self._window.node if len(self._evidence.nodes) > 1 else "",

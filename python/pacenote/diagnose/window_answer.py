@@ -130,7 +130,8 @@ def explain(rule: Rule, expression: Expression, lookup: Lookup) -> str:
         case "and":
             return next(explain(rule, each, lookup) for each in operands if evaluate(each, lookup) is False)
         case "or":
-            return " and ".join(dict.fromkeys(explain(rule, each, lookup) for each in operands))
+            told = [each for each in operands if not _is_unobserved(each)] or operands
+            return " and ".join(dict.fromkeys(explain(rule, each, lookup) for each in told))
         case "not":
             return f"{operands[0]} is yes" if isinstance(operands[0], Name) else f"{operands[0]} is true"
         case "observed":
@@ -148,6 +149,16 @@ def _explain_comparison(rule: Rule, expression: OperatorCall, lookup: Lookup) ->
     values = [evaluate(each, lookup) for each in (left, right)]
     shown = [NOT_OBSERVED if isinstance(value, Unknown) else format_value(value, unit) for value in values]
     return f"{_named(left, lookup)} is {shown[0]}, {_NOT[expression.operator]} {shown[1]}"
+
+
+def _is_unobserved(expression: Expression) -> bool:
+    """Returns whether an expression is `not observed(FIGURE)`, which is no reason if the figure is known."""
+    return (
+        isinstance(expression, OperatorCall)
+        and expression.operator == "not"
+        and isinstance(inner := expression.operands[0], OperatorCall)
+        and inner.operator == "observed"
+    )
 
 
 def _replaced_figures(expression: Expression, lookup: Lookup) -> str | None:

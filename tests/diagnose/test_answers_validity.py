@@ -1,0 +1,68 @@
+"""The bundled validity rules: each fires, is ruled out and is not applicable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pacenote.diagnose.answers import diagnose
+from pacenote.diagnose.facts import EvidenceBuilder, TaskFacts, Window
+from pacenote.diagnose.rules_file import bundled_rules
+from pacenote.model.diagnosis import RuleAnswer
+
+RULES = [rule for rule in bundled_rules() if rule.kind == "validity"]
+
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "V1": ({"task.error_rate": 0.02}, {"task.error_rate": 0.01}, {}),
+    "V2": (
+        {"pair.searches": True, "pair.store_change": 0.03},
+        {"pair.store_change": 0.01, "pair.segments_change": 0},
+        {"pair.searches": None},
+    ),
+    "V3": ({"task.target_share": 0.995}, {"task.target_share": 0.9}, {"task.target_share": None}),
+    "V4": (
+        {"driver.cpu_share": 0.5, "driver.lateness_p99_ms": 2.0},
+        {"driver.lateness_p99_ms": None},
+        {"driver.cpu_share": None},
+    ),
+    "V5": (
+        {"cluster.health": "yellow", "engine.nodes": 3, "cluster.relocating_shards": 0},
+        {"engine.nodes": 1},
+        {"cluster.health": None},
+    ),
+    "V6": ({"machine.steal_share": 0.05}, {"machine.steal_share": 0.01}, {"machine.steal_share": None}),
+    "V7": ({"pair.settings_changed": 2}, {"pair.settings_changed": 1}, {"pair.settings_changed": None}),
+    "V8": ({"gc.coverage_share": 0.9}, {"gc.coverage_share": 1.0}, {"gc.coverage_share": None}),
+    "V9": (
+        {"pair.pairs": 10, "pair.change_low": -0.01, "pair.change_high": 0.02},
+        {"pair.change_low": 0.01},
+        {"pair.pairs": None},
+    ),
+    "V10": ({"pair.spread": 0.08}, {"pair.spread": 0.02}, {"pair.spread": None}),
+}
+"""Figures with which a rule fires, and what to change so that it is ruled out and not applicable."""
+
+
+def answer(name: str, figures: dict[str, Any]) -> RuleAnswer:
+    """Returns the answer of one rule to figures of the whole race."""
+    builder = EvidenceBuilder("race-1", [TaskFacts("load", "indexing")])
+    for figure, value in figures.items():
+        builder.set(Window(), figure, value)
+    (rule,) = (each for each in RULES if each.id == name)
+    (found,) = diagnose(builder.build(), [rule]).validity
+    return found
+
+
+def test_there_are_ten_validity_rules() -> None:
+    assert {rule.id for rule in RULES} == set(CASES) == {f"V{number}" for number in range(1, 11)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_validity_rule_fires_is_ruled_out_and_is_not_applicable(name: str) -> None:
+    fires, ruled_out, not_applicable = CASES[name]
+    assert answer(name, fires).state == "fired"
+    silent = answer(name, fires | ruled_out)
+    assert (silent.state, bool(silent.text)) == ("ruled out", True)
+    unknown = answer(name, fires | not_applicable if not_applicable else {})
+    assert (unknown.state, bool(unknown.text)) == ("not applicable", True)
