@@ -55,7 +55,7 @@ INDEXING_CASES = {
             },
             **{"node.refreshes_per_s": 20, "node.merge_share": 0.1, "node.indexing_share": 1.4},
         },
-        {"node.refresh_indexing_share": 0.04},
+        {"engine.refresh_interval_s": 1, "node.refresh_indexing_share": 0.22},
         {"engine.refresh_interval_s": 0},
         0.4286,
         {"set": ["index.refresh_interval=30s"]},
