@@ -31,6 +31,7 @@ import memory
 import pacing
 import rally
 import recording
+import sampling
 import searches
 import startup
 import tls
@@ -59,6 +60,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "comparing": comparing.measure,
     "diagnosing": diagnosing.measure,
     "gc_log_openj9": gc_log_openj9.measure,
+    "sampling": sampling.measure,
     "experiment_races": experiment_races.measure,
     "recording": recording.measure,
     "verdicts": verdicts.measure,

@@ -7,7 +7,7 @@ parameter call it ten times a second, and handle Ctrl-C at these times. Only `ra
 and `evidence/` import this module.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Self, TypeAlias, final
@@ -24,6 +24,7 @@ __all__ = [
     "GcLogs",
     "GeneratedFile",
     "GeneratedFiles",
+    "HostSampler",
     "OperationEnded",
     "OperationExecuted",
     "PrepareStep",
@@ -39,6 +40,7 @@ __all__ = [
     "ScheduleNext",
     "StepEnded",
     "TaskFinished",
+    "TelemetryFile",
     "UnpackedFile",
     "__version__",
     "count_lines",
@@ -50,6 +52,8 @@ __all__ = [
     "merged_percentiles",
     "read_recordings",
     "recover_files",
+    "telemetry_cuts",
+    "telemetry_points",
     "unpack",
 ]
 
@@ -598,11 +602,11 @@ def count_lines(file: _Path) -> int:
     """
 
 def recover_files(folder: _Path) -> int | None:
-    """Completes `samples.parquet` and `series.parquet` of a race whose process was killed.
+    """Completes `samples.parquet`, `series.parquet` and `telemetry.parquet` of a race that was killed.
 
     Writes what was lost to `recovery.json`. Returns the number of rows of the series, or of the samples if
-    the series is complete, or None if there is nothing to complete or the race is still running. Raises
-    CoreError; what could be recovered before can be recovered later.
+    the series is complete, or of the telemetry if both are; None if there is nothing to complete or the race
+    is still running. Raises CoreError; what could be recovered before can be recovered later.
     """
 
 def merged_percentiles(files: list[_Path]) -> str:
@@ -622,3 +626,64 @@ def read_recordings(files: list[_Path], window_ns: tuple[int, int] | None) -> st
 
 def crc32c(file: _Path) -> int:
     """Returns the CRC-32C checksum of a file. Raises CoreError."""
+
+_TelemetrySample: TypeAlias = tuple[str, str, float | None, str, str, dict[str, str]]
+"""Source, name, value (None for a gap), unit, kind (`gauge` or `counter`) and labels of a sample."""
+
+_TelemetryPoints: TypeAlias = tuple[str, dict[str, str], list[tuple[int, float | None]]]
+"""Unit and labels of a series, and its values with their times in nanoseconds since 1970."""
+
+@final
+class TelemetryFile:
+    """`telemetry.parquet` of a running race. Any thread may write to it."""
+
+    def __new__(cls, folder: _Path) -> Self:
+        """Creates the journal of the file in an existing folder. Raises CoreError."""
+
+    def now_ns(self) -> int:
+        """Returns the time for samples: nanoseconds since 1970 that never go backwards."""
+
+    def write(self, time_ns: int, samples: Sequence[_TelemetrySample]) -> None:
+        """Appends samples of one time. If the disk does not accept them, `close` raises the error.
+
+        Raises CoreError for another kind than `gauge` and `counter`.
+        """
+
+    def add_task(self, task: str, begin_ns: int, end_ns: int) -> None:
+        """Appends the times of a task, which replace earlier ones of the same task."""
+
+    def close(self) -> int:
+        """Writes `telemetry.parquet` and returns the number of its rows; later calls return 0.
+
+        Raises CoreError, also for the first error of earlier calls of `write`.
+        """
+
+@final
+class HostSampler:
+    """A thread that samples the counters of this machine. Dropping the last reference ends it."""
+
+    def __new__(
+        cls, file: TelemetryFile, processes: list[tuple[str, int]], cpus: list[int], interval_s: float
+    ) -> Self:
+        """Starts to sample the machine, and these processes by name and id.
+
+        The thread uses only these CPUs; with an empty list, it uses those of the calling thread. Raises
+        CoreError if the thread cannot be started.
+        """
+
+    def stop(self) -> str:
+        """Samples once more, ends the thread, and returns a JSON object about it.
+
+        It has `sweeps`, `missed`, `cpu_s`, `wall_s`, and `not_available` with the reason by file. Raises
+        CoreError if it has been stopped before.
+        """
+
+def telemetry_cuts(file: _Path) -> str:
+    """Returns the series of a `telemetry.parquet` file, cut to the tasks of its race, as a JSON object.
+
+    `tasks` has `task`, `begin_ns` and `end_ns`; `series` has `source`, `name`, `unit`, `kind`, `labels`
+    and `cuts`, one per task or null. Raises CoreError if the file cannot be read.
+    """
+
+def telemetry_points(file: _Path, source: str, name: str) -> list[_TelemetryPoints]:
+    """Returns the values over time of all series with this source and name. Raises CoreError."""

@@ -177,7 +177,7 @@ def test_a_report_is_printed_from_a_home_that_cannot_be_written(run, home, state
             assert (code, "Mean Throughput" in out) == (0, True)
             problem, _, more = err.partition("\n")
             assert problem.startswith(
-                "warning: samples or per-second statistics could not be completed: cannot"
+                "warning: samples, statistics or telemetry could not be completed: cannot"
             )
             assert more == ""
         assert run("list", "races")[0] == 0

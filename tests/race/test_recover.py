@@ -197,7 +197,7 @@ def test_files_that_cannot_be_written_are_reported(killed: Path, tmp_path: Path)
             (problem,) = recover(folder)
             subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
             assert is_recovered(folder)
-    assert "samples or per-second statistics could not be completed: cannot record to" in problem
+    assert "samples, statistics or telemetry could not be completed: cannot record to" in problem
 
 
 def test_what_a_killed_race_had_begun_to_write_is_removed(tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ def test_a_race_that_is_reported_while_it_runs_keeps_its_files(tmp_path: Path) -
         "samples.parquet",
         "series.parquet",
         "snapshot.json",
+        "telemetry.parquet",
     ]
 
 

@@ -46,7 +46,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "race": OPEN_TO_ALL
     | {"model", "operations", "track", "plan", "host", "net", "fetch", "provision", "cluster", "plugins"}
     | {"sources", "teams"}
-    | {"python_tasks", "telemetry", "store", "_core"},
+    | {"python_tasks", "telemetry", "store", "stats", "_core"},
     "lab": OPEN_TO_ALL | {"model", "plan", "store", "stats", "race", "compare"},
     "cli": OPEN_TO_ALL
     | {
@@ -82,14 +82,15 @@ RUST_MAY_DEPEND: Mapping[str, set[str]] = {
     "corpus": set(),
     "evidence": {"stats"},
     "driver": {"plan", "record", "corpus"},
-    "python": {"plan", "corpus", "driver", "evidence"},
+    "host": {"record"},
+    "python": {"plan", "record", "corpus", "driver", "host", "evidence"},
 }
 """Crate → the crates of Pacenote that it may depend on."""
 
 IMPURE = {"tokio", "socket2", "httparse", "hyper", "reqwest", "rustls", "futures", "async-std", "pyo3"}
 """Async, network and Python crates, which the pure crates must not use."""
 
-PURE = ("plan", "record", "corpus", "evidence", "stats")
+PURE = ("plan", "record", "corpus", "host", "evidence", "stats")
 
 
 def part_of(path: Path) -> str:

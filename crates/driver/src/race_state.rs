@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pacenote_record::{TaskProgress, TaskResult};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::health::core_waits::CoreWaitMonitor;
 use crate::summary::RaceSummary;
-use crate::units::nanos_since;
+use crate::units::{nanos, nanos_since};
 
 /// The stop level of a race.
 ///
@@ -81,6 +81,14 @@ struct ListedRetryWait {
     wait: RetryWait,
 }
 
+/// When the first step of a race started.
+#[derive(Debug, Clone, Copy)]
+struct RaceStart {
+    instant: Instant,
+    /// The same by the wall clock, in nanoseconds since 1970.
+    unix_ns: u64,
+}
+
 /// The state shared by all threads of a race.
 #[derive(Debug)]
 pub struct RaceState {
@@ -102,7 +110,7 @@ pub struct RaceState {
     /// Number of operations that have been retried until they succeed.
     retry_wait_count: AtomicU64,
     /// When the first step started; all times of the race are relative to this.
-    started: Mutex<Option<Instant>>,
+    started: Mutex<Option<RaceStart>>,
     /// Waits of the threads that send requests for a core.
     pub core_waits: CoreWaitMonitor,
 }
@@ -238,13 +246,23 @@ impl RaceState {
 
     /// Starts the race's clock unless it is already running.
     pub fn start_clock(&self, now: Instant) {
-        lock(&self.started).get_or_insert(now);
+        lock(&self.started).get_or_insert_with(|| {
+            let since_now = now.elapsed();
+            let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            RaceStart { instant: now, unix_ns: nanos(wall_clock.saturating_sub(since_now)) }
+        });
+    }
+
+    /// Returns when the first step started by the wall clock, in nanoseconds since 1970, or `None` if it has not
+    /// started.
+    pub fn started_unix_ns(&self) -> Option<u64> {
+        lock(&self.started).map(|started| started.unix_ns)
     }
 
     /// Returns `instant` as nanoseconds since the first step started, or 0 if it has not started.
     pub fn race_time_ns(&self, instant: Instant) -> u64 {
         let started = *lock(&self.started);
-        started.map_or(0, |started| nanos_since(started, instant))
+        started.map_or(0, |started| nanos_since(started.instant, instant))
     }
 }
 

@@ -38,6 +38,8 @@ pub struct RaceSummary {
     pub samples: u64,
     /// Samples that could not be written although the results of their tasks count them as kept.
     pub lost_samples: Vec<LostTaskSamples>,
+    /// When the first step started by the wall clock, in nanoseconds since 1970; `null` if none started.
+    pub started_unix_ns: Option<u64>,
     /// Time from the start of the first step to the end of the race, in seconds.
     pub wall_s: f64,
     /// Whether the caller stopped the race.

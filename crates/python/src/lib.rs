@@ -10,6 +10,7 @@
 //! | `driver.rs` | running a plan; its files: recovery, percentiles of series |
 //! | `bridge.rs` | [`bridge::PyBridge`]: the calls that Python tasks make |
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that are passed |
+//! | `telemetry.rs` | writing and reading the telemetry of a race, sampling the host |
 //! | `corpus.rs` | generating, unpacking and counting data files |
 //! | `evidence.rs` | reading GC logs |
 //! | `recording.rs` | reading Flight Recorder recordings |
@@ -28,6 +29,7 @@ mod events;
 mod evidence;
 mod panics;
 mod recording;
+mod telemetry;
 mod values;
 
 use pyo3::prelude::*;
@@ -50,6 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<evidence::PyGcLogs>()?;
     events::register(module)?;
     values::register(module)?;
+    telemetry::register(module)?;
     module.add_function(wrap_pyfunction!(driver::recover_files, module)?)?;
     module.add_function(wrap_pyfunction!(driver::merged_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;

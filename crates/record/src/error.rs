@@ -25,6 +25,14 @@ pub enum RecordError {
         /// The error from the Parquet library.
         source: ParquetError,
     },
+    /// A file of the race folder could not be read.
+    #[error("{path} {reason}")]
+    Unread {
+        /// The file.
+        path: String,
+        /// The reason, as the end of a sentence about the file.
+        reason: String,
+    },
     /// The writing thread could not be started.
     #[error("cannot record: cannot start a thread: {0}")]
     Thread(io::Error),

@@ -21,8 +21,10 @@
 //! | `buffers.rs`, `sender.rs` | [`BufferPool`], [`RecordSender`]: the buffers of samples, and the channel through which they are sent |
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
-//! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; the recovery of these files after a kill |
+//! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; `telemetry.parquet`; the recovery of these files after a kill |
 //! | `merged_histogram.rs`, `merged_series.rs` | [`merged_percentiles`]: percentiles of the series of one race or of several |
+//! | `telemetry.rs`, `telemetry_reader.rs`, `telemetry_cut.rs` | [`TelemetrySeries`]: values sampled over time; reading them, and cutting them per task |
+//! | `column_reader.rs` | reading columns of Parquet files |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
 //! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
 //! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
@@ -32,6 +34,7 @@
 mod buffers;
 mod catalog;
 mod collector;
+mod column_reader;
 mod delivery;
 mod details;
 mod driver_time;
@@ -47,6 +50,9 @@ mod recorder;
 mod result;
 mod sample;
 mod sender;
+mod telemetry;
+mod telemetry_cut;
+mod telemetry_reader;
 mod units;
 mod unsent;
 mod window;
@@ -55,16 +61,18 @@ pub use buffers::{BufferPool, LostSamples, MissingSamples, RetentionPolicy, Samp
 pub use catalog::{SubOperationInfo, SubOperationName, SubOperationNumber, TaskInfo};
 pub use collector::accounting::file_contradiction;
 pub use collector::{Collector, FinishedTask};
+pub use column_reader::SERIES_READER;
 pub use delivery::{Delivery, WorkerTaskEnd};
 pub use details::{Details, ReservedDetails, SampleBatch, SampleDetails};
 pub use driver_time::{DriverTime, DriverTimeSummary};
 pub use error::RecordError;
 pub use failure::{Failure, FailureGroup, FailureGroups, FailureUnit};
 pub use files::recover_files;
+pub use files::telemetry_journal::TelemetryFile;
 pub use files::writer::ClosedFiles;
 pub use histogram::DurationHistogram;
 pub use merged_series::{
-    MergedPercentile, MergedSeries, MergedTask, MergedTimes, SERIES_READER, UnreadSeries, merged_percentiles,
+    MergedPercentile, MergedSeries, MergedTask, MergedTimes, UnreadSeries, merged_percentiles,
 };
 pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
 pub use overhead::{CleanUpSummary, CleanUps, ClientOverhead, UnsolicitedData};
@@ -75,5 +83,8 @@ pub use result::{
 };
 pub use sample::{ErrorClass, OperationTimes, Sample, SampleResult, SampleType, Traffic};
 pub use sender::RecordSender;
+pub use telemetry::{Point, SeriesKind, SeriesNumber, TaskWindow, TelemetrySeries};
+pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cut};
+pub use telemetry_reader::{SeriesCuts, SeriesPoints, TelemetryCuts, telemetry_cuts, telemetry_points};
 pub use unsent::UnsentOperations;
 pub use window::MeasuredWindow;

@@ -1,25 +1,17 @@
 //! Percentiles of the histograms of whole series: those of one race, or of several races together.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::thread;
 
-use parquet::column::reader::ColumnReader;
-use parquet::data_type::ByteArray;
-use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::Serialize;
 
-use crate::error::RecordError;
+use crate::column_reader::{ReadError, apart, booleans, byte_arrays};
 use crate::files::durable;
 use crate::merged_histogram::{HistogramDecoder, MergedHistogram};
 use crate::result::QUANTILES;
 use crate::sample::SampleType;
 use crate::units::ms;
-
-/// Name of the threads that read a file. A panic of the Parquet library in one of them is a damaged file.
-pub const SERIES_READER: &str = "pacenote-series";
 
 /// The merged times of the tasks of several series.
 #[derive(Debug, Serialize)]
@@ -116,47 +108,6 @@ impl MergedTimes {
     }
 }
 
-/// Why a series could not be read.
-#[derive(Debug, thiserror::Error)]
-enum ReadError {
-    #[error("does not exist")]
-    Missing,
-    #[error("cannot be read: {0}")]
-    Unreadable(io::Error),
-    #[error("is damaged: {0}")]
-    Damaged(String),
-}
-
-impl From<io::Error> for ReadError {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == ErrorKind::NotFound { Self::Missing } else { Self::Unreadable(error) }
-    }
-}
-
-impl From<ParquetError> for ReadError {
-    fn from(error: ParquetError) -> Self {
-        Self::Damaged(error.to_string().replace('\n', " "))
-    }
-}
-
-impl From<RecordError> for ReadError {
-    fn from(error: RecordError) -> Self {
-        Self::Damaged(error.to_string())
-    }
-}
-
-/// Reads on a thread of its own, because the Parquet library panics for some damaged files.
-fn apart<T: Send>(read: impl FnOnce() -> Result<T, ReadError> + Send) -> Result<T, ReadError> {
-    thread::scope(|scope| {
-        let reader = thread::Builder::new().name(SERIES_READER.into()).spawn_scoped(scope, read)?;
-        reader.join().unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
-            Err(ReadError::Damaged(format!("reading it failed: {}", text.replace('\n', " "))))
-        })
-    })
-}
-
 /// Reads the measured whole operations of a series, one row group after the other.
 fn read_series(path: &Path, decoder: &mut HistogramDecoder) -> Result<Tasks, ReadError> {
     let reader = SerializedFileReader::new(durable::open_regular(path)?)?;
@@ -191,63 +142,4 @@ fn read_series(path: &Path, decoder: &mut HistogramDecoder) -> Result<Tasks, Rea
         }
     }
     Ok(tasks)
-}
-
-/// Returns the reader of a column, the highest definition level of its values, and the number of rows.
-fn column(row_group: &dyn RowGroupReader, name: &str) -> Result<(ColumnReader, i16, usize), ReadError> {
-    let metadata = row_group.metadata();
-    let index = metadata.schema_descr().columns().iter().position(|column| column.name() == name);
-    let index = index.ok_or_else(|| ReadError::Damaged(format!("there is no column {name}")))?;
-    let level = metadata.schema_descr().column(index).max_def_level();
-    let rows = usize::try_from(metadata.num_rows()).map_err(|error| ReadError::Damaged(error.to_string()))?;
-    Ok((row_group.get_column_reader(index)?, level, rows))
-}
-
-fn byte_arrays(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<Option<ByteArray>>, ReadError> {
-    let (reader, level, rows) = column(row_group, name)?;
-    let ColumnReader::ByteArrayColumnReader(mut reader) = reader else { return Err(wrong_type(name)) };
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
-    let (read, ..) = reader.read_records(rows, (level > 0).then_some(&mut levels), None, &mut values)?;
-    check_rows(name, read, rows)?;
-    if level == 0 {
-        return Ok(values.into_iter().map(Some).collect());
-    }
-    let mut values = values.into_iter();
-    Ok(levels.iter().map(|own| if *own == level { values.next() } else { None }).collect())
-}
-
-fn booleans(row_group: &dyn RowGroupReader, name: &str) -> Result<Vec<bool>, ReadError> {
-    let (reader, level, rows) = column(row_group, name)?;
-    let (ColumnReader::BoolColumnReader(mut reader), 0) = (reader, level) else {
-        return Err(wrong_type(name));
-    };
-    let mut values = Vec::new();
-    let (read, ..) = reader.read_records(rows, None, None, &mut values)?;
-    check_rows(name, read, rows)?;
-    Ok(values)
-}
-
-fn wrong_type(name: &str) -> ReadError {
-    ReadError::Damaged(format!("column {name} has another type"))
-}
-
-fn check_rows(name: &str, read: usize, rows: usize) -> Result<(), ReadError> {
-    if read == rows {
-        return Ok(());
-    }
-    Err(ReadError::Damaged(format!("column {name} has {read} of {rows} rows")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_panic_of_a_reader_is_a_damaged_file_with_its_message() {
-        let rows = |count: usize| format!("{count}\nrows");
-        let failed = apart::<()>(|| panic!("{}", rows(3))).unwrap_err();
-        assert_eq!(failed.to_string(), "is damaged: reading it failed: 3 rows");
-        let failed = apart::<()>(|| panic!("out of bounds")).unwrap_err();
-        assert_eq!(failed.to_string(), "is damaged: reading it failed: out of bounds");
-    }
 }

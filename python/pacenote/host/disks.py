@@ -92,7 +92,7 @@ def _read_disk(facts: Facts, sys: Path, key: str, path: Path, mounts: tuple[Moun
     facts.set(f"{key}.file_system_options", redact(_own_options(mount), ()))
     facts.set(f"{key}.source", redact_urls(mount.source))
     _read_space(facts, key.removeprefix("disk."), path)
-    device = _block_device(sys, _mount_of_changes(mount, mounts) or mount)
+    device = block_device(sys, mount_of_changes(mount, mounts) or mount)
     if device is None:
         has_none = mount.device.startswith("0:") and not mount.source.startswith("/dev/")
         reason = f"{mount.kind} has no block device of its own"
@@ -110,7 +110,7 @@ def _own_options(mount: Mount) -> str:
     return ",".join(option for option in options if not _LAYER.match(option))
 
 
-def _mount_of_changes(mount: Mount, mounts: tuple[Mount, ...]) -> Mount | None:
+def mount_of_changes(mount: Mount, mounts: tuple[Mount, ...]) -> Mount | None:
     """Returns the mount that an overlay writes to, or None if it is not visible, as within a container."""
     found = re.search(r"(?:^|,)upperdir=([^,]+)", mount.super_options)
     folder = Path(_unescaped(found[1])) if found and mount.kind == "overlay" else None
@@ -131,7 +131,7 @@ def _read_space(facts: Facts, role: str, path: Path) -> None:
     facts.set(f"reading.disk.{role}.size_bytes", space.f_blocks * space.f_frsize)
 
 
-def _block_device(sys: Path, mount: Mount) -> Path | None:
+def block_device(sys: Path, mount: Mount) -> Path | None:
     """Returns the folder of the whole disk of a mount in sysfs, or None if it has no block device."""
     folder = sys / "dev/block" / mount.device
     if not exists(folder) and mount.source.startswith("/dev/"):
@@ -141,10 +141,11 @@ def _block_device(sys: Path, mount: Mount) -> Path | None:
         device = folder.resolve(strict=True)
     except (OSError, RuntimeError):
         return None
-    return _whole_disk(device)
+    return whole_disk(device)
 
 
-def _whole_disk(device: Path) -> Path:
+def whole_disk(device: Path) -> Path:
+    """Returns the folder of the disk of a partition in sysfs, or that of the device itself."""
     return device.parent if exists(device / "partition") else device
 
 
@@ -158,7 +159,7 @@ def _read_device(facts: Facts, key: str, device: Path, depth: int) -> None:
     parts = names_in(device / "slaves")
     facts.set(f"{key}.made_of", " ".join(parts) or None)
     for part in parts if depth > 0 else ():
-        below = _whole_disk((device / "slaves" / part).resolve())
+        below = whole_disk((device / "slaves" / part).resolve())
         _read_device(facts, f"{key}.{part}", below, depth - 1)
 
 

@@ -51,7 +51,7 @@ def _complete(folder: RaceFolder) -> tuple[str, ...]:
         try:
             _core.recover_files(str(path))
         except _core.CoreError as error:
-            problems.append(f"samples or per-second statistics could not be completed: {error}")
+            problems.append(f"samples, statistics or telemetry could not be completed: {error}")
     return tuple(problems)
 
 

@@ -50,6 +50,7 @@ from pacenote.race.engine_request import (
 from pacenote.race.engine_sources import with_built_engine, with_source_version
 from pacenote.race.engine_start import check_engine_start, start_race_cluster
 from pacenote.race.index_settings_check import check_index_settings
+from pacenote.race.observed_host import observed_host
 from pacenote.race.plan_progress import PlanProgress
 from pacenote.race.planning import (
     check_searched_indices,
@@ -87,6 +88,7 @@ from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.target_rates import target_rates
 from pacenote.race.targets import check_clusters, host_counts, with_targets
 from pacenote.race.team import TeamMessages, with_team
+from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
@@ -209,7 +211,7 @@ class RaceContext:
             self.listener.warning(problem)
         if self.folder.unfinished_files():
             completed = f"`pacenote report {record.race_id}` completes them when there is room"
-            self.listener.warning(f"samples or per-second statistics are not complete yet: {completed}")
+            self.listener.warning(f"samples, statistics or telemetry are not complete yet: {completed}")
         return record
 
     def _settings_of_existing_cluster(self, plan: Plan) -> AbstractContextManager[None]:
@@ -447,9 +449,13 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     get = cluster.rest().get
     observed = ObservedCluster(get, cluster.startup_s)
     telemetry = TelemetryDevices([device(observed) for device in DEVICES])
+    host = observed_host(cluster.local_nodes(), context.request.driver_cpus)
+    samples = RaceTelemetry(context.folder, host)
+    driven = None
     try:
         telemetry.start()
-        driven = context.drive(context.plan, context.folder)
+        samples.start_sampler()
+        driven = context.drive(context.plan, context.folder, samples.listener(context.listener))
         record = _with_drive_result(context.record, driven)
         # If what follows is interrupted, nothing that was measured is lost.
         with contextlib.suppress(StoreError):
@@ -457,6 +463,7 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
         measured = telemetry.stop() if driven.completed else TelemetryResult()
     finally:
         unclosed = telemetry.close()
+        sampled, unsampled = samples.close(driven)
     documents = (
         check_documents(context.plan, driven.tasks, get, starts_empty=starts_empty(context.request))
         if driven.completed
@@ -468,8 +475,8 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     record = dataclasses.replace(
         record,
         system=measured.system,
-        telemetry=measured.values,
-        telemetry_errors=(*measured.errors, *unclosed),
+        telemetry={**measured.values, **sampled},
+        telemetry_errors=(*measured.errors, *unclosed, *unsampled),
         documents=documents,
         unchecked_documents=unchecked,
     )

@@ -12,7 +12,7 @@
     ├── saturation.json    the result of `pacenote saturate`, after every probe
     ├── .saturation.json.reserved   room for the final result, until it is written
     ├── probes/            a folder with the driver's files for each probe of `pacenote saturate`
-    ├── telemetry.parquet  reserved; not written yet
+    ├── telemetry.parquet  values of engine and hosts over time, written by the Rust core
     └── artifacts/         engine logs, recordings, reports
 
 A race that was killed is readable up to its last finished task: its `race.json` is the record that it started
@@ -156,6 +156,11 @@ class RaceFolder:
         return self.path / "series.parquet"
 
     @property
+    def telemetry(self) -> Path:
+        """Values of engine and hosts over time; races of older versions do not have it."""
+        return self.path / "telemetry.parquet"
+
+    @property
     def artifacts(self) -> Path:
         """Folder for logs, recordings and reports."""
         return self.path / "artifacts"
@@ -183,7 +188,7 @@ class RaceFolder:
 
     def unfinished_files(self) -> tuple[Path, ...]:
         """Returns the driver's files that exist only while it runs, and after it was killed."""
-        names = ("series.jsonl", "samples.directory")
+        names = ("series.jsonl", "samples.directory", "telemetry.jsonl")
         paths = (folder / name for folder in self.driver_folders() for name in names)
         return tuple(path for path in paths if os.path.lexists(path))
 

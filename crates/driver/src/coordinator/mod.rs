@@ -101,6 +101,7 @@ impl Coordinator {
             contradictions: collected.contradictions,
             samples: collected.sample_count,
             lost_samples: LostTaskSamples::of_all(&collected.lost_samples),
+            started_unix_ns: race_state.started_unix_ns(),
             wall_s: race_state.race_time_ns(Instant::now()) as f64 / 1e9,
             stopped,
             aborted: race_state.abort_reason(),

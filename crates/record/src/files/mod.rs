@@ -1,10 +1,11 @@
-//! The files of a race folder: `samples.parquet`, and `series.parquet` with its journal.
+//! The files of a race folder: `samples.parquet`, and `series.parquet` and `telemetry.parquet` with their journals.
 //!
 //! The collector formats each finished second as a line of the journal ([`series::journal_line`]) and sends it,
 //! together with the samples, to the [`writer`], which runs on a separate thread. `samples` and `series` each write one
 //! file; `columns` has functions that write whole columns. [`recover_files`] completes the files of a race that was
 //! killed, `durable` has the file operations that can be interrupted at any point, and `losses` stores what could not
-//! be recovered. This module neither merges nor summarizes data.
+//! be recovered. `telemetry_journal` is written by the threads that sample; `telemetry` converts it when the race ends.
+//! This module neither merges nor summarizes data.
 
 mod columns;
 pub mod durable;
@@ -18,6 +19,9 @@ mod samples;
 mod samples_recovery;
 mod samples_schema;
 pub mod series;
+pub mod telemetry;
+pub mod telemetry_journal;
+mod telemetry_lines;
 pub mod writer;
 
 use std::path::Path;
@@ -25,6 +29,7 @@ use std::path::Path;
 use crate::error::RecordError;
 use crate::files::samples_recovery::{FooterPlacement, complete_samples};
 use crate::files::series::{JournalState, complete_series, open_journal};
+use crate::files::telemetry::recover_telemetry;
 
 /// Completes the files of a race that was killed, or that could not complete them itself, with all the rows that
 /// reached the kernel. Returns the number of rows, or `None` if there is nothing to complete or the race is still
@@ -38,8 +43,9 @@ pub fn recover_files(folder: &Path) -> Result<Option<u64>, RecordError> {
     if journal == JournalState::Locked {
         return Ok(None);
     }
-    // Samples that cannot be completed do not keep the series from being completed.
+    // Samples or telemetry that cannot be completed do not keep the series from being completed.
     let samples = complete_samples(folder, FooterPlacement::Beside);
+    let telemetry = recover_telemetry(folder);
     let seconds = (journal == JournalState::Abandoned).then(|| complete_series(folder, None)).transpose()?;
-    Ok(seconds.or(samples?))
+    Ok(seconds.or(samples?).or(telemetry?))
 }

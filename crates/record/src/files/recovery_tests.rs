@@ -13,10 +13,12 @@ use super::recover_files;
 use super::samples::SamplesFile;
 use super::samples_recovery::{FooterPlacement, complete_samples};
 use super::series::{SeriesFile, journal_line};
+use super::telemetry_journal::TelemetryFile;
 use crate::catalog::Catalog;
 use crate::details::SampleBatch;
 use crate::operation_stats::{OperationStats, SecondStats};
 use crate::sample::{OperationTimes, Sample, SampleType};
+use crate::telemetry::{SeriesKind, TelemetrySeries};
 
 const GROUPS: u64 = 3;
 const GROUP_ROWS: u64 = 100;
@@ -454,4 +456,31 @@ fn a_recovery_does_not_write_through_links() {
     assert_eq!(fs::read(&target).unwrap(), b"content");
     assert_eq!(done_times(race.path()), expected_done_times(GROUPS));
     assert_eq!(losses(race.path()).len(), 1);
+}
+
+#[test]
+fn a_recovery_of_telemetry_that_is_interrupted_anywhere_can_be_repeated() {
+    let folder = new_folder();
+    let telemetry = TelemetryFile::create(folder.path()).unwrap();
+    let (source, name) = ("host".to_owned(), "cpu.user".to_owned());
+    let (unit, kind, labels) = ("ms".to_owned(), SeriesKind::Counter, BTreeMap::new());
+    let number = telemetry.number(&TelemetrySeries { source, name, unit, kind, labels });
+    for time in 0..100_i32 {
+        telemetry.write(i64::from(time), vec![(number, Some(f64::from(time)))]);
+    }
+    drop(telemetry);
+    append(folder.path(), "telemetry.jsonl", b"{\"samples\":{");
+    interrupt_everywhere(
+        &files(folder.path()),
+        |folder| recover_files(folder).is_ok(),
+        |folder| {
+            let path = folder.join("telemetry.parquet");
+            let telemetry = SerializedFileReader::try_from(path.as_path()).unwrap();
+            assert_eq!(telemetry.metadata().file_metadata().num_rows(), 100);
+            let names: Vec<_> = files(folder).into_keys().collect();
+            assert_eq!(names, ["recovery.json", "telemetry.parquet"]);
+            let [loss] = &losses(folder)[..] else { panic!("{:?}", losses(folder)) };
+            assert!(loss.starts_with("the incomplete last line of telemetry.jsonl"), "{loss}");
+        },
+    );
 }

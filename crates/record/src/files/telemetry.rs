@@ -1,0 +1,275 @@
+//! `telemetry.parquet`: one row per value of engine and hosts that was sampled, in the order of their series.
+//!
+//! The rows are converted from the [journal](super::telemetry_lines) when the race ends, or is found to have been
+//! killed. Within a row group, the rows of a series follow one another, which makes the file small. The footer contains
+//! the times of the tasks.
+
+use std::collections::HashMap;
+use std::fs::TryLockError;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+
+use crate::error::RecordError;
+use crate::files::columns::{self, write};
+use crate::files::durable::{self, OutputFile};
+use crate::files::losses::add_losses;
+use crate::files::telemetry_lines::{JOURNAL, JournalLosses, TelemetryLine, read_lines};
+use crate::telemetry::{SeriesNumber, TaskWindow, TelemetrySeries};
+
+/// Name of the file.
+pub const PARQUET: &str = "telemetry.parquet";
+
+/// Key in the footer of the times of the tasks, as JSON.
+pub const TASKS: &str = "pacenote.tasks";
+
+/// Number of rows of a row group.
+const ROW_GROUP_ROWS: usize = 1 << 17;
+
+/// The columns.
+const SCHEMA: &str = "message telemetry {
+    required int64 time;
+    optional binary task (STRING);
+    required binary source (STRING);
+    required binary name (STRING);
+    optional double value;
+    required binary unit (STRING);
+    required binary kind (STRING);
+    required binary labels (STRING);
+}";
+
+/// Completes the telemetry of a race that was killed. Returns the number of rows, or `None` if there is nothing to
+/// complete or the race is still running.
+///
+/// # Errors
+///
+/// An error if a file cannot be read or written; the journal is then kept.
+pub fn recover_telemetry(folder: &Path) -> Result<Option<u64>, RecordError> {
+    let path = folder.join(JOURNAL);
+    let journal = match durable::open_regular(&path) {
+        Ok(journal) => journal,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(RecordError::file(&path, source)),
+    };
+    if matches!(journal.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Ok(None);
+    }
+    complete_telemetry(folder).map(Some)
+}
+
+/// Converts the journal to the Parquet file, removes the journal, and returns the number of rows. What the journal has
+/// lost is stored, and a damaged journal is kept under another name. A complete file with more rows than the journal
+/// remains.
+///
+/// # Errors
+///
+/// An error if a file cannot be read or written; the journal is then kept.
+pub fn complete_telemetry(folder: &Path) -> Result<u64, RecordError> {
+    let (path, target) = (folder.join(JOURNAL), folder.join(PARQUET));
+    let journal_error = |source| RecordError::file(&path, source);
+    if !path.try_exists().map_err(journal_error)? {
+        return Ok(0);
+    }
+    let journal = Journal::read(&path).map_err(journal_error)?;
+    let present = durable::open_regular(&target).ok().and_then(|file| columns::rows_if_complete(&file));
+    let mut losses = journal.losses();
+    if let Some(present) = present.filter(|rows| *rows > journal.values) {
+        let (values, file) = (journal.values, PARQUET);
+        losses.push(format!("{JOURNAL} has {values} of the {present} rows of {file}, which is kept"));
+    } else {
+        let converted = durable::replace(&target, |file| journal.convert(&path, file).map(|file| (file, ())));
+        converted.map_err(|source| RecordError::file(&target, source))?;
+    }
+    add_losses(folder, &losses).map_err(journal_error)?;
+    let is_damaged = losses.len() > usize::from(journal.lines.incomplete_bytes > 0);
+    let removed = if is_damaged { durable::set_aside(&path) } else { durable::remove(&path) };
+    removed.map_err(journal_error)?;
+    Ok(present.unwrap_or_default().max(journal.values))
+}
+
+/// A journal without its samples.
+#[derive(Debug, Default)]
+struct Journal {
+    series: HashMap<SeriesNumber, TelemetrySeries>,
+    tasks: Vec<TaskWindow>,
+    /// Number of values with a series.
+    values: u64,
+    /// Number of values whose series is not in the journal.
+    orphans: u64,
+    lines: JournalLosses,
+}
+
+/// A row of the file.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    series: SeriesNumber,
+    time_ns: i64,
+    /// Position of its tasks in [`TaskNames`].
+    task: Option<usize>,
+    value: Option<f64>,
+}
+
+/// The texts of a series in the file.
+#[derive(Debug)]
+struct SeriesColumns {
+    source: ByteArray,
+    name: ByteArray,
+    unit: ByteArray,
+    kind: ByteArray,
+    labels: ByteArray,
+}
+
+/// The distinct values of the column `task`.
+#[derive(Debug, Default)]
+struct TaskNames {
+    names: Vec<String>,
+}
+
+impl TaskNames {
+    /// Returns the position of the tasks that ran at a time, or `None` if no task ran.
+    fn at(&mut self, time_ns: i64, tasks: &[TaskWindow]) -> Option<usize> {
+        let running: Vec<&str> =
+            tasks.iter().filter(|task| task.contains(time_ns)).map(|task| task.task.as_str()).collect();
+        let name = running.join(", ");
+        if name.is_empty() {
+            return None;
+        }
+        self.names.iter().position(|known| *known == name).or_else(|| {
+            self.names.push(name);
+            Some(self.names.len() - 1)
+        })
+    }
+}
+
+impl Journal {
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut journal = Self::default();
+        let lines = read_lines(path, |line| {
+            match line {
+                TelemetryLine::Series { number, series } => {
+                    journal.series.insert(number, series);
+                }
+                TelemetryLine::Samples { values, .. } => {
+                    let known = values.iter().filter(|(number, _)| journal.series.contains_key(number));
+                    let known = known.count() as u64;
+                    journal.values += known;
+                    journal.orphans += values.len() as u64 - known;
+                }
+                TelemetryLine::Task(task) => {
+                    // Its times when it ended are replaced by more exact ones at the end of the race.
+                    journal.tasks.retain(|known| known.task != task.task);
+                    journal.tasks.push(task);
+                }
+            }
+            Ok(())
+        })?;
+        journal.lines = lines;
+        Ok(journal)
+    }
+
+    /// Returns a sentence for each part of the journal that is not in the file.
+    fn losses(&self) -> Vec<String> {
+        let JournalLosses { damaged, damaged_bytes, incomplete_bytes } = self.lines;
+        let mut losses = Vec::new();
+        if incomplete_bytes > 0 {
+            losses.push(format!(
+                "the incomplete last line of {JOURNAL} ({incomplete_bytes} bytes) is not in {PARQUET}"
+            ));
+        }
+        if damaged > 0 {
+            let lines = if damaged == 1 { "line is" } else { "lines are" };
+            losses.push(format!(
+                "{damaged} damaged {lines} of {JOURNAL} ({damaged_bytes} bytes) not in {PARQUET}"
+            ));
+        }
+        if self.orphans > 0 {
+            losses.push(format!(
+                "{} values of {JOURNAL} are not in {PARQUET}, because the lines with their names are damaged",
+                self.orphans
+            ));
+        }
+        losses
+    }
+
+    fn convert(&self, path: &Path, target: OutputFile) -> io::Result<OutputFile> {
+        let tasks = KeyValue::new(TASKS.to_owned(), serde_json::to_string(&self.tasks)?);
+        let properties = columns::properties().set_key_value_metadata(Some(vec![tasks])).build();
+        let mut writer = columns::begin(target, SCHEMA, properties)?;
+        let texts: HashMap<SeriesNumber, SeriesColumns> = self
+            .series
+            .iter()
+            .map(|(number, series)| Ok((*number, SeriesColumns::of(series)?)))
+            .collect::<io::Result<_>>()?;
+        let (mut rows, mut names) = (Vec::new(), TaskNames::default());
+        read_lines(path, |line| {
+            let TelemetryLine::Samples { time, values } = line else { return Ok(()) };
+            let task = names.at(time, &self.tasks);
+            let known = values.into_iter().filter(|(number, _)| texts.contains_key(number));
+            rows.extend(known.map(|(series, value)| Row { series, time_ns: time, task, value }));
+            if rows.len() >= ROW_GROUP_ROWS {
+                write_row_group(&mut writer, &mut rows, &texts, &names)?;
+            }
+            Ok(())
+        })?;
+        write_row_group(&mut writer, &mut rows, &texts, &names)?;
+        Ok(writer.into_inner()?)
+    }
+}
+
+impl SeriesColumns {
+    fn of(series: &TelemetrySeries) -> io::Result<Self> {
+        Ok(Self {
+            source: series.source.as_str().into(),
+            name: series.name.as_str().into(),
+            unit: series.unit.as_str().into(),
+            kind: series.kind.name().into(),
+            labels: serde_json::to_string(&series.labels)?.as_str().into(),
+        })
+    }
+}
+
+fn write_row_group(
+    writer: &mut SerializedFileWriter<OutputFile>,
+    rows: &mut Vec<Row>,
+    texts: &HashMap<SeriesNumber, SeriesColumns>,
+    names: &TaskNames,
+) -> Result<(), ParquetError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|row| (row.series, row.time_ns));
+    let mut row_group = writer.next_row_group()?;
+    let times: Vec<i64> = rows.iter().map(|row| row.time_ns).collect();
+    write::<Int64Type, _>(&mut row_group, "time", &times, None)?;
+    let tasks: Vec<ByteArray> = names.names.iter().map(|name| name.as_str().into()).collect();
+    let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.task.is_some())).collect();
+    let present: Vec<ByteArray> = rows.iter().filter_map(|row| tasks.get(row.task?).cloned()).collect();
+    write::<ByteArrayType, _>(&mut row_group, "task", &present, Some(&levels))?;
+    write_texts(&mut row_group, "source", rows, texts, |series| &series.source)?;
+    write_texts(&mut row_group, "name", rows, texts, |series| &series.name)?;
+    let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.value.is_some())).collect();
+    let values: Vec<f64> = rows.iter().filter_map(|row| row.value).collect();
+    write::<DoubleType, _>(&mut row_group, "value", &values, Some(&levels))?;
+    write_texts(&mut row_group, "unit", rows, texts, |series| &series.unit)?;
+    write_texts(&mut row_group, "kind", rows, texts, |series| &series.kind)?;
+    write_texts(&mut row_group, "labels", rows, texts, |series| &series.labels)?;
+    row_group.close()?;
+    rows.clear();
+    Ok(())
+}
+
+fn write_texts(
+    row_group: &mut SerializedRowGroupWriter<'_, OutputFile>,
+    column: &str,
+    rows: &[Row],
+    texts: &HashMap<SeriesNumber, SeriesColumns>,
+    text: fn(&SeriesColumns) -> &ByteArray,
+) -> Result<(), ParquetError> {
+    let values: Vec<ByteArray> =
+        rows.iter().filter_map(|row| texts.get(&row.series)).map(|series| text(series).clone()).collect();
+    write::<ByteArrayType, _>(row_group, column, &values, None)
+}

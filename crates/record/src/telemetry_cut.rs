@@ -1,0 +1,234 @@
+//! Cuts a series to the time of a task: what a counter has counted in it, and the values of a gauge.
+
+use serde::Serialize;
+
+use crate::telemetry::{Point, SeriesKind, TaskWindow};
+
+/// How much longer than the usual interval two samples may be apart for the time between them to be known.
+const MAX_INTERVALS: i64 = 3;
+
+/// What a series says about the time of a task; its serialized form has no tag, because the kind of the series is known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum SeriesCut {
+    /// What a counter has counted.
+    Counter(CounterCut),
+    /// The values of a gauge.
+    Gauge(GaugeCut),
+}
+
+/// What a counter has counted in the time of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct CounterCut {
+    /// By how much it has grown, in its unit. Between two samples, it is assumed to grow evenly.
+    pub increase: f64,
+    /// The part of the task in which that is known, in seconds.
+    pub covered_s: f64,
+    /// The largest growth per second between two samples within the task; `None` if there are none.
+    pub peak_per_s: Option<f64>,
+    /// Number of samples within the task.
+    pub samples: u64,
+    /// Number of times within the task at which it could not be read.
+    pub gaps: u64,
+    /// How often it has begun again; what it counted between these samples is not known.
+    pub resets: u64,
+}
+
+/// The values of a gauge in the time of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct GaugeCut {
+    /// The first value.
+    pub first: f64,
+    /// The last value.
+    pub last: f64,
+    /// The smallest value.
+    pub min: f64,
+    /// The mean of all values.
+    pub mean: f64,
+    /// The largest value.
+    pub max: f64,
+    /// Number of values within the task.
+    pub samples: u64,
+    /// Number of times within the task at which it could not be read.
+    pub gaps: u64,
+}
+
+/// Cuts a series, whose points are in the order of time, to a task. Returns `None` if it says nothing about the task.
+#[must_use]
+pub fn cut(kind: SeriesKind, points: &[Point], task: &TaskWindow) -> Option<SeriesCut> {
+    match kind {
+        SeriesKind::Gauge => cut_gauge(points, task).map(SeriesCut::Gauge),
+        SeriesKind::Counter => cut_counter(points, task).map(SeriesCut::Counter),
+    }
+}
+
+fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
+    let within = within(points, task);
+    let values: Vec<f64> = within.iter().filter_map(|point| point.value).collect();
+    let (first, last) = (*values.first()?, *values.last()?);
+    Some(GaugeCut {
+        first,
+        last,
+        min: values.iter().copied().fold(f64::INFINITY, f64::min),
+        mean: values.iter().sum::<f64>() / values.len() as f64,
+        max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        samples: values.len() as u64,
+        gaps: (within.len() - values.len()) as u64,
+    })
+}
+
+fn cut_counter(points: &[Point], task: &TaskWindow) -> Option<CounterCut> {
+    let inside = within(points, task);
+    let samples = inside.iter().filter(|point| point.value.is_some()).count() as u64;
+    let mut cut = CounterCut { samples, gaps: inside.len() as u64 - samples, ..CounterCut::default() };
+    let longest_ns = usual_interval_ns(points)?.saturating_mul(MAX_INTERVALS);
+    let before = points.partition_point(|point| point.time_ns < task.begin_ns).saturating_sub(1);
+    for pair in points[before..].windows(2) {
+        let [from, to] = pair else { continue };
+        if from.time_ns >= task.end_ns {
+            break;
+        }
+        let (Some(old), Some(new)) = (from.value, to.value) else { continue };
+        let length_ns = to.time_ns - from.time_ns;
+        if length_ns <= 0 || length_ns > longest_ns {
+            continue;
+        }
+        if new < old {
+            cut.resets += 1;
+            continue;
+        }
+        let overlap_ns = to.time_ns.min(task.end_ns) - from.time_ns.max(task.begin_ns);
+        let per_s = (new - old) * 1e9 / length_ns as f64;
+        let covered_s = overlap_ns as f64 / 1e9;
+        cut.increase += per_s * covered_s;
+        cut.covered_s += covered_s;
+        if overlap_ns == length_ns {
+            cut.peak_per_s = Some(cut.peak_per_s.map_or(per_s, |peak| peak.max(per_s)));
+        }
+    }
+    (cut.covered_s > 0.0 || cut.resets > 0).then_some(cut)
+}
+
+/// Returns the median of the intervals between samples, or `None` if there are fewer than two.
+fn usual_interval_ns(points: &[Point]) -> Option<i64> {
+    let mut intervals: Vec<i64> =
+        points.windows(2).map(|pair| pair[1].time_ns.saturating_sub(pair[0].time_ns)).collect();
+    let middle = intervals.len() / 2;
+    if intervals.is_empty() {
+        return None;
+    }
+    Some(*intervals.select_nth_unstable(middle).1)
+}
+
+/// Returns the points within the task.
+fn within<'a>(points: &'a [Point], task: &TaskWindow) -> &'a [Point] {
+    let begin = points.partition_point(|point| point.time_ns < task.begin_ns);
+    let end = points.partition_point(|point| point.time_ns <= task.end_ns);
+    &points[begin..end.max(begin)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    /// Returns the points of a series that was read every second from 0 on.
+    fn every_second(values: &[Option<f64>]) -> Vec<Point> {
+        (0..).zip(values).map(|(second, value)| Point { time_ns: second * S, value: *value }).collect()
+    }
+
+    fn task(begin_s: f64, end_s: f64) -> TaskWindow {
+        #[allow(clippy::cast_possible_truncation, reason = "seconds of a test")]
+        let ns = |seconds: f64| (seconds * 1e9) as i64;
+        TaskWindow { task: "index".into(), begin_ns: ns(begin_s), end_ns: ns(end_s) }
+    }
+
+    fn counter(values: &[Option<f64>], begin_s: f64, end_s: f64) -> Option<CounterCut> {
+        match cut(SeriesKind::Counter, &every_second(values), &task(begin_s, end_s)) {
+            Some(SeriesCut::Counter(cut)) => Some(cut),
+            Some(SeriesCut::Gauge(gauge)) => panic!("{gauge:?}"),
+            None => None,
+        }
+    }
+
+    fn close(one: f64, other: f64) -> bool {
+        (one - other).abs() < 1e-9
+    }
+
+    #[test]
+    fn a_counter_is_cut_at_the_edges_of_the_task() {
+        // Values by second, begin and end of the task, and: increase, covered seconds, peak, samples, gaps, resets.
+        type Case<'a> = (&'a [Option<f64>], f64, f64, f64, f64, Option<f64>, [u64; 3]);
+        let (some, none) = (Some, None);
+        let steady = [some(0.0), some(10.0), some(20.0), some(30.0), some(40.0)];
+        let reset = [some(100.0), some(110.0), some(5.0), some(25.0), some(35.0)];
+        let gap = [some(0.0), some(10.0), none, some(90.0), some(100.0)];
+        let cases: [Case<'_>; 9] = [
+            (&steady, 1.0, 3.0, 20.0, 2.0, some(10.0), [3, 0, 0]),
+            // Both edges are between samples.
+            (&steady, 0.5, 3.25, 27.5, 2.75, some(10.0), [3, 0, 0]),
+            // The whole task is between two samples.
+            (&steady, 1.25, 1.75, 5.0, 0.5, none, [0, 0, 0]),
+            // Before the first and after the last sample, nothing is known.
+            (&steady, -5.0, 9.0, 40.0, 4.0, some(10.0), [5, 0, 0]),
+            (&reset, 0.0, 4.0, 40.0, 3.0, some(20.0), [5, 0, 1]),
+            (&gap, 0.0, 4.0, 20.0, 2.0, some(10.0), [4, 1, 0]),
+            (&[some(7.0), some(7.0)], 0.0, 1.0, 0.0, 1.0, some(0.0), [2, 0, 0]),
+            // A counter above 2^53 is as exact as a double.
+            (&[some(1e16), some(1e16 + 64.0)], 0.0, 1.0, 64.0, 1.0, some(64.0), [2, 0, 0]),
+            (&reset, 1.2, 1.8, 0.0, 0.0, none, [0, 0, 1]),
+        ];
+        for (values, begin_s, end_s, increase, covered_s, peak, [samples, gaps, resets]) in cases {
+            let cut = counter(values, begin_s, end_s).unwrap();
+            assert!(close(cut.increase, increase) && close(cut.covered_s, covered_s), "{cut:?}");
+            let is_peak = match (cut.peak_per_s, peak) {
+                (Some(one), Some(other)) => close(one, other),
+                (one, other) => one == other,
+            };
+            assert!(is_peak, "{cut:?} {peak:?}");
+            assert_eq!((cut.samples, cut.gaps, cut.resets), (samples, gaps, resets), "{begin_s} {end_s}");
+        }
+        for (values, begin_s, end_s) in [
+            (&steady[..], 4.0, 9.0),
+            (&steady[..], -3.0, -1.0),
+            (&steady[..1], 0.0, 1.0),
+            (&[none, none][..], 0.0, 1.0),
+            (&[][..], 0.0, 1.0),
+        ] {
+            assert_eq!(counter(values, begin_s, end_s), None, "{values:?} {begin_s} {end_s}");
+        }
+    }
+
+    #[test]
+    fn time_in_which_nothing_was_sampled_is_not_covered() {
+        let mut points = every_second(&[Some(0.0), Some(1.0), Some(2.0), Some(3.0)]);
+        points.push(Point { time_ns: 60 * S, value: Some(1_000.0) });
+        let Some(SeriesCut::Counter(cut)) = cut(SeriesKind::Counter, &points, &task(0.0, 60.0)) else {
+            panic!()
+        };
+        assert!(close(cut.increase, 3.0) && close(cut.covered_s, 3.0), "{cut:?}");
+    }
+
+    #[test]
+    fn the_parts_of_a_counter_add_up() {
+        let values: Vec<Option<f64>> = (0..60).map(|second: i32| Some(f64::from(second * second))).collect();
+        let parts = [0.0, 0.3, 7.7, 7.9, 31.5, 59.0];
+        let increase = |begin_s, end_s| counter(&values, begin_s, end_s).unwrap().increase;
+        let sum: f64 = parts.windows(2).map(|pair| increase(pair[0], pair[1])).sum();
+        assert!((sum - 59.0 * 59.0).abs() < 1e-6, "{sum}");
+    }
+
+    #[test]
+    fn a_gauge_has_the_values_within_the_task() {
+        let points = every_second(&[Some(9.0), Some(1.0), None, Some(4.0), Some(7.0)]);
+        let Some(SeriesCut::Gauge(gauge)) = cut(SeriesKind::Gauge, &points, &task(0.5, 3.0)) else {
+            panic!()
+        };
+        let expected = GaugeCut { first: 1.0, last: 4.0, min: 1.0, mean: 2.5, max: 4.0, samples: 2, gaps: 1 };
+        assert_eq!(gauge, expected);
+        for (begin_s, end_s) in [(1.2, 1.8), (2.0, 2.5), (5.0, 9.0)] {
+            assert_eq!(cut(SeriesKind::Gauge, &points, &task(begin_s, end_s)), None);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+"""The block devices behind the data paths of nodes, and the speed of network interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.host.disks import block_device, mount_of, mount_of_changes, parse_mounts, whole_disk
+from pacenote.host.facts import names_in, read_text
+
+_MAX_MOUNTS_BYTES = 16 << 20
+"""Size up to which the list of mounts is read."""
+
+_MAX_DEPTH = 4
+"""How many devices may be stacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataDevice:
+    """The device behind a data path."""
+
+    node: str
+    """Name of the node."""
+
+    path: str
+    """The data path."""
+
+    file_system: str | None = None
+    """Kind of its file system; None if no mount contains it."""
+
+    device: str | None = None
+    """Name of the device in `/proc/diskstats`, such as `dm-0` or `nvme0n1`; None if it has none, as on a
+    network or in memory.
+    """
+
+    disks: tuple[str, ...] = ()
+    """The disks that a logical device consists of, such as the stripes of `dm-0`; empty for a disk."""
+
+    rotational: bool | None = None
+    """Whether it is a rotating disk, as the kernel knows it; None if it does not."""
+
+
+def data_devices(
+    paths: Mapping[str, tuple[Path, ...]], proc: Path = Path("/proc"), sys: Path = Path("/sys")
+) -> tuple[DataDevice, ...]:
+    """Returns the devices behind data paths; `paths` has those of each node by its name."""
+    try:
+        mounts = parse_mounts(read_text(proc / "self/mountinfo", _MAX_MOUNTS_BYTES))
+    except OSError:
+        mounts = ()
+    found = []
+    for node, path in ((node, path) for node, own in paths.items() for path in own):
+        mount = mount_of(path.resolve(), mounts)
+        device = None if mount is None else block_device(sys, mount_of_changes(mount, mounts) or mount)
+        kind = None if mount is None else mount.kind
+        if device is None:
+            found.append(DataDevice(node, str(path), kind))
+            continue
+        disks = tuple(dict.fromkeys(disk for disk in _disks(device, _MAX_DEPTH) if disk != device.name))
+        found.append(DataDevice(node, str(path), kind, device.name, disks, _rotational(device)))
+    return tuple(found)
+
+
+def _disks(device: Path, depth: int) -> Iterator[str]:
+    """Yields the disks at the bottom of a stack of devices."""
+    parts = names_in(device / "slaves") if depth > 0 else ()
+    if not parts:
+        yield device.name
+    for part in parts:
+        yield from _disks(whole_disk((device / "slaves" / part).resolve()), depth - 1)
+
+
+def _rotational(device: Path) -> bool | None:
+    try:
+        return read_text(device / "queue/rotational") == "1"
+    except OSError:
+        return None
+
+
+def link_speeds(sys: Path = Path("/sys")) -> dict[str, float]:
+    """Returns the speeds of the network interfaces that report one, in bytes per second."""
+    speeds = {}
+    for name in names_in(sys / "class/net"):
+        try:
+            megabits = int(read_text(sys / "class/net" / name / "speed"))
+        except (OSError, ValueError):
+            continue  # Interfaces without a link, and virtual ones, have none.
+        if megabits > 0:
+            speeds[name] = megabits * 1e6 / 8
+    return speeds

@@ -1,0 +1,168 @@
+"""What the series of `telemetry.parquet` say about each task of a race."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pacenote.model.telemetry_sample import SampleKind
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTimes:
+    """When a task ran."""
+
+    task: str
+    """Name of the task."""
+
+    begin_ns: int
+    """Its beginning, in nanoseconds since 1970, warm-up included."""
+
+    end_ns: int
+    """Its end, in nanoseconds since 1970."""
+
+    @property
+    def duration_s(self) -> float:
+        """Its duration in seconds."""
+        return (self.end_ns - self.begin_ns) / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class CounterCut:
+    """What a counter has counted while a task ran."""
+
+    increase: float
+    """By how much it has grown, in its unit. Between two samples, it is assumed to grow evenly."""
+
+    covered_s: float
+    """The part of the task in which that is known, in seconds."""
+
+    peak_per_s: float | None
+    """Largest growth per second between two samples within the task; None if there are none."""
+
+    samples: int
+    """Number of samples within the task."""
+
+    gaps: int
+    """Number of times within the task at which it could not be read."""
+
+    resets: int
+    """How often it has begun again from 0; what it counted between these samples is not known."""
+
+    @property
+    def per_s(self) -> float | None:
+        """Growth per second, or None if it is not known of any part of the task."""
+        return self.increase / self.covered_s if self.covered_s > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeCut:
+    """The values of a gauge while a task ran."""
+
+    first: float
+    """The first value."""
+
+    last: float
+    """The last value."""
+
+    min: float
+    """The smallest value."""
+
+    mean: float
+    """The mean of all values."""
+
+    max: float
+    """The largest value."""
+
+    samples: int
+    """Number of values within the task."""
+
+    gaps: int
+    """Number of times within the task at which it could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesCuts:
+    """A series, cut to the tasks."""
+
+    source: str
+    """What has read it: the name of a telemetry device, or `host`."""
+
+    name: str
+    """Name of the value."""
+
+    unit: str
+    """Its unit; empty if it has none."""
+
+    kind: SampleKind
+    """Whether its cuts are those of a gauge or of a counter."""
+
+    labels: Mapping[str, str]
+    """What it belongs to."""
+
+    cuts: tuple[CounterCut | GaugeCut | None, ...] = field(repr=False)
+    """What it says about each task, in the order of the tasks; None if it says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryCuts:
+    """The series of a race, cut to its tasks."""
+
+    tasks: tuple[TaskTimes, ...] = ()
+    """The tasks of the race."""
+
+    series: tuple[SeriesCuts, ...] = ()
+    """The series, sorted by source, name and labels."""
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> TelemetryCuts:
+        """Reads the document of the core. Raises KeyError and TypeError if it is not one."""
+        return cls(
+            tuple(TaskTimes(**task) for task in document["tasks"]),
+            tuple(_series(series) for series in document["series"]),
+        )
+
+    def of_source(self, source: str, task: str) -> TaskTelemetry:
+        """Returns what the series of a source say about a task; nothing if there is no such task."""
+        position = next((number for number, one in enumerate(self.tasks) if one.task == task), None)
+        found = dict[str, list[tuple[Mapping[str, str], CounterCut | GaugeCut]]]()
+        for series in self.series if position is not None else ():
+            cut = None if position is None else series.cuts[position]
+            if series.source == source and cut is not None:
+                found.setdefault(series.name, []).append((series.labels, cut))
+        return TaskTelemetry({name: tuple(cuts) for name, cuts in found.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTelemetry:
+    """What the series of one source say about one task."""
+
+    cuts: Mapping[str, tuple[tuple[Mapping[str, str], CounterCut | GaugeCut], ...]]
+    """Labels and cuts by name of the series."""
+
+    def counters(self, name: str, **labels: str) -> Iterator[tuple[Mapping[str, str], CounterCut]]:
+        """Yields the counters with this name, and with these labels among others."""
+        for own, cut in self.cuts.get(name, ()):
+            if isinstance(cut, CounterCut) and labels.items() <= own.items():
+                yield own, cut
+
+    def gauges(self, name: str, **labels: str) -> Iterator[tuple[Mapping[str, str], GaugeCut]]:
+        """Yields the gauges with this name, and with these labels among others."""
+        for own, cut in self.cuts.get(name, ()):
+            if isinstance(cut, GaugeCut) and labels.items() <= own.items():
+                yield own, cut
+
+    def counter(self, name: str, **labels: str) -> CounterCut | None:
+        """Returns the counter with exactly these labels, or None if there is none."""
+        return next((cut for own, cut in self.counters(name, **labels) if own == labels), None)
+
+    def gauge(self, name: str, **labels: str) -> GaugeCut | None:
+        """Returns the gauge with exactly these labels, or None if there is none."""
+        return next((cut for own, cut in self.gauges(name, **labels) if own == labels), None)
+
+
+def _series(document: Mapping[str, Any]) -> SeriesCuts:
+    kind = CounterCut if document["kind"] == "counter" else GaugeCut
+    cuts = tuple(None if cut is None else kind(**cut) for cut in document["cuts"])
+    return SeriesCuts(**{**document, "cuts": cuts})

@@ -1,0 +1,72 @@
+"""What is sampled of this host during a race: its processes, and the devices behind the data of its nodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pacenote.host.data_devices import DataDevice, data_devices, link_speeds
+from pacenote.model.codec import encode
+from pacenote.provision.cpu_affinity import usable_cpus
+from pacenote.provision.node import Node
+
+DRIVER = "driver"
+"""Name of the process of the driver, which is this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedHost:
+    """What is sampled of this host."""
+
+    processes: tuple[tuple[str, int], ...]
+    """Name and id of the processes of nodes and of the driver."""
+
+    nodes: tuple[str, ...]
+    """Names of the nodes that Pacenote started on this host; empty if the engine is elsewhere."""
+
+    devices: tuple[DataDevice, ...]
+    """The devices behind the data paths of these nodes."""
+
+    link_bytes_per_s: Mapping[str, float]
+    """Speed of the network interfaces that report one, in bytes per second in each direction."""
+
+    cpus: tuple[int, ...] = ()
+    """CPUs of the sampler: those that neither the driver nor a node uses alone; empty for any."""
+
+    def to_document(self) -> dict[str, Any]:
+        """Returns what the race record contains, as JSON."""
+        return {
+            "nodes": list(self.nodes),
+            "cpus": list(self.cpus),
+            "data_devices": [encode(device) for device in self.devices],
+            "link_bytes_per_s": dict(self.link_bytes_per_s),
+        }
+
+
+def observed_host(nodes: Sequence[Node], driver_cpus: Sequence[int]) -> ObservedHost:
+    """Returns what is sampled of this host, on which these nodes were started."""
+    paths = {node.spec.name: tuple(map(Path, node.data_paths)) for node in nodes}
+    processes = tuple((node.spec.name, node.pid) for node in nodes)
+    return ObservedHost(
+        processes=(*processes, (DRIVER, os.getpid())),
+        nodes=tuple(paths),
+        devices=data_devices(paths),
+        link_bytes_per_s=link_speeds(),
+        cpus=sampler_cpus(driver_cpus, [node.spec.cpus for node in nodes], usable_cpus()),
+    )
+
+
+def sampler_cpus(
+    driver: Sequence[int], nodes: Sequence[Sequence[int]], usable: frozenset[int]
+) -> tuple[int, ...]:
+    """Returns the CPUs of the sampler: those without selected CPUs of the driver and the nodes, or else
+    without those of the driver; empty if that leaves none or if no CPUs were selected.
+    """
+    of_nodes = {cpu for cpus in nodes for cpu in cpus}
+    if not driver and not of_nodes:
+        return ()
+    rest = usable - set(driver)
+    return tuple(sorted(rest - of_nodes or rest))

@@ -1,0 +1,154 @@
+"""The columns of `iostat -x` for a block device, from what its counters counted in a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pacenote.model.telemetry_cuts import TaskTelemetry
+
+_MIN_QUEUE = 0.5
+"""Requests in flight below which both ways to compute them say little."""
+
+_MAX_DEVIATION = 0.3
+"""By how much both may differ, as a share of the one by Little's law."""
+
+BUSY_SHARE = 0.9
+"""Share of the time in which a device has requests from which on it is busy."""
+
+_SLOWER = 2.0
+"""How many times as long requests must take as on the quiet device, on one that is saturated."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionLoad:
+    """The requests of one kind: reads, writes, discards or flushes."""
+
+    per_s: float
+    """Requests per second, after merging."""
+
+    bytes_per_s: float
+    """Bytes per second; 0 for flushes, which have none."""
+
+    merged_per_s: float
+    """Requests per second that were merged into others."""
+
+    time_share: float
+    """Time of all requests per time: by Little's law, the mean number of requests in flight."""
+
+    @property
+    def await_ms(self) -> float | None:
+        """Mean time of a request in milliseconds, waiting included; None without requests."""
+        return 1e3 * self.time_share / self.per_s if self.per_s > 0 else None
+
+    @property
+    def request_bytes(self) -> float | None:
+        """Mean size of a request; None without requests."""
+        return self.bytes_per_s / self.per_s if self.per_s > 0 else None
+
+    @property
+    def merged_share(self) -> float | None:
+        """Share of the requests that were merged, `%rrqm` and `%wrqm`; None without requests."""
+        total = self.per_s + self.merged_per_s
+        return self.merged_per_s / total if total > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLoad:
+    """The load of a device."""
+
+    device: str
+    """Name of the device."""
+
+    reads: DirectionLoad
+    """Its reads."""
+
+    writes: DirectionLoad
+    """Its writes."""
+
+    discards: DirectionLoad | None
+    """Its discards; None if the kernel does not count them."""
+
+    flushes: DirectionLoad | None
+    """Its flushes; None if the kernel does not count them."""
+
+    queue: float
+    """Requests in flight as the kernel weights them over time, `aqu-sz`."""
+
+    util_share: float
+    """Share of the time in which at least one request was in flight, `%util`, 0 to 1."""
+
+    @property
+    def little_queue(self) -> float:
+        """Requests in flight by Little's law: the time of all requests per time."""
+        loads = (self.reads, self.writes, self.discards, self.flushes)
+        return sum(load.time_share for load in loads if load is not None)
+
+    @property
+    def is_queue_doubtful(self) -> bool:
+        """Whether the kernel's requests in flight contradict Little's law: its counters are then wrong, as
+        those of some drivers are.
+        """
+        expected = self.little_queue
+        return expected > _MIN_QUEUE and abs(expected - self.queue) > _MAX_DEVIATION * expected
+
+    @property
+    def per_s(self) -> float:
+        """Reads and writes per second."""
+        return self.reads.per_s + self.writes.per_s
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes read and written per second."""
+        return self.reads.bytes_per_s + self.writes.bytes_per_s
+
+    @property
+    def await_ms(self) -> float | None:
+        """Mean time of a read or write in milliseconds, waiting included; None without any."""
+        return 1e3 * (self.reads.time_share + self.writes.time_share) / self.per_s if self.per_s > 0 else None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has requests nearly all the time, which alone does not limit it: most devices serve
+        several at a time.
+        """
+        return self.util_share > BUSY_SHARE
+
+    def is_saturated(self, quiet_await_ms: float, lanes: int = 1, *, rotational: bool = False) -> bool:
+        """Returns whether it is the limit: busy, with a queue on each lane, and much slower than when quiet.
+
+        `lanes` is the number of requests that it can serve at a time. Source: reference of the project, a
+        score of utilization, Little's law and the time of requests.
+        """
+        expected = lanes * (1 if rotational else 2)
+        is_slow = self.await_ms is not None and self.await_ms > _SLOWER * quiet_await_ms
+        return self.is_busy and self.little_queue > expected and is_slow
+
+
+def device_load(telemetry: TaskTelemetry, device: str) -> DeviceLoad | None:
+    """Returns the load of a device while a task ran, or None if it was not sampled."""
+
+    def rate(name: str) -> float | None:
+        cut = telemetry.counter(f"disk.{name}", device=device)
+        return None if cut is None else cut.per_s
+
+    def direction(kind: str) -> DirectionLoad | None:
+        per_s, time_ms = rate(f"{kind}s" if kind != "flush" else "flushes"), rate(f"{kind}_time")
+        if per_s is None or time_ms is None:
+            return None
+        return DirectionLoad(
+            per_s, rate(f"{kind}_bytes") or 0.0, rate(f"{kind}s_merged") or 0.0, time_ms / 1e3
+        )
+
+    reads, writes = direction("read"), direction("write")
+    busy_ms, weighted_ms = rate("busy_time"), rate("weighted_time")
+    if reads is None or writes is None or busy_ms is None or weighted_ms is None:
+        return None
+    return DeviceLoad(
+        device=device,
+        reads=reads,
+        writes=writes,
+        discards=direction("discard"),
+        flushes=direction("flush"),
+        queue=weighted_ms / 1e3,
+        util_share=min(busy_ms / 1e3, 1.0),
+    )

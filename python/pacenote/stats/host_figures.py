@@ -1,0 +1,278 @@
+"""Figures of the host of a node while a task ran, from its sampled counters.
+
+Their names and units are those of the host sampler in the catalogue of diagnosis. A figure whose counters the
+kernel does not have is left out; it is never 0 instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry, TaskTimes
+from pacenote.stats.device_history import (
+    DeviceInterval,
+    busiest_share,
+    queue_growth,
+    quiet_await_ms,
+    within,
+)
+from pacenote.stats.device_load import DeviceLoad, device_load
+
+Figures = dict[str, float | str]
+"""Figures by name."""
+
+SUSTAINED_S = 30.0
+"""Length of the time in which a device must be busy to count as busy."""
+
+_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_SPREAD_SHARE = 0.05
+"""Share of the received packets from which on a CPU counts as one that handles them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledHost:
+    """What the race record says about the sampled host."""
+
+    nodes: tuple[str, ...] = ()
+    """Names of the nodes on this host."""
+
+    devices: Mapping[str, tuple[str, ...]] | None = None
+    """The devices behind the data paths of these nodes, each with the disks that it consists of."""
+
+    link_bytes_per_s: Mapping[str, float] | None = None
+    """Speeds of network interfaces, in bytes per second."""
+
+    @classmethod
+    def from_record(cls, telemetry: Mapping[str, Any]) -> SampledHost:
+        """Reads `telemetry` of a race record; a race without the sampler has an empty host."""
+        sampler = telemetry.get("host-sampler")
+        if not isinstance(sampler, Mapping):
+            return cls()
+        devices = {
+            each["device"]: tuple(each.get("disks") or ())
+            for each in sampler.get("data_devices") or ()
+            if each.get("device")
+        }
+        return cls(tuple(sampler.get("nodes") or ()), devices, sampler.get("link_bytes_per_s") or {})
+
+
+def host_figures(
+    telemetry: TaskTelemetry,
+    task: TaskTimes,
+    host: SampledHost,
+    histories: Mapping[str, Sequence[DeviceInterval]],
+) -> Figures:
+    """Returns the figures of a host while a task ran; `histories` are those of its devices over the whole
+    race.
+    """
+    return {
+        **_cpu(telemetry, host),
+        **_memory(telemetry, host),
+        **_disk(telemetry, task, host, histories),
+        **_network(telemetry, host),
+    }
+
+
+def _cpu(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
+    found: Figures = {}
+    times = {state: _per_s(telemetry.counter(f"cpu.{state}")) for state in _STATES}
+    known = {state: per_s for state, per_s in times.items() if per_s is not None}
+    total = sum(known.values())
+    if total > 0:
+
+        def share(*states: str) -> float:
+            return sum(known.get(state, 0.0) for state in states) / total
+
+        found["cpu.idle_share"] = share("idle", "iowait")
+        found["cpu.user_share"] = share("user", "nice")
+        found["cpu.system_share"] = share("system", "irq", "softirq")
+        if "steal" in known:
+            found["cpu.steal_share"] = share("steal")
+        processes = {name: _process_cpu(telemetry, name) for name in (*host.nodes, "driver")}
+        engine = _sum(processes[name] for name in host.nodes)
+        if engine is not None:
+            found["cpu.engine_share"] = engine / total
+        if (driver := processes["driver"]) is not None:
+            found["cpu.driver_share"] = driver / total
+        if None not in processes.values():
+            used = _sum(processes.values()) or 0.0
+            busy = 1 - share("idle", "iowait", "steal")
+            found["cpu.other_share"] = max(busy - used / total, 0.0)
+    if (runnable := telemetry.gauge("cpu.runnable")) is not None:
+        found["cpu.runnable"] = runnable.mean
+    _add(found, "cpu.wait_share", _stalled(telemetry, "cpu.some"))
+    _add(found, "cpu.remote_memory_share", _share(telemetry, "numa.other", "numa.local", "numa.other"))
+    found.update(_throttling(telemetry, host))
+    return found
+
+
+def _throttling(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
+    """Returns the figures of the node that its CPU quota stopped longest."""
+    found: Figures = {}
+    for node in host.nodes:
+        periods = telemetry.counter("cgroup.cpu_periods", process=node)
+        stopped = telemetry.counter("cgroup.throttled_periods", process=node)
+        time_ms = _per_s(telemetry.counter("cgroup.throttled_time", process=node))
+        if periods is None or stopped is None or time_ms is None:
+            continue
+        share = stopped.increase / periods.increase if periods.increase > 0 else 0.0
+        found["cpu.throttled_periods_share"] = max(share, _number(found, "cpu.throttled_periods_share"))
+        found["cpu.throttled_share"] = max(time_ms / 1e3, _number(found, "cpu.throttled_share"))
+    return found
+
+
+def _memory(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
+    found: Figures = {}
+    available, total = telemetry.gauge("memory.available"), telemetry.gauge("memory.total")
+    if available is not None and total is not None and total.mean > 0:
+        found["memory.available_share"] = available.min / total.mean
+    if (cache := telemetry.gauge("memory.page_cache")) is not None:
+        found["memory.page_cache_bytes"] = cache.mean
+    swap, free = telemetry.gauge("memory.swap_total"), telemetry.gauge("memory.swap_free")
+    if swap is not None and free is not None:
+        found["memory.swap_used_bytes"] = swap.max - free.min
+    _add(found, "memory.refaults_per_s", _per_s(telemetry.counter("memory.file_refaults")))
+    _add(found, "memory.swapped_in_per_s", _per_s(telemetry.counter("memory.swapped_in")))
+    faults = [_per_s(telemetry.counter("process.major_faults", process=node)) for node in host.nodes]
+    _add(found, "memory.major_faults_per_s", _sum(faults))
+    if (kills := telemetry.counter("memory.oom_kills")) is not None:
+        found["memory.oom_kills"] = kills.increase
+    _add(found, "memory.wait_share", _stalled(telemetry, "memory.some"))
+    return found
+
+
+def _disk(
+    telemetry: TaskTelemetry,
+    task: TaskTimes,
+    host: SampledHost,
+    histories: Mapping[str, Sequence[DeviceInterval]],
+) -> Figures:
+    found: Figures = {}
+    _add(found, "disk.wait_share", _stalled(telemetry, "io.full"))
+    _add(found, "disk.some_wait_share", _stalled(telemetry, "io.some"))
+    names = sorted({labels["device"] for labels, _ in telemetry.counters("disk.busy_time")})
+    loads = {name: load for name in names if (load := device_load(telemetry, name)) is not None}
+    data = [loads[name] for name in host.devices or {} if name in loads]
+    if not data:
+        return found
+    load = max(data, key=lambda each: each.util_share)
+    found |= {
+        "disk.device": load.device,
+        "disk.util_share": load.util_share,
+        "disk.queue": load.little_queue,
+        "disk.read_bytes_per_s": load.reads.bytes_per_s,
+        "disk.write_bytes_per_s": load.writes.bytes_per_s,
+    }
+    _add(found, "disk.await_ms", load.await_ms)
+    _add(found, "disk.request_bytes", load.bytes_per_s / load.per_s if load.per_s > 0 else None)
+    history = histories.get(load.device, ())
+    _add(found, "disk.await_quiet_ms", quiet_await_ms(history))
+    _add(found, "disk.util_30s_share", busiest_share(within(history, task), SUSTAINED_S))
+    _add(found, "disk.queue_growth", queue_growth(history, task))
+    disks = (host.devices or {})[load.device]
+    _add(found, "disk.stripe_imbalance", stripe_imbalance([loads[disk] for disk in disks if disk in loads]))
+    # A logical device with all its disks is one device.
+    own = {name for device, disks in (host.devices or {}).items() for name in (device, *disks)}
+    others = [each.util_share for name, each in loads.items() if not _belongs(name, own)]
+    _add(found, "disk.others_util_share", max(others, default=None))
+    return found
+
+
+def stripe_imbalance(disks: Sequence[DeviceLoad]) -> float | None:
+    """Returns the bytes per second of the busiest disk / their mean over all disks; None if there are fewer
+    than two, or without traffic.
+    """
+    total = sum(disk.bytes_per_s for disk in disks)
+    if len(disks) < 2 or total <= 0:  # a stripe has at least two disks
+        return None
+    return max(disk.bytes_per_s for disk in disks) * len(disks) / total
+
+
+def _belongs(name: str, devices: Iterable[str]) -> bool:
+    """Returns whether a device is one of these or a partition of one."""
+    return any(re.fullmatch(rf"{re.escape(device)}(p?\d+)?", name) for device in devices)
+
+
+def _network(telemetry: TaskTelemetry, host: SampledHost) -> Figures:
+    found: Figures = {}
+    speeds = host.link_bytes_per_s or {}
+    received, sent = (
+        {labels["interface"]: _per_s(cut) or 0.0 for labels, cut in telemetry.counters(name)}
+        for name in ("network.received_bytes", "network.sent_bytes")
+    )
+    # Bridges and virtual interfaces count the packets of physical ones again.
+    names = [name for name in received if name in speeds] or [name for name in received if name != "lo"]
+    if names:
+        found["network.bytes_per_s"] = sum(received[name] + sent.get(name, 0.0) for name in names)
+        drops = [
+            _per_s(cut)
+            for name in ("network.receive_drops", "network.send_drops")
+            for labels, cut in telemetry.counters(name)
+            if labels["interface"] in names
+        ]
+        _add(found, "network.drops_per_s", _sum([*drops, *_each_per_s(telemetry, "softnet.drops")]))
+    shares = [max(received[name], sent.get(name, 0.0)) / speeds[name] for name in names if name in speeds]
+    _add(found, "network.link_share", max(shares, default=None))
+    retransmitted = _share(telemetry, "tcp.retransmissions", "tcp.sent_segments")
+    _add(found, "network.retransmit_share", retransmitted)
+    _add(found, "network.squeezes_per_s", _sum(_each_per_s(telemetry, "softnet.time_squeezes")))
+    packets = {labels["cpu"]: cut.increase for labels, cut in telemetry.counters("softirq.net_rx")}
+    total = sum(packets.values())
+    if total > 0:
+        handled = [count for count in packets.values() if count >= _SPREAD_SHARE * total]
+        found["network.softirq_cpus"] = float(len(handled))
+        busiest = max(packets, key=lambda cpu: packets[cpu])
+        time_ms = _per_s(telemetry.counter("cpu.softirq", cpu=busiest))
+        _add(found, "network.softirq_busiest_share", None if time_ms is None else time_ms / 1e3)
+    return found
+
+
+def _per_s(cut: CounterCut | None) -> float | None:
+    return None if cut is None else cut.per_s
+
+
+def _each_per_s(telemetry: TaskTelemetry, name: str) -> Iterator[float | None]:
+    return (cut.per_s for _, cut in telemetry.counters(name))
+
+
+def _process_cpu(telemetry: TaskTelemetry, process: str) -> float | None:
+    """Returns the CPU time of a process in milliseconds per second."""
+    names = ("process.user", "process.system")
+    return _sum(_per_s(telemetry.counter(name, process=process)) for name in names)
+
+
+def _stalled(telemetry: TaskTelemetry, name: str) -> float | None:
+    """Returns the share of the time for which tasks were stalled."""
+    per_s = _per_s(telemetry.counter(f"pressure.{name}"))
+    return None if per_s is None else per_s / 1e3
+
+
+def _share(telemetry: TaskTelemetry, part: str, *whole: str) -> float | None:
+    """Returns how much of the growth of the counters `whole` is that of the counter `part`."""
+    total = _sum(_per_s(telemetry.counter(name)) for name in whole)
+    own = _per_s(telemetry.counter(part))
+    return own / total if own is not None and total else None
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Returns the sum, or None if a value is unknown or there are none."""
+    total, count = 0.0, 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+        count += 1
+    return total if count else None
+
+
+def _number(found: Figures, name: str) -> float:
+    value = found.get(name, 0.0)
+    return value if isinstance(value, float) else 0.0
+
+
+def _add(found: Figures, name: str, value: float | None) -> None:
+    if value is not None:
+        found[name] = value

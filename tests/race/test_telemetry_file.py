@@ -1,0 +1,156 @@
+"""Samples of devices and of the host are written, cut to the tasks and read back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from pacenote import _core
+from pacenote.errors import StoreError
+from pacenote.model.result import RaceProgress, TaskResult
+from pacenote.model.telemetry_cuts import CounterCut, GaugeCut
+from pacenote.model.telemetry_sample import TelemetrySample, TelemetrySink
+from pacenote.race.drive import DriveResult
+from pacenote.race.observed_host import ObservedHost, observed_host
+from pacenote.race.telemetry_file import RaceTelemetry
+from pacenote.race.telemetry_values import device_histories, host_figures_by_task, telemetry_cuts
+from pacenote.store.race_folder import RaceFolder
+from support.records import task
+
+SECOND_NS = 10**9
+START_NS = 1_700_000_000 * SECOND_NS
+SOURCE = "node-counters"
+
+
+class Listener:
+    """Keeps the names of tasks that have ended."""
+
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+
+    def progress(self, progress: RaceProgress) -> None: ...
+
+    def task_finished(self, result: TaskResult) -> None:
+        self.ended.append(result.task)
+
+    def warning(self, text: str) -> None: ...
+
+
+def telemetry(folder: Path) -> RaceTelemetry:
+    return RaceTelemetry(RaceFolder(folder), ObservedHost((("driver", os.getpid()),), (), (), {}))
+
+
+def samples(seconds: Sequence[int]) -> list[TelemetrySample]:
+    """Returns a counter that grows by 10 per second, and a gauge that cannot be read in second 3."""
+    found = []
+    for second in seconds:
+        time_ns, heap = START_NS + second * SECOND_NS, None if second == 3 else 7.0
+        labels = {"node": "n"}
+        found.append(TelemetrySample(time_ns, SOURCE, "gc", 10.0 * second, "ms", "counter", labels))
+        found.append(TelemetrySample(time_ns, SOURCE, "heap", heap))
+    return found
+
+
+def driven(*tasks: TaskResult) -> DriveResult:
+    return DriveResult(tasks, {"started_unix_ns": START_NS})
+
+
+def test_samples_are_cut_to_the_tasks_of_the_race(tmp_path: Path) -> None:
+    race, listener = telemetry(tmp_path), Listener()
+    sink: TelemetrySink = race
+    sink.write(samples(range(10)))
+    first = dataclasses.replace(task("index"), started_s=1.0, duration_s=4.0)
+    second = dataclasses.replace(task("search"), started_s=5.0, duration_s=3.5)
+    race.listener(listener).task_finished(first)
+    values, problems = race.close(driven(first, second))
+    assert (values, problems, listener.ended) == ({}, (), ["index"])
+    cuts = telemetry_cuts(tmp_path / "telemetry.parquet")
+    assert [(each.task, each.begin_ns - START_NS, each.duration_s) for each in cuts.tasks] == [
+        ("index", SECOND_NS, 4.0),
+        ("search", 5 * SECOND_NS, 3.5),
+    ]
+    index, search = (cuts.of_source(SOURCE, name) for name in ("index", "search"))
+    assert index.counter("gc", node="n") == CounterCut(40.0, 4.0, 10.0, 5, 0, 0)
+    assert index.gauge("heap") == GaugeCut(7.0, 7.0, 7.0, 7.0, 7.0, 4, 1)
+    found = search.counter("gc", node="n")
+    assert found is not None
+    assert found.per_s == pytest.approx(10.0)
+    assert (search.counter("gc"), search.gauge("gc", node="n"), search.counter("none")) == (None, None, None)
+    assert cuts.of_source(SOURCE, "other").cuts == {}
+    assert cuts.of_source("host", "index").cuts == {}
+    table = pyarrow.parquet.read_table(tmp_path / "telemetry.parquet")
+    assert table.column_names == ["time", "task", "source", "name", "value", "unit", "kind", "labels"]
+    rows = [row for row in table.to_pylist() if row["time"] == START_NS + 3 * SECOND_NS]
+    assert {(row["name"], row["value"], row["task"]) for row in rows} == {
+        ("gc", 30.0, "index"),
+        ("heap", None, "index"),
+    }
+    assert json.loads(rows[0]["labels"]) == {"node": "n"}
+
+
+def test_the_times_of_tasks_are_known_before_the_race_has_ended(tmp_path: Path) -> None:
+    race, listener = telemetry(tmp_path), Listener()
+    begin_ns = race.now_ns()
+    race.listener(listener).task_finished(dataclasses.replace(task("index"), duration_s=2.0))
+    race.close(None)
+    [times] = telemetry_cuts(tmp_path / "telemetry.parquet").tasks
+    assert times.task == "index"
+    assert times.duration_s == 2.0
+    assert begin_ns <= times.end_ns
+
+
+def test_this_host_is_sampled_and_has_figures(tmp_path: Path) -> None:
+    race = RaceTelemetry(RaceFolder(tmp_path), observed_host((), ()))
+    race.start_sampler()
+    begin_ns = race.now_ns()
+    # Stopping the sampler reads all files once more, whatever the time.
+    result = dataclasses.replace(task("index"), started_s=0.0, duration_s=3_600.0)
+    values, problems = race.close(DriveResult((result,), {"started_unix_ns": begin_ns - SECOND_NS}))
+    assert problems == ()
+    sampler = values["host-sampler"]
+    assert (sampler["sweeps"], sampler["missed"], sampler["nodes"]) == (2, 0, [])
+    assert sampler["cpu_s"] > 0
+    assert isinstance(sampler["not_available"], dict)
+    file = tmp_path / "telemetry.parquet"
+    figures = host_figures_by_task(file, values)["index"]
+    assert 0 < figures["memory.available_share"] < 1  # type: ignore[operator]
+    assert "disk.device" not in figures
+    assert all(len(history) <= 1 for history in device_histories(file).values())
+
+
+def test_a_folder_that_cannot_be_written_does_not_end_the_race(tmp_path: Path) -> None:
+    race = telemetry(tmp_path / "none")
+    race.start_sampler()
+    race.write(samples(range(3)))
+    race.listener(Listener()).task_finished(task("index"))
+    values, problems = race.close(driven())
+    [problem] = problems
+    assert values == {}
+    assert problem.startswith(f"values over time are not recorded: cannot record to {tmp_path / 'none'}")
+    assert race.now_ns() == 0
+    for read in (telemetry_cuts, device_histories):
+        with pytest.raises(StoreError, match=r"telemetry\.parquet does not exist"):
+            read(tmp_path / "telemetry.parquet")
+
+
+def test_a_journal_that_others_remove_is_a_problem_of_the_race(tmp_path: Path) -> None:
+    race = telemetry(tmp_path)
+    race.start_sampler()
+    (tmp_path / "telemetry.jsonl").unlink()
+    values, [problem] = race.close(driven())
+    assert problem.startswith("values over time are not complete: cannot record to")
+    assert values["host-sampler"]["sweeps"] >= 1
+    assert race.close(driven()) == ({}, (problem,))
+
+
+def test_other_kinds_of_samples_are_rejected(tmp_path: Path) -> None:
+    file = _core.TelemetryFile(tmp_path)
+    with pytest.raises(_core.CoreError, match='no kind of samples "rate"'):
+        file.write(0, [("host", "x", 1.0, "", "rate", {})])
+    assert file.close() == 0

@@ -1,0 +1,223 @@
+"""The figures of a host follow from its counters; what the kernel lacks is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pacenote.diagnose.catalogue import FIGURES
+from pacenote.model.telemetry_cuts import CounterCut, GaugeCut, TaskTelemetry, TaskTimes
+from pacenote.stats.device_history import DeviceInterval
+from pacenote.stats.host_figures import SampledHost, host_figures
+
+SECONDS = 100.0
+TASK = TaskTimes("index", 0, int(SECONDS * 1e9))
+HOST = SampledHost(("node-0",), {"dm-0": ("sda", "sdb")}, {"eth0": 1.25e8})
+
+COUNTERS: Mapping[str, float] = {
+    # Two cores for 100 s: 200,000 ms.
+    "cpu.user": 90_000,
+    "cpu.nice": 2_000,
+    "cpu.system": 16_000,
+    "cpu.idle": 60_000,
+    "cpu.iowait": 20_000,
+    "cpu.irq": 1_000,
+    "cpu.softirq": 3_000,
+    "cpu.steal": 8_000,
+    "cpu.softirq[cpu=0]": 1_000,
+    "cpu.softirq[cpu=1]": 2_000,
+    "process.user[process=node-0]": 70_000,
+    "process.system[process=node-0]": 10_000,
+    "process.user[process=driver]": 8_000,
+    "process.system[process=driver]": 2_000,
+    "process.major_faults[process=node-0]": 300,
+    "pressure.cpu.some": 25_000,
+    "pressure.io.some": 12_000,
+    "pressure.io.full": 9_000,
+    "pressure.memory.some": 1_000,
+    "cgroup.cpu_periods[process=node-0]": 1_000,
+    "cgroup.throttled_periods[process=node-0]": 40,
+    "cgroup.throttled_time[process=node-0]": 2_000,
+    "memory.file_refaults": 500,
+    "memory.swapped_in": 0,
+    "memory.oom_kills": 1,
+    "numa.local": 900,
+    "numa.other": 100,
+    "network.received_bytes[interface=eth0]": 1.25e9,
+    "network.sent_bytes[interface=eth0]": 2.5e9,
+    "network.received_bytes[interface=lo]": 9e9,
+    "network.sent_bytes[interface=lo]": 9e9,
+    "network.received_bytes[interface=docker0]": 9e9,
+    "network.receive_drops[interface=eth0]": 30,
+    "network.send_drops[interface=eth0]": 10,
+    "network.receive_drops[interface=lo]": 7_000,
+    "softnet.drops[cpu=0]": 60,
+    "softnet.drops[cpu=1]": 0,
+    "softnet.time_squeezes[cpu=0]": 100,
+    "softnet.time_squeezes[cpu=1]": 100,
+    "softirq.net_rx[cpu=0]": 40,
+    "softirq.net_rx[cpu=1]": 960,
+    "tcp.sent_segments": 10_000,
+    "tcp.retransmissions": 20,
+    **{
+        f"disk.{name}[device={device}]": value
+        for device, scale in (("dm-0", 2.0), ("sda", 1.2), ("sdb", 0.8), ("sdb1", 0.8), ("sdc", 0.1))
+        for name, value in (
+            ("reads", 1_000 * scale),
+            ("read_bytes", 1_000 * scale * 4_096),
+            ("read_time", 2_000 * scale),
+            ("writes", 3_000 * scale),
+            ("write_bytes", 3_000 * scale * 65_536),
+            ("write_time", 18_000 * scale),
+            ("busy_time", 40_000 * min(scale, 2.0)),
+            ("weighted_time", 20_000 * scale),
+        )
+    },
+}
+"""Growth of counters within the task."""
+
+GAUGES: Mapping[str, tuple[float, float, float]] = {
+    "cpu.runnable": (1, 3.5, 9),
+    "memory.total": (1e9, 1e9, 1e9),
+    "memory.available": (2e8, 3e8, 4e8),
+    "memory.page_cache": (1e8, 2e8, 3e8),
+    "memory.swap_total": (1e8, 1e8, 1e8),
+    "memory.swap_free": (9e7, 1e8, 1e8),
+}
+"""Smallest, mean and largest values."""
+
+EXPECTED: Mapping[str, float | str] = {
+    "cpu.idle_share": 0.4,
+    "cpu.user_share": 0.46,
+    "cpu.system_share": 0.1,
+    "cpu.steal_share": 0.04,
+    "cpu.engine_share": 0.4,
+    "cpu.driver_share": 0.05,
+    "cpu.other_share": 0.11,
+    "cpu.runnable": 3.5,
+    "cpu.wait_share": 0.25,
+    "cpu.throttled_periods_share": 0.04,
+    "cpu.throttled_share": 0.02,
+    "cpu.remote_memory_share": 0.1,
+    "memory.available_share": 0.2,
+    "memory.page_cache_bytes": 2e8,
+    "memory.refaults_per_s": 5.0,
+    "memory.major_faults_per_s": 3.0,
+    "memory.swapped_in_per_s": 0.0,
+    "memory.swap_used_bytes": 1e7,
+    "memory.oom_kills": 1.0,
+    "memory.wait_share": 0.01,
+    "disk.device": "dm-0",
+    "disk.util_share": 0.8,
+    "disk.util_30s_share": 0.9,
+    "disk.await_ms": 5.0,
+    "disk.await_quiet_ms": 2.0,
+    "disk.queue": 0.4,
+    "disk.queue_growth": 4.5,
+    "disk.read_bytes_per_s": 81_920.0,
+    "disk.write_bytes_per_s": 3_932_160.0,
+    "disk.request_bytes": 50_176.0,
+    "disk.others_util_share": 0.04,
+    "disk.stripe_imbalance": 1.2,
+    "disk.wait_share": 0.09,
+    "disk.some_wait_share": 0.12,
+    "network.bytes_per_s": 3.75e7,
+    "network.link_share": 0.2,
+    "network.retransmit_share": 0.002,
+    "network.drops_per_s": 1.0,
+    "network.softirq_cpus": 1.0,
+    "network.softirq_busiest_share": 0.02,
+    "network.squeezes_per_s": 2.0,
+}
+
+NOT_SAMPLED = {"cpu.services_share", "cpu.services", "cpu.migrations_per_s"}
+"""Figures of the catalogue that the sampler does not read."""
+
+
+def telemetry(
+    counters: Mapping[str, float], gauges: Mapping[str, tuple[float, float, float]]
+) -> TaskTelemetry:
+    """Returns counters and gauges, whose keys are `NAME` or `NAME[LABEL=VALUE]`."""
+    cuts = dict[str, list[tuple[dict[str, str], Any]]]()
+    for key, value in counters.items():
+        name, labels = split(key)
+        cuts.setdefault(name, []).append((labels, CounterCut(value, SECONDS, None, 99, 0, 0)))
+    for key, (low, mean, high) in gauges.items():
+        name, labels = split(key)
+        cuts.setdefault(name, []).append((labels, GaugeCut(mean, mean, low, mean, high, 99, 0)))
+    return TaskTelemetry({name: tuple(found) for name, found in cuts.items()})
+
+
+def split(key: str) -> tuple[str, dict[str, str]]:
+    name, _, label = key.rstrip("]").partition("[")
+    label_name, _, value = label.partition("=")
+    return name, {label_name: value} if label else {}
+
+
+def seconds(busy: float, count: int, first: int) -> list[DeviceInterval]:
+    return [
+        DeviceInterval(number * 10**9, (number + 1) * 10**9, 10.0, 20.0 if busy < 0.5 else 90.0, 1e3 * busy)
+        for number in range(first, first + count)
+    ]
+
+
+HISTORIES = {"dm-0": [*seconds(0.3, 50, 0), *seconds(0.9, 50, 50)]}
+
+
+def test_the_figures_are_those_of_the_catalogue() -> None:
+    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, HOST, HISTORIES)
+    assert set(found) == set(EXPECTED)
+    for name, value in EXPECTED.items():
+        assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
+    ours = {name for name, figure in FIGURES.items() if figure.source == "host sampler"}
+    assert ours - set(found) == NOT_SAMPLED
+    assert set(found) <= ours
+
+
+@pytest.mark.parametrize(
+    "missing", ["cpu.", "pressure.", "disk.", "network.", "cgroup.", "process.", "memory."]
+)
+def test_what_the_kernel_lacks_is_left_out(missing: str) -> None:
+    counters = {key: value for key, value in COUNTERS.items() if not key.startswith(missing)}
+    gauges = {key: value for key, value in GAUGES.items() if not key.startswith(missing)}
+    found = host_figures(telemetry(counters, gauges), TASK, HOST, {})
+    assert 0 < len(found) < len(EXPECTED)
+    for name, value in found.items():
+        if name not in ("cpu.other_share", "disk.util_share"):
+            assert value == (EXPECTED[name] if isinstance(value, str) else pytest.approx(EXPECTED[name])), (
+                name
+            )
+
+
+def test_a_host_without_counters_or_nodes_has_no_figures_of_them() -> None:
+    assert host_figures(TaskTelemetry({}), TASK, HOST, {}) == {}
+    found = host_figures(telemetry(COUNTERS, GAUGES), TASK, SampledHost(), {})
+    assert not {"cpu.engine_share", "disk.util_share", "network.link_share"} & set(found)
+    # Without speeds, all interfaces but loopback count.
+    assert found["network.bytes_per_s"] == pytest.approx((1.25e9 + 2.5e9 + 9e9) / SECONDS)
+
+
+def test_a_node_without_a_quota_is_not_throttled() -> None:
+    counters = {
+        **COUNTERS,
+        "cgroup.cpu_periods[process=node-0]": 0,
+        "cgroup.throttled_periods[process=node-0]": 0,
+    }
+    found = host_figures(telemetry(counters, GAUGES), TASK, HOST, {})
+    assert found["cpu.throttled_periods_share"] == 0.0
+
+
+def test_the_host_is_read_from_the_race_record() -> None:
+    document = {
+        "nodes": ["node-0"],
+        "data_devices": [
+            {"node": "node-0", "path": "/d", "device": "dm-0", "disks": ["sda", "sdb"]},
+            {"node": "node-0", "path": "/m", "device": None, "disks": []},
+        ],
+        "link_bytes_per_s": {"eth0": 1.25e8},
+    }
+    assert SampledHost.from_record({"host-sampler": document}) == HOST
+    for telemetry_values in ({}, {"host-sampler": None}):
+        assert SampledHost.from_record(telemetry_values) == SampledHost()
