@@ -112,7 +112,7 @@ public class RecordingTotals {
     static void read(RecordedEvent event) {
         String name = event.getEventType().getName();
         long duration = event.getDuration().toNanos();
-        switch (name.substring(name.indexOf('.') + 1)) {
+        switch (name.substring(name.lastIndexOf('.') + 1)) {
             case "ObjectAllocationInNewTLAB" ->
                 add(event, className(event, "objectClass"), event.getThread(), event.getLong("tlabSize"), 0);
             case "ObjectAllocationOutsideTLAB" ->

@@ -52,7 +52,14 @@ impl ChunkClock {
         self.start_ns.saturating_add((since_start as f64 / self.ticks_per_ns) as i64)
     }
 
-    /// Returns a duration in ns; a negative one is 0.
+    /// Returns how long an event took in ns, given when it began and its duration in ticks: like the JDK, the
+    /// difference of its end and its start, each in whole ns. A negative one is 0.
+    pub(super) fn elapsed_ns(&self, start: u64, duration: u64) -> u64 {
+        let end_ns = self.time_ns(start.wrapping_add(duration));
+        u64::try_from(end_ns.saturating_sub(self.time_ns(start))).unwrap_or(0)
+    }
+
+    /// Returns a duration in ns that is a value of an event; a negative one is 0.
     #[expect(
         clippy::cast_possible_wrap,
         clippy::cast_possible_truncation,

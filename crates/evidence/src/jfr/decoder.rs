@@ -253,11 +253,13 @@ impl ChunkDecoder<'_> {
                 self.add(key, size(slots[VALUE]), 0);
             }
             EventKind::Sample(_) => self.add(key, 1, 0),
-            EventKind::Lock(_) => self.add(key, self.chunk.clock.duration_ns(slots[DURATION]), 0),
+            EventKind::Lock(_) => {
+                self.add(key, self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]), 0);
+            }
             EventKind::Io(kind) => self.io((key, kind), slots, end),
             EventKind::VmOperation => {
                 let key = ChunkGroupKey { thread: 0, stack: slots[VALUE], ..key };
-                self.add(key, self.chunk.clock.duration_ns(slots[DURATION]), 0);
+                self.add(key, self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]), 0);
             }
             EventKind::Pause => self.pause(handler, slots, end),
             EventKind::Collection => self.collection(handler, slots, end),
@@ -284,7 +286,7 @@ impl ChunkDecoder<'_> {
         let target = self.builder.tables.targets.intern(target.unwrap_or_default());
         let key = ChunkGroupKey { subject: target.map_or(NO_TARGET, u64::from), ..key };
         let bytes = if kind == IoKind::FileForce { 0 } else { size(slots[VALUE]) };
-        self.add(key, self.chunk.clock.duration_ns(slots[DURATION]), bytes);
+        self.add(key, self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]), bytes);
     }
 
     fn pause(&mut self, handler: usize, slots: &Slots, end: usize) {
@@ -292,7 +294,7 @@ impl ChunkDecoder<'_> {
             gc_id: slots[VALUE],
             name: self.text(handler, slots, (SUBJECT, end)).unwrap_or_default(),
             start_ns: self.chunk.clock.time_ns(slots[START]),
-            duration_ns: self.chunk.clock.duration_ns(slots[DURATION]),
+            duration_ns: self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]),
         };
         self.builder.add_pause(pause);
     }
@@ -304,7 +306,7 @@ impl ChunkDecoder<'_> {
             name: self.text(handler, slots, (SUBJECT, end)).unwrap_or_default(),
             cause: self.text(handler, slots, (DETAIL, end)).unwrap_or_default(),
             start_ns: clock.time_ns(slots[START]),
-            duration_ns: clock.duration_ns(slots[DURATION]),
+            duration_ns: clock.elapsed_ns(slots[START], slots[DURATION]),
             pauses_ns: clock.duration_ns(slots[SECOND]),
             longest_pause_ns: clock.duration_ns(slots[THIRD]),
         };
