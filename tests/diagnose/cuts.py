@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.diagnose.telemetry_series import CutRace
+from pacenote.model.telemetry_cuts import TelemetryCuts
 
 DURATION_S = 10.0
 TASK = "index-append"
@@ -15,7 +15,8 @@ BEGIN_NS = 1_000_000_000_000
 def counter(name: str, per_s: float, covered_s: float = DURATION_S, **labels: str) -> dict[str, Any]:
     """Returns the series of a counter that grows evenly."""
     cut = {"increase": per_s * covered_s, "covered_s": covered_s, "peak_per_s": per_s, "samples": 10}
-    return {"name": name, "labels": labels, "cuts": [cut]}
+    cut |= {"gaps": 0, "resets": 0}
+    return {"name": name, "labels": labels, "kind": "counter", "cuts": [cut]}
 
 
 def gauge(name: str, *values: float, **labels: str) -> dict[str, Any]:
@@ -24,14 +25,14 @@ def gauge(name: str, *values: float, **labels: str) -> dict[str, Any]:
         **{"first": values[0], "last": values[-1], "min": min(values), "max": max(values)},
         **{"mean": sum(values) / len(values), "samples": len(values), "gaps": 0},
     }
-    return {"name": name, "labels": labels, "cuts": [cut]}
+    return {"name": name, "labels": labels, "kind": "gauge", "cuts": [cut]}
 
 
-def telemetry(source: str, *series: Mapping[str, Any]) -> CutRace:
+def telemetry(source: str, *series: Mapping[str, Any]) -> TelemetryCuts:
     """Returns the telemetry of a race with the series of one source."""
     end_ns = BEGIN_NS + round(DURATION_S * 1e9)
     tasks = [{"task": TASK, "begin_ns": BEGIN_NS, "end_ns": end_ns}]
-    return CutRace.from_document({
+    return TelemetryCuts.from_document({
         "tasks": tasks,
-        "series": [{"source": source, "unit": "", "kind": "", **each} for each in series],
+        "series": [{"source": source, "unit": "", **each} for each in series],
     })

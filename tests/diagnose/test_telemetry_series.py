@@ -1,49 +1,33 @@
 from __future__ import annotations
 
-import pytest
-
 from diagnose.cuts import TASK, counter, gauge, telemetry
-from pacenote.diagnose.telemetry_series import CutRace, ratio, total
+from pacenote.diagnose.telemetry_series import TaskSeries, ratio, total
 
 
 def test_series_are_found_by_all_of_their_labels() -> None:
-    found = telemetry(
+    cuts = telemetry(
         "host",
         counter("cpu.user", 1500),
         counter("cpu.user", 900, cpu="0"),
         counter("cpu.user", 600, cpu="1"),
         gauge("cpu.runnable", 1, 2, 6),
-    ).of_task(0, "host")
+    )
+    found = TaskSeries(cuts.of_source("host", TASK), 10)
     assert found.share("cpu.user") == 1.5
     assert [found.share("cpu.user", cpu=cpu) for cpu in found.values_of("cpu.user", "cpu")] == [0.9, 0.6]
     assert found.increase("cpu.user", cpu="0") == 9000
-    assert (found.mean("cpu.runnable"), found.largest("cpu.runnable"), found.last("cpu.runnable")) == (
-        3,
-        6,
-        6,
-    )
-    assert (found.smallest("cpu.runnable"), found.growth("cpu.runnable")) == (1, 5)
+    values = (found.mean("cpu.runnable"), found.largest("cpu.runnable"), found.last("cpu.runnable"))
+    assert values == (3, 6, 6)
+    assert found.growth("cpu.runnable") == 5
     assert list(found.names("cpu.", "er")) == ["cpu.user"]
     assert found.per_s("cpu.user", cpu="7") is None
     assert found.mean("cpu.idle") is None
 
 
 def test_a_counter_that_is_hardly_known_is_not_known() -> None:
-    found = telemetry("host", counter("a", 5, covered_s=4), counter("b", 5, covered_s=6)).of_task(0, "host")
+    cuts = telemetry("host", counter("a", 5, covered_s=4), counter("b", 5, covered_s=6))
+    found = TaskSeries(cuts.of_source("host", TASK), 10)
     assert (found.per_s("a"), found.per_s("b"), found.increase("b")) == (None, 5, 50)
-
-
-def test_other_sources_and_tasks_without_samples_have_nothing() -> None:
-    cuts = telemetry("host", {"name": "a", "labels": {}, "cuts": [None]})
-    assert cuts.tasks[0].task == TASK
-    assert cuts.tasks[0].duration_s == 10
-    assert cuts.of_task(0, "host").is_empty
-    assert cuts.of_task(0, "node-counters").is_empty
-
-
-def test_a_document_in_another_form_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        CutRace.from_document({"tasks": []})
 
 
 def test_what_is_not_known_stays_unknown() -> None:

@@ -27,6 +27,7 @@ from pacenote.cli.interruption import NOTHING_MEASURED, printing_report, stored_
 from pacenote.cli.node_options import add_driver_cpus_option
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.progress import progress_listener
+from pacenote.cli.race_findings import show_findings
 from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_file import check_report_size
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
@@ -112,7 +113,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
         if stopped and not record.tasks:
             raise Interrupted(NOTHING_MEASURED)
         with printing_report(stopped=stopped):
-            show_report(record, request.home / RACES / record.race_id, options, console)
+            folder = request.home / RACES / record.race_id
+            show_report(record, folder, options, console)
+            if not stopped:
+                show_findings(record, folder, console)
             if options.owns_process:
                 block_signals()
     if stopped:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pacenote.compare.groups import compare_groups
+from pacenote.cli.recorded_figures import add_recorded_figures
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder
 from pacenote.diagnose.pair_facts import add_pair_figures, changed_options, one_race
 from pacenote.diagnose.race_facts import race_builder
@@ -14,9 +15,6 @@ from pacenote.model.comparison import ComparedRace, ComparisonOptions
 
 if TYPE_CHECKING:
     from pacenote.store.race_groups import FoundGroup
-
-_UNREAD = ("node counters", "host sampler", "GC log", "recording", "samples")
-"""Sources of the catalogue that are not read from the folder of a race."""
 
 _VARIANT = "variant"
 """The user tag with which experiments name the configuration of a race."""
@@ -27,7 +25,7 @@ def read_evidence(group: FoundGroup) -> tuple[Evidence, ...]:
     sides = split_sides(group.races)
     found = []
     for race in group.races:
-        builder = _race_evidence(race)
+        builder = _race_evidence(race, group.folders[race.key])
         _add_comparison(builder, sides)
         found.append(builder.build())
     return tuple(found)
@@ -53,12 +51,11 @@ def _is_alike(first: ComparedRace, other: ComparedRace) -> bool:
     )
 
 
-def _race_evidence(race: ComparedRace) -> EvidenceBuilder:
+def _race_evidence(race: ComparedRace, folder: Path) -> EvidenceBuilder:
     builder = race_builder(race.record)
     add_snapshot_figures(builder, race.record, race.snapshot)
     if race.record.imported is None:
-        for source in _UNREAD:
-            builder.miss(source, "this version does not read it from the folder of a race")
+        add_recorded_figures(builder, race.record, folder)
     return builder
 
 
@@ -69,6 +66,8 @@ def _add_comparison(
     if len(baseline) + len(contender) == 1:
         one_race(builder)
         return
+    from pacenote.compare.groups import compare_groups  # Slow to import.
+
     comparison = compare_groups(baseline, contender, ComparisonOptions()) if contender else None
     records = [[race.record for race in side] for side in sides]
     add_pair_figures(builder, records[0], records[1], comparison)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
-from pacenote.diagnose.telemetry_series import CutRace, TaskSeries, ratio, total
+from pacenote.diagnose.telemetry_series import TaskSeries, ratio, total
+from pacenote.model.telemetry_cuts import TelemetryCuts
 
 SOURCE = "node-counters"
 """The telemetry device that reads them."""
@@ -33,11 +34,11 @@ class NodeSettings:
     """Seconds of indexing on primary shards during the whole race."""
 
 
-def add_node_figures(builder: EvidenceBuilder, cuts: CutRace, limits: NodeSettings) -> None:
+def add_node_figures(builder: EvidenceBuilder, cuts: TelemetryCuts, limits: NodeSettings) -> None:
     """Adds the figures of all tasks and nodes, and those of the cluster."""
     seen = False
-    for number, task in enumerate(cuts.tasks):
-        series = cuts.of_task(number, SOURCE)
+    tasks = [TaskSeries(cuts.of_source(SOURCE, task.task), task.duration_s) for task in cuts.tasks]
+    for task, series in zip(cuts.tasks, tasks, strict=True):
         nodes = series.values_of(_NAME, "node")
         seen = seen or bool(nodes)
         for node in nodes:
@@ -45,7 +46,7 @@ def add_node_figures(builder: EvidenceBuilder, cuts: CutRace, limits: NodeSettin
                 builder.set(Window(task.task, node), name, value)
         for name, value in _cluster_figures(series, nodes):
             builder.set(Window(task.task), name, value)
-    for name, value in _worst_states([cuts.of_task(number, SOURCE) for number in range(len(cuts.tasks))]):
+    for name, value in _worst_states(tasks):
         builder.set(Window(), name, value)
     if not seen:
         builder.miss("node counters", "the counters of the nodes were not sampled")
@@ -156,8 +157,8 @@ def _cluster_figures(series: TaskSeries, nodes: Sequence[str]) -> _Figures:
     if len(nodes) < 2:
         return
     yield "cluster.cpu_imbalance", _imbalance([series.per_s(_NAME, node=node) for node in nodes])
-    heap = [series.smallest("jvm.mem.heap_used", node=node) for node in nodes]
-    yield "cluster.heap_imbalance", _imbalance(heap)
+    heap = [series.gauge("jvm.mem.heap_used", node=node) for node in nodes]
+    yield "cluster.heap_imbalance", _imbalance([None if each is None else each.min for each in heap])
     written = [series.per_s("indices.indexing.index_total", node=node) for node in nodes]
     yield "cluster.write_imbalance", _imbalance(written)
 

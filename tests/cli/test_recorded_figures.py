@@ -1,0 +1,99 @@
+"""What the folder of a race has becomes evidence, and what it lacks is missing with a reason."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from pacenote import _core
+from pacenote.cli.recorded_figures import add_recorded_figures
+from pacenote.diagnose.expression import Unknown
+from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
+from pacenote.diagnose.race_facts import race_builder
+from support.records import bulk, record
+
+BEGIN_S = 1_795_466_258
+TASK = bulk().task
+NODE = "n0"
+S = 1_000_000_000
+GC_LOG = "".join(
+    f"[2026-11-23T20:37:{38 + second:02}.000+0000][{second}.000s][info][gc] {text}\n"
+    for second, text in (
+        (0, "Using G1"),
+        (2, "GC(0) Pause Young (Normal) (G1 Evacuation Pause) 110M->20M(256M) 1000.000ms"),
+        (4, "GC(1) Pause Young (Normal) (G1 Evacuation Pause) 110M->20M(256M) 1000.000ms"),
+    )
+)
+
+
+def write_telemetry(folder: Path) -> None:
+    """Writes ten seconds of counters of a node and of the host."""
+    file = _core.TelemetryFile(str(folder))
+    for second in range(11):
+        busy = {"process.cpu.total": 1000.0, "indices.indexing.index_time": 500.0}
+        rows = [
+            ("node-counters", name, per_s * second, "ms", "counter", {"node": NODE})
+            for name, per_s in busy.items()
+        ]
+        rows += [
+            ("host", f"cpu.{state}", per_s * second, "ms", "counter", {})
+            for state, per_s in (("user", 1500.0), ("idle", 500.0))
+        ]
+        file.write((BEGIN_S + second) * S, rows)
+    file.add_task(TASK, BEGIN_S * S, (BEGIN_S + 10) * S)
+    file.close()
+
+
+def evidence(folder: Path) -> Evidence:
+    race = record("race-a", tasks=(bulk(),))
+    builder: EvidenceBuilder = race_builder(race)
+    builder.set(Window(), "host.cores", 2)
+    add_recorded_figures(builder, race, folder)
+    return builder.build()
+
+
+def reason(found: Evidence, name: str) -> str:
+    value = found.value(Window(TASK, NODE), name)
+    assert isinstance(value, Unknown), value
+    return value.reasons[0][1]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_counters_host_and_gc_log_become_figures_of_the_task(tmp_path: Path, packed: bool) -> None:
+    write_telemetry(tmp_path)
+    artifacts = tmp_path / "artifacts"
+    artifacts.mkdir()
+    log = artifacts / ("gc.log.gz" if packed else "gc.log")
+    log.write_bytes(gzip.compress(GC_LOG.encode()) if packed else GC_LOG.encode())
+    found = evidence(tmp_path)
+    window = Window(TASK, NODE)
+    assert found.value(window, "node.cpu_share") == pytest.approx(0.5)
+    assert found.value(window, "node.indexing_share") == pytest.approx(0.5)
+    assert found.value(window, "cpu.idle_share") == pytest.approx(0.25)
+    assert found.value(window, "gc.collector") == "G1"
+    assert found.value(window, "gc.stop_share") == pytest.approx(0.2)
+    assert found.value(window, "task.documents") == bulk().work.done
+    assert "--telemetry=jfr" in reason(found, "allocation.top_class")
+
+
+def test_what_the_folder_lacks_is_missing_with_a_reason(tmp_path: Path) -> None:
+    found = evidence(tmp_path)
+    for name in ("node.cpu_share", "cpu.idle_share"):
+        assert "telemetry.parquet" in reason(found, name)
+    for name in ("gc.stop_share", "allocation.top_class"):
+        assert "does not state when its tasks ran" in reason(found, name)
+
+
+def test_files_that_cannot_be_read_are_missing_with_a_reason(tmp_path: Path) -> None:
+    write_telemetry(tmp_path)
+    assert "has no gc.log" in reason(evidence(tmp_path), "gc.stop_share")
+    (tmp_path / "artifacts").mkdir()
+    (tmp_path / "artifacts" / "gc.log").write_text("nothing that a collector writes\n")
+    (tmp_path / "artifacts" / "race.jfr").write_bytes(b"no recording")
+    found = evidence(tmp_path)
+    for name in ("gc.stop_share", "allocation.top_class"):
+        assert "artifacts" in reason(found, name)
+    (tmp_path / "telemetry.parquet").write_bytes(b"PAR1")
+    assert "telemetry.parquet" in reason(evidence(tmp_path), "node.cpu_share")
