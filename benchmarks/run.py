@@ -28,6 +28,7 @@ import gc_log_openj9
 import generator
 import indexing
 import memory
+import node_counters
 import pacing
 import rally
 import recording
@@ -61,6 +62,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "diagnosing": diagnosing.measure,
     "gc_log_openj9": gc_log_openj9.measure,
     "sampling": sampling.measure,
+    "node_counters": node_counters.measure,
     "experiment_races": experiment_races.measure,
     "recording": recording.measure,
     "verdicts": verdicts.measure,

@@ -98,11 +98,9 @@ def test_no_command_is_a_usage_error(run):
             "error: --source-build-method is not available in Pacenote yet\n"
             "hint: builds run on this host, with a JDK of the environment\n",
         ),
-        (["race", "--telemetry"], "error: --telemetry is not available in Pacenote yet\n"),
         (
-            ["saturate", "--telemetry=jvm-stats"],
-            "error: --telemetry is not available in Pacenote yet\n"
-            "hint: saturate does not read telemetry devices; `race` reads all of them\n",
+            ["start", "--telemetry=jfr"],
+            "error: --telemetry is not available in Pacenote yet\nhint: devices run with a race; ",
         ),
         (["race", "--on-error", "explode"], "error: --on-error cannot be 'explode'\nhint: one of continue, "),
         (

@@ -57,6 +57,11 @@ RECORDED = {
     "settings": ("--set=index.codec=best_compression", "options.settings"),
     "jvm": ("--jvm=-XX:+UseZGC", "options.jvm_options"),
     "env": ("--env=A=1", "options.engine_variables.A"),
+    "telemetry": ("--telemetry=node-stats", "options.telemetry"),
+    "telemetry_params": (
+        "--telemetry-params=shard-stats-sample-interval:5",
+        "options.telemetry_params.shard-stats-sample-interval",
+    ),
     "runtime_jdk": ("--runtime-jdk=21", "options.runtime_jdk"),
     "target_hosts": ('--target-hosts={"default": ["a:1"], "b": ["c:2"]}', "other-clients.b.hosts"),
     "client_options": ("--client-options=timeout:7", "client.timeout_s"),

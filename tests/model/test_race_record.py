@@ -3,7 +3,7 @@
 import json
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -25,7 +25,13 @@ from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.recorded_sources import RecordedSources
 from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.snapshot import RecordedSnapshot
-from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
+from pacenote.model.system_metrics import (
+    FieldUsage,
+    MlProcessingTime,
+    PerShardTimes,
+    SystemMetrics,
+    TransformFigure,
+)
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record
 
@@ -76,10 +82,15 @@ def test_what_is_known_about_an_assembled_engine_survives_a_round_trip_through_j
 def test_every_system_metric_survives_a_round_trip_through_json():
     types = get_type_hints(SystemMetrics)
     times = PerShardTimes(1.0, 2.0, 3.0)
-    values = {
+    values: dict[str, Any] = {
         each.name: times if types[each.name] == PerShardTimes | None else number
         for number, each in enumerate(fields(SystemMetrics), start=1)
     }
+    examples = (MlProcessingTime("j", 1.0, 2.0, 3.0, 4.0), TransformFigure("t", 5.0, "ms"))
+    for example in (*examples, FieldUsage("i", "f", 6.0)):
+        values |= dict.fromkeys(
+            (name for name, kind in types.items() if kind == tuple[type(example), ...]), (example,)
+        )
     race = replace(record(), system=SystemMetrics(**values))
     assert RaceRecord.from_document(stored(race)).system == race.system
 

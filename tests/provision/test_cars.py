@@ -9,7 +9,7 @@ import pytest
 from pacenote.errors import UsageError
 from pacenote.provision.cars import CARS, compose_car
 from pacenote.provision.java import JavaRuntime
-from pacenote.provision.jvm_options import LOGS, gc_log_option
+from pacenote.provision.jvm_options import LOGS, gc_log_options
 
 
 def test_the_default_car_has_a_heap_of_1g() -> None:
@@ -102,6 +102,6 @@ def test_invalid_car_params_are_named(params: dict[str, object], message: str) -
 
 def test_the_verbose_log_of_the_garbage_collector_has_the_form_of_the_usual_one() -> None:
     java = JavaRuntime(Path("/java"), "21", "", frozenset(), "test")
-    usual = gc_log_option(java, Path(LOGS)).removesuffix(":filecount=0")
+    (usual,) = gc_log_options(java, Path(LOGS), ())
     (verbose,) = compose_car(["verbose-gc"]).jvm_options
     assert verbose.split(":")[2:] == usual.split(":")[2:]

@@ -15,7 +15,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.report.summary import build_report
 from pacenote.store.race_store import RaceStore
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice
-from pacenote.telemetry.devices import DEVICES
+from pacenote.telemetry.devices import ALWAYS_ON
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
@@ -76,11 +76,18 @@ def requests_of(device: type[TelemetryDevice]) -> tuple[list[str], list[str]]:
     """Returns the requests that a device sends when it is started and when it is stopped."""
     lines: list[str] = []
 
-    def get(target: str) -> Mapping[str, Any]:
-        lines.append(f"GET {target}")
-        return GrowingEngine().document(target.partition("?")[0], target)
+    class Connection:
+        def get(self, path: str) -> Mapping[str, Any]:
+            return self.request("GET", path)
 
-    observed = device(ObservedCluster(get, 1.0))
+        def request(self, method: str, path: str, _body: object = None) -> Mapping[str, Any]:
+            lines.append(f"{method} {path}")
+            return GrowingEngine().document(path.partition("?")[0], path)
+
+        def close(self) -> None:
+            """Holds nothing."""
+
+    observed = device(ObservedCluster(Connection().get, 1.0, lambda _timeout_s=10.0, /: Connection()))
     try:
         observed.start()
         started = len(lines)
@@ -96,7 +103,7 @@ def test_every_device_reads_the_cluster_before_and_after_the_tasks(
     assert engine.lines.count(TASK) == 1
     at = engine.lines.index(TASK)
     before, after = engine.lines[:at], engine.lines[at:]
-    expected = {device.name: requests_of(device) for device in DEVICES}
+    expected = {device.name: requests_of(device) for device in ALWAYS_ON}
     assert sum(bool(first and last) for first, last in expected.values()) >= 2
     for name, (first, last) in expected.items():
         assert set(first) <= set(before), name
@@ -124,7 +131,7 @@ def test_devices_are_closed_even_if_the_race_is_aborted(
         def close(self) -> None:
             calls.append("close")
 
-    monkeypatch.setattr("pacenote.race.run.DEVICES", (Watching,))
+    monkeypatch.setattr("pacenote.telemetry.devices.ALWAYS_ON", (Watching,))
     engine = GrowingEngine()
 
     def respond(request: HttpRequest) -> HttpResponse:
@@ -147,7 +154,7 @@ def test_ctrl_c_while_a_device_reads_loses_nothing_that_was_measured(
         def stop(self) -> DeviceReading:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("pacenote.race.run.DEVICES", (Waiting,))
+    monkeypatch.setattr("pacenote.telemetry.devices.ALWAYS_ON", (Waiting,))
     assert race_task(GrowingEngine().respond, tmp_path, monkeypatch) == 130
     record = RaceStore(tmp_path / "home").load("r")
     assert (record.interrupted, record.complete) == (True, False)
@@ -174,7 +181,7 @@ def test_the_results_survive_a_device_that_fails(
             seen.append(tuple(task.task for task in RaceStore(tmp_path / "home").load("r").tasks))
             raise EngineError("HTTP 500 for /_nodes/stats")
 
-    monkeypatch.setattr("pacenote.race.run.DEVICES", (Failing, *DEVICES))
+    monkeypatch.setattr("pacenote.telemetry.devices.ALWAYS_ON", (Failing, *ALWAYS_ON))
     assert race_task(GrowingEngine().respond, tmp_path, monkeypatch) == 0
     record = RaceStore(tmp_path / "home").load("r")
     assert ([task.task for task in record.tasks], record.complete) == (["task"], True)

@@ -53,7 +53,7 @@ def run_race(
 
 
 def searches(running: HttpServer) -> list[dict[str, str]]:
-    return [request.headers for request in running.requests if "/_search" in request.line]
+    return [request.headers for request in running.requests if "/books/_search" in request.line]
 
 
 def test_a_race_uses_the_certificate_authority_and_credentials(

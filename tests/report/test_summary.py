@@ -1,6 +1,7 @@
 """The rows of the summary have Rally's names and order, and Pacenote's definitions."""
 
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -130,7 +131,11 @@ def test_all_rows_are_in_rallys_order():
 def test_rows_that_pacenote_does_not_measure_never_have_a_value():
     unmeasured = ("Heap used for",)
     times = PerShardTimes(1.0, 2.0, 3.0)
-    values = {each.name: times if "per_shard" in each.name else 1 for each in fields(SystemMetrics)}
+    values: dict[str, Any] = {
+        each.name: times if "per_shard" in each.name else 1
+        for each in fields(SystemMetrics)
+        if each.default is None
+    }
     race = record(system=SystemMetrics(**values), tasks=())
     rows = [row for row in build_report(race, "all").rows if row.task == ""]
     empty = [row.metric for row in rows if row.value is None]

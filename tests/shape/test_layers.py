@@ -41,7 +41,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "plugins": OPEN_TO_ALL | {"model", "operations"},
     "teams": OPEN_TO_ALL | {"model", "repository", "plugins"},
     "python_tasks": OPEN_TO_ALL | {"model", "operations", "plugins", "_core"},
-    "telemetry": OPEN_TO_ALL | {"model"},
+    "telemetry": OPEN_TO_ALL | {"model", "net"},
     "evidence": OPEN_TO_ALL | {"model", "_core"},
     "race": OPEN_TO_ALL
     | {"model", "operations", "track", "plan", "host", "net", "fetch", "provision", "cluster", "plugins"}

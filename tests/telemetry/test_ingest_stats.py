@@ -4,10 +4,26 @@ from pacenote.telemetry.device import ObservedCluster, TelemetryDevices
 from pacenote.telemetry.ingest_stats import IngestStats
 
 
+def counters(count, time, failed):
+    return {"count": count, "time_in_millis": time, "current": 0, "failed": failed}
+
+
 def node(count, time, failed, name="node-0", uptime=1000):
     """Returns a node's reply."""
-    total = {"count": count, "time_in_millis": time, "current": 0, "failed": failed}
-    return {"name": name, "jvm": {"uptime_in_millis": uptime}, "ingest": {"total": total}}
+    ingest = {"total": counters(count, time, failed)}
+    return {"name": name, "jvm": {"uptime_in_millis": uptime}, "ingest": ingest}
+
+
+def having(reply, **pipelines):
+    """Adds pipelines to a node's reply, which it returns."""
+    reply["ingest"]["pipelines"] = pipelines
+    return reply
+
+
+def pipeline(count, time, failed):
+    """Returns the statistics of a pipeline with one processor that does all the work."""
+    processor = {"set:tag": {"type": "set", "stats": counters(count, time, failed)}}
+    return {**counters(count, time, failed), "processors": [processor]}
 
 
 def read_stats(before, after):
@@ -51,3 +67,33 @@ def test_totals_are_missing_if_a_node_restarted_or_none_answered():
 def test_a_reply_without_totals_is_an_error():
     (error,) = read_stats({"a": {"name": "node-0", "jvm": {"uptime_in_millis": 1}}}, {}).errors
     assert "unexpected form" in error
+
+
+def test_pipelines_that_processed_documents_are_recorded_with_their_processors():
+    result = read_stats(
+        {"a": having(node(5, 5, 0), old=pipeline(5, 5, 0)), "b": node(0, 0, 0, "node-1")},
+        {
+            "a": having(node(25, 15, 1, uptime=9000), old=pipeline(5, 5, 0), new=pipeline(20, 10, 1)),
+            "b": having(node(4, 2, 0, "node-1", 9000), new=pipeline(4, 2, 0)),
+        },
+    )
+    assert result.errors == ()
+    assert result.values["node.node-0.ingest_pipeline_node_count"] == 20
+    assert result.values["node.node-1.ingest_pipeline_node_time"] == 2
+    assert result.values["ingest_pipelines"] == [
+        {
+            "pipeline_name": "new",
+            "ingest_pipeline_pipeline_count": 24,
+            "ingest_pipeline_pipeline_time": 12,
+            "ingest_pipeline_pipeline_failed": 1,
+            "processors": [
+                {
+                    "processor_name": "set:tag",
+                    "type": "set",
+                    "ingest_pipeline_processor_count": 24,
+                    "ingest_pipeline_processor_time": 12,
+                    "ingest_pipeline_processor_failed": 1,
+                }
+            ],
+        }
+    ]

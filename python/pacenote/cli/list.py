@@ -125,9 +125,27 @@ def _nodes(options: argparse.Namespace, console: Console) -> str:
 
 
 def _telemetry(options: argparse.Namespace, console: Console) -> str:
-    from pacenote.telemetry.devices import DEVICES
+    from pacenote.telemetry.devices import ALWAYS_ON, OPTIONAL
 
-    rows = [(device.name, f"{device.description} Always on.") for device in DEVICES]
+    devices = (*OPTIONAL, *ALWAYS_ON)
+    if options.format == "json":
+        return json_text([
+            {
+                "name": device.name,
+                "description": device.description,
+                "always_on": device.always_on,
+                "parameters": [asdict(parameter) for parameter in device.parameters],
+            }
+            for device in devices
+        ])
+    rows = []
+    for device in devices:
+        parameters = ", ".join(f"{each.name} ({each.default_text})" for each in device.parameters)
+        always = " Always on." if device.always_on else ""
+        rows.append((
+            device.name,
+            f"{device.description}{always}{f' Parameters: {parameters}.' if parameters else ''}",
+        ))
     return _named(options, console, "telemetry devices", rows)
 
 

@@ -13,7 +13,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.unavailable import UnavailableOption
 from pacenote.errors import UsageError
 
-Group = Literal["search", "track", "cluster", "nodes", "load", "report", "advanced"]
+Group = Literal["search", "track", "cluster", "nodes", "load", "report", "telemetry", "advanced"]
 """The groups of options, in the order of the help."""
 
 _HELP_COLUMN = 34

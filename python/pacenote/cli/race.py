@@ -36,6 +36,7 @@ from pacenote.cli.source_options import (
     add_source_build_options,
     engine_from_sources,
 )
+from pacenote.cli.telemetry_options import add_telemetry_options, telemetry_options
 from pacenote.cli.track_options import (
     add_challenge_option,
     add_corpus_options,
@@ -61,8 +62,6 @@ from pacenote.store.home import RACES, default_home
 UNAVAILABLE_OPTIONS = unavailable_options((
     "--source-build-method",
     "--load-driver-hosts",
-    "--telemetry",
-    "--telemetry-params",
     "--enable-driver-profiling",
     "--multi-cluster",
 ))
@@ -74,6 +73,7 @@ def add_options(parser: Parser) -> None:
     _add_cluster_options(parser)
     add_data_options(parser)
     _add_race_options(parser)
+    add_telemetry_options(parser)
     _add_record_options(parser)
     _add_pacing_options(parser)
     with parser.group("report"):
@@ -170,6 +170,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         owns_process=options.owns_process,
         engine=engine_from_sources(options) if pipeline == "from-sources" else engine_options(options),
         index_settings=index_settings(options),
+        telemetry=telemetry_options(options, starts_engine=pipeline in ("from-distribution", "from-sources")),
         **track,
         **_cluster_fields(options),
     )
@@ -195,6 +196,9 @@ def _cluster_fields(options: argparse.Namespace) -> dict[str, Any]:
 
 def options_without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
     """Yields a warning for each option that was given and has no effect."""
+    from pacenote.telemetry.devices import unused_parameters
+
+    yield from unused_parameters(request.telemetry)
     for name in (*ENGINE_OPTIONS, *DATA_OPTIONS) if request.pipeline == "benchmark-only" else ():
         if is_given(options, name):
             yield f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only"

@@ -15,7 +15,7 @@ from pacenote.cli.progress import progress_listener
 from pacenote.cli.rally_ini import show_rally_settings
 from pacenote.cli.report_output import check_report_file
 from pacenote.cli.saturation_output import check_saturation_format, show_saturation
-from pacenote.cli.unavailable import UnavailableOption
+from pacenote.cli.telemetry_options import TELEMETRY_OPTIONS
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.race.stop_signals import block_signals, exit_at_third, interrupting
 from pacenote.store.home import RACES
@@ -23,12 +23,10 @@ from pacenote.store.home import RACES
 if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
 
-UNAVAILABLE_OPTIONS = {
-    **race.UNAVAILABLE_OPTIONS,
-    "--telemetry": UnavailableOption(
-        "saturate does not read telemetry devices; `race` reads all of them", ("",)
-    ),
-}
+UNAVAILABLE_OPTIONS = race.UNAVAILABLE_OPTIONS
+
+_REFUSED = ("dry_run", *TELEMETRY_OPTIONS)
+"""Options of `race` that a search refuses."""
 
 MIN_START_RATE = 10.0
 """Lowest rate, in operations per second, at which a search begins without `--start-rate`."""
@@ -39,7 +37,8 @@ def add_options(parser: Parser) -> None:
     with parser.group("search"):
         _add_search_options(parser)
     race.add_options(parser)
-    parser.hide("--dry-run")
+    for name in _REFUSED:
+        parser.hide(f"--{name.replace('_', '-')}")
     # Probes always run open loop.
     parser.set_defaults(open_loop=True, max_connections=64)
 
@@ -163,6 +162,8 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     from pacenote.lab.saturate import SaturationRequest
     from pacenote.model.saturation import Objective, parse_latency_limits
 
+    if any(getattr(options, name) for name in TELEMETRY_OPTIONS):
+        raise UsageError("saturate runs no telemetry devices", hint="omit --telemetry; `race` runs them")
     if options.dry_run:
         raise UsageError(
             "saturate has no dry run", hint="`pacenote race --dry-run` shows the steps of the challenge"

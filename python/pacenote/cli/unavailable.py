@@ -31,11 +31,11 @@ _OPTIONS = {
         ("localhost", "127.0.0.1"),
     ),
     "--telemetry": UnavailableOption(
-        "the devices of `pacenote list telemetry` are always on, others come later; a recording of the JVM "
-        "(jfr): --jvm=-XX:StartFlightRecording=filename=race.jfr",
+        "devices run with a race; a recording of the JVM (jfr): "
+        "--jvm=-XX:StartFlightRecording=filename=race.jfr",
         ("",),
     ),
-    "--telemetry-params": UnavailableOption("optional devices come later", ("",)),
+    "--telemetry-params": UnavailableOption("devices run with a race", ("",)),
     "--enable-driver-profiling": UnavailableOption("race.json has the CPU time of each thread of the driver"),
     "--multi-cluster": UnavailableOption(
         "a race measures one cluster; runners can use the others that --target-hosts names"

@@ -16,6 +16,7 @@ from pacenote.model.comparison import FIRST_LOOK, ComparedRace, ComparisonOption
 from pacenote.model.finding import EVERYTHING, Cause, Finding
 from pacenote.model.machine_memory import is_same_memory
 from pacenote.model.race_record import Environment
+from pacenote.model.telemetry_options import profilers
 from pacenote.units import format_bytes, format_count
 
 MORE_RACES = "run more races"
@@ -38,6 +39,7 @@ def voiding_findings(races: PairedRaces, options: ComparisonOptions) -> list[Fin
         *tool_findings(races),
         *_tracks(races),
         *race_findings(races, options),
+        *_profiling(races),
         *_data(races),
         *_machines(races),
         *(imported_findings(races) if _imported(races) == {True} else task_findings(races)),
@@ -126,6 +128,22 @@ def _values(races: Sequence[ComparedRace], value_of: Callable[[ComparedRace], st
     values = list(dict.fromkeys(map(value_of, races)))
     more = len(values) - _SHOWN_VALUES
     return " and ".join([*values[:_SHOWN_VALUES], f"{more} more"] if more > 0 else values)
+
+
+def _profiling(races: PairedRaces) -> Iterator[Finding]:
+    """Yields that one side was profiled and the other was not, or otherwise; that both were is in the reasons
+    of their verdicts.
+    """
+    if sides := _differing(races, _profilers):
+        yield _void(
+            f"profiling differs: {_sides_text(sides, races, _profilers)}",
+            advice="compare races that are not profiled",
+        )
+
+
+def _profilers(race: ComparedRace) -> str:
+    options = race.record.options
+    return ", ".join(sorted(profilers(options.telemetry, options.jvm_options))) or "none"
 
 
 def _data(races: PairedRaces) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from pacenote.model.data_options import StartConditions
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.target_rate import MAX_SHORTFALL
+from pacenote.model.telemetry_options import TelemetryOptions
 from pacenote.model.track_request import BuildFlavor, TrackRequest
 
 Pipeline = Literal["from-distribution", "from-sources", "docker", "benchmark-only"]
@@ -151,6 +152,9 @@ class RaceRequest:
 
     conditions: StartConditions = field(default_factory=StartConditions)
     """What happens between the start of the engine and the first task."""
+
+    telemetry: TelemetryOptions = field(default_factory=TelemetryOptions)
+    """The optional telemetry devices."""
 
     dry_run: bool = False
     """Whether the plan is only described, not run."""

@@ -110,6 +110,12 @@ class RecordedOptions:
     driver_cpus: str | None = None
     """The CPUs of the driver, such as `0-3,6`; None if they were not selected."""
 
+    telemetry: tuple[str, ...] = ()
+    """The optional telemetry devices."""
+
+    telemetry_params: Mapping[str, object] = field(default_factory=dict)
+    """Parameters of telemetry devices, without secrets."""
+
     nodes: NodeOptions | None = None
     """The nodes to start; None for an existing cluster."""
 

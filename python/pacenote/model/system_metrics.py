@@ -22,6 +22,26 @@ COLLECTORS = (
 )
 """Collectors as Rally names them, with the beginning of their fields."""
 
+TRANSFORM_FIGURES = (
+    ("Transform processing time", "total_transform_processing_times"),
+    ("Transform indexing time", "total_transform_index_times"),
+    ("Transform search time", "total_transform_search_times"),
+    ("Transform throughput", "total_transform_throughput"),
+)
+"""Figures of transforms as Rally names them, with their fields."""
+
+DISK_USAGE = (
+    ("inverted index", "disk_usage_inverted_index"),
+    ("stored fields", "disk_usage_stored_fields"),
+    ("doc values", "disk_usage_doc_values"),
+    ("points", "disk_usage_points"),
+    ("norms", "disk_usage_norms"),
+    ("term vectors", "disk_usage_term_vectors"),
+    ("knn vectors", "disk_usage_knn_vectors"),
+    ("total", "disk_usage_total"),
+)
+"""Structures of fields as Rally names them, with their fields in bytes."""
+
 SIZES = (("Dataset size", "dataset_size"), ("Store size", "store_size"), ("Translog size", "translog_size"))
 """Sizes as Rally names them, with their fields in bytes."""
 
@@ -41,6 +61,60 @@ class PerShardTimes:
 
     unit: str = "ms"
     """The unit, `ms`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MlProcessingTime:
+    """Processing times of the buckets of one machine learning job."""
+
+    job: str
+    """The id of the job."""
+
+    min: float
+    """The shortest time, in `unit`."""
+
+    mean: float
+    """The mean time, in `unit`."""
+
+    median: float
+    """The median time as the engine estimates it, in `unit`."""
+
+    max: float
+    """The longest time, in `unit`."""
+
+    unit: str = "ms"
+    """The unit, `ms`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransformFigure:
+    """One figure of a transform at the end of the race."""
+
+    id: str
+    """The id of the transform."""
+
+    mean: float
+    """The figure, in `unit`."""
+
+    unit: str
+    """The unit: `ms` or `docs/s`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldUsage:
+    """Disk space that one structure of a field needs in an index."""
+
+    index: str
+    """The name of the index."""
+
+    field: str
+    """The name of the field."""
+
+    value: float
+    """The space, in `unit`."""
+
+    unit: str = "byte"
+    """The unit, `byte`, as Rally writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +214,48 @@ class SystemMetrics:
 
     ingest_pipeline_cluster_failed: int | None = None
     """Number of documents for which ingest pipelines failed."""
+
+    ml_processing_time: tuple[MlProcessingTime, ...] = ()
+    """Processing times of machine learning jobs."""
+
+    total_transform_processing_times: tuple[TransformFigure, ...] = ()
+    """Time that transforms spent processing."""
+
+    total_transform_index_times: tuple[TransformFigure, ...] = ()
+    """Time that transforms spent indexing."""
+
+    total_transform_search_times: tuple[TransformFigure, ...] = ()
+    """Time that transforms spent searching."""
+
+    total_transform_throughput: tuple[TransformFigure, ...] = ()
+    """Documents that transforms processed per second of these times."""
+
+    disk_usage_total: tuple[FieldUsage, ...] = ()
+    """Disk space of fields."""
+
+    disk_usage_inverted_index: tuple[FieldUsage, ...] = ()
+    """Disk space of the inverted indices of fields."""
+
+    disk_usage_stored_fields: tuple[FieldUsage, ...] = ()
+    """Disk space of the stored values of fields."""
+
+    disk_usage_doc_values: tuple[FieldUsage, ...] = ()
+    """Disk space of the doc values of fields."""
+
+    disk_usage_points: tuple[FieldUsage, ...] = ()
+    """Disk space of the points of fields."""
+
+    disk_usage_norms: tuple[FieldUsage, ...] = ()
+    """Disk space of the norms of fields."""
+
+    disk_usage_term_vectors: tuple[FieldUsage, ...] = ()
+    """Disk space of the term vectors of fields."""
+
+    disk_usage_knn_vectors: tuple[FieldUsage, ...] = ()
+    """Disk space of the vectors of fields."""
+
+    index_size: int | None = None
+    """Size of the data folders of the nodes that the race started, in bytes."""
+
+    bytes_written: int | None = None
+    """Bytes that the nodes which the race started wrote to disks."""

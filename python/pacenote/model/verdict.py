@@ -12,6 +12,7 @@ from pacenote.model.race_record import DocumentCheck, RaceRecord, RecordedCorpus
 from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RecordedSnapshot, is_of_machine
 from pacenote.model.target_rate import keeps_target, misses_target
+from pacenote.model.telemetry_options import profilers
 from pacenote.units import format_count
 
 _SHOWN_INDICES = 3
@@ -26,12 +27,12 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     failed to execute too many operations, if the driver's counts do not add up, if acknowledged documents are
     missing, or if the machine was suspended.
 
-    It is suspect if a task missed its target rate, in test mode, and after late or unsent requests, failures
-    of plug-ins, slow parameter sources, lost samples, a driver that was saturated or waited for a core, an
-    unreliable clock or machine, a host that was set aside, clients that were busy with connections and
-    cleaning up, failures of requests that clean up, unsolicited data, additional documents, documents that
-    could not be counted, or if the machine was reconfigured while it ran. Percentiles without enough samples
-    are ignored.
+    It is suspect if a task missed its target rate, in test mode, if the engine was profiled, and after late
+    or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a driver that was
+    saturated or waited for a core, an unreliable clock or machine, a host that was set aside, clients that
+    were busy with connections and cleaning up, failures of requests that clean up, unsolicited data,
+    additional documents, documents that could not be counted, or if the machine was reconfigured while it
+    ran. Percentiles without enough samples are ignored.
     """
     void = tuple(_void_findings(record))
     suspect = tuple(_of_tasks(each, record.steps) for each in _suspect_findings(record))
@@ -107,6 +108,7 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     yield from schedule_rules.missed_targets(missed, record.targets, record.driver)
     if record.options.test_mode:
         yield _test_mode(record.corpora)
+    yield from _profiled(record)
     kept = (task for task in record.tasks if task not in missed and task.ended_by != "aborted")
     yield from schedule_rules.unsent(kept, record.driver)
     yield from schedule_rules.uncounted_backlogs(record.tasks)
@@ -135,6 +137,15 @@ def _changed_machine(snapshot: RecordedSnapshot | None) -> Iterator[Finding]:
             f"the machine was reconfigured while the race ran: {changed[0]}{more}",
             "machine",
             "repeat the race without changing the machine",
+        )
+
+
+def _profiled(record: RaceRecord) -> Iterator[Finding]:
+    if devices := profilers(record.options.telemetry, record.options.jvm_options):
+        yield Finding(
+            f"a profiling race ({', '.join(devices)}): its figures include the cost of observing the engine",
+            "user",
+            "repeat it without profiling to measure",
         )
 
 

@@ -9,7 +9,13 @@ from typing import Protocol
 
 from pacenote.errors import UsageError
 from pacenote.provision.car_rules import check_jvm_option, check_setting
-from pacenote.provision.jvm_options import G1_OPTIONS, GC_LOG_DECORATIONS, LOGS, selects_collector
+from pacenote.provision.jvm_options import (
+    G1_OPTIONS,
+    GC_LOG_DECORATIONS,
+    GC_LOG_ROTATION,
+    LOGS,
+    selects_collector,
+)
 from pacenote.provision.resources import parse_heap
 from pacenote.provision.security.engine_user import USER_VARIABLES
 
@@ -88,8 +94,9 @@ CARS: Mapping[str, Car] = {
         _mixin(
             "verbose-gc",
             "the log of the garbage collector with all details",
-            # The file and its decorations are those of the log that every engine has.
-            f"-Xlog:gc*=debug,gc+age*=trace,safepoint*=debug:file={LOGS}/gc.log:{GC_LOG_DECORATIONS}",
+            # It replaces the log that every engine has.
+            f"-Xlog:gc*=debug,gc+age*=trace,safepoint*=debug:file={LOGS}/gc.log:"
+            f"{GC_LOG_DECORATIONS}:{GC_LOG_ROTATION}",
         ),
         _mixin("ea", "assertions enabled", "-ea"),
         _mixin("fp", "frame pointers kept, for native profilers", "-XX:+PreserveFramePointer"),

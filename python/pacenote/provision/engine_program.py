@@ -10,7 +10,7 @@ from typing import Protocol
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.parts import NodePaths
 from pacenote.provision.java import JavaRuntime
-from pacenote.provision.jvm_options import default_collector, gc_log_option
+from pacenote.provision.jvm_options import default_collector, gc_log_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class AssembledProgram:
         """Returns the JVM options of a node; later ones override earlier ones."""
         return (
             *self.distribution.jvm_options(setup.heap, setup.paths, self.java),
-            gc_log_option(self.java, setup.paths.logs),
+            *gc_log_options(self.java, setup.paths.logs, setup.jvm_options),
             *default_collector(self.java, setup.jvm_options),
             *setup.jvm_options,
         )

@@ -14,6 +14,9 @@ G1_OPTIONS = ("-XX:+UseG1GC", "-XX:G1ReservePercent=25", "-XX:InitiatingHeapOccu
 GC_LOG_DECORATIONS = "utctime,uptimenanos,level,tags"
 """What each line of HotSpot's GC log begins with."""
 
+GC_LOG_ROTATION = "filecount=9,filesize=16m"
+"""How many older files of HotSpot's GC log are kept, and how large each becomes."""
+
 LOGS = "{logs}"
 """What stands for the folder of a node's logs in the JVM options of a car."""
 
@@ -50,11 +53,16 @@ def crash_report_options(java: JavaRuntime, logs: Path) -> tuple[str, ...]:
     return () if java.is_openj9 else (f"-XX:ErrorFile={logs}/hs_err_pid%p.log",)
 
 
-def gc_log_option(java: JavaRuntime, logs: Path) -> str:
-    """Returns the JVM option for the GC log: one file, no rotation; in HotSpot's, each line has wall clock
-    and uptime.
+def gc_log_options(java: JavaRuntime, logs: Path, options: Iterable[str]) -> tuple[str, ...]:
+    """Returns the JVM options for the GC log with all safepoints, unless `options` configure its file.
+
+    HotSpot's log has wall clock and uptime in each line, and keeps the last 160 MB: `gc.log` is the newest
+    file, `gc.log.0` to `gc.log.8` are older. OpenJ9's is one file.
     """
     if java.is_openj9:
-        return f"-Xverbosegclog:{logs}/gc.log"
+        return (f"-Xverbosegclog:{logs}/gc.log",)
+    files = tuple(f":file={folder}/gc.log:" for folder in (logs, LOGS))
+    if any(option.startswith("-Xlog:") and file in option for option in options for file in files):
+        return ()
     tags = "gc*=info,gc+age*=trace,safepoint=info"
-    return f"-Xlog:{tags}:file={logs}/gc.log:{GC_LOG_DECORATIONS}:filecount=0"
+    return (f"-Xlog:{tags}:file={logs}/gc.log:{GC_LOG_DECORATIONS}:{GC_LOG_ROTATION}",)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import TlsOptions
+from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Track
 from pacenote.provision.car_selection import select_car
@@ -21,12 +22,14 @@ from pacenote.provision.engine_checks import (
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.engine_selection import expected_absent_modules
 from pacenote.provision.jvm_agents import agent_warnings
+from pacenote.provision.jvm_options import LOGS
 from pacenote.provision.node_facts import NodePurpose
 from pacenote.provision.node_plan import role_warnings
 from pacenote.provision.ports import check_ports
 from pacenote.race.engine_start import check_container
 from pacenote.race.module_needs import absent_module_warnings
 from pacenote.sources.checkout import local_checkout
+from pacenote.telemetry.devices import jvm_options
 
 
 def engine_request(request: RaceRequest, artifacts: Path) -> EngineRequest:
@@ -61,8 +64,15 @@ def index_settings(request: RaceRequest) -> dict[str, object]:
 
 def _car(request: RaceRequest) -> Car:
     """Returns the car of the engine to start, with the user's settings of indices."""
-    car = compose_car(()) if request.pipeline == "benchmark-only" else select_car(request.engine)
+    car = compose_car(()) if request.pipeline == "benchmark-only" else select_car(_observed(request))
     return replace(car, index_settings={**car.index_settings, **request.index_settings})
+
+
+def _observed(request: RaceRequest) -> EngineOptions:
+    """Returns the engine with the JVM options of the telemetry devices, before those of the user."""
+    engine = request.engine
+    options = (*jvm_options(request.telemetry, LOGS), *engine.overrides.jvm_options)
+    return replace(engine, overrides=replace(engine.overrides, jvm_options=options))
 
 
 def engine_warnings(

@@ -102,6 +102,8 @@ def recorded_options(request: RaceRequest) -> RecordedOptions:
         on_error=request.on_error,
         samples=request.samples,
         driver_threads=request.driver_threads,
+        telemetry=request.telemetry.devices,
+        telemetry_params=redact_params(request.telemetry.params),
         nodes=request.engine.nodes if provisioned else None,
         driver_cpus=format_cpus(request.driver_cpus) or None,
         corpus=request.corpus,

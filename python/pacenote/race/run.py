@@ -88,12 +88,12 @@ from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.target_rates import target_rates
 from pacenote.race.targets import check_clusters, host_counts, with_targets
 from pacenote.race.team import TeamMessages, with_team
+from pacenote.race.telemetry import ObservedRace, telemetry_devices
 from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.race.wildcard_setting import restored_wildcard_setting
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
-from pacenote.telemetry.device import ObservedCluster, TelemetryDevices, TelemetryResult
-from pacenote.telemetry.devices import DEVICES
+from pacenote.telemetry.device import TelemetryResult
 from pacenote.track.locate import check_track
 from pacenote.track.prepare import PreparedTrack, prepare_track
 
@@ -445,12 +445,13 @@ def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: Rac
 
 def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     """Drives the plan with telemetry and concludes the race."""
-    cluster = context.cluster
-    get = cluster.rest().get
-    observed = ObservedCluster(get, cluster.startup_s)
-    telemetry = TelemetryDevices([device(observed) for device in DEVICES])
-    host = observed_host(cluster.local_nodes(), context.request.driver_cpus)
+    get = context.cluster.rest().get
+    host = observed_host(context.cluster.local_nodes(), context.request.driver_cpus)
     samples = RaceTelemetry(context.folder, host)
+    observed = ObservedRace(
+        context.request, context.record, context.prepared.track, context.cluster, context.folder
+    )
+    telemetry = telemetry_devices(observed, samples)
     driven = None
     try:
         telemetry.start()

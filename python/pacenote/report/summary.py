@@ -16,7 +16,14 @@ from dataclasses import replace
 from pacenote.model.printable import whole_line
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import PERCENTILES, DurationSummary, Percentile, TaskResult, percentiles_for
-from pacenote.model.system_metrics import COLLECTORS, SHARD_TIMES, SIZES, SystemMetrics
+from pacenote.model.system_metrics import (
+    COLLECTORS,
+    DISK_USAGE,
+    SHARD_TIMES,
+    SIZES,
+    TRANSFORM_FIGURES,
+    SystemMetrics,
+)
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.report.imported_rows import imported_footnotes, imported_rows
@@ -83,6 +90,9 @@ def _system_rows(system: SystemMetrics) -> Iterator[Row]:
                 "min",
                 "shards",
             )
+    for job in system.ml_processing_time:
+        for which in ("min", "mean", "median", "max"):
+            yield Row(f"{which.capitalize()} ML processing time", job.job, getattr(job, which), job.unit)
     for name, field in COLLECTORS:
         time_ms = getattr(system, f"{field}_gc_time")
         yield Row(f"Total {name} GC time", "", None if time_ms is None else time_ms / 1000, "s")
@@ -93,10 +103,37 @@ def _system_rows(system: SystemMetrics) -> Iterator[Row]:
     for name in _HEAP:
         yield Row(f"Heap used for {name}", "", None, "MB")
     yield Row("Segment count", "", system.segment_count, "")
+    for name, field in TRANSFORM_FIGURES:
+        for figure in getattr(system, field):
+            yield Row(name, figure.id, figure.mean, figure.unit)
     time_ms = system.ingest_pipeline_cluster_time
     yield Row("Total Ingest Pipeline count", "", system.ingest_pipeline_cluster_count, "")
     yield Row("Total Ingest Pipeline time", "", None if time_ms is None else time_ms / 1000, "s")
     yield Row("Total Ingest Pipeline failed", "", system.ingest_pipeline_cluster_failed, "")
+    yield from _disk_usage_rows(system)
+
+
+def _disk_usage_rows(system: SystemMetrics) -> Iterator[Row]:
+    """Yields the disk space of fields by index, the largest field first; Rally shows a readable unit."""
+    largest = sorted(system.disk_usage_total, key=lambda each: (each.index, -each.value, each.field))
+    order = {(each.index, each.field): place for place, each in enumerate(largest)}
+    found = [
+        (order.get((each.index, each.field), len(order)), name, each)
+        for name, field in DISK_USAGE
+        for each in getattr(system, field)
+    ]
+    # The sort is stable, so that the structures of a field keep Rally's order.
+    for _, name, each in sorted(found, key=lambda row: row[0]):
+        value, unit = _readable_size(each.value)
+        yield Row(f"{each.index} {each.field} {name}", "", value, unit)
+
+
+def _readable_size(size: float) -> tuple[float, str]:
+    for unit in ("bytes", "KB", "MB"):
+        if size < 1024:
+            return size, unit
+        size /= 1024
+    return size, "GB"
 
 
 def _minutes(milliseconds: float | None) -> float | None:

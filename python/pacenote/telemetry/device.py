@@ -9,13 +9,56 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Protocol
 
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import decode, encode
 from pacenote.model.engine import GetJson
 from pacenote.model.messages import DEFECT
 from pacenote.model.system_metrics import SystemMetrics
+from pacenote.model.telemetry_sample import TelemetrySink
+from pacenote.telemetry.parameters import DeviceParameter, TelemetryParams
+
+
+class ControlConnection(Protocol):
+    """A connection to the cluster for a device alone, so that it never waits for other control traffic."""
+
+    def get(self, path: str) -> Any:
+        """Returns the parsed response. Raises EngineError, for an HTTP error its subclass FailedStatus."""
+
+    def request(self, method: str, path: str, body: object = None) -> Any:
+        """Sends a request with a JSON body, and returns the response like `get`."""
+
+    def close(self) -> None:
+        """Closes the connection."""
+
+
+class Connect(Protocol):
+    """Opens connections to the cluster."""
+
+    def __call__(self, _timeout_s: float = 10.0, /) -> ControlConnection:
+        """Returns a new connection; the argument limits each request, in seconds. Raises EngineError."""
+
+
+def _no_connection(_timeout_s: float = 10.0, /) -> ControlConnection:
+    raise EngineError("there is no connection of its own for the device")
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedNode:
+    """A node that Pacenote started on this host."""
+
+    name: str
+    """`node.name`."""
+
+    pid: int
+    """The process id of its JVM."""
+
+    data_paths: tuple[Path, ...]
+    """The folders of its data."""
+
+    logs: Path
+    """The folder to which its JVM writes logs and recordings; they are kept with the race."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +70,33 @@ class ObservedCluster:
 
     startup_s: float | None
     """Seconds from the spawn of the node until it was healthy, or None if Pacenote did not start it."""
+
+    connect: Connect = _no_connection
+    """Opens a connection to the cluster."""
+
+    sink: TelemetrySink | None = None
+    """Where sampled values are written, or None if they are not stored."""
+
+    params: TelemetryParams = field(default_factory=TelemetryParams)
+    """The parameters of the devices."""
+
+    nodes: tuple[ObservedNode, ...] = ()
+    """The nodes that Pacenote started on this host."""
+
+    artifacts: Path | None = None
+    """The folder of the race for files, or None if files are not kept."""
+
+    hosts: tuple[str, ...] = ()
+    """The names of the hosts that the race sends requests to."""
+
+    authentication: str = "none"
+    """How clients authenticate, as in the race record: `none`, `basic`, `api-key`, `bearer` or `other`."""
+
+    is_serverless: bool = False
+    """Whether the cluster is serverless."""
+
+    indices: tuple[str, ...] = ()
+    """The names of the indices and data streams of the track."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +139,16 @@ def expected_form(expected: str) -> Generator[None, None, None]:
         raise EngineError(f"the engine's response has an unexpected form: expected {expected}") from error
 
 
-class TelemetryDevice(ABC):
-    """Reads the state of the cluster before and after the measured part of a race.
+Serverless = Literal["public", "operator", "blocked"]
+"""Whether a device works with a serverless cluster: for all users, for its operator, or not at all."""
 
-    `pacenote race` always runs every device, `pacenote saturate` none. A device must therefore be cheap: a
-    few requests in `start` and `stop`, and no load on the engine or the driver while tasks run.
+
+class TelemetryDevice(ABC):
+    """Reads the state of the cluster before and after the measured part of a race, or during it.
+
+    `pacenote race` runs every device that is always on, and those that `--telemetry` names; `pacenote
+    saturate` runs none. A device that is always on must be cheap: a few requests in `start` and `stop`, and
+    hardly any load on the engine or the driver while tasks run.
     """
 
     name: ClassVar[str]
@@ -81,6 +156,23 @@ class TelemetryDevice(ABC):
 
     description: ClassVar[str]
     """What it measures, in one sentence for `pacenote list telemetry`."""
+
+    always_on: ClassVar[bool] = True
+    """Whether every race runs it; otherwise `--telemetry` has to name it."""
+
+    parameters: ClassVar[tuple[DeviceParameter, ...]] = ()
+    """Its parameters in `--telemetry-params`."""
+
+    serverless: ClassVar[Serverless] = "operator"
+    """Whether it works with a serverless cluster."""
+
+    needs_own_engine: ClassVar[bool] = False
+    """Whether it only works with nodes that Pacenote starts on this host."""
+
+    @classmethod
+    def jvm_options(cls, _params: TelemetryParams, _logs: str, /) -> tuple[str, ...]:
+        """Returns options that the nodes' JVMs need for it, which write their files to the folder `_logs`."""
+        return ()
 
     def __init__(self, cluster: ObservedCluster) -> None:
         self._cluster = cluster

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pacenote.telemetry.device import DeviceReading
 from pacenote.telemetry.node_changes import ComparedNode, NodeCountersDevice
 
-_FIELDS = "nodes.*.name,nodes.*.jvm.uptime_in_millis,nodes.*.ingest.total"
+_FIELDS = "nodes.*.name,nodes.*.jvm.uptime_in_millis,nodes.*.ingest"
 _COUNTERS = {"count": "count", "time": "time_in_millis", "failed": "failed"}
+
+_BETWEEN = "\0"
+"""Separates the parts of a counter's name, which may contain any other character."""
 
 
 class IngestStats(NodeCountersDevice[int]):
@@ -17,20 +20,64 @@ class IngestStats(NodeCountersDevice[int]):
 
     name = "ingest-pipeline-stats"
     description = "Documents that ingest pipelines processed during the race: number, failures and time."
-    # Without the filter, the reply lists every processor of every pipeline.
     path = f"/_nodes/stats/ingest,jvm?filter_path={_FIELDS}"
     expected = '"jvm" with its uptime and "ingest" with its totals for each node'
     totals = "total counts and times of ingest pipelines"
 
     def counters(self, node: Mapping[str, Any]) -> Mapping[str, int]:
-        """Returns the counters of all pipelines of a node."""
-        return {key: int(node["ingest"]["total"][name]) for key, name in _COUNTERS.items()}
+        """Returns the counters of a node: of all pipelines, of each pipeline and of its processors."""
+        ingest = node["ingest"]
+        found = {key: int(ingest["total"][name]) for key, name in _COUNTERS.items()}
+        for pipeline, stats in ingest.get("pipelines", {}).items():
+            found |= _named(("pipeline", pipeline), stats)
+            for position, processors in enumerate(stats.get("processors", ())):
+                for processor, details in processors.items():
+                    parts = ("processor", pipeline, str(position), processor, str(details.get("type", "")))
+                    found |= _named(parts, details.get("stats", {}))
+        return found
 
     def reading(self, nodes: Sequence[ComparedNode[int]], problems: tuple[str, ...]) -> DeviceReading:
-        """Returns the totals of the nodes, or nothing but the problems."""
-        if problems or not nodes:
-            return DeviceReading(problems=problems)
-        return DeviceReading({
-            f"ingest_pipeline_cluster_{key}": sum(node.after[key] - node.before[key] for node in nodes)
+        """Returns what pipelines did on each node and, without problems, the totals."""
+        during = {node.name: _during(node) for node in nodes}
+        values: dict[str, object] = {
+            f"node.{name}.ingest_pipeline_node_{key}": counts[key]
+            for name, counts in during.items()
             for key in _COUNTERS
-        })
+        }
+        if problems or not nodes:
+            return DeviceReading(values=values, problems=problems)
+        sums: dict[str, int] = {}
+        for counts in during.values():
+            for key, count in counts.items():
+                sums[key] = sums.get(key, 0) + count
+        if pipelines := list(_pipelines(sums)):
+            values["ingest_pipelines"] = pipelines
+        return DeviceReading({f"ingest_pipeline_cluster_{key}": sums[key] for key in _COUNTERS}, values)
+
+
+def _named(parts: tuple[str, ...], stats: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        _BETWEEN.join((*parts, key)): int(stats[name]) for key, name in _COUNTERS.items() if name in stats
+    }
+
+
+def _during(node: ComparedNode[int]) -> dict[str, int]:
+    # A pipeline that was created during the race began with 0.
+    return {key: count - node.before.get(key, 0) for key, count in node.after.items()}
+
+
+def _pipelines(sums: Mapping[str, int]) -> Iterator[dict[str, object]]:
+    """Yields the pipelines that processed documents, each with its processors."""
+    rows: dict[tuple[str, ...], dict[str, int]] = {}
+    for name, count in sums.items():
+        parts = tuple(name.split(_BETWEEN))
+        if len(parts) > 1:
+            rows.setdefault(parts[:-1], {})[f"ingest_pipeline_{parts[0]}_{parts[-1]}"] = count
+    for parts, figures in rows.items():
+        if parts[0] == "pipeline" and figures["ingest_pipeline_pipeline_count"]:
+            processors = [
+                {"processor_name": other[3], "type": other[4], **counts}
+                for other, counts in rows.items()
+                if other[:2] == ("processor", parts[1])
+            ]
+            yield {"pipeline_name": parts[1], **figures, "processors": processors}

@@ -11,6 +11,8 @@ class StartupTime(TelemetryDevice):
     name = "startup-time"
     description = "Seconds until a node that Pacenote starts is healthy."
 
+    serverless = "public"
+
     def start(self) -> None:
         """Reads nothing: the node was started before the race."""
 

@@ -11,7 +11,7 @@ from pacenote.provision.archives.engine_tree import RUNTIME_FOLDERS, EngineTree,
 from pacenote.provision.distributions.node_config import loopback_settings, settings_yaml
 from pacenote.provision.engine_program import NodeSetup, ProgramCommand
 from pacenote.provision.java import JavaRuntime
-from pacenote.provision.jvm_options import crash_report_options, gc_log_option
+from pacenote.provision.jvm_options import crash_report_options, gc_log_options
 
 _HOME = "home"
 _CONFIG = "config"
@@ -103,7 +103,7 @@ class ArchiveProgram:
             f"-Xms{setup.heap}",
             f"-Xmx{setup.heap}",
             *crash_report_options(self.java, setup.paths.logs),
-            gc_log_option(self.java, setup.paths.logs),
+            *gc_log_options(self.java, setup.paths.logs, setup.jvm_options),
             # The file of the archive selects G1, and Java does not accept two collectors.
             *(("-XX:-UseG1GC",) if other_collector else ()),
             *setup.jvm_options,

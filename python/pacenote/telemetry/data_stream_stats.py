@@ -1,0 +1,43 @@
+"""Rally's `data-stream-stats`: number and size of data streams and their backing indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pacenote.telemetry.device import ControlConnection, expected_form
+from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
+
+
+class DataStreamStats(SampledDevice):
+    """Number and size of data streams and their backing indices."""
+
+    name = "data-stream-stats"
+    description = "Number and size of data streams and their backing indices."
+    always_on = False
+    serverless = "public"
+    interval = interval_parameter("data-stream-stats", 10.0)
+    parameters = (interval,)
+
+    def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
+        """Reads all data streams. Raises EngineError."""
+        reply = connection.get("/_data_stream/*/_stats")
+        everything = {"data_stream": "_all"}
+        with expected_form('"data_streams" and their numbers'):
+            figures = [
+                SampledValue("shards", float(reply["_shards"]["total"]), labels=everything),
+                SampledValue("data_stream_count", float(reply["data_stream_count"]), labels=everything),
+                SampledValue("backing_indices", float(reply["backing_indices"]), labels=everything),
+                SampledValue(
+                    "total_store_size", float(reply["total_store_size_bytes"]), "B", labels=everything
+                ),
+            ]
+            for stream in reply["data_streams"]:
+                labels = {"data_stream": str(stream["data_stream"])}
+                figures += [
+                    SampledValue("backing_indices", float(stream["backing_indices"]), labels=labels),
+                    SampledValue("store_size", float(stream["store_size_bytes"]), "B", labels=labels),
+                    SampledValue(
+                        "maximum_timestamp", float(stream["maximum_timestamp"]), "ms", labels=labels
+                    ),
+                ]
+        return figures

@@ -1,0 +1,86 @@
+"""What Rally stores about the cluster and its nodes with every race."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pacenote.model.engine import SERVERLESS
+from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
+
+_HOSTED = (".elastic-cloud.com", ".elastic.cloud", ".found.io", ".elastic.co")
+"""Ends of the names of hosts of Elastic's cloud."""
+
+_AUTHENTICATION = {"api-key": "api_key"}
+"""Rally's names of ways to authenticate, where they differ."""
+
+
+class ClusterEnvironmentInfo(TelemetryDevice):
+    """Version and build of the engine, and what kind of cluster it is."""
+
+    name = "cluster-environment-info"
+    description = "Version and build of the engine, and the kind of cluster."
+    serverless = "public"
+
+    def start(self) -> None:
+        """Reads nothing: the values do not change during a race."""
+
+    def stop(self) -> DeviceReading:
+        """Reads what the cluster states about itself. Raises EngineError."""
+        reply = self._cluster.get("/")
+        with expected_form('"version" with its number'):
+            version = reply["version"]
+            found = {
+                "source_revision": version.get("build_hash"),
+                "distribution_version": version.get("number"),
+                "distribution_flavor": version.get("build_flavor") or version.get("distribution"),
+                "target_id": reply.get("cluster_name"),
+                "target_platform": self._platform(),
+                "target_auth_type": _AUTHENTICATION.get(
+                    self._cluster.authentication, self._cluster.authentication
+                ),
+            }
+        known = {f"cluster.{key}": value for key, value in found.items() if value is not None}
+        return DeviceReading(values=known)
+
+    def _platform(self) -> str:
+        if self._cluster.is_serverless:
+            return SERVERLESS
+        hosts = self._cluster.hosts
+        is_hosted = bool(hosts) and all(host.endswith(_HOSTED) for host in hosts)
+        return "hosted" if is_hosted else "on-prem"
+
+
+class NodeEnvironmentInfo(TelemetryDevice):
+    """Host, operating system, JVM, plugins and attributes of each node."""
+
+    name = "node-environment-info"
+    description = "Host, operating system, JVM, plugins and attributes of each node."
+
+    def start(self) -> None:
+        """Reads nothing: the values do not change during a race."""
+
+    def stop(self) -> DeviceReading:
+        """Reads what each node states about itself. Raises EngineError."""
+        reply = self._cluster.get("/_nodes/os,jvm,plugins")
+        with expected_form('"nodes" with their "os" and "jvm"'):
+            nodes = {str(node.get("name", node_id)): _node(node) for node_id, node in reply["nodes"].items()}
+        values: dict[str, object] = {}
+        for name, facts in nodes.items():
+            values |= {f"node.{name}.{key}": value for key, value in facts.items() if value is not None}
+        return DeviceReading(values=values)
+
+
+def _node(node: Mapping[str, Any]) -> dict[str, object]:
+    system, jvm = node.get("os", {}), node.get("jvm", {})
+    facts = {
+        "host_name": node.get("host"),
+        "os_name": system.get("name"),
+        "os_version": system.get("version"),
+        "cpu_logical_cores": system.get("available_processors"),
+        "jvm_vendor": jvm.get("vm_vendor"),
+        "jvm_version": jvm.get("version"),
+        "plugins": sorted(str(plugin["name"]) for plugin in node.get("plugins", ())),
+    }
+    attributes = {f"attribute_{key}": value for key, value in node.get("attributes", {}).items()}
+    return {**facts, **attributes}

@@ -1,0 +1,63 @@
+"""Processing times of machine learning jobs, from the results that the jobs store (Rally's ML processing
+time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pacenote.model.system_metrics import MlProcessingTime
+from pacenote.telemetry.device import DeviceReading, TelemetryDevice, expected_form
+
+_FIELD = {"field": "processing_time_ms"}
+_PATH = "/.ml-anomalies-*/_search?ignore_unavailable=true&allow_no_indices=true"
+_QUERY = {
+    "size": 0,
+    "query": {"term": {"result_type": "bucket"}},
+    "aggs": {
+        "jobs": {
+            "terms": {"field": "job_id", "size": 1000},
+            "aggs": {
+                "min": {"min": _FIELD},
+                "mean": {"avg": _FIELD},
+                "median": {"percentiles": {**_FIELD, "percents": [50]}},
+                "max": {"max": _FIELD},
+            },
+        }
+    },
+}
+
+
+class MlProcessingTimes(TelemetryDevice):
+    """Shortest, mean, median and longest time in which a job processed a bucket."""
+
+    name = "ml-bucket-processing-time"
+    description = "Times in which machine learning jobs process a bucket."
+    serverless = "public"
+
+    def start(self) -> None:
+        """Reads nothing: the results are stored."""
+
+    def stop(self) -> DeviceReading:
+        """Reads the results of all jobs; none if the cluster has no results. Raises EngineError."""
+        connection = self._cluster.connect()
+        try:
+            reply = connection.request("POST", _PATH, _QUERY)
+        finally:
+            connection.close()
+        with expected_form('"aggregations" with the times of each job'):
+            # Without indices, an engine leaves out the aggregations.
+            found = reply.get("aggregations", {}).get("jobs", {}).get("buckets", ())
+            times = tuple(_times(bucket) for bucket in found)
+        return DeviceReading({"ml_processing_time": times} if times else {})
+
+
+def _times(bucket: Mapping[str, Any]) -> MlProcessingTime:
+    return MlProcessingTime(
+        job=str(bucket["key"]),
+        min=float(bucket["min"]["value"]),
+        mean=float(bucket["mean"]["value"]),
+        median=float(bucket["median"]["values"]["50.0"]),
+        max=float(bucket["max"]["value"]),
+    )

@@ -1,0 +1,176 @@
+"""Devices that read values again and again while a race runs, each on a thread and a connection of its own.
+
+A sample that fails is a gap: each series that the last sample had gets a row without a value, and the race
+record states how many samples are missing and why. The device goes on with the next sample.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from pacenote.errors import EngineError, PacenoteError
+from pacenote.model.messages import DEFECT
+from pacenote.model.telemetry_sample import SampleKind, TelemetrySample
+from pacenote.net.reply import FailedStatus
+from pacenote.telemetry.device import ControlConnection, DeviceReading, ObservedCluster, TelemetryDevice
+from pacenote.telemetry.parameters import DeviceParameter
+from pacenote.units import format_count
+
+_END_TIMEOUT_S = 15.0
+"""Seconds for which the end of a race waits for a sample that is being read."""
+
+_MISSING_API = (400, 403, 404, 405, 410, 501)
+"""Statuses with which an engine says that it does not have what a device reads, or does not permit it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledValue:
+    """A value that a device has read."""
+
+    name: str
+    """Its name in `telemetry.parquet`."""
+
+    value: float | None
+    """The value in `unit`, or None if it could not be read."""
+
+    unit: str = ""
+    """Its unit; empty if it has none."""
+
+    kind: SampleKind = "gauge"
+    """Whether the value itself or its differences have a meaning."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What the value belongs to."""
+
+
+def interval_parameter(device: str, seconds: float) -> DeviceParameter:
+    """Returns Rally's parameter for the interval between two samples of a device."""
+    return DeviceParameter(f"{device}-sample-interval", "seconds", seconds, "seconds between two samples")
+
+
+class SampledDevice(TelemetryDevice):
+    """Reads values at an interval, from before the first task until after the last one."""
+
+    interval: ClassVar[DeviceParameter]
+    """The parameter for the seconds between two samples."""
+
+    def __init__(self, cluster: ObservedCluster) -> None:
+        super().__init__(cluster)
+        self._interval_s = cluster.params.seconds(self.interval)
+        self._connection: ControlConnection | None = None
+        self._thread: threading.Thread | None = None
+        self._ending = threading.Event()
+        self._gaps = _Gaps()
+        self._last: Sequence[TelemetrySample] = ()
+
+    @abstractmethod
+    def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
+        """Reads all values once. Raises EngineError."""
+
+    def conclude(self, _connection: ControlConnection, /) -> DeviceReading:
+        """Returns what the device reads after the last sample. Raises EngineError."""
+        return DeviceReading()
+
+    def start(self) -> None:
+        """Reads the first sample and starts the thread. Raises EngineError if the engine does not have what
+        the device reads, or does not permit it.
+        """
+        self._connection = connection = self._cluster.connect()
+        try:
+            self._take(connection)
+        except FailedStatus as error:
+            if error.status in _MISSING_API:
+                raise
+            self._miss(error)
+        except EngineError as error:
+            self._miss(error)
+        self._thread = threading.Thread(
+            target=self._run, args=(connection,), name=f"telemetry-{self.name}"[:15], daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> DeviceReading:
+        """Reads a last sample, and returns the number of missing ones as a problem."""
+        self._end()
+        connection = self._connection
+        if connection is None or (self._thread is not None and self._thread.is_alive()):
+            return DeviceReading(problems=("the last sample is missing: the engine does not respond",))
+        self._attempt(connection)
+        reading = self.conclude(connection)
+        return replace(reading, problems=(*reading.problems, *self._gaps.problems()))
+
+    def close(self) -> None:
+        """Ends the thread. It does not wait for a response for long: the thread ends with the process."""
+        self._end()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _end(self) -> None:
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join(_END_TIMEOUT_S)
+
+    def _run(self, connection: ControlConnection) -> None:
+        due = time.monotonic() + self._interval_s
+        while not self._ending.wait(max(0.0, due - time.monotonic())):
+            self._attempt(connection)
+            # Samples that a slow response has delayed are not made up for.
+            due = max(due + self._interval_s, time.monotonic())
+
+    def _attempt(self, connection: ControlConnection) -> None:
+        try:
+            self._take(connection)
+        except Exception as error:
+            self._miss(error)
+
+    def _take(self, connection: ControlConnection) -> None:
+        now_ns = _clock(self._cluster)
+        before_ns = now_ns()
+        figures = list(self.sample(connection))
+        at_ns = (before_ns + now_ns()) // 2
+        samples = [
+            TelemetrySample(at_ns, self.name, one.name, one.value, one.unit, one.kind, one.labels)
+            for one in figures
+        ]
+        self._gaps.taken += 1
+        self._last = samples or self._last
+        self._write(samples)
+
+    def _miss(self, error: Exception) -> None:
+        self._gaps.add(error)
+        at_ns = _clock(self._cluster)()
+        self._write([replace(each, time_ns=at_ns, value=None) for each in self._last])
+
+    def _write(self, samples: Sequence[TelemetrySample]) -> None:
+        if self._cluster.sink is not None and samples:
+            self._cluster.sink.write(samples)
+
+
+def _clock(cluster: ObservedCluster) -> Callable[[], int]:
+    return time.time_ns if cluster.sink is None else cluster.sink.now_ns
+
+
+@dataclass(slots=True)
+class _Gaps:
+    """Samples that are missing. Only one thread at a time uses it."""
+
+    taken: int = 0
+    missing: int = 0
+    first: str = ""
+
+    def add(self, error: Exception) -> None:
+        self.missing += 1
+        known = isinstance(error, PacenoteError)
+        text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
+        self.first = self.first or " ".join((text if known else f"{DEFECT}: {text}").split())
+
+    def problems(self) -> tuple[str, ...]:
+        if not self.missing:
+            return ()
+        samples = format_count(self.missing + self.taken, "sample")
+        return (f"{self.missing} of {samples} could not be read and are gaps; the first: {self.first}",)

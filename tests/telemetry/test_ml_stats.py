@@ -1,0 +1,33 @@
+"""Processing times of machine learning jobs."""
+
+from dataclasses import replace
+
+from pacenote.model.system_metrics import MlProcessingTime
+from pacenote.report.summary import build_report
+from pacenote.telemetry.ml_stats import MlProcessingTimes
+from support.records import record
+from telemetry.sampling import run_device
+
+PATH = "/.ml-anomalies-*/_search"
+
+
+def test_the_times_of_each_job_are_read_and_reported():
+    bucket = {
+        "key": "job-1", "doc_count": 3, "min": {"value": 1.0}, "mean": {"value": 2.5}, "max": {"value": 9.0},
+        "median": {"values": {"50.0": 2.0}},
+    }  # fmt: skip
+    run = run_device(MlProcessingTimes, {PATH: {"aggregations": {"jobs": {"buckets": [bucket]}}}})
+    assert run.result.errors == ()
+    assert run.result.system.ml_processing_time == (MlProcessingTime("job-1", 1.0, 2.5, 2.0, 9.0),)
+    rows = build_report(replace(record(), system=run.result.system)).rows
+    assert [(row.metric, row.task, row.value, row.unit) for row in rows if "ML processing" in row.metric] == [
+        ("Min ML processing time", "job-1", 1.0, "ms"),
+        ("Mean ML processing time", "job-1", 2.5, "ms"),
+        ("Median ML processing time", "job-1", 2.0, "ms"),
+        ("Max ML processing time", "job-1", 9.0, "ms"),
+    ]
+
+
+def test_a_cluster_without_jobs_has_none():
+    run = run_device(MlProcessingTimes, {PATH: {"hits": {"total": {"value": 0}}}})
+    assert (run.result.system.ml_processing_time, run.result.errors) == ((), ())
