@@ -9,7 +9,6 @@ from pacenote.cli.program import as_started
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import RaceRecord
 from pacenote.store.race_folder import RaceFolder
-from pacenote.store.race_store import RaceStore
 
 
 def show_findings(record: RaceRecord, folder: Path, console: Console) -> None:
@@ -19,6 +18,7 @@ def show_findings(record: RaceRecord, folder: Path, console: Console) -> None:
     from pacenote.diagnose.answers import diagnose
     from pacenote.report.diagnosis import headline_findings
     from pacenote.store.race_groups import find_group
+    from pacenote.store.race_store import RaceStore
 
     if not record.complete or not RaceFolder(folder).race_json.is_file():
         return
