@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::gc::names::{NameId, Names};
 use crate::openj9::OpenJ9Log;
 
-/// Records of one kind that are kept, so that memory is bounded: about 300 MB. A log with more of them has several GB.
+/// Records of one kind that are kept, so that memory is bounded: about 0.5 GB for collections, the largest.
 pub const MOST_RECORDS: usize = 4_000_000;
 
 /// The records of one run of a JVM.
