@@ -54,7 +54,9 @@ fn recorded(engine: &str) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn responses_of_real_engines_are_read_however_they_are_split() {
-    let engines = names(&seeds());
+    let mut engines = names(&seeds());
+    // The seeds of other fuzz targets are beside them.
+    engines.retain(|name| seeds().join(name).join("expected.json").is_file());
     assert!(engines.len() >= 2);
     for engine in engines {
         let mut responses = recorded(&engine);
