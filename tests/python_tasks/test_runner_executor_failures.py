@@ -340,11 +340,17 @@ RETRYING = """
     """
 
 
+def is_search(line):
+    """Returns whether a request is a search of a track, not one of a telemetry device."""
+    path = line.partition("?")[0]
+    return path.endswith("/_search") and ".ml-" not in path
+
+
 def test_the_client_retries_only_if_it_is_told_to_and_every_attempt_is_counted(tmp_path):
     seen = []
 
     def answer(line, _body):
-        if "_search" not in line:
+        if not is_search(line):
             return None
         seen.append(line)
         return (503, {"error": {"type": "busy", "reason": "later"}}) if len(seen) % 3 else None
@@ -386,7 +392,7 @@ class RefusingEngine:
                     length = int(value) if name.lower() == b"content-length" else length
                 stream.read(length)
                 target = line.split()[1]
-                self._searches += "_search" in target
+                self._searches += is_search(target)
                 if self._searches == self._last_search:
                     self._close()
                     return

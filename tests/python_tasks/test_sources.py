@@ -96,7 +96,7 @@ def test_sources_of_every_form_are_called_until_they_end(tmp_path):
         {"operation": "learn"},
         search("Late"),
     ]
-    with serving(lambda line, _: {"count": 2} if "_count" in line else None) as server:
+    with serving(lambda line, _: {"count": 2} if "_count" in line and ".ml" not in line else None) as server:
         raced = race_track(tmp_path, SOURCES, schedule, server.address)
     assert not any(task.errors for task in raced.record.tasks)
     lines = [line.split("/")[1] for line in server.lines("/_search")]

@@ -9,6 +9,7 @@ from support.records import record
 from telemetry.sampling import run_device
 
 PATH = "/.ml-anomalies-*/_search"
+COUNT = "/.ml-anomalies-*/_count"
 
 
 def test_the_times_of_each_job_are_read_and_reported():
@@ -16,7 +17,9 @@ def test_the_times_of_each_job_are_read_and_reported():
         "key": "job-1", "doc_count": 3, "min": {"value": 1.0}, "mean": {"value": 2.5}, "max": {"value": 9.0},
         "median": {"values": {"50.0": 2.0}},
     }  # fmt: skip
-    run = run_device(MlProcessingTimes, {PATH: {"aggregations": {"jobs": {"buckets": [bucket]}}}})
+    run = run_device(
+        MlProcessingTimes, {COUNT: {"count": 3}, PATH: {"aggregations": {"jobs": {"buckets": [bucket]}}}}
+    )
     assert run.result.errors == ()
     assert run.result.system.ml_processing_time == (MlProcessingTime("job-1", 1.0, 2.5, 2.0, 9.0),)
     rows = build_report(replace(record(), system=run.result.system)).rows
@@ -29,5 +32,6 @@ def test_the_times_of_each_job_are_read_and_reported():
 
 
 def test_a_cluster_without_jobs_has_none():
-    run = run_device(MlProcessingTimes, {PATH: {"hits": {"total": {"value": 0}}}})
+    run = run_device(MlProcessingTimes, {COUNT: {"count": 0}})
     assert (run.result.system.ml_processing_time, run.result.errors) == ((), ())
+    assert not any("_search" in line for line in run.lines)
