@@ -169,7 +169,7 @@ def _check_window(options: argparse.Namespace) -> None:
 
 def _read(paths: Sequence[Path], options: argparse.Namespace) -> Recording:
     """Returns the events of recordings within `--from` and `--to`. Raises EvidenceError, and UsageError if
-    that is no time.
+    one of them is not a valid time.
     """
     from pacenote.evidence.recording import RecordingReader
 

@@ -3,7 +3,7 @@
 Comparisons with published results must consider the differences from the official archive:
 
 - Painless, the analyzers beyond the server's own, ingest processors, geo_shape and all of X-Pack are not
-  published, so there are no scripts, language analyzers, data streams, SQL or security.
+  published: scripts, language analyzers, data streams, SQL and security are not available.
 - Word boundaries and formats of languages other than the root locale are those of the Java runtime.
 """
 

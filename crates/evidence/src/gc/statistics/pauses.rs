@@ -172,7 +172,7 @@ fn pause_spans(log: &GcLog, window: Window) -> Vec<Span> {
     mmu::union(log.pauses.iter().filter_map(|pause| window.clip(pause.end_ns, pause.duration_ns)).collect())
 }
 
-/// Statistics of safepoints, or of pauses where there are no safepoints.
+/// Statistics of safepoints, or of pauses if the log has no safepoints.
 pub(super) struct StopStatistics {
     pub(super) times: Option<SafepointTimes>,
     pub(super) operations: Vec<NamedDurations>,
