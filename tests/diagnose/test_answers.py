@@ -22,6 +22,7 @@ stopped = {value = 0.05, unit = "share", meaning = "stopped part"}
 [rule.bound]
 value = "1 / (1 - gc.stop_share) - 1"
 assumes = "no pause is left"
+excludes = "a larger buffer"
 [[rule.mechanism]]
 figure = "gc.stop_share"
 direction = "falls"
@@ -109,7 +110,8 @@ def test_a_rule_that_fires_has_its_figures_bound_advice_and_expectations(rules):
     assert (answer.state, answer.text) == ("fired", "stopped for 20.0 % of 100 pauses")
     assert answer.tasks == ("load",)
     assert answer.bound == pytest.approx(0.25)
-    assert (answer.assumes, answer.metric, answer.severe) == ("no pause is left", "throughput:load", False)
+    assert (answer.assumes, answer.excludes) == ("no pause is left", "a larger buffer")
+    assert (answer.metric, answer.severe) == ("throughput:load", False)
     assert [(item.name, item.text, item.source) for item in answer.evidence] == [
         ("gc.stop_share", "20.0 %", "GC log"),
         ("gc.young_interval_s", "500 ms", "GC log"),

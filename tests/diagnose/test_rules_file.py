@@ -88,6 +88,11 @@ def test_a_rule_is_read(tmp_path):
         ),
         ('source = "a test"', 'source = "a"\nbound = "1"', "bound must be a table with a value and what"),
         (
+            'source = "a test"',
+            'source = "a"\nbound = {value = "1", assumes = "one", excludes = 2}',
+            "bound: excludes must be a text",
+        ),
+        (
             "[[rule.advice]]",
             '[[rule.mechanism]]\nfigure = "gc.pauses"\n[[rule.advice]]',
             "mechanism 1: dir",

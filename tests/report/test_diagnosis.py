@@ -26,6 +26,7 @@ HEAP = RuleAnswer(
     evidence=(EvidenceItem("gc.stop_share", "16.4 %", "GC log", 0.164),),
     bound=0.196,
     assumes="no stop is left",
+    excludes="a larger buffer",
     metric="throughput:load",
     confidence=0.5,
     advice=(RuleAdvice("double the heap to 512m", {"car-params": {"heap_size": "512m"}}),),
@@ -76,7 +77,8 @@ def test_the_screen_has_findings_time_and_the_names_of_the_other_rules() -> None
     for expected in (
         "  - V1: errors\n      found        80 % failed\n",
         "  ! H1: the heap is too small\n      found        stopped for 16.4 %\n",
-        "at most +19.6 % of throughput:load, if no stop is left; confidence 50.0 %\n",
+        "at most +19.6 % of throughput:load, if no stop is left; not included: a larger buffer; ",
+        "confidence 50.0 %\n",
         "      try          double the heap to 512m\n",
         "      expect       gc.stop_share falls (now 16.4 %)\n",
         "      evidence     gc.stop_share 16.4 % (GC log)\n",
@@ -112,6 +114,7 @@ def test_a_diagnosis_without_findings_says_so() -> None:
 
 def test_the_most_important_findings_have_one_line_each() -> None:
     assert headline_findings(DIAGNOSIS) == (
-        "H1: the heap is too small: stopped for 16.4 % (at most +19.6 % of throughput:load)",
+        "H1: the heap is too small: stopped for 16.4 % "
+        "(at most +19.6 % of throughput:load, if no stop is left)",
         "I4: refreshes: often <b>refreshed",
     )

@@ -15,6 +15,7 @@ from pacenote.model.node_options import NodeOptions
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.secrets import REDACTED
+from pacenote.report.diagnosis import bound_conditions
 from pacenote.units import format_change
 
 BASELINE = "as-raced"
@@ -79,8 +80,8 @@ def _comments(answer: RuleAnswer, record: RaceRecord) -> Iterator[str]:
     yield single_line(f"{answer.id}: {answer.title}")
     yield single_line(f"found in race {record.race_id}: {answer.text}")
     if answer.bound is not None:
-        assumes = f", if {answer.assumes}" if answer.assumes else ""
-        yield f"expected: at most {format_change(answer.bound)} of {answer.metric}{assumes}"
+        conditions = bound_conditions(answer)
+        yield f"expected: at most {format_change(answer.bound)} of {answer.metric}{conditions}"
     for each in answer.expected:
         yield f"expected: {each.figure} {each.direction} (now {each.now})"
     yield single_line(f"source: {answer.source}")

@@ -173,6 +173,7 @@ class _AnswerMaker:
             missing=_bound_missing(rule, worst, lookup),
             bound=worst.bound,
             assumes=rule.bound.assumes if rule.bound and worst.bound is not None else "",
+            excludes=rule.bound.excludes if rule.bound and worst.bound is not None else "",
             metric=_metric(rule, worst.window.task, self.evidence) if rule.kind == "diagnosis" else "",
             confidence=confidence,
             advice=() if withheld else tuple(_advice(rule.advice, lookup)),

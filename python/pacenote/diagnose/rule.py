@@ -141,6 +141,9 @@ class Bound:
     assumes: str
     """Under which assumption that is the largest one."""
 
+    excludes: str = ""
+    """Other effects of the same advice, which the value does not include; empty if there are none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:

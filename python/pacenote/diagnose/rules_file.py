@@ -429,13 +429,15 @@ class _RuleReader:
         entry = self._table.get("bound")
         if entry is None:
             return None
-        if not isinstance(entry, dict) or set(entry) != {"value", "assumes"}:
-            self._add("bound must be a table with a value and what it assumes")
+        if not isinstance(entry, dict) or set(entry) - {"excludes"} != {"value", "assumes"}:
+            self._add("bound must be a table with a value and what it assumes, and may have what it excludes")
             return None
         value = self._expression(entry["value"], "bound", "number")
-        if not isinstance(entry["assumes"], str):
-            self._add("bound: assumes must be a text")
-        return None if value is None else rules.Bound(value, str(entry["assumes"]))
+        excludes = entry.get("excludes", "")
+        for key, text in (("assumes", entry["assumes"]), ("excludes", excludes)):
+            if not isinstance(text, str):
+                self._add(f"bound: {key} must be a text")
+        return None if value is None else rules.Bound(value, str(entry["assumes"]), str(excludes))
 
     def _advice(self) -> tuple[rules.AdviceTemplate, ...]:
         found = []

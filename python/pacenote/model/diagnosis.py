@@ -109,6 +109,9 @@ class RuleAnswer:
     assumes: str = ""
     """Under which assumption that is the largest one."""
 
+    excludes: str = ""
+    """What the same advice can bring besides, which `bound` does not include."""
+
     metric: str = ""
     """What the advice is to improve, such as `throughput:index-append`."""
 

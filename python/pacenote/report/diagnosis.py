@@ -97,12 +97,20 @@ def _bound_text(answer: RuleAnswer) -> str:
     if answer.bound is None:
         lacking = _missing_text(answer.missing)
         return f"the largest improvement is not known{f': {lacking}' if lacking else ''}{confidence}"
+    return f"at most {format_change(answer.bound)} of {answer.metric}{bound_conditions(answer)}{confidence}"
+
+
+def bound_conditions(answer: RuleAnswer) -> str:
+    """Returns what the bound of an answer assumes, and what it does not include."""
     assumes = f", if {answer.assumes}" if answer.assumes else ""
-    return f"at most {format_change(answer.bound)} of {answer.metric}{assumes}{confidence}"
+    return f"{assumes}{f'; not included: {answer.excludes}' if answer.excludes else ''}"
 
 
 def _bound_clause(answer: RuleAnswer) -> str:
-    return "" if answer.bound is None else f" (at most {format_change(answer.bound)} of {answer.metric})"
+    if answer.bound is None:
+        return ""
+    assumes = f", if {answer.assumes}" if answer.excludes else ""
+    return f" (at most {format_change(answer.bound)} of {answer.metric}{assumes})"
 
 
 def _missing_text(missing: Sequence[MissingFigure]) -> str:
