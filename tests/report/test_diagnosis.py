@@ -77,7 +77,7 @@ def test_the_screen_has_findings_time_and_the_names_of_the_other_rules() -> None
     for expected in (
         "  - V1: errors\n      found        80 % failed\n",
         "  ! H1: the heap is too small\n      found        stopped for 16.4 %\n",
-        "bound        at most +19.6 % of throughput:load, if no stop is left; not included: a larger buffer; ",
+        "at most +19.6 % of throughput:load, if no stop is left; not included: a larger buffer; ",
         "confidence 50.0 %\n",
         "      try          double the heap to 512m\n",
         "      expect       gc.stop_share falls (now 16.4 %)\n",
