@@ -12,9 +12,12 @@ TASK = "index-append"
 BEGIN_NS = 1_000_000_000_000
 
 
-def counter(name: str, per_s: float, covered_s: float = DURATION_S, **labels: str) -> dict[str, Any]:
-    """Returns the series of a counter that grows evenly."""
-    cut = {"increase": per_s * covered_s, "covered_s": covered_s, "peak_per_s": per_s, "samples": 10}
+def counter(
+    name: str, per_s: float, covered_s: float = DURATION_S, span_s: float = 0.0, **labels: str
+) -> dict[str, Any]:
+    """Returns the series of a counter that grows evenly; without a span, that is the part which is known."""
+    cut = {"increase": per_s * covered_s, "covered_s": covered_s, "span_s": span_s or covered_s}
+    cut |= {"peak_per_s": per_s, "samples": 10}
     cut |= {"gaps": 0, "resets": 0}
     return {"name": name, "labels": labels, "kind": "counter", "cuts": [cut]}
 

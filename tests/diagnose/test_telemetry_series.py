@@ -30,6 +30,12 @@ def test_a_counter_that_is_hardly_known_is_not_known() -> None:
     assert (found.per_s("a"), found.per_s("b"), found.increase("b")) == (None, 5, 50)
 
 
+def test_a_counter_of_other_tasks_is_not_that_of_a_short_one() -> None:
+    cuts = telemetry("host", counter("a", 5, 0.4, 1.0), counter("b", 5, 0.6, 1.0))
+    found = TaskSeries(cuts.of_source("host", TASK), 0.6)
+    assert (found.per_s("a"), found.per_s("b"), found.increase("b")) == (None, 5, 3)
+
+
 def test_what_is_not_known_stays_unknown() -> None:
     assert (total([1, None, 2]), total([None])) == (3, None)
     assert (ratio(1, 4), ratio(None, 4), ratio(1, 0), ratio(1, None)) == (0.25, None, None, None)

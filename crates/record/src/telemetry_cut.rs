@@ -24,6 +24,9 @@ pub struct CounterCut {
     pub increase: f64,
     /// The part of the task in which that is known, in seconds.
     pub covered_s: f64,
+    /// The time between the samples from which that is known, in seconds: the part of it that is not in `covered_s` was
+    /// before or after the task, and what was counted in it may belong to another task.
+    pub span_s: f64,
     /// The largest growth per second between two samples within the task; `None` if there are none.
     pub peak_per_s: Option<f64>,
     /// Number of samples within the task.
@@ -90,18 +93,19 @@ fn cut_counter(points: &[Point], task: &TaskWindow) -> Option<CounterCut> {
         }
         let (Some(old), Some(new)) = (from.value, to.value) else { continue };
         let length_ns = to.time_ns - from.time_ns;
-        if length_ns <= 0 || length_ns > longest_ns {
+        let overlap_ns = to.time_ns.min(task.end_ns) - from.time_ns.max(task.begin_ns);
+        if overlap_ns <= 0 || length_ns > longest_ns {
             continue;
         }
         if new < old {
             cut.resets += 1;
             continue;
         }
-        let overlap_ns = to.time_ns.min(task.end_ns) - from.time_ns.max(task.begin_ns);
         let per_s = (new - old) * 1e9 / length_ns as f64;
         let covered_s = overlap_ns as f64 / 1e9;
         cut.increase += per_s * covered_s;
         cut.covered_s += covered_s;
+        cut.span_s += length_ns as f64 / 1e9;
         if overlap_ns == length_ns {
             cut.peak_per_s = Some(cut.peak_per_s.map_or(per_s, |peak| peak.max(per_s)));
         }
@@ -158,30 +162,31 @@ mod tests {
 
     #[test]
     fn a_counter_is_cut_at_the_edges_of_the_task() {
-        // Values by second, begin and end of the task, and: increase, covered seconds, peak, samples, gaps, resets.
-        type Case<'a> = (&'a [Option<f64>], f64, f64, f64, f64, Option<f64>, [u64; 3]);
+        // Values by second, begin and end of the task, and: increase, covered seconds, span, peak, samples, gaps, resets.
+        type Case<'a> = (&'a [Option<f64>], f64, f64, f64, [f64; 2], Option<f64>, [u64; 3]);
         let (some, none) = (Some, None);
         let steady = [some(0.0), some(10.0), some(20.0), some(30.0), some(40.0)];
         let reset = [some(100.0), some(110.0), some(5.0), some(25.0), some(35.0)];
         let gap = [some(0.0), some(10.0), none, some(90.0), some(100.0)];
         let cases: [Case<'_>; 9] = [
-            (&steady, 1.0, 3.0, 20.0, 2.0, some(10.0), [3, 0, 0]),
+            (&steady, 1.0, 3.0, 20.0, [2.0, 2.0], some(10.0), [3, 0, 0]),
             // Both edges are between samples.
-            (&steady, 0.5, 3.25, 27.5, 2.75, some(10.0), [3, 0, 0]),
+            (&steady, 0.5, 3.25, 27.5, [2.75, 4.0], some(10.0), [3, 0, 0]),
             // The whole task is between two samples.
-            (&steady, 1.25, 1.75, 5.0, 0.5, none, [0, 0, 0]),
+            (&steady, 1.25, 1.75, 5.0, [0.5, 1.0], none, [0, 0, 0]),
             // Before the first and after the last sample, nothing is known.
-            (&steady, -5.0, 9.0, 40.0, 4.0, some(10.0), [5, 0, 0]),
-            (&reset, 0.0, 4.0, 40.0, 3.0, some(20.0), [5, 0, 1]),
-            (&gap, 0.0, 4.0, 20.0, 2.0, some(10.0), [4, 1, 0]),
-            (&[some(7.0), some(7.0)], 0.0, 1.0, 0.0, 1.0, some(0.0), [2, 0, 0]),
+            (&steady, -5.0, 9.0, 40.0, [4.0, 4.0], some(10.0), [5, 0, 0]),
+            (&reset, 0.0, 4.0, 40.0, [3.0, 3.0], some(20.0), [5, 0, 1]),
+            (&gap, 0.0, 4.0, 20.0, [2.0, 2.0], some(10.0), [4, 1, 0]),
+            (&[some(7.0), some(7.0)], 0.0, 1.0, 0.0, [1.0, 1.0], some(0.0), [2, 0, 0]),
             // A counter above 2^53 is as exact as a double.
-            (&[some(1e16), some(1e16 + 64.0)], 0.0, 1.0, 64.0, 1.0, some(64.0), [2, 0, 0]),
-            (&reset, 1.2, 1.8, 0.0, 0.0, none, [0, 0, 1]),
+            (&[some(1e16), some(1e16 + 64.0)], 0.0, 1.0, 64.0, [1.0, 1.0], some(64.0), [2, 0, 0]),
+            (&reset, 1.2, 1.8, 0.0, [0.0, 0.0], none, [0, 0, 1]),
         ];
-        for (values, begin_s, end_s, increase, covered_s, peak, [samples, gaps, resets]) in cases {
+        for (values, begin_s, end_s, increase, [covered_s, span_s], peak, [samples, gaps, resets]) in cases {
             let cut = counter(values, begin_s, end_s).unwrap();
             assert!(close(cut.increase, increase) && close(cut.covered_s, covered_s), "{cut:?}");
+            assert!(close(cut.span_s, span_s), "{cut:?}");
             let is_peak = match (cut.peak_per_s, peak) {
                 (Some(one), Some(other)) => close(one, other),
                 (one, other) => one == other,

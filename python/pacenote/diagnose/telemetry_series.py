@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from pacenote.model.telemetry_cuts import GaugeCut, TaskTelemetry
 
 LEAST_COVERAGE = 0.5
-"""Part of a task of which a counter must be known."""
+"""Part of a task of which a counter must be known, and part of the time between samples that the task must
+fill.
+"""
 
 
 class TaskSeries:
@@ -27,9 +29,14 @@ class TaskSeries:
         yield from (name for name in names if name.startswith(beginning) and name.endswith(end))
 
     def per_s(self, name: str, **labels: str) -> float | None:
-        """Returns the mean increase of a counter per second, in its unit."""
+        """Returns the mean increase of a counter per second, in its unit; None if too little of the task is
+        known, or if most of it was counted before or after the task, which is shorter than an interval of
+        the samples.
+        """
         cut = self._telemetry.counter(name, **labels)
-        return None if cut is None or cut.covered_s < LEAST_COVERAGE * self.duration_s else cut.per_s
+        if cut is None or cut.covered_s < LEAST_COVERAGE * max(self.duration_s, cut.span_s):
+            return None
+        return cut.per_s
 
     def increase(self, name: str, **labels: str) -> float | None:
         """Returns the increase of a counter during the whole task, as far as it is known."""

@@ -38,6 +38,11 @@ class CounterCut:
     covered_s: float
     """The part of the task in which that is known, in seconds."""
 
+    span_s: float
+    """The time between the samples from which that is known, in seconds: it is longer than `covered_s` if the
+    task began or ended between two samples.
+    """
+
     peak_per_s: float | None
     """Largest growth per second between two samples within the task; None if there are none."""
 
