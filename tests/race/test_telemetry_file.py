@@ -76,7 +76,7 @@ def test_samples_are_cut_to_the_tasks_of_the_race(tmp_path: Path) -> None:
         ("search", 5 * SECOND_NS, 3.5),
     ]
     index, search = (cuts.of_source(SOURCE, name) for name in ("index", "search"))
-    assert index.counter("gc", node="n") == CounterCut(40.0, 4.0, 10.0, 5, 0, 0)
+    assert index.counter("gc", node="n") == CounterCut(40.0, 4.0, 4.0, 10.0, 5, 0, 0)
     assert index.gauge("heap") == GaugeCut(7.0, 7.0, 7.0, 7.0, 7.0, 4, 1)
     found = search.counter("gc", node="n")
     assert found is not None
