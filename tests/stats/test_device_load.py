@@ -65,7 +65,7 @@ def telemetry(counters: Mapping[str, float], seconds: float, device: str = "vda"
     """Returns what a device counted in so many seconds."""
     labels = {"device": device}
     cut = {
-        f"disk.{name}": ((labels, CounterCut(value, seconds, None, 2, 0, 0)),)
+        f"disk.{name}": ((labels, CounterCut(value, seconds, seconds, None, 2, 0, 0)),)
         for name, value in counters.items()
     }
     return TaskTelemetry(cut)

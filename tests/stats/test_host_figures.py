@@ -143,7 +143,7 @@ def telemetry(
     cuts = dict[str, list[tuple[dict[str, str], Any]]]()
     for key, value in counters.items():
         name, labels = split(key)
-        cuts.setdefault(name, []).append((labels, CounterCut(value, SECONDS, None, 99, 0, 0)))
+        cuts.setdefault(name, []).append((labels, CounterCut(value, SECONDS, SECONDS, None, 99, 0, 0)))
     for key, (low, mean, high) in gauges.items():
         name, labels = split(key)
         cuts.setdefault(name, []).append((labels, GaugeCut(mean, mean, low, mean, high, 99, 0)))
