@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from machine import run, temporary_folder
@@ -14,7 +15,34 @@ from pacenote.evidence.recording import RecordingReader
 
 _LIMIT = 5.0
 _PROGRAM = Path(__file__).with_name("AllocatingThreads.java")
+_SMALL_CHUNKS = "-XX:FlightRecorderOptions=maxchunksize=3M,stackdepth=64"
 _EVENTS = ("jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A recording that is read."""
+
+    name: str
+    """What is special about it."""
+
+    rounds: int
+    """Rounds of the program."""
+
+    quick_rounds: int
+    """Rounds of the program in a quick run."""
+
+    depth: int
+    """Half the depth of its stacks; 0 for flat stacks."""
+
+    options: tuple[str, ...] = ()
+    """Options of the JVM."""
+
+
+_CASES = (
+    _Case("flat stacks", 5_000, 500, 0),
+    _Case("chunks of 3 MB with 2,048 stacks of 50 frames", 125_000, 12_500, 23, (_SMALL_CHUNKS,)),
+)
 
 
 def measure(options: Options) -> Outcome:
@@ -22,31 +50,41 @@ def measure(options: Options) -> Outcome:
     jdk = _installed_jdk()
     if jdk is None:
         return Outcome(skipped="no JDK with a compiler and Flight Recorder is in JAVA_HOME or /usr/lib/jvm")
+    figures, targets, notes = list[Figure](), list[Target](), list[str]()
+    for case in _CASES:
+        core, reader, note = _measure(jdk, case, options)
+        rate = Figure(f"events per CPU second, {case.name}", "M/s", core)
+        figures += (rate, Figure(f"the same, {case.name}, with the conversion to Python", "M/s", reader))
+        targets.append(Target(rate, _LIMIT, at_most=False))
+        notes.append(note)
+    return Outcome(
+        figures=tuple(figures),
+        targets=tuple(targets),
+        notes=(*notes, "all events are decoded and grouped by class, thread and stack"),
+    )
+
+
+def _measure(jdk: Path, case: _Case, options: Options) -> tuple[tuple[float, ...], tuple[float, ...], str]:
+    """Returns events per CPU second in millions, of the core and with Python, and what was read."""
     core, reader = [], []
     with temporary_folder() as folder:
-        path = _record(jdk, folder, options.choose(5_000, 500))
+        path = _record(jdk, folder, case, options.choose(case.rounds, case.quick_rounds))
         recording = RecordingReader([path]).recording()
         counts = {each.name: each.count for each in recording.event_types}
         if not all(counts[name] for name in _EVENTS) or recording.files[0].problems:
             raise BenchmarkError(f"{path} does not have the events that are to be read")
-        events = recording.files[0].events
+        file = recording.files[0]
         for _ in range(options.choose(10, 3)):
             started = time.process_time()
             _core.read_recordings([path], None)
             between = time.process_time()
             RecordingReader([path]).recording()
-            core.append(events / 1e6 / (between - started))
-            reader.append(events / 1e6 / (time.process_time() - between))
+            core.append(file.events / 1e6 / (between - started))
+            reader.append(file.events / 1e6 / (time.process_time() - between))
         size_mb = path.stat().st_size / 1e6
-    rate = Figure("events per CPU second, core", "M/s", tuple(core))
-    return Outcome(
-        figures=(rate, Figure("events per CPU second, with the conversion to Python", "M/s", tuple(reader))),
-        targets=(Target(rate, _LIMIT, at_most=False),),
-        notes=(
-            f"{events:,} events in {recording.files[0].chunks} chunks of a recording of {size_mb:.0f} MB; "
-            "all events are decoded and grouped by class, thread and stack",
-        ),
-    )
+    stacks = f"{len(recording.stacks):,} different stacks"
+    note = f"{case.name}: {file.events:,} events, {stacks}, chunks: {file.chunks}, {size_mb:.0f} MB"
+    return tuple(core), tuple(reader), note
 
 
 def _installed_jdk() -> Path | None:
@@ -59,7 +97,7 @@ def _profile(jdk: Path) -> Path:
     return jdk / "lib/jfr/profile.jfc"
 
 
-def _record(jdk: Path, folder: Path, rounds: int) -> Path:
+def _record(jdk: Path, folder: Path, case: _Case, rounds: int) -> Path:
     """Records the program with all events of allocations, and returns the recording."""
     settings = _profile(jdk).read_text()
     for name in _EVENTS:
@@ -68,5 +106,5 @@ def _record(jdk: Path, folder: Path, rounds: int) -> Path:
     (folder / "all.jfc").write_text(settings)
     options = ["-Xmx256m", "-XX:TLABSize=16k", "-XX:-ResizeTLAB", "-XX:+UseParallelGC"]
     flight = f"-XX:StartFlightRecording=settings={folder / 'all.jfc'},filename={folder / 'run.jfr'},maxsize=0"
-    run([str(jdk / "bin/java"), *options, flight, str(_PROGRAM), str(rounds)])
+    run([str(jdk / "bin/java"), *options, *case.options, flight, str(_PROGRAM), str(rounds), str(case.depth)])
     return folder / "run.jfr"

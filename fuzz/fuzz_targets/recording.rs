@@ -54,6 +54,14 @@ fn check_indexes(recording: &Recording) {
         assert!(is_in(each.thread, recording.threads.len()) && is_in(each.stack, recording.stacks.len()));
         assert!(each.values.min <= each.values.max && each.values.max <= each.values.total);
     }
+    for each in &recording.gauges {
+        assert!(is_in(each.thread, recording.threads.len()));
+        assert!(each.values.count > 0 && each.values.min <= each.values.max);
+    }
+    for each in &recording.thread_allocations {
+        assert!(is_in(Some(each.thread), recording.threads.len()));
+        assert!(each.readings > 0);
+    }
     for stack in &recording.stacks {
         assert!(stack.frames.iter().all(|&frame| (frame as usize) < recording.frames.len()));
     }

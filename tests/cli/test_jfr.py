@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from dataclasses import replace
-from types import ModuleType
 
 import pytest
 
 from pacenote.model.recording import LockKind
+from pacenote.store.race_store import RaceStore
 from support.recordings import SECOND, START_NS, RecordingBuilder, without
+from support.records import record as race
 
 TLABS = ("jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB")
 
@@ -32,9 +32,7 @@ def reader(monkeypatch):
         def recording(self):
             return replace(self.found, window_ns=self.window_ns)
 
-    module = ModuleType("pacenote.evidence.recording")
-    module.RecordingReader = FakeReader  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pacenote.evidence.recording", module)
+    monkeypatch.setattr("pacenote.cli.recordings.RecordingReader", FakeReader)
     recordings.update({"race.jfr": made(3), "old.jfr": made(1)})
     return recordings, reads
 
@@ -114,11 +112,71 @@ def test_the_window_counts_from_the_start_or_is_a_time(run, reader):
     assert "- Recording window: 2023-11-14 22:13:25 UTC, 5 s\n" in out
 
 
+@pytest.fixture
+def races(reader, monkeypatch):
+    """Two races with a recording each, and one with those of two nodes."""
+    store = RaceStore()
+    for name, files in (
+        ("one", ("race.jfr", "gc.log")),
+        ("two", ("old.jfr",)),
+        ("nodes", ("node-0/race.jfr", "node-1/old.jfr")),
+        ("none", ("gc.log",)),
+    ):
+        record = race(name)
+        folder = store.create(replace(record, driver={**record.driver, "started_unix_ns": START_NS}))
+        for file in files:
+            path = folder.artifacts / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    return reader[1]
+
+
+def test_the_recording_of_a_race_is_cut_to_a_task(run, races):
+    task = race("one").tasks[0]
+    end = START_NS + round((task.started_s + task.duration_s) * SECOND)
+    window = (end - round(task.window_s * SECOND), end)
+    code, out, err = run("jfr", "--race=one", f"--task={task.task}", "--event=cpu")
+    assert (code, err) == (0, "")
+    assert races == [(["race.jfr"], window)]
+    assert f"- Task: {task.task}, without its warm-up\n" in out
+    code, out, _ = run("jfr", "--race=one", "--baseline-race=two", f"--task={task.task}", "--folded=-")
+    assert (code, out) == (0, "a.run;a.hot 1 3\na.run;a.cold 1 1\n")
+    assert races[1:] == [(["race.jfr"], window), (["old.jfr"], window)]
+    assert run("jfr", "--race=nodes", "--node=node-1", "--folded=-")[1] == "a.run;a.cold 1\na.run;a.hot 1\n"
+
+
+def test_a_race_without_the_recording_that_is_asked_for_is_an_error(run, races):
+    for options, expected, message, hint in (
+        ("--race=none", 64, "has no recording", "--telemetry=jfr"),
+        ("--race=absent", 64, "absent", ""),
+        ("--race=nodes", 2, "has recordings of several nodes: node-0, node-1", "--node=NAME"),
+        ("--race=nodes --node=node-7", 2, "has no recording of node node-7", "it has those of node-0"),
+        ("--race=one --node=node-0", 2, "has no recording of node node-0", "leave --node out"),
+        ("--race=one --task=fast", 2, "race one has no task 'fast'", "it has "),
+        ("--race=one --task=a --from=3", 2, "--task cannot be combined with --from", ""),
+        (
+            "--race=one --task=a --baseline=old.jfr",
+            2,
+            "--baseline cannot be cut to a task",
+            "--baseline-race",
+        ),
+    ):
+        code, out, err = run("jfr", *options.split())
+        assert (code, out) == (expected, ""), options
+        assert message in err
+        assert hint in err
+
+
 REFUSED = (
     ("--from=9 --to=3", 2, "--from and --to leave no time of the recording"),
     ("--from=soon", 2, "--from: must be seconds, or a time such as"),
     ("--from=-1", 2, "--from: must be seconds of at least 0"),
-    ("--from=2023-11-14 --baseline=old.jfr", 2, "cannot be times of day with --baseline"),
+    ("--from=2023-11-14 --baseline=old.jfr", 2, "cannot be times of day with a baseline"),
+    ("--race=latest", 2, "give either recordings or --race=RACE"),
+    ("--task=index", 2, "--task needs --race=RACE"),
+    ("--node=a", 2, "--node needs --race=RACE"),
+    ("--baseline-race=a", 2, "--baseline-race needs --race=RACE"),
+    ("--baseline-race=a --baseline=old.jfr", 2, "--baseline and --baseline-race cannot both be given"),
     ("--event=gpu", 2, "--event cannot be 'gpu'"),
     ("--folded=- --speedscope=-", 2, "--speedscope and --folded are both -"),
     ("--folded=race.jfr", 2, "--folded would replace the recording race.jfr"),

@@ -60,6 +60,9 @@ def recording(
         pauses=(),
         collections=(),
         vm_operations=(),
+        gauges=(),
+        thread_load_readings=0,
+        thread_allocations=(),
         merged_events=0,
     )
 

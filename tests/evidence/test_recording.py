@@ -15,6 +15,7 @@ ALLOCATIONS = {
     "sampled": "ObjectAllocationSample",
 }
 SAMPLES = {"java": "ExecutionSample", "native": "NativeMethodSample", "cpu-time": "CPUTimeSample"}
+READINGS = ("jdk.CPULoad", "jdk.ThreadCPULoad", "jdk.GCHeapSummary", "jdk.ThreadAllocationStatistics")
 LOCKS = {"monitor-enter": "JavaMonitorEnter", "monitor-wait": "JavaMonitorWait", "park": "ThreadPark"}
 
 
@@ -62,6 +63,65 @@ def single_events(recording):
         yield ["jdk.GarbageCollection", subject, each.gc_id, *times]
 
 
+def thread_text(recording, index):
+    """Returns a thread in the form of `RecordingTotals.java`."""
+    thread = recording.threads[index]
+    return f"{thread.name}/{thread.java_id or '-'}/{thread.os_id}"
+
+
+def check_gauges(recording, rows):
+    """Compares gauges and the allocations of threads with the readings that `RecordingTotals.java` prints."""
+    expected = {}
+    for name, subject, _, *values in rows:
+        numbers = [float(value) for value in values]
+        if name == "jdk.CPULoad":
+            for kind, value in zip(("cpu-jvm-user", "cpu-jvm-system", "cpu-machine"), numbers, strict=False):
+                expected.setdefault((kind, None), []).append(value)
+        elif name == "jdk.ThreadCPULoad":
+            expected.setdefault(("cpu-thread", subject), []).append(numbers[0] + numbers[1])
+        elif name == "jdk.GCHeapSummary":
+            kind = {"Before GC": "heap-used-before", "After GC": "heap-used-after"}[subject]
+            expected.setdefault((kind, None), []).append(numbers[0])
+            if subject == "After GC":
+                expected.setdefault(("heap-committed", None), []).append(numbers[1])
+    found = {
+        (each.kind, None if each.thread is None else thread_text(recording, each.thread)): each.values
+        for each in recording.gauges
+    }
+    assert found.keys() == expected.keys()
+    for key, readings in expected.items():
+        values = found[key]
+        assert values.count == len(readings), key
+        numbers = [sum(readings), min(readings), max(readings)]
+        assert [values.sum, values.min, values.max] == pytest.approx(numbers, rel=1e-5), key
+    times = {row[2] for row in rows if row[0] == "jdk.ThreadCPULoad"}
+    assert recording.thread_load_readings == len(times)
+    assert sorted(allocated(recording)) == sorted(expected_allocations(rows))
+
+
+def allocated(recording):
+    """Yields what each thread allocated, with the number of its readings."""
+    for each in recording.thread_allocations:
+        yield thread_text(recording, each.thread), each.readings, each.bytes
+
+
+def expected_allocations(rows):
+    """Yields what each thread allocated: until its last reading, from its first one if that was the first of
+    all, and otherwise from its start.
+    """
+    readings = {}
+    for name, thread, time, size, *_ in rows:
+        if name == "jdk.ThreadAllocationStatistics":
+            readings.setdefault(thread, []).append((int(time), int(size)))
+    earliest = min(time for each in readings.values() for time, _ in each)
+    for thread, each in readings.items():
+        (first, before), (last, after) = min(each), max(each)
+        if first > earliest:
+            yield thread, len(each), after
+        else:
+            yield thread, len(each), after - before if last > first else None
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("jdk", jdk_params())
 def test_every_group_is_that_of_the_jdks_own_reader(jdk, tmp_path):
@@ -73,12 +133,13 @@ def test_every_group_is_that_of_the_jdks_own_reader(jdk, tmp_path):
         str(recording.files[0].events),
     ]
     singles = ("jdk.GCPhasePause", "jdk.GarbageCollection")
-    groups = [row for row in expected if row[0] not in singles]
+    groups = [row for row in expected if row[0] not in (*singles, *READINGS)]
     assert sorted(totals(recording)) == sorted(groups)
     found = [[str(each) for each in row] for row in single_events(recording)]
     assert sorted(found) == sorted(row[:-5] for row in expected if row[0] in singles)
     recorded = {row[0] for row in expected}
-    assert len(recorded) >= 14, "the program did not cause the events that are compared"
+    assert len(recorded) >= 18, "the program did not cause the events that are compared"
+    check_gauges(recording, [row for row in expected if row[0] in READINGS])
     states = {each.name: each.state for each in recording.event_types}
     assert {name for name, state in states.items() if state == EventState.RECORDED} == recorded
     assert recording.files[0].problems == ()

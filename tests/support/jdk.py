@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,13 +69,20 @@ def recording_totals(jdk: Path, recording: Path) -> list[list[str]]:
     return [line.split("\t") for line in text.split("\n") if line]
 
 
+def _with_event(settings: str, name: str, change: Callable[[str], str]) -> str:
+    """Returns settings with those of one type of events changed, if they have the type."""
+    start = settings.find(f'<event name="jdk.{name}">')
+    if start < 0:
+        return settings
+    end = settings.index("</event>", start)
+    return settings[:start] + change(settings[start:end]) + settings[end:]
+
+
 def _settings(jdk: Path) -> str:
-    """Returns the JDK's own profile with all types of allocations, and without thresholds."""
+    """Returns the JDK's own profile with all allocations, frequent readings, and without thresholds."""
     text = (jdk / "lib/jfr/profile.jfc").read_text()
-    events = {"ObjectAllocationInNewTLAB", "ObjectAllocationOutsideTLAB", "CPUTimeSample"}
-    for name in events:
-        start = text.find(f'<event name="jdk.{name}">')
-        if start >= 0:
-            end = text.index("</event>", start)
-            text = text[:start] + text[start:end].replace(">false<", ">true<") + text[end:]
+    for name in ("ObjectAllocationInNewTLAB", "ObjectAllocationOutsideTLAB", "CPUTimeSample"):
+        text = _with_event(text, name, lambda event: event.replace(">false<", ">true<"))
+    for name in ("CPULoad", "ThreadCPULoad", "ThreadAllocationStatistics"):
+        text = _with_event(text, name, lambda event: re.sub(r'("period"[^>]*>)[^<]+', r"\g<1>200 ms", event))
     return re.sub(r'(<setting name="threshold"[^>]*>)[^<]+', r"\g<1>0 ms", text)

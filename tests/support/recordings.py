@@ -8,10 +8,13 @@ from pacenote.model.recording import (
     AllocationGroup,
     EventState,
     EventType,
+    GaugeKind,
+    GaugeValues,
     IoGroup,
     IoKind,
     LockGroup,
     LockKind,
+    RecordedGauge,
     RecordedPause,
     RecordedStack,
     RecordedThread,
@@ -21,6 +24,7 @@ from pacenote.model.recording import (
     SampleGroup,
     SampleKind,
     StackFrame,
+    ThreadAllocation,
     VmOperationGroup,
 )
 
@@ -42,6 +46,13 @@ TYPES = (
     "jdk.FileForce",
     "jdk.SocketRead",
     "jdk.SocketWrite",
+    "jdk.GCPhasePause",
+    "jdk.GarbageCollection",
+    "jdk.ExecuteVMOperation",
+    "jdk.CPULoad",
+    "jdk.ThreadCPULoad",
+    "jdk.GCHeapSummary",
+    "jdk.ThreadAllocationStatistics",
 )
 
 
@@ -55,6 +66,7 @@ class RecordingBuilder:
         self.stacks: dict[tuple[int, ...], int] = {}
         self.truncated: set[int] = set()
         self.groups: dict[str, list[object]] = {}
+        self.thread_load_readings = 0
 
     def stack(self, *methods: str, truncated: bool = False) -> int:
         """Returns the number of a stack; the first method is the one that was running."""
@@ -92,6 +104,18 @@ class RecordingBuilder:
         """Adds executions of an operation of the JVM that stops all threads."""
         self._add("vm_operations", VmOperationGroup(name, True, summary(durations)))
 
+    def gauge(self, kind: GaugeKind, readings: Sequence[float], thread: str | None = None) -> None:
+        """Adds the readings of a gauge. Loads of threads were read as often as that with most readings."""
+        number = None if thread is None else self._thread(thread)
+        values = GaugeValues(len(readings), sum(readings), min(readings), max(readings))
+        self._add("gauges", RecordedGauge(kind, number, values))
+        if number is not None:
+            self.thread_load_readings = max(self.thread_load_readings, len(readings))
+
+    def allocated(self, thread: str, size: int | None, readings: int = 2) -> None:
+        """Adds what a thread allocated, as the JVM counts it."""
+        self._add("thread_allocations", ThreadAllocation(self._thread(thread), readings, size))
+
     def build(
         self,
         states: Mapping[str, EventState] | None = None,
@@ -102,7 +126,7 @@ class RecordingBuilder:
         given = states or {}
         lists = {name: tuple(found) for name, found in self.groups.items()}
         fields = ("in_new_tlab", "outside_tlab", "sampled", "samples", "locks", "io", "pauses", "collections")
-        empty = dict.fromkeys((*fields, "vm_operations"), ())
+        empty = dict.fromkeys((*fields, "vm_operations", "gauges", "thread_allocations"), ())
         return Recording(
             files=(RecordingFile("race.jfr", 1, 100, problems),),
             start_ns=START_NS,
@@ -118,6 +142,7 @@ class RecordingBuilder:
             stacks=tuple(
                 RecordedStack(frames, number in self.truncated) for frames, number in self.stacks.items()
             ),
+            thread_load_readings=self.thread_load_readings,
             merged_events=merged_events,
             **{**empty, **lists},  # type: ignore[arg-type]
         )

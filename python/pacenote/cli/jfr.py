@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.cli import values
@@ -13,9 +11,9 @@ from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.report_file import check_report_file, write_report_file
 from pacenote.cli.unavailable import UnavailableOption
-from pacenote.errors import UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
+    from pacenote.cli.recordings import Moment
     from pacenote.model.recording import Recording
     from pacenote.report.recording.build import RecordingFilter, RecordingReport
 
@@ -28,10 +26,6 @@ _EVENTS = (
 """The names of `report.recording.events`, which --help need not import."""
 
 _ROWS = 12
-_NS = 1_000_000_000
-
-Moment = float | datetime
-"""A time in a recording: seconds since its start, or a time in UTC."""
 
 
 def add_options(parser: Parser) -> None:
@@ -39,9 +33,23 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "files",
         metavar="FILE",
-        nargs="+",
+        nargs="*",
         type=values.path,
         help="recording of a JVM, also one that gzip has compressed; several are shown as one",
+    )
+    parser.add_argument(
+        "--race",
+        default="",
+        metavar="RACE",
+        help="read the recording of this race instead: its id, a prefix of it, or 'latest'",
+    )
+    parser.add_argument(
+        "--task",
+        default="",
+        help="only events in the measured part of this task of the race (default: all)",
+    )
+    parser.add_argument(
+        "--node", default="", metavar="NAME", help="node of the race, if it has recordings of several"
     )
     parser.add_argument(
         "--baseline",
@@ -49,6 +57,12 @@ def add_options(parser: Parser) -> None:
         default=(),
         metavar="FILE,…",
         help="recordings to compare with, in tables and in the colours of the flame graph (default: none)",
+    )
+    parser.add_argument(
+        "--baseline-race",
+        default="",
+        metavar="RACE",
+        help="compare with the recording of this race, cut to --task as well (default: none)",
     )
     _add_selection(parser)
     with parser.group("report"):
@@ -120,17 +134,20 @@ def _add_outputs(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Prints tables, or writes stacks, and returns 0. Raises EvidenceError and UsageError."""
-    from pacenote.cli import stack_files
+    """Prints tables, or writes stacks, and returns 0. Raises EvidenceError, StoreError and UsageError."""
+    from pacenote.cli import recordings, stack_files
     from pacenote.report.recording.build import RecordingFilter
 
     options.report_file = check_report_file(options.report_file)
+    recordings.check_options(options)
+    files, other = recordings.chosen_files(options)
     outputs = stack_files.outputs(options)
-    stack_files.check_outputs(outputs, (*options.files, *options.baseline))
-    _check_window(options)
-    recording = _read(options.files, options)
-    baseline = _read(options.baseline, options) if options.baseline else None
-    chosen = RecordingFilter((options.event,) if options.event else (), options.thread, options.class_name)
+    stack_files.check_outputs(outputs, (*files.paths, *(other.paths if other else ())))
+    recording = recordings.read(files, options)
+    baseline = recordings.read(other, options) if other else None
+    chosen = RecordingFilter(
+        (options.event,) if options.event else (), options.thread, options.class_name, options.task
+    )
     if outputs:
         stack_files.write_stacks(outputs, stack_files.Sources(recording, baseline, chosen), options, console)
     if not outputs or options.report_format is not None or options.report_file is not None:
@@ -155,50 +172,6 @@ def _moment(text: str) -> Moment:
             f"must be seconds, or a time such as 2025-01-31T23:59:59, not '{text}'"
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _check_window(options: argparse.Namespace) -> None:
-    """Raises UsageError for times that cannot be those of both recordings, or of none."""
-    bounds = (options.window_from, options.window_to)
-    if options.baseline and any(isinstance(bound, datetime) for bound in bounds):
-        raise UsageError(
-            "--from and --to cannot be times of day with --baseline: the recordings have different ones",
-            hint="give seconds since the start of each recording, for example --from=30 --to=90",
-        )
-
-
-def _read(paths: Sequence[Path], options: argparse.Namespace) -> Recording:
-    """Returns the events of recordings within `--from` and `--to`. Raises EvidenceError, and UsageError if
-    one of them is not a valid time.
-    """
-    from pacenote.evidence.recording import RecordingReader
-
-    whole = RecordingReader(paths).recording()
-    if (options.window_from, options.window_to) == (None, None):
-        return whole
-    # Seconds count from the start of the recording, which has to be read for it.
-    if whole.start_ns is None or whole.end_ns is None:
-        return whole
-    first = whole.start_ns if options.window_from is None else _ns(options.window_from, whole.start_ns)
-    last = whole.end_ns + 1 if options.window_to is None else _ns(options.window_to, whole.start_ns)
-    if first >= last:
-        raise UsageError(
-            "--from and --to leave no time of the recording", hint=f"it begins at {_utc(whole.start_ns)}"
-        )
-    return RecordingReader(paths, (first, last)).recording()
-
-
-def _utc(time_ns: int) -> str:
-    return f"{datetime.fromtimestamp(time_ns / _NS, UTC):%Y-%m-%dT%H:%M:%S}"
-
-
-def _ns(bound: Moment, start_ns: int) -> int:
-    """Returns a time in ns since 1970."""
-    if isinstance(bound, datetime):
-        # In whole numbers, because a float has no nanoseconds since 1970.
-        since = bound - datetime(1970, 1, 1, tzinfo=UTC)
-        return (since.days * 86_400 + since.seconds) * _NS + since.microseconds * 1000
-    return start_ns + round(bound * _NS)
 
 
 def _show_tables(

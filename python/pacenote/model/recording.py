@@ -1,4 +1,4 @@
-"""What a Flight Recorder recording says: allocations, samples of methods, locks, pauses and I/O.
+"""What a Flight Recorder recording says: allocations, samples of methods, locks, pauses, I/O and gauges.
 
 Events that agree in class, thread and stack are one group. Groups refer to classes, threads and stacks by
 their index in the tables of the recording; None means that the event has no such value, or that the recording
@@ -308,6 +308,78 @@ class VmOperationGroup:
     """Durations in ns, without the time to reach the safepoint."""
 
 
+class GaugeKind(StrEnum):
+    """What the JVM reads at intervals."""
+
+    CPU_JVM_USER = "cpu-jvm-user"
+    """CPU time of the JVM in its own code, as a fraction of all processors (`jdk.CPULoad`)."""
+
+    CPU_JVM_SYSTEM = "cpu-jvm-system"
+    """CPU time of the JVM in the kernel, as a fraction of all processors (`jdk.CPULoad`)."""
+
+    CPU_MACHINE = "cpu-machine"
+    """CPU time of all processes of the machine, as a fraction of all processors (`jdk.CPULoad`)."""
+
+    CPU_THREAD = "cpu-thread"
+    """CPU time of a thread, as a fraction of all processors (`jdk.ThreadCPULoad`)."""
+
+    HEAP_USED_BEFORE = "heap-used-before"
+    """Used part of the heap before a collection, in bytes (`jdk.GCHeapSummary`)."""
+
+    HEAP_USED_AFTER = "heap-used-after"
+    """Used part of the heap after a collection, in bytes (`jdk.GCHeapSummary`)."""
+
+    HEAP_COMMITTED = "heap-committed"
+    """Committed size of the heap after a collection, in bytes (`jdk.GCHeapSummary`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeValues:
+    """Count, sum and extremes of the readings of a gauge."""
+
+    count: int
+    """Number of readings."""
+
+    sum: float
+    """Their sum."""
+
+    min: float
+    """The smallest reading."""
+
+    max: float
+    """The largest reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGauge:
+    """The readings of a gauge."""
+
+    kind: GaugeKind
+    """What it measures."""
+
+    thread: int | None
+    """Index of the thread in `Recording.threads`; None unless it is the load of a thread."""
+
+    values: GaugeValues
+    """Fractions or bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAllocation:
+    """What a thread allocated, as the JVM counts it (`jdk.ThreadAllocationStatistics`)."""
+
+    thread: int
+    """Index of the thread in `Recording.threads`."""
+
+    readings: int
+    """Number of readings, which JVMs take at the beginning and the end of each chunk."""
+
+    bytes: int | None
+    """Bytes from the first reading, or from the start of the thread if that was later, to the last reading;
+    None if the thread has only one reading and may have existed before.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class RecordingFile:
     """A recording file, and what of it was read."""
@@ -382,6 +454,17 @@ class Recording:
 
     vm_operations: tuple[VmOperationGroup, ...]
     """Operations of the JVM."""
+
+    gauges: tuple[RecordedGauge, ...]
+    """What the JVM read at intervals."""
+
+    thread_load_readings: int
+    """Number of times at which the CPU loads of threads were read. A thread that has used less than 1 ms
+    since the last time has no reading.
+    """
+
+    thread_allocations: tuple[ThreadAllocation, ...]
+    """What threads allocated, as the JVM counts it."""
 
     merged_events: int
     """Number of events without thread and stack, because more groups occurred than are kept apart."""

@@ -14,7 +14,8 @@ import jdk.jfr.consumer.RecordingFile;
 
 /**
  * Reads a recording with the JDK's own consumer API. Prints one line per group: the type of the events, what they are
- * about, the thread and the stack, and count, sum, smallest and largest value, separated by tabs.
+ * about, the thread and the stack, and count, sum, smallest and largest value, separated by tabs. Pauses, collections and
+ * readings have a line each.
  */
 public class RecordingTotals {
     static final class Values {
@@ -103,6 +104,15 @@ public class RecordingTotals {
         GROUPS.computeIfAbsent(text.toString(), each -> new Values()).add(0, 0);
     }
 
+    static void reading(RecordedEvent event, String subject, Object... values) {
+        StringJoiner text = new StringJoiner("\t");
+        text.add(event.getEventType().getName()).add(subject).add(Long.toString(nanos(event.getStartTime())));
+        for (Object value : values) {
+            text.add(value.toString());
+        }
+        GROUPS.computeIfAbsent(text.toString(), each -> new Values()).add(0, 0);
+    }
+
     static String peer(RecordedEvent event) {
         String host = event.getString("host");
         String name = host == null || host.isEmpty() ? event.getString("address") : host;
@@ -140,6 +150,18 @@ public class RecordingTotals {
                 String key = name + "\t" + event.getString("operation") + "/" + event.getBoolean("safepoint") + "\t-\t-";
                 GROUPS.computeIfAbsent(key, each -> new Values()).add(duration, 0);
             }
+            case "CPULoad" -> reading(
+                event, "-", event.getFloat("jvmUser"), event.getFloat("jvmSystem"), event.getFloat("machineTotal"));
+            case "ThreadCPULoad" -> reading(
+                event, thread(event.getThread()), event.getFloat("user"), event.getFloat("system"));
+            case "GCHeapSummary" -> reading(
+                event,
+                event.getString("when"),
+                event.getLong("heapUsed"),
+                event.getLong("heapSpace.committedSize"),
+                event.getLong("gcId"));
+            case "ThreadAllocationStatistics" ->
+                reading(event, thread(event.getThread("thread")), event.getLong("allocated"));
             default -> { }
         }
     }

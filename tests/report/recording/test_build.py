@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pacenote.model.recording import EventState, IoKind, LockKind, SampleKind
+from pacenote.model.recording import EventState, GaugeKind, IoKind, LockKind, SampleKind
 from pacenote.report.recording.build import RecordingFilter, build_recording_report
-from pacenote.report.render.recording import table_notes, table_texts
+from pacenote.report.render.recording import gauge_texts, table_notes, table_texts
 from report.recording.field_report import CLASSES, READ, SITE, report_s3
 from support.recordings import SECOND, RecordingBuilder, without
 
@@ -15,6 +15,12 @@ MS = 1_000_000
 def tables(recording, baseline=None, chosen=ALL):
     """Returns the tables of a report by name."""
     return {table.name: table for table in build_recording_report(recording, baseline, chosen).tables}
+
+
+def gauges(recording, baseline=None, chosen=ALL):
+    """Returns the heads and rows of the tables of gauges by name."""
+    found = build_recording_report(recording, baseline, chosen).gauges
+    return {table.name: [heads, *rows] for table in found for heads, rows in [gauge_texts(table, 0)]}
 
 
 def texts(table, limit=0):
@@ -113,6 +119,67 @@ def test_methods_locks_and_files_are_summed_up():
     assert not {"wait-by-class", "native-by-method"} & found.keys()
     waits = tables(made.build(), chosen=RecordingFilter(("wait",)))
     assert list(waits) == ["wait-by-class", "wait-by-thread"]
+
+
+def test_gauges_and_the_allocations_of_threads_have_tables():
+    made = RecordingBuilder()
+    made.gauge(GaugeKind.CPU_JVM_USER, [0.25, 0.75])
+    made.gauge(GaugeKind.CPU_MACHINE, [1.0])
+    made.gauge(GaugeKind.HEAP_USED_AFTER, [1024, 3072])
+    made.gauge(GaugeKind.CPU_THREAD, [0.5, 0.25, 0.0], "bulk-1")
+    made.gauge(GaugeKind.CPU_THREAD, [0.75], "search-1")
+    made.allocated("bulk-1", 3000)
+    made.allocated("bulk-2", 1000)
+    made.allocated("main", None, 1)
+    recording = made.build()
+    assert gauges(recording) == {
+        "cpu-load": [
+            ("Reading", "Readings", "Smallest", "Average", "Largest"),
+            ("JVM user", "2", "25.00 %", "50.00 %", "75.00 %"),
+            ("Machine total", "1", "100.00 %", "100.00 %", "100.00 %"),
+        ],
+        "heap": [
+            ("Reading", "Readings", "Smallest", "Average", "Largest"),
+            ("Used after collections", "2", "1.0 KiB", "2.0 KiB", "3.0 KiB"),
+        ],
+        "thread-cpu-load": [
+            ("Thread", "Readings", "Smallest", "Average", "Largest"),
+            ("bulk-1", "3", "0.00 %", "25.00 %", "50.00 %"),
+            ("search-1", "1", "0.00 %", "25.00 %", "75.00 %"),
+        ],
+    }
+    table = tables(recording)["thread-allocation"]
+    assert texts(table) == [
+        ("Thread", "Threads", "Total size", "Pressure"),
+        ("bulk-1", "1", "2.9 KiB", "75.00 %"),
+        ("bulk-2", "1", "1000 B", "25.00 %"),
+    ]
+    assert "1 thread with one reading" in table.note
+    chosen = RecordingFilter(threads=("search",))
+    assert gauges(recording, chosen=chosen).keys() == {"thread-cpu-load"}
+    assert "thread-allocation" not in tables(recording, chosen=chosen)
+    notes = build_recording_report(recording, None, chosen).notes
+    assert "No reading at the times or of the threads shown: jdk.ThreadAllocationStatistics" in notes
+    assert gauges(recording, chosen=RecordingFilter(("cpu",))) == {}
+
+
+def test_gauges_are_compared_only_where_both_were_read():
+    old, new = RecordingBuilder(), RecordingBuilder()
+    old.gauge(GaugeKind.CPU_JVM_USER, [0.5])
+    new.gauge(GaugeKind.CPU_JVM_USER, [0.75])
+    new.gauge(GaugeKind.CPU_MACHINE, [0.75])
+    new.allocated("t", 10)
+    new.pause("GC Pause", MS)
+    old_recording = old.build(without("jdk.GCPhasePause"))
+    assert gauges(new.build(), old_recording)["cpu-load"] == [
+        ("Reading", "Baseline", "Contender", "Change", "Baseline largest", "Contender largest"),
+        ("JVM user", "50.00 %", "75.00 %", "+50.0 %", "50.00 %", "75.00 %"),
+        ("Machine total", "", "75.00 %", "", "", "75.00 %"),
+    ]
+    # What one side did not record is not compared with nothing.
+    assert not {"thread-allocation", "gc-pauses"} & tables(new.build(), old_recording).keys()
+    notes = build_recording_report(new.build(), old_recording, ALL).notes
+    assert any(note.startswith("baseline: Not recorded") and "jdk.GCPhasePause" in note for note in notes)
 
 
 def test_what_is_missing_is_named_and_never_zero():

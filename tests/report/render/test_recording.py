@@ -6,6 +6,7 @@ import csv
 import io
 import json
 
+from pacenote.model.recording import GaugeKind
 from pacenote.report.recording.build import RecordingFilter, build_recording_report
 from pacenote.report.render.recording import (
     render_recording,
@@ -52,6 +53,38 @@ def test_csv_has_every_row_of_both_sides():
         ("a|B<b>", "contender", "30", "bytes", "1.0"),
     ]
     assert {row["Bytes"] for row in rows} == {""}
+
+
+def test_gauges_are_in_all_formats():
+    made = RecordingBuilder()
+    for number in range(3):
+        made.gauge(GaugeKind.CPU_THREAD, [0.5, 0.25], f"t|{number}")
+    made.gauge(GaugeKind.HEAP_COMMITTED, [1024.0])
+    found, other = report(made.build()), report(made.build(), RecordingBuilder().build())
+    text = render_recording(found, 2)
+    assert "\n## CPU load by thread\n" in text
+    assert "| t\\|0 " in text
+    assert "1 more row (`--limit=0` shows all)" in text
+    rows = {row["Name"]: row for row in csv.DictReader(io.StringIO(render_recording_csv(found)))}
+    assert rows["t|2"] == {
+        **dict.fromkeys(("Detail", "Total", "Share", "Bytes"), ""),
+        **{"Table": "thread-cpu-load", "Name": "t|2", "Side": "recording", "Unit": "fraction"},
+        **{"Count": "2", "Min": "0.25", "Max": "0.5", "Average": "0.375"},
+    }
+    document = json.loads(render_recording_json(found))
+    assert document["gauges"][0] == {
+        **{"name": "heap", "title": "Heap", "head": "Reading", "unit": "bytes"},
+        "rows": [
+            {
+                "name": "Committed after collections",
+                "recording": {"count": 1, "average": 1024.0, "min": 1024.0, "max": 1024.0},
+            }
+        ],
+    }
+    compared = json.loads(render_recording_json(other))["gauges"][0]["rows"][0]
+    assert compared["baseline"] is None
+    sides = [row["Average"] for row in csv.DictReader(io.StringIO(render_recording_csv(other)))]
+    assert sides.count("1024.0") == 1
 
 
 def test_json_has_whole_numbers_and_shares():

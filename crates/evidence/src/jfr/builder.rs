@@ -1,7 +1,10 @@
 //! Builds a [`Recording`] from the groups of chunks.
 
+use std::hash::{Hash, Hasher};
+
 use super::events::{EVENTS, EventKind};
-use super::hash::FastMap;
+use super::gauges::{Gauges, ThreadAllocations};
+use super::hash::{IndexedMap, two_words};
 use super::recording::{
     AllocationGroup, EventState, EventType, IoGroup, IoKind, LockGroup, RecordedCollection, RecordedPause,
     RecordedStack, RecordedThread, RecordedValues, Recording, RecordingFile, SampleGroup, StackFrame,
@@ -16,13 +19,23 @@ const MAX_GROUPS: usize = 1 << 19;
 const MAX_PAUSES: usize = 1 << 20;
 
 /// What events of one group have in common: the position of their type in [`EVENTS`], and indexes in the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupKey {
     pub(super) event: usize,
     pub(super) subject: Option<u32>,
     pub(super) thread: Option<u32>,
     pub(super) stack: Option<u32>,
     pub(super) safepoint: bool,
+}
+
+impl Hash for GroupKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let word = |index: Option<u32>| index.map_or(0, |index| u64::from(index) + 1);
+        let kind = (self.event as u64) << 40 | u64::from(self.safepoint) << 63;
+        let parties = word(self.subject) ^ word(self.thread) << 32;
+        state.write_u128(two_words(parties, word(self.stack) ^ kind));
+    }
 }
 
 /// The sum of the events of a group.
@@ -59,7 +72,9 @@ pub(super) struct RecordingBuilder {
     pub(super) tables: RecordingTables,
     /// Facts about each of [`EVENTS`].
     pub(super) types: Vec<TypeFacts>,
-    groups: FastMap<GroupKey, GroupValues>,
+    pub(super) gauges: Gauges,
+    thread_allocations: ThreadAllocations,
+    groups: IndexedMap<GroupKey, GroupValues>,
     pauses: Vec<RecordedPause>,
     collections: Vec<RecordedCollection>,
     files: Vec<RecordingFile>,
@@ -74,7 +89,9 @@ impl RecordingBuilder {
             window_ns,
             tables: RecordingTables::new(),
             types: vec![TypeFacts::default(); EVENTS.len()],
-            groups: FastMap::default(),
+            gauges: Gauges::default(),
+            thread_allocations: ThreadAllocations::default(),
+            groups: IndexedMap::default(),
             pauses: Vec::new(),
             collections: Vec::new(),
             files: Vec::new(),
@@ -97,13 +114,21 @@ impl RecordingBuilder {
 
     /// Adds events to their group.
     pub(super) fn add_group(&mut self, key: GroupKey, values: GroupValues) {
-        let key = if self.groups.len() < MAX_GROUPS || self.groups.contains_key(&key) {
-            key
-        } else {
+        let is_full = self.groups.len() >= MAX_GROUPS;
+        let key = if is_full && self.groups.index_of(&key, |known| *known == key).is_none() {
             self.count_merged(values.values.count);
             GroupKey { thread: None, stack: None, ..key }
+        } else {
+            key
         };
-        self.groups.entry(key).and_modify(|known| known.add(values)).or_insert(values);
+        self.groups.update_or_add(key, values, GroupValues::add);
+    }
+
+    /// Adds what a thread has allocated since it began, read at a time.
+    pub(super) fn add_thread_allocation(&mut self, thread: u32, bytes: u64, time_ns: i64) {
+        if !self.thread_allocations.add(thread, &self.tables.threads, (bytes, time_ns)) {
+            self.count_merged(1);
+        }
     }
 
     /// Counts events whose thread and stack are not kept.
@@ -137,6 +162,7 @@ impl RecordingBuilder {
         let event_types = self.event_types();
         let (methods, kinds) = (self.tables.methods.into_values(), self.tables.frame_types.into_values());
         let targets = self.tables.targets.into_values();
+        let (gauges, thread_load_readings) = self.gauges.into_recorded();
         let text = |texts: &[String], index: Option<u32>| {
             index.and_then(|index| texts.get(index as usize)).cloned().unwrap_or_default()
         };
@@ -159,6 +185,9 @@ impl RecordingBuilder {
             pauses: self.pauses,
             collections: self.collections,
             vm_operations: Vec::new(),
+            gauges,
+            thread_load_readings,
+            thread_allocations: self.thread_allocations.into_recorded(),
             merged_events: self.merged_events,
         };
         for each in self.tables.threads.into_values() {
@@ -204,8 +233,8 @@ impl RecordingBuilder {
 }
 
 /// Returns the groups in descending order of their totals.
-fn sorted(groups: FastMap<GroupKey, GroupValues>) -> Vec<(GroupKey, GroupValues)> {
-    let mut groups: Vec<_> = groups.into_iter().collect();
+fn sorted(groups: IndexedMap<GroupKey, GroupValues>) -> Vec<(GroupKey, GroupValues)> {
+    let mut groups = groups.into_entries();
     groups.sort_unstable_by(|(left_key, left), (right_key, right)| {
         right.values.total.cmp(&left.values.total).then_with(|| left_key.cmp(right_key))
     });
@@ -238,6 +267,12 @@ fn add_to(
         EventKind::VmOperation => {
             recording.vm_operations.push(VmOperationGroup { name: target, safepoint: key.safepoint, values });
         }
-        EventKind::Pause | EventKind::Collection | EventKind::Setting => {}
+        EventKind::Pause
+        | EventKind::Collection
+        | EventKind::CpuLoad
+        | EventKind::ThreadCpuLoad
+        | EventKind::HeapSummary
+        | EventKind::ThreadAllocation
+        | EventKind::Setting => {}
     }
 }

@@ -50,7 +50,11 @@ impl<'a> ByteReader<'a> {
     }
 
     /// Reads a compressed integer: seven bits per byte from the lowest, and all eight of a ninth byte.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "keeps the slice in registers, in the loops over events and frames"
+    )]
     pub(super) fn varint(&mut self) -> Option<u64> {
         match *self.rest {
             [first, ref rest @ ..] if first < 0x80 => {
@@ -107,7 +111,7 @@ impl<'a> ByteReader<'a> {
         self.byte().map(|_| ())
     }
 
-    #[inline]
+    #[inline(never)]
     fn long_varint(&mut self, first: u8) -> Option<u64> {
         let Some(&bytes) = self.rest.first_chunk::<8>() else { return self.varint_near_end(first) };
         let word = u64::from_le_bytes(bytes);
@@ -139,6 +143,13 @@ impl<'a> ByteReader<'a> {
             }
         }
         Some(value | u64::from(self.byte()?) << 56)
+    }
+
+    /// Reads the bits of a floating-point number, which is not compressed.
+    pub(super) fn float_bits(&mut self) -> Option<u32> {
+        let (&bytes, rest) = self.rest.split_first_chunk::<4>()?;
+        self.rest = rest;
+        Some(u32::from_be_bytes(bytes))
     }
 
     /// Reads a compressed integer that counts bytes or elements.

@@ -1,12 +1,15 @@
 //! The constants of a chunk: stacks, methods, classes, threads and texts that events refer to by ids.
 
-use std::rc::Rc;
+use std::hash::{Hash, Hasher};
 
 use super::bytes::{ByteReader, EncodedText};
-use super::hash::FastMap;
-use super::layout::{Layout, LayoutCompiler, NeededField, SLOTS, Slots};
-use super::metadata::TypeTable;
-use super::tables::{FrameKey, RecordingTables, StackKey, ThreadKey};
+use super::constant_fields::{
+    FRAME_TYPE, FRAMES, JAVA_ID, JAVA_NAME, LINE, METHOD, NAME, OS_ID, OS_NAME, TRUNCATED, TYPE, VIRTUAL,
+};
+use super::hash::{FastMap, two_words};
+use super::layout::{Layout, MAX_INTEGERS, SLOTS, Slots};
+use super::tables::{FrameKey, RecordingTables, StackQuery, ThreadKey};
+use super::types::ChunkTypes;
 
 /// Largest number of constants of a chunk. Those of JVMs have some ten thousands.
 const MAX_CONSTANTS: usize = 1 << 22;
@@ -23,74 +26,77 @@ const MAX_DIMENSIONS: usize = 255;
 /// Name of a method whose constant is missing.
 const UNKNOWN: &str = "(unknown)";
 
-const NAME: usize = 0;
-const TYPE: usize = 1;
-const OS_NAME: usize = 2;
-const OS_ID: usize = 3;
-const JAVA_NAME: usize = 4;
-const JAVA_ID: usize = 5;
-const VIRTUAL: usize = 6;
-const TRUNCATED: usize = 7;
-const FRAMES: usize = 8;
-const METHOD: usize = 9;
-const LINE: usize = 10;
-const FRAME_TYPE: usize = 11;
-
-/// What is needed of constants, whatever their type is.
-const NEEDED: &[NeededField] = &[
-    ("name", NAME),
-    ("type", TYPE),
-    ("osName", OS_NAME),
-    ("osThreadId", OS_ID),
-    ("javaName", JAVA_NAME),
-    ("javaThreadId", JAVA_ID),
-    ("virtual", VIRTUAL),
-    ("truncated", TRUNCATED),
-    ("frames", FRAMES),
-    ("frames.method", METHOD),
-    ("frames.lineNumber", LINE),
-    ("frames.type", FRAME_TYPE),
-];
-
 /// A constant: its type and its id.
-pub(super) type ConstantId = (u64, u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ConstantId {
+    type_id: u64,
+    id: u64,
+}
 
-/// The constants of a chunk. They are decoded when they are needed, and the results are kept.
-pub(super) struct Constants<'a> {
-    bytes: &'a [u8],
-    /// Type of the constants that texts can refer to.
-    text_type: Option<u64>,
-    layouts: FastMap<u64, Option<Rc<Layout>>>,
+impl ConstantId {
+    #[inline]
+    pub(super) fn new(type_id: u64, id: u64) -> Self {
+        Self { type_id, id }
+    }
+}
+
+impl Hash for ConstantId {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u128(two_words(self.id, self.type_id));
+    }
+}
+
+/// A frame as it is encoded: the id of its method, its line, and the id of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EncodedFrame {
+    method: u64,
+    line: u64,
+    kind: u64,
+}
+
+impl Hash for EncodedFrame {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u128(two_words(self.method, self.line ^ self.kind.rotate_left(32)));
+    }
+}
+
+/// Where the constants of a chunk are, and the indexes of those that were decoded.
+#[derive(Debug, Default)]
+pub(super) struct ConstantMaps {
     /// Where the value of each constant begins.
-    positions: FastMap<ConstantId, usize>,
+    positions: FastMap<ConstantId, u32>,
     classes: FastMap<ConstantId, Option<u32>>,
     threads: FastMap<ConstantId, Option<u32>>,
     stacks: FastMap<ConstantId, Option<u32>>,
     methods: FastMap<ConstantId, Option<u32>>,
-    /// Indexes of frames by the values of their slots.
-    frames: FastMap<[u64; 3], u32>,
+    frames: FastMap<EncodedFrame, u32>,
+    /// The frames of the stack that is being decoded.
+    stack: Vec<u32>,
 }
 
-impl<'a> Constants<'a> {
-    pub(super) fn new(bytes: &'a [u8], types: &TypeTable) -> Self {
-        let text_type = types.names().find(|(_, name)| *name == "java.lang.String").map(|(id, _)| id);
-        Self {
-            bytes,
-            text_type,
-            layouts: FastMap::default(),
-            positions: FastMap::default(),
-            classes: FastMap::default(),
-            threads: FastMap::default(),
-            stacks: FastMap::default(),
-            methods: FastMap::default(),
-            frames: FastMap::default(),
-        }
+impl ConstantMaps {
+    /// Removes the constants of a chunk, and keeps the memory for those of the next.
+    pub(super) fn clear(&mut self) {
+        self.positions.clear();
+        self.classes.clear();
+        self.threads.clear();
+        self.stacks.clear();
+        self.methods.clear();
+        self.frames.clear();
     }
 
-    /// Finds the constants of a checkpoint event, given the position of its content and its end. A constant that
-    /// occurs again replaces the earlier one. Returns `None` if the event is invalid or there are too many.
-    pub(super) fn add(&mut self, compiler: &mut LayoutCompiler<'_>, start: usize, end: usize) -> Option<()> {
-        let mut reader = ByteReader::new(self.bytes.get(start..end)?);
+    /// Finds the constants of a checkpoint event, given the position of its content and its end in the chunk. A
+    /// constant that occurs again replaces the earlier one. Returns `None` if the event is invalid or there are too
+    /// many.
+    pub(super) fn add(
+        &mut self,
+        bytes: &[u8],
+        types: &mut ChunkTypes,
+        (start, end): (usize, usize),
+    ) -> Option<()> {
+        let mut reader = ByteReader::new(bytes.get(start..end)?);
         for _ in 0..3 {
             reader.varint()?; // Start, duration, and distance to the previous checkpoint.
         }
@@ -99,18 +105,37 @@ impl<'a> Constants<'a> {
         for _ in 0..reader.count()? {
             let type_id = reader.varint()?;
             let count = reader.count()?;
-            let new_layout = || compiler.compile(type_id, NEEDED).map(Rc::new);
-            let layout = self.layouts.entry(type_id).or_insert_with(new_layout).clone()?;
+            let is_needed = types.is_needed(type_id);
+            let layout = types.find_constant(type_id)?;
             for _ in 0..count {
                 let id = reader.varint()?;
-                if self.positions.len() >= MAX_CONSTANTS {
-                    return None;
+                if is_needed {
+                    self.keep(ConstantId { type_id, id }, end - reader.remaining())?;
                 }
-                self.positions.insert((type_id, id), end - reader.remaining());
                 layout.decode(&mut reader, &mut slots)?;
             }
         }
         Some(())
+    }
+
+    /// Keeps where the value of a constant begins. Returns `None` if there are too many constants.
+    fn keep(&mut self, constant: ConstantId, position: usize) -> Option<()> {
+        let position = u32::try_from(position).ok().filter(|_| self.positions.len() < MAX_CONSTANTS)?;
+        self.positions.insert(constant, position);
+        Some(())
+    }
+}
+
+/// The constants of a chunk. They are decoded when they are needed, and the results are kept.
+pub(super) struct Constants<'a> {
+    bytes: &'a [u8],
+    types: &'a ChunkTypes,
+    maps: &'a mut ConstantMaps,
+}
+
+impl<'a> Constants<'a> {
+    pub(super) fn new(bytes: &'a [u8], types: &'a ChunkTypes, maps: &'a mut ConstantMaps) -> Self {
+        Self { bytes, types, maps }
     }
 
     /// Returns the text of a constant that has a name or consists of a text.
@@ -123,7 +148,10 @@ impl<'a> Constants<'a> {
     pub(super) fn text_at(&self, position: usize) -> Option<String> {
         let read = |position| ByteReader::new(self.bytes.get(position..)?).text();
         let text = match read(position)? {
-            EncodedText::Pooled(id) => read(*self.positions.get(&(self.text_type?, id))?)?,
+            EncodedText::Pooled(id) => {
+                let constant = ConstantId::new(self.types.text_type()?, id);
+                read(*self.maps.positions.get(&constant)? as usize)?
+            }
             text => text,
         };
         match text {
@@ -134,31 +162,31 @@ impl<'a> Constants<'a> {
 
     /// Returns the index of a class in the tables.
     pub(super) fn class(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
-        if let Some(&known) = self.classes.get(&constant) {
+        if let Some(&known) = self.maps.classes.get(&constant) {
             return known;
         }
         let found = self.class_name(constant).and_then(|name| tables.classes.intern(name));
-        self.classes.insert(constant, found);
+        self.maps.classes.insert(constant, found);
         found
     }
 
     /// Returns the index of a thread in the tables.
     pub(super) fn thread(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
-        if let Some(&known) = self.threads.get(&constant) {
+        if let Some(&known) = self.maps.threads.get(&constant) {
             return known;
         }
         let found = self.thread_key(constant).and_then(|key| tables.threads.intern(key));
-        self.threads.insert(constant, found);
+        self.maps.threads.insert(constant, found);
         found
     }
 
     /// Returns the index of a stack in the tables.
     pub(super) fn stack(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
-        if let Some(&known) = self.stacks.get(&constant) {
+        if let Some(&known) = self.maps.stacks.get(&constant) {
             return known;
         }
-        let found = self.stack_key(constant, tables).and_then(|key| tables.stacks.intern(key));
-        self.stacks.insert(constant, found);
+        let found = self.read_stack(constant, tables);
+        self.maps.stacks.insert(constant, found);
         found
     }
 
@@ -182,79 +210,92 @@ impl<'a> Constants<'a> {
         })
     }
 
-    fn stack_key(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<StackKey> {
-        let stack = self.decoded(constant)?;
-        let element = stack.layout.elements_of(FRAMES)?;
-        let pool = |slot: usize| element.pools[slot];
-        let (method_type, frame_type) = (pool(METHOD)?, pool(FRAME_TYPE));
-        let mut reader = ByteReader::new(self.bytes.get(self.position_of(stack.slots[FRAMES])?..)?);
-        let count = reader.count()?;
-        let mut frames = Vec::with_capacity(count.min(MAX_FRAMES));
-        for _ in 0..count.min(MAX_FRAMES) {
-            let mut slots = [0; SLOTS];
-            element.decode(&mut reader, &mut slots)?;
-            frames.push(self.frame((method_type, frame_type), &slots, tables)?);
-        }
-        let truncated = stack.slots[TRUNCATED] != 0 || count > MAX_FRAMES;
-        Some(StackKey { frames: frames.into_boxed_slice(), truncated })
+    fn read_stack(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
+        let mut frames = std::mem::take(&mut self.maps.stack);
+        frames.clear();
+        let truncated = self.read_frames(constant, tables, &mut frames);
+        let found = truncated
+            .and_then(|truncated| tables.stacks.intern_stack(StackQuery { frames: &frames, truncated }));
+        self.maps.stack = frames;
+        found
     }
 
-    /// Returns the index of a frame, given the types of the constants in its slots.
-    fn frame(
+    /// Adds the frames of a stack, and returns whether the stack was deeper.
+    fn read_frames(
         &mut self,
+        constant: ConstantId,
+        tables: &mut RecordingTables,
+        frames: &mut Vec<u32>,
+    ) -> Option<bool> {
+        let stack = self.decoded(constant)?;
+        let element = stack.layout.elements_of(FRAMES)?;
+        let pools = (element.pools[METHOD]?, element.pools[FRAME_TYPE]);
+        let mut reader = ByteReader::new(self.bytes.get(self.position_of(stack.slots[FRAMES])?..)?);
+        let count = reader.count()?;
+        let integers = element.integers([METHOD, LINE, FRAME_TYPE]);
+        for _ in 0..count.min(MAX_FRAMES) {
+            let frame = encoded_frame(element, integers, &mut reader)?;
+            frames.push(match self.maps.frames.get(&frame) {
+                Some(&known) => known,
+                None => self.new_frame(frame, pools, tables)?,
+            });
+        }
+        Some(stack.slots[TRUNCATED] != 0 || count > MAX_FRAMES)
+    }
+
+    /// Returns the index of a frame, given the types of the constants of its method and its kind.
+    fn new_frame(
+        &mut self,
+        frame: EncodedFrame,
         (method_type, kind_type): (u64, Option<u64>),
-        slots: &Slots,
         tables: &mut RecordingTables,
     ) -> Option<u32> {
-        let raw = [slots[METHOD], slots[LINE], slots[FRAME_TYPE]];
-        if let Some(&known) = self.frames.get(&raw) {
-            return Some(known);
-        }
-        let kind = kind_type.and_then(|kind| self.label((kind, slots[FRAME_TYPE])));
+        let kind = kind_type.and_then(|kind| self.label(ConstantId::new(kind, frame.kind)));
         let key = FrameKey {
-            method: self.method((method_type, slots[METHOD]), tables)?,
-            line: i32::try_from(slots[LINE]).ok().filter(|&line| line > 0),
+            method: self.method(ConstantId::new(method_type, frame.method), tables)?,
+            line: i32::try_from(frame.line).ok().filter(|&line| line > 0),
             kind: kind.and_then(|kind| tables.frame_types.intern(kind)),
         };
         let found = tables.frames.intern(key)?;
-        if self.frames.len() < MAX_KNOWN_FRAMES {
-            self.frames.insert(raw, found);
+        if self.maps.frames.len() < MAX_KNOWN_FRAMES {
+            self.maps.frames.insert(frame, found);
         }
         Some(found)
     }
 
     /// Returns the index of a method. One whose constant is missing has the name of an unknown one.
     fn method(&mut self, constant: ConstantId, tables: &mut RecordingTables) -> Option<u32> {
-        if let Some(&known) = self.methods.get(&constant) {
+        if let Some(&known) = self.maps.methods.get(&constant) {
             return known;
         }
         let Some(name) = self.method_name(constant) else {
             return tables.methods.intern(UNKNOWN.to_owned());
         };
         let found = tables.methods.intern(name);
-        self.methods.insert(constant, found);
+        self.maps.methods.insert(constant, found);
         found
     }
 
     fn method_name(&self, constant: ConstantId) -> Option<String> {
         let decoded = self.decoded(constant)?;
-        let class = decoded.layout.pools[TYPE].and_then(|kind| self.class_name((kind, decoded.slots[TYPE])));
+        let class = decoded.layout.pools[TYPE]
+            .and_then(|kind| self.class_name(ConstantId::new(kind, decoded.slots[TYPE])));
         let name = self.text_in(&decoded, NAME)?;
         Some(class.map_or_else(|| name.clone(), |class| format!("{class}.{name}")))
     }
 
-    fn decoded(&self, constant: ConstantId) -> Option<DecodedConstant> {
-        let position = *self.positions.get(&constant)?;
-        let layout = self.layouts.get(&constant.0)?.clone()?;
+    fn decoded(&self, constant: ConstantId) -> Option<DecodedConstant<'a>> {
+        let position = *self.maps.positions.get(&constant)? as usize;
+        let layout = self.types.constant(constant.type_id)?;
         let mut slots = [0; SLOTS];
         layout.decode_lazily(&mut ByteReader::new(self.bytes.get(position..)?), &mut slots)?;
         Some(DecodedConstant { layout, slots })
     }
 
     /// Returns the text in a slot of a constant, or that of the constant in it.
-    fn text_in(&self, decoded: &DecodedConstant, slot: usize) -> Option<String> {
+    fn text_in(&self, decoded: &DecodedConstant<'_>, slot: usize) -> Option<String> {
         match decoded.layout.pools[slot] {
-            Some(pool) => self.label((pool, decoded.slots[slot])),
+            Some(pool) => self.label(ConstantId::new(pool, decoded.slots[slot])),
             None => self.text_at(self.position_of(decoded.slots[slot])?),
         }
     }
@@ -267,9 +308,28 @@ impl<'a> Constants<'a> {
 }
 
 /// A constant that was decoded to the end of the chunk.
-struct DecodedConstant {
-    layout: Rc<Layout>,
+struct DecodedConstant<'a> {
+    layout: &'a Layout,
     slots: Slots,
+}
+
+/// Reads a frame; `integers` is what [`Layout::integers`] returns for its method, its line and its kind.
+#[inline]
+fn encoded_frame(
+    element: &Layout,
+    integers: Option<(usize, [usize; 3])>,
+    reader: &mut ByteReader<'_>,
+) -> Option<EncodedFrame> {
+    let Some((count, [method, line, kind])) = integers else {
+        let mut slots = [0; SLOTS];
+        element.decode(reader, &mut slots)?;
+        return Some(EncodedFrame { method: slots[METHOD], line: slots[LINE], kind: slots[FRAME_TYPE] });
+    };
+    let mut values = [0; MAX_INTEGERS + 1];
+    for value in &mut values[..count] {
+        *value = reader.varint()?;
+    }
+    Some(EncodedFrame { method: values[method], line: values[line], kind: values[kind] })
 }
 
 /// Returns a class name as Java writes it: `byte[]` for `[B`, `java.lang.String` for `java/lang/String`.

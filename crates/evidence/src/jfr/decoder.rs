@@ -1,16 +1,16 @@
 //! Decodes the events of a chunk and groups them.
 
+use std::hash::{Hash, Hasher};
+
 use super::builder::{GroupKey, GroupValues, RecordingBuilder};
 use super::bytes::ByteReader;
 use super::chunk::{Chunk, FIRST_EVENT};
-use super::constants::Constants;
-use super::events::{
-    DETAIL, DURATION, EVENTS, EventKind, EventSpec, SECOND, STACK, START, SUBJECT, THIRD, THREAD, VALUE,
-};
-use super::hash::FastMap;
-use super::layout::{Layout, LayoutCompiler, SLOTS, Slots};
-use super::metadata::TypeTable;
-use super::recording::{IoKind, RecordedCollection, RecordedPause, RecordedValues};
+use super::constants::{ConstantId, ConstantMaps, Constants};
+use super::events::{DETAIL, DURATION, EventKind, SECOND, STACK, START, SUBJECT, THIRD, THREAD, VALUE};
+use super::hash::{IndexedMap, two_words};
+use super::layout::{SLOTS, Slots};
+use super::recording::{GaugeKind, IoKind, RecordedCollection, RecordedPause, RecordedValues};
+use super::types::{ChunkTypes, Handler};
 
 /// Id of metadata events.
 const METADATA: u64 = 0;
@@ -21,8 +21,8 @@ const CHECKPOINT: u64 = 1;
 /// Number of groups of a chunk that are kept before they are added to those of the recording.
 const MAX_CHUNK_GROUPS: usize = 1 << 17;
 
-/// Type ids below this one are looked up by index.
-const DENSE_TYPES: usize = 1 << 14;
+/// Largest number of checkpoints of a chunk. JVMs write some thousands.
+const MAX_CHECKPOINTS: usize = 1 << 20;
 
 /// What was read of a chunk.
 #[derive(Debug, Default)]
@@ -33,53 +33,93 @@ pub(super) struct ChunkSummary {
     pub(super) problems: Vec<String>,
 }
 
-/// Reads a chunk into a recording.
-pub(super) fn read_chunk(chunk: &Chunk, builder: &mut RecordingBuilder) -> ChunkSummary {
-    let mut summary = ChunkSummary::default();
-    let mut positions = EventPositions::of(chunk);
-    let (mut metadata, mut events) = (None, 0);
-    for each in positions.by_ref() {
-        match each.type_id {
-            METADATA => metadata = Some(each),
-            CHECKPOINT => {}
-            _ => events += 1,
-        }
-    }
-    if positions.at < chunk.bytes.len() {
-        let missing = chunk.bytes.len() - positions.at;
-        summary
-            .problems
-            .push(format!("is damaged or cut at byte {}: {missing} bytes were not read", positions.at));
-    }
-    let Some(types) = metadata.and_then(|each| TypeTable::read(&chunk.bytes[each.start..each.end])) else {
-        summary.problems.push(format!(
-            "has no valid description of its types, which the JVM writes last: none of its {events} events was read"
-        ));
-        return summary;
-    };
-    summary.events = Some(events);
-    let mut compiler = LayoutCompiler::new(&types);
-    let mut constants = Constants::new(&chunk.bytes, &types);
-    for each in EventPositions::of(chunk).filter(|each| each.type_id == CHECKPOINT) {
-        if constants.add(&mut compiler, each.start, each.end).is_none() {
+/// Reads chunks into a recording. The types and the memory for constants and groups are kept from one chunk to the next.
+#[derive(Debug, Default)]
+pub(super) struct ChunkDecoder {
+    types: Option<ChunkTypes>,
+    constants: ConstantMaps,
+    groups: IndexedMap<ChunkGroupKey, GroupValues>,
+    /// Where the contents of checkpoints begin and end.
+    checkpoints: Vec<(u32, u32)>,
+}
+
+impl ChunkDecoder {
+    /// Reads a chunk.
+    pub(super) fn read(&mut self, chunk: &Chunk, builder: &mut RecordingBuilder) -> ChunkSummary {
+        let mut summary = ChunkSummary::default();
+        let (metadata, events) = self.scan(chunk, &mut summary.problems);
+        let previous = self.types.take();
+        let description = metadata.and_then(|each| chunk.bytes.get(each.start..each.end));
+        let Some(mut types) = description.and_then(|event| ChunkTypes::read(event, previous)) else {
             summary.problems.push(format!(
-                "has constants at byte {} that cannot be read: threads, classes or stacks may be missing",
-                each.start
+                "has no valid description of its types, which the JVM writes last: none of its {events} events was read"
             ));
-            break;
+            return summary;
+        };
+        summary.events = Some(events);
+        self.find_constants(chunk, &mut types, &mut summary.problems);
+        summary.problems.extend_from_slice(&types.problems);
+        for handler in types.handlers() {
+            builder.types[handler.event].supported = true;
+        }
+        let constants = Constants::new(&chunk.bytes, &types, &mut self.constants);
+        let mut reader =
+            EventReader { chunk, types: &types, constants, groups: &mut self.groups, builder, last_ns: None };
+        let invalid = reader.read_events();
+        let last_ns = reader.last_ns;
+        let end_ns = chunk.clock.start_ns.saturating_add(chunk.clock.duration_ns);
+        builder.cover(chunk.clock.start_ns, last_ns.map_or(end_ns, |last| last.max(end_ns)));
+        if invalid > 0 {
+            summary.problems.push(format!("has {invalid} events that cannot be decoded"));
+        }
+        self.types = Some(types);
+        summary
+    }
+
+    /// Finds the checkpoints, and returns the last metadata event and the number of other events.
+    fn scan(&mut self, chunk: &Chunk, problems: &mut Vec<String>) -> (Option<EventPosition>, u64) {
+        self.checkpoints.clear();
+        let mut positions = EventPositions::of(chunk);
+        let (mut metadata, mut events, mut left_out) = (None, 0, 0_u64);
+        for each in positions.by_ref() {
+            match each.type_id {
+                METADATA => metadata = Some(each),
+                CHECKPOINT => match (u32::try_from(each.start), u32::try_from(each.end)) {
+                    (Ok(start), Ok(end)) if self.checkpoints.len() < MAX_CHECKPOINTS => {
+                        self.checkpoints.push((start, end));
+                    }
+                    _ => left_out += 1,
+                },
+                _ => events += 1,
+            }
+        }
+        if positions.at < chunk.bytes.len() {
+            let missing = chunk.bytes.len() - positions.at;
+            problems
+                .push(format!("is damaged or cut at byte {}: {missing} bytes were not read", positions.at));
+        }
+        if left_out > 0 {
+            problems.push(format!(
+                "has {left_out} checkpoints more than the {MAX_CHECKPOINTS} that are read: threads, classes or stacks \
+                 may be missing"
+            ));
+        }
+        (metadata, events)
+    }
+
+    /// Finds the constants in all checkpoints, up to the first one that is invalid.
+    fn find_constants(&mut self, chunk: &Chunk, types: &mut ChunkTypes, problems: &mut Vec<String>) {
+        self.constants.clear();
+        for &(start, end) in &self.checkpoints {
+            let content = (start as usize, end as usize);
+            if self.constants.add(&chunk.bytes, types, content).is_none() {
+                problems.push(format!(
+                    "has constants at byte {start} that cannot be read: threads, classes or stacks may be missing"
+                ));
+                return;
+            }
         }
     }
-    let handlers = Handlers::new(&types, &mut compiler, builder, &mut summary.problems);
-    let mut decoder =
-        ChunkDecoder { chunk, handlers, constants, groups: FastMap::default(), builder, last_ns: None };
-    let invalid = decoder.read_events();
-    let end_ns = chunk.clock.start_ns.saturating_add(chunk.clock.duration_ns);
-    let end_ns = decoder.last_ns.map_or(end_ns, |last| last.max(end_ns));
-    builder.cover(chunk.clock.start_ns, end_ns);
-    if invalid > 0 {
-        summary.problems.push(format!("has {invalid} events that cannot be decoded"));
-    }
-    summary
 }
 
 /// The type of an event, and where its content begins and ends in the chunk.
@@ -120,80 +160,8 @@ impl Iterator for EventPositions<'_> {
     }
 }
 
-/// How the events of a type are read.
-struct Handler {
-    /// Position in [`EVENTS`].
-    event: usize,
-    layout: Layout,
-}
-
-/// The handlers of the types that are read.
-struct Handlers {
-    all: Vec<Handler>,
-    /// Index of the handler plus one by type id, for small ids.
-    dense: Vec<u8>,
-    others: FastMap<u64, usize>,
-    /// Position in [`EVENTS`] by type id.
-    events: FastMap<u64, usize>,
-}
-
-impl Handlers {
-    fn new(
-        types: &TypeTable,
-        compiler: &mut LayoutCompiler<'_>,
-        builder: &mut RecordingBuilder,
-        problems: &mut Vec<String>,
-    ) -> Self {
-        let mut handlers = Self {
-            all: Vec::new(),
-            dense: vec![0; DENSE_TYPES],
-            others: FastMap::default(),
-            events: FastMap::default(),
-        };
-        for (type_id, name) in types.names() {
-            let Some(event) = EventSpec::find(name) else { continue };
-            let spec = &EVENTS[event];
-            let layout = compiler.compile(type_id, &spec.needed());
-            let problem = match layout.as_ref().map(|layout| spec.missing(layout.filled)) {
-                Some(None) => None,
-                Some(Some(field)) => {
-                    Some(format!("has events {name} without the field {field}, which are not counted"))
-                }
-                None => Some(format!("has an invalid description of {name}, whose events are not counted")),
-            };
-            if let Some(problem) = problem {
-                problems.push(problem);
-            } else if let Some(layout) = layout {
-                builder.types[event].supported = true;
-                handlers.events.insert(type_id, event);
-                handlers.add(type_id, Handler { event, layout });
-            }
-        }
-        handlers
-    }
-
-    fn add(&mut self, type_id: u64, handler: Handler) {
-        let index = self.all.len();
-        // Two types of one name are not written by any JVM; the second is ignored if there are very many.
-        let Ok(place) = u8::try_from(index + 1) else { return };
-        self.all.push(handler);
-        match usize::try_from(type_id).ok().and_then(|id| self.dense.get_mut(id)) {
-            Some(entry) => *entry = place,
-            None => _ = self.others.insert(type_id, index),
-        }
-    }
-
-    #[inline]
-    fn index_of(&self, type_id: u64) -> Option<usize> {
-        match usize::try_from(type_id).ok().and_then(|id| self.dense.get(id)) {
-            Some(&place) => usize::from(place).checked_sub(1),
-            None => self.others.get(&type_id).copied(),
-        }
-    }
-}
-
 /// What events of one group have in common within a chunk: ids of constants.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ChunkGroupKey {
     handler: usize,
     /// Id of the class or operation, or index of the target.
@@ -202,26 +170,35 @@ struct ChunkGroupKey {
     stack: u64,
 }
 
+impl Hash for ChunkGroupKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u128(two_words(self.stack, self.thread));
+        state.write_u128(two_words(self.subject, self.handler as u64));
+    }
+}
+
 /// The state of reading the events of a chunk.
-struct ChunkDecoder<'a> {
+struct EventReader<'a> {
     chunk: &'a Chunk,
-    handlers: Handlers,
+    types: &'a ChunkTypes,
     constants: Constants<'a>,
-    groups: FastMap<ChunkGroupKey, GroupValues>,
+    groups: &'a mut IndexedMap<ChunkGroupKey, GroupValues>,
     builder: &'a mut RecordingBuilder,
     last_ns: Option<i64>,
 }
 
-impl ChunkDecoder<'_> {
+impl EventReader<'_> {
     /// Reads all events and returns how many are invalid.
     fn read_events(&mut self) -> u64 {
         let mut invalid = 0;
+        let types = self.types;
         for each in EventPositions::of(self.chunk) {
-            let Some(handler) = self.handlers.index_of(each.type_id) else { continue };
+            let Some((index, handler)) = types.handler_of(each.type_id) else { continue };
             let mut slots = [0; SLOTS];
             let mut reader = ByteReader::new(&self.chunk.bytes[each.start..each.end]);
-            if self.handlers.all[handler].layout.decode(&mut reader, &mut slots).is_some() {
-                self.event(handler, &slots, each.end);
+            if handler.layout.decode(&mut reader, &mut slots).is_some() {
+                self.event(index, handler, (&slots, each.end));
             } else {
                 invalid += 1;
             }
@@ -230,25 +207,29 @@ impl ChunkDecoder<'_> {
         invalid
     }
 
+    /// Adds an event, given its values and its end in the chunk.
     #[inline]
-    fn event(&mut self, handler: usize, slots: &Slots, end: usize) {
-        let event = self.handlers.all[handler].event;
-        let kind = EVENTS[event].kind;
+    fn event(&mut self, index: usize, handler: &Handler, (slots, end): (&Slots, usize)) {
         let time_ns = self.chunk.clock.time_ns(slots[START]);
         self.last_ns = self.last_ns.max(Some(time_ns));
-        let facts = &mut self.builder.types[event];
+        let is_in_window = self.builder.is_in_window(time_ns);
+        let facts = &mut self.builder.types[handler.event];
         facts.events += 1;
-        if kind == EventKind::Setting {
+        if handler.kind == EventKind::Setting {
             self.setting(handler, slots, end);
             return;
         }
-        if !self.builder.is_in_window(time_ns) {
+        if !is_in_window {
             return;
         }
-        self.builder.types[event].counted += 1;
-        let key =
-            ChunkGroupKey { handler, subject: slots[SUBJECT], thread: slots[THREAD], stack: slots[STACK] };
-        match kind {
+        facts.counted += 1;
+        let key = ChunkGroupKey {
+            handler: index,
+            subject: slots[SUBJECT],
+            thread: slots[THREAD],
+            stack: slots[STACK],
+        };
+        match handler.kind {
             EventKind::InNewTlab | EventKind::OutsideTlab | EventKind::SampledAllocation => {
                 self.add(key, size(slots[VALUE]), 0);
             }
@@ -256,13 +237,17 @@ impl ChunkDecoder<'_> {
             EventKind::Lock(_) => {
                 self.add(key, self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]), 0);
             }
-            EventKind::Io(kind) => self.io((key, kind), slots, end),
+            EventKind::Io(kind) => self.io((key, kind), handler, (slots, end)),
             EventKind::VmOperation => {
                 let key = ChunkGroupKey { thread: 0, stack: slots[VALUE], ..key };
                 self.add(key, self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]), 0);
             }
             EventKind::Pause => self.pause(handler, slots, end),
             EventKind::Collection => self.collection(handler, slots, end),
+            EventKind::CpuLoad => self.cpu_load(slots),
+            EventKind::ThreadCpuLoad => self.thread_cpu_load(handler, slots, time_ns),
+            EventKind::HeapSummary => self.heap_summary(handler, slots, end),
+            EventKind::ThreadAllocation => self.thread_allocation(handler, slots, time_ns),
             EventKind::Setting => {}
         }
     }
@@ -270,14 +255,14 @@ impl ChunkDecoder<'_> {
     #[inline]
     fn add(&mut self, key: ChunkGroupKey, value: u64, bytes: u64) {
         let added = GroupValues { values: RecordedValues::of(value), bytes };
-        self.groups.entry(key).and_modify(|known| known.add(added)).or_insert(added);
+        self.groups.update_or_add(key, added, GroupValues::add);
         if self.groups.len() >= MAX_CHUNK_GROUPS {
             self.merge_groups();
         }
     }
 
-    fn io(&mut self, (key, kind): (ChunkGroupKey, IoKind), slots: &Slots, end: usize) {
-        let text = |slot| self.text(key.handler, slots, (slot, end)).filter(|text| !text.is_empty());
+    fn io(&mut self, (key, kind): (ChunkGroupKey, IoKind), handler: &Handler, (slots, end): (&Slots, usize)) {
+        let text = |slot| self.text(handler, slots, (slot, end)).filter(|text| !text.is_empty());
         let name = text(SUBJECT).or_else(|| text(DETAIL));
         let target = match kind {
             IoKind::SocketRead | IoKind::SocketWrite => name.map(|host| with_port(&host, slots[SECOND])),
@@ -289,7 +274,7 @@ impl ChunkDecoder<'_> {
         self.add(key, self.chunk.clock.elapsed_ns(slots[START], slots[DURATION]), bytes);
     }
 
-    fn pause(&mut self, handler: usize, slots: &Slots, end: usize) {
+    fn pause(&mut self, handler: &Handler, slots: &Slots, end: usize) {
         let pause = RecordedPause {
             gc_id: slots[VALUE],
             name: self.text(handler, slots, (SUBJECT, end)).unwrap_or_default(),
@@ -299,7 +284,7 @@ impl ChunkDecoder<'_> {
         self.builder.add_pause(pause);
     }
 
-    fn collection(&mut self, handler: usize, slots: &Slots, end: usize) {
+    fn collection(&mut self, handler: &Handler, slots: &Slots, end: usize) {
         let clock = &self.chunk.clock;
         let collection = RecordedCollection {
             gc_id: slots[VALUE],
@@ -314,8 +299,8 @@ impl ChunkDecoder<'_> {
     }
 
     /// Notes whether a type is enabled.
-    fn setting(&mut self, handler: usize, slots: &Slots, end: usize) {
-        let Some(&event) = self.handlers.events.get(&slots[VALUE]) else { return };
+    fn setting(&mut self, handler: &Handler, slots: &Slots, end: usize) {
+        let Some(event) = self.types.event_of(slots[VALUE]) else { return };
         if self.text(handler, slots, (SUBJECT, end)).as_deref() != Some("enabled") {
             return;
         }
@@ -325,42 +310,83 @@ impl ChunkDecoder<'_> {
     }
 
     /// Returns the text in a slot of an event that ends at a position, or that of the constant in it.
-    fn text(&self, handler: usize, slots: &Slots, (slot, end): (usize, usize)) -> Option<String> {
-        if let Some(pool) = self.handlers.all[handler].layout.pools[slot] {
-            return self.constants.label((pool, slots[slot]));
+    fn text(&self, handler: &Handler, slots: &Slots, (slot, end): (usize, usize)) -> Option<String> {
+        if let Some(pool) = handler.layout.pools[slot] {
+            return self.constants.label(ConstantId::new(pool, slots[slot]));
         }
         let remaining = usize::try_from(slots[slot]).ok().filter(|&remaining| remaining > 0)?;
         self.constants.text_at(end.checked_sub(remaining)?)
     }
 
+    /// Returns the index of the thread of an event.
+    fn thread(&mut self, handler: &Handler, slots: &Slots) -> Option<u32> {
+        let constant = ConstantId::new(handler.layout.pools[THREAD]?, slots[THREAD]);
+        self.constants.thread(constant, &mut self.builder.tables)
+    }
+
+    fn cpu_load(&mut self, slots: &Slots) {
+        let kinds = [GaugeKind::CpuJvmUser, GaugeKind::CpuJvmSystem, GaugeKind::CpuMachine];
+        for (kind, slot) in kinds.into_iter().zip([VALUE, SECOND, THIRD]) {
+            if let Some(load) = float(slots[slot]) {
+                self.builder.gauges.add(kind, None, load);
+            }
+        }
+    }
+
+    fn thread_cpu_load(&mut self, handler: &Handler, slots: &Slots, time_ns: i64) {
+        let thread = self.thread(handler, slots);
+        if let (Some(user), Some(system)) = (float(slots[VALUE]), float(slots[SECOND])) {
+            self.builder.gauges.add_thread_load(thread, user + system, time_ns);
+        }
+    }
+
+    fn heap_summary(&mut self, handler: &Handler, slots: &Slots, end: usize) {
+        let used = match self.text(handler, slots, (SUBJECT, end)).as_deref() {
+            Some("Before GC") => GaugeKind::HeapUsedBefore,
+            Some("After GC") => GaugeKind::HeapUsedAfter,
+            _ => return,
+        };
+        let gauges = &mut self.builder.gauges;
+        gauges.add(used, None, size(slots[VALUE]) as f64);
+        if used == GaugeKind::HeapUsedAfter {
+            gauges.add(GaugeKind::HeapCommitted, None, size(slots[SECOND]) as f64);
+        }
+    }
+
+    fn thread_allocation(&mut self, handler: &Handler, slots: &Slots, time_ns: i64) {
+        if let Some(thread) = self.thread(handler, slots) {
+            self.builder.add_thread_allocation(thread, size(slots[VALUE]), time_ns);
+        }
+    }
+
     /// Adds the groups to those of the recording.
     fn merge_groups(&mut self) {
-        let mut groups: Vec<_> = self.groups.drain().collect();
-        groups.sort_unstable_by_key(|(key, _)| *key);
-        for (key, values) in groups {
-            let handler = &self.handlers.all[key.handler];
+        let Self { types, constants, groups, builder, .. } = self;
+        for (key, values) in groups.drain() {
+            let Some(handler) = types.handlers().get(key.handler) else { continue };
             let pools = handler.layout.pools;
-            let tables = &mut self.builder.tables;
-            let kind = EVENTS[handler.event].kind;
-            let subject = match kind {
+            let tables = &mut builder.tables;
+            let subject = match handler.kind {
                 EventKind::Io(_) => u32::try_from(key.subject).ok(),
                 EventKind::VmOperation => pools[SUBJECT]
-                    .and_then(|pool| self.constants.label((pool, key.subject)))
+                    .and_then(|pool| constants.label(ConstantId::new(pool, key.subject)))
                     .and_then(|name| tables.targets.intern(name)),
-                _ => pools[SUBJECT].and_then(|pool| self.constants.class((pool, key.subject), tables)),
+                _ => pools[SUBJECT]
+                    .and_then(|pool| constants.class(ConstantId::new(pool, key.subject), tables)),
             };
-            let is_operation = kind == EventKind::VmOperation;
+            let is_operation = handler.kind == EventKind::VmOperation;
             let (thread_pool, stack_pool) =
                 if is_operation { (None, None) } else { (pools[THREAD], pools[STACK]) };
-            let thread = thread_pool.and_then(|pool| self.constants.thread((pool, key.thread), tables));
-            let stack = stack_pool.and_then(|pool| self.constants.stack((pool, key.stack), tables));
+            let thread =
+                thread_pool.and_then(|pool| constants.thread(ConstantId::new(pool, key.thread), tables));
+            let stack = stack_pool.and_then(|pool| constants.stack(ConstantId::new(pool, key.stack), tables));
             let safepoint = is_operation && key.stack != 0;
             let is_merged = tables.is_full() && !is_operation && (thread.is_none() || stack.is_none());
             if is_merged {
-                self.builder.count_merged(values.values.count);
+                builder.count_merged(values.values.count);
             }
             let key = GroupKey { event: handler.event, subject, thread, stack, safepoint };
-            self.builder.add_group(key, values);
+            builder.add_group(key, values);
         }
     }
 }
@@ -371,6 +397,12 @@ const NO_TARGET: u64 = u64::MAX;
 /// Returns a size, which is 0 if it is negative.
 fn size(value: u64) -> u64 {
     if i64::try_from(value).is_ok() { value } else { 0 }
+}
+
+/// Returns a load from its bits, or `None` if it is negative or not a number.
+fn float(bits: u64) -> Option<f64> {
+    let value = f32::from_bits(u32::try_from(bits).ok()?);
+    (value.is_finite() && value >= 0.0).then(|| f64::from(value))
 }
 
 fn with_port(host: &str, port: u64) -> String {

@@ -34,6 +34,10 @@ pub(super) enum EventKind {
     Pause,
     Collection,
     VmOperation,
+    CpuLoad,
+    ThreadCpuLoad,
+    HeapSummary,
+    ThreadAllocation,
     Setting,
 }
 
@@ -131,6 +135,26 @@ pub(super) const EVENTS: &[EventSpec] = &[
         name: "ExecuteVMOperation",
         kind: EventKind::VmOperation,
         fields: &[("operation", SUBJECT), ("safepoint", VALUE)],
+    },
+    EventSpec {
+        name: "CPULoad",
+        kind: EventKind::CpuLoad,
+        fields: &[("jvmUser", VALUE), ("jvmSystem", SECOND), ("machineTotal", THIRD)],
+    },
+    EventSpec {
+        name: "ThreadCPULoad",
+        kind: EventKind::ThreadCpuLoad,
+        fields: &[("user", VALUE), ("system", SECOND)],
+    },
+    EventSpec {
+        name: "GCHeapSummary",
+        kind: EventKind::HeapSummary,
+        fields: &[("when", SUBJECT), ("heapUsed", VALUE), ("heapSpace.committedSize", SECOND)],
+    },
+    EventSpec {
+        name: "ThreadAllocationStatistics",
+        kind: EventKind::ThreadAllocation,
+        fields: &[("thread", THREAD), ("allocated", VALUE)],
     },
     EventSpec {
         name: "ActiveSetting",

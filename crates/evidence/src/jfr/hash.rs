@@ -1,8 +1,10 @@
-//! A hash map for short keys that files determine: several times faster than that of the standard library, and seeded
+//! Hash maps for short keys that files determine: several times faster than those of the standard library, and seeded
 //! so that a file cannot be made whose keys collide.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+
+use hashbrown::HashTable;
 
 /// A hash map with the hash function of this module.
 pub(super) type FastMap<K, V> = HashMap<K, V, FoldedState>;
@@ -85,6 +87,15 @@ impl Hasher for FoldedHasher {
         self.add(value);
     }
 
+    /// Adds two words with one multiplication.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
+    fn write_u128(&mut self, value: u128) {
+        let high = (value >> 64) as u64 ^ MULTIPLIER ^ self.seed.rotate_left(32);
+        let product = u128::from(self.state ^ value as u64) * u128::from(high);
+        self.state = (product as u64) ^ (product >> 64) as u64 ^ self.seed;
+    }
+
     #[inline]
     fn write_usize(&mut self, value: usize) {
         self.add(value as u64);
@@ -98,6 +109,76 @@ impl Hasher for FoldedHasher {
     #[inline]
     fn finish(&self) -> u64 {
         self.state.rotate_left(32)
+    }
+}
+
+/// Returns two words as one, whose hash needs one multiplication.
+#[inline]
+pub(super) fn two_words(low: u64, high: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+/// A map whose keys have indexes in the order in which they were added.
+#[derive(Clone, Debug)]
+pub(super) struct IndexedMap<K, V = ()> {
+    indexes: HashTable<u32>,
+    entries: Vec<(K, V)>,
+    state: FoldedState,
+}
+
+impl<K, V> Default for IndexedMap<K, V> {
+    fn default() -> Self {
+        Self { indexes: HashTable::new(), entries: Vec::new(), state: FoldedState::default() }
+    }
+}
+
+impl<K: Hash, V> IndexedMap<K, V> {
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the key with an index.
+    pub(super) fn key(&self, index: u32) -> Option<&K> {
+        self.entries.get(index as usize).map(|(key, _)| key)
+    }
+
+    /// Returns the index of the key that `is_same` recognizes. `query` has the same hash as that key.
+    #[inline]
+    pub(super) fn index_of<Q: Hash>(&self, query: &Q, is_same: impl Fn(&K) -> bool) -> Option<u32> {
+        let same = |&index: &u32| is_same(&self.entries[index as usize].0);
+        self.indexes.find(self.state.hash_one(query), same).copied()
+    }
+
+    /// Adds a key that the map does not have, and returns its index, or `None` if there are too many.
+    pub(super) fn add(&mut self, key: K, value: V) -> Option<u32> {
+        let index = u32::try_from(self.entries.len()).ok()?;
+        let hash = self.state.hash_one(&key);
+        self.entries.push((key, value));
+        let Self { indexes, entries, state } = self;
+        indexes.insert_unique(hash, index, |&index| state.hash_one(&entries[index as usize].0));
+        Some(index)
+    }
+
+    /// Removes all entries and returns them in the order of their indexes. The map keeps its memory.
+    pub(super) fn drain(&mut self) -> std::vec::Drain<'_, (K, V)> {
+        self.indexes.clear();
+        self.entries.drain(..)
+    }
+
+    /// Returns all entries in the order of their indexes.
+    pub(super) fn into_entries(self) -> Vec<(K, V)> {
+        self.entries
+    }
+}
+
+impl<K: Hash + Eq, V> IndexedMap<K, V> {
+    /// Updates the value of a key with `update`, or adds the key with this value.
+    #[inline]
+    pub(super) fn update_or_add(&mut self, key: K, value: V, update: impl FnOnce(&mut V, V)) {
+        match self.index_of(&key, |known| *known == key) {
+            Some(index) => update(&mut self.entries[index as usize].1, value),
+            None => _ = self.add(key, value),
+        }
     }
 }
 
@@ -120,5 +201,37 @@ mod tests {
         }
         assert_ne!(state.hash_one("ab"), state.hash_one("ab\0"));
         assert_ne!(state.hash_one(1_u64), FoldedState::default().hash_one(1_u64));
+    }
+    #[test]
+    fn two_words_are_spread_as_well() {
+        let state = FoldedState::default();
+        for shift in [0, 16, 40] {
+            let keys = (0..100_u64).flat_map(|low| (0..100_u64).map(move |high| (low << shift, high)));
+            let hashes: Vec<u64> = keys.map(|(low, high)| state.hash_one(two_words(low, high))).collect();
+            for part in [0, 57] {
+                let buckets: HashSet<u64> = hashes.iter().map(|hash| (hash >> part) & 0x7f).collect();
+                assert_eq!(buckets.len(), 128, "shift {shift}, bits from {part}");
+            }
+            assert!(hashes.iter().collect::<HashSet<_>>().len() >= 9_999);
+        }
+    }
+
+    #[test]
+    fn keys_have_indexes_in_the_order_in_which_they_were_added() {
+        let mut map = IndexedMap::<String, u64>::default();
+        for round in 0..2 {
+            for number in 0..1000_u64 {
+                map.update_or_add(number.to_string(), number + round, |known, added| *known += added);
+            }
+        }
+        assert_eq!(map.len(), 1000);
+        assert_eq!(map.index_of(&"999", |known| known == "999"), Some(999));
+        assert_eq!(map.index_of(&"1000", |known| known == "1000"), None);
+        assert_eq!(map.key(3).map(String::as_str), Some("3"));
+        let drained: Vec<_> = map.drain().collect();
+        assert_eq!(drained[7], ("7".to_owned(), 15));
+        assert_eq!((map.len(), map.index_of(&"7", |known| known == "7")), (0, None));
+        assert_eq!(map.add("7".to_owned(), 1), Some(0));
+        assert_eq!(map.into_entries(), [("7".to_owned(), 1)]);
     }
 }

@@ -6,12 +6,15 @@ use super::metadata::{TypeField, TypeTable};
 /// Number of values that a layout can yield.
 pub(super) const SLOTS: usize = 16;
 
-/// The values of an event or constant: integers and ids of constants; for texts and arrays, the number of bytes from
-/// their beginning to the end of what was decoded, which is never 0.
+/// The values of an event or constant: integers and ids of constants; the bits of floating-point numbers; for texts and
+/// arrays, the number of bytes from their beginning to the end of what was decoded, which is never 0.
 pub(super) type Slots = [u64; SLOTS];
 
 /// A field whose value is needed, by its name or by that of an array and a field of its elements (`frames.method`).
 pub(super) type NeededField = (&'static str, usize);
+
+/// Largest number of integers of a value whose integers are read one after the other.
+pub(super) const MAX_INTEGERS: usize = 7;
 
 /// Deepest nesting of types in types. JVMs nest two.
 const MAX_DEPTH: usize = 8;
@@ -45,6 +48,8 @@ enum Step {
     Integers(usize),
     Byte(usize),
     Integer(usize),
+    /// A number of 32 bits.
+    Float(usize),
     Text(usize),
     /// An array whose elements have the layout with this index.
     Array {
@@ -74,6 +79,7 @@ impl Layout {
                 Step::Integers(count) => reader.skip_varints(count)?,
                 Step::Byte(slot) => slots[slot] = u64::from(reader.byte()?),
                 Step::Integer(slot) => slots[slot] = reader.varint()?,
+                Step::Float(slot) => slots[slot] = u64::from(reader.float_bits()?),
                 Step::Text(slot) => {
                     slots[slot] = reader.remaining() as u64;
                     reader.skip_text()?;
@@ -105,6 +111,32 @@ impl Layout {
             Step::Array { element, slot: at } if at == slot => self.elements.get(element),
             _ => None,
         })
+    }
+
+    /// Returns the types of the constants that values refer to.
+    pub(super) fn pool_types(&self) -> impl Iterator<Item = u64> {
+        let elements = self.elements.iter().flat_map(|element| element.pools);
+        self.pools.into_iter().chain(elements).flatten()
+    }
+
+    /// Returns how many integers a value has and the positions of those in three slots among them, or `None` if a
+    /// value has anything else or more than [`MAX_INTEGERS`]. A slot without an integer has the position of none.
+    pub(super) fn integers(&self, slots: [usize; 3]) -> Option<(usize, [usize; 3])> {
+        let count = self.only_integers.filter(|&count| count <= MAX_INTEGERS)?;
+        let (mut at, mut positions) = (0, [count; 3]);
+        for step in &self.steps {
+            match *step {
+                Step::Integer(slot) => {
+                    if let Some(index) = slots.iter().position(|&known| known == slot) {
+                        positions[index] = at;
+                    }
+                    at += 1;
+                }
+                Step::Integers(skipped) => at += skipped,
+                _ => return None,
+            }
+        }
+        Some((count, positions))
     }
 
     fn skip_array(&self, reader: &mut ByteReader<'_>, slots: &mut Slots) -> Option<()> {
@@ -152,24 +184,39 @@ impl Layout {
 }
 
 /// Compiles layouts of the types of a chunk.
-pub(super) struct LayoutCompiler<'a> {
-    types: &'a TypeTable,
+#[derive(Debug)]
+pub(super) struct LayoutCompiler {
+    types: TypeTable,
     /// How many more fields may be compiled. Few types can describe very many fields by using each other.
     budget: usize,
 }
 
-impl<'a> LayoutCompiler<'a> {
-    pub(super) fn new(types: &'a TypeTable) -> Self {
+impl LayoutCompiler {
+    pub(super) fn new(types: TypeTable) -> Self {
         Self { types, budget: 1 << 20 }
+    }
+
+    /// Returns the types.
+    pub(super) fn types(&self) -> &TypeTable {
+        &self.types
     }
 
     /// Returns the layout of a type, or `None` if it is unknown, contains itself or is unreasonably large.
     pub(super) fn compile(&mut self, type_id: u64, needed: &[NeededField]) -> Option<Layout> {
         let mut layout = Layout::default();
-        self.add_plain(&mut layout, type_id, (None, needed), 0)?;
+        let mut compilation = Compilation { types: &self.types, budget: &mut self.budget };
+        compilation.add_plain(&mut layout, type_id, (None, needed), 0)?;
         Some(layout)
     }
+}
 
+/// The compilation of one layout.
+struct Compilation<'a> {
+    types: &'a TypeTable,
+    budget: &'a mut usize,
+}
+
+impl Compilation<'_> {
     fn add_type(
         &mut self,
         layout: &mut Layout,
@@ -182,7 +229,7 @@ impl<'a> LayoutCompiler<'a> {
             return None;
         }
         for &field in fields {
-            self.budget = self.budget.checked_sub(1)?;
+            *self.budget = self.budget.checked_sub(1)?;
             let name = self.types.field_name(field);
             let slot = needed.iter().find(|(path, _)| *path == name).map(|&(_, slot)| slot);
             let inner: Vec<NeededField> = needed
@@ -234,7 +281,7 @@ impl<'a> LayoutCompiler<'a> {
         match self.types.get(type_id)?.0 {
             "boolean" | "byte" => layout.push_at(slot, Step::Byte, Step::Bytes(1)),
             "char" | "short" | "int" | "long" => layout.push_at(slot, Step::Integer, Step::Integers(1)),
-            "float" => layout.push(Step::Bytes(4)),
+            "float" => layout.push_at(slot, Step::Float, Step::Bytes(4)),
             "double" => layout.push(Step::Bytes(8)),
             "java.lang.String" => {
                 let slot = slot.or(layout.label.is_none().then_some(LABEL));

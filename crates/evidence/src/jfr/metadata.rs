@@ -47,12 +47,9 @@ struct Attributes {
 }
 
 impl TypeTable {
-    /// Reads a metadata event, without its size and type. Returns `None` if it is invalid, or larger than any JVM's.
-    pub(super) fn read(event: &[u8]) -> Option<Self> {
-        let mut reader = ByteReader::new(event);
-        for _ in 0..3 {
-            reader.varint()?; // Start, duration and id.
-        }
+    /// Reads a metadata event from its first text on. Returns `None` if it is invalid, or larger than any JVM's.
+    pub(super) fn read(description: &[u8]) -> Option<Self> {
+        let mut reader = ByteReader::new(description);
         let count = reader.count().filter(|&count| count <= MAX_ITEMS)?;
         let mut table = Self::default();
         for _ in 0..count {

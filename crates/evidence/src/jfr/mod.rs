@@ -1,9 +1,9 @@
 //! Flight Recorder recordings: allocations, samples of methods, locks, pauses and I/O.
 //!
 //! A recording consists of chunks, which are read one at a time. A chunk describes its own types, and has constants to
-//! which its events refer by ids. Three passes over the sizes of its events find the description, the constants and the
-//! events. The descriptions of types are compiled into layouts, and events are grouped by ids, so that each stack is
-//! decoded once per chunk.
+//! which its events refer by ids. A first pass over the sizes of its events finds the description and the constants, a
+//! second one decodes the events. The descriptions of types are compiled into layouts, which are kept for the next chunk
+//! if that has the same description. Events are grouped by ids, so that each stack is decoded once per chunk.
 //!
 //! Sizes in a file are not trusted: memory is allocated for what was read, not for what a size announces, and chunks,
 //! tables and groups have limits. The formats are 1.0 to 2.1, those of JDK 9 and newer.
@@ -11,10 +11,11 @@
 //! | file | contains |
 //! | --- | --- |
 //! | `chunk.rs` | the chunks of a file, and the clock of a chunk |
-//! | `metadata.rs`, `layout.rs` | the types of a chunk, and how their values are encoded |
-//! | `constants.rs` | stacks, methods, classes, threads and texts |
+//! | `metadata.rs`, `layout.rs`, `types.rs` | the types of a chunk, how their values are encoded, and what is read of them |
+//! | `constants.rs`, `constant_fields.rs` | stacks, methods, classes, threads and texts |
 //! | `events.rs` | the events that are read |
 //! | `decoder.rs` | decodes and groups the events of a chunk |
+//! | `gauges.rs` | what the JVM reads at intervals |
 //! | `tables.rs`, `builder.rs` | merge the groups of chunks and files |
 //! | `recording.rs` | [`Recording`] |
 //! | `bytes.rs`, `hash.rs` | integers and texts, and maps of them |
@@ -22,9 +23,11 @@
 mod builder;
 mod bytes;
 mod chunk;
+mod constant_fields;
 mod constants;
 mod decoder;
 mod events;
+mod gauges;
 mod hash;
 mod layout;
 mod metadata;
@@ -34,20 +37,22 @@ mod tables;
 mod test_chunk;
 #[cfg(test)]
 mod tests;
+mod types;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub use recording::{
-    AllocationGroup, EventState, EventType, IoGroup, IoKind, LockGroup, LockKind, RecordedCollection,
-    RecordedPause, RecordedStack, RecordedThread, RecordedValues, Recording, RecordingFile, SampleGroup,
-    SampleKind, StackFrame, VmOperationGroup,
+    AllocationGroup, EventState, EventType, GaugeKind, GaugeValues, IoGroup, IoKind, LockGroup, LockKind,
+    RecordedCollection, RecordedGauge, RecordedPause, RecordedStack, RecordedThread, RecordedValues,
+    Recording, RecordingFile, SampleGroup, SampleKind, StackFrame, ThreadAllocation, VmOperationGroup,
 };
 
 use crate::error::EvidenceError;
 use crate::source::Source;
 use builder::RecordingBuilder;
 use chunk::ChunkReader;
+use decoder::ChunkDecoder;
 
 /// Reads recordings of one JVM, plain or compressed with gzip, as one recording. `window_ns` limits it to events that
 /// begin within a window, given by its start and end in ns since 1970. `progress` is called after each chunk and can
@@ -65,12 +70,13 @@ pub fn read_recordings(
     progress: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Recording, EvidenceError> {
     let mut builder = RecordingBuilder::new(window_ns);
+    let mut decoder = ChunkDecoder::default();
     for path in paths {
         let mut reader = ChunkReader::new(Source::open(path)?);
         let (mut chunks, mut events) = (0, 0);
         let mut buffer = Vec::new();
         while let Some(chunk) = reader.next(buffer)? {
-            let summary = decoder::read_chunk(&chunk, &mut builder);
+            let summary = decoder.read(&chunk, &mut builder);
             let number = reader.chunks();
             for problem in summary.problems {
                 reader.problem(format!("chunk {number} {problem}"));

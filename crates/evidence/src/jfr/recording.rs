@@ -227,6 +227,75 @@ pub struct VmOperationGroup {
     pub values: RecordedValues,
 }
 
+/// What a gauge measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GaugeKind {
+    /// CPU time of the JVM in its own code, as a fraction of all processors.
+    CpuJvmUser,
+    /// CPU time of the JVM in the kernel, as a fraction of all processors.
+    CpuJvmSystem,
+    /// CPU time of all processes of the machine, as a fraction of all processors.
+    CpuMachine,
+    /// CPU time of a thread, as a fraction of all processors.
+    CpuThread,
+    /// Used part of the heap before a collection, in bytes.
+    HeapUsedBefore,
+    /// Used part of the heap after a collection, in bytes.
+    HeapUsedAfter,
+    /// Committed size of the heap after a collection, in bytes.
+    HeapCommitted,
+}
+
+/// Count, sum and extremes of the readings of a gauge.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GaugeValues {
+    /// Number of readings.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+    /// The smallest reading.
+    pub min: f64,
+    /// The largest reading.
+    pub max: f64,
+}
+
+impl GaugeValues {
+    pub(super) fn of(value: f64) -> Self {
+        Self { count: 1, sum: value, min: value, max: value }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// The readings of a gauge.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordedGauge {
+    /// What it measures.
+    pub kind: GaugeKind,
+    /// Index of the thread, for the load of a thread.
+    pub thread: Option<u32>,
+    /// Fractions or bytes.
+    pub values: GaugeValues,
+}
+
+/// What a thread allocated, as the JVM counts it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadAllocation {
+    /// Index of the thread.
+    pub thread: u32,
+    /// Number of readings.
+    pub readings: u64,
+    /// Bytes between the first and the last reading, or since the thread began after another reading; `None` if
+    /// neither is known.
+    pub bytes: Option<u64>,
+}
+
 /// A recording file, and what of it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordingFile {
@@ -241,7 +310,7 @@ pub struct RecordingFile {
 }
 
 /// The events of one or several recordings of the same JVM, within a window of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recording {
     /// The files that were read.
     pub files: Vec<RecordingFile>,
@@ -279,6 +348,12 @@ pub struct Recording {
     pub collections: Vec<RecordedCollection>,
     /// Operations of the JVM.
     pub vm_operations: Vec<VmOperationGroup>,
+    /// What the JVM read at intervals, by kind.
+    pub gauges: Vec<RecordedGauge>,
+    /// Number of times at which the CPU loads of threads were read.
+    pub thread_load_readings: u64,
+    /// What threads allocated, as the JVM counts it.
+    pub thread_allocations: Vec<ThreadAllocation>,
     /// Number of events without thread and stack, because more groups occurred than are kept apart.
     pub merged_events: u64,
 }

@@ -1,8 +1,8 @@
 //! The tables of a recording: each class, thread, frame and stack once, whatever ids it has in the chunks.
 
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 
-use super::hash::FastMap;
+use super::hash::{IndexedMap, two_words};
 
 /// Memory that the keys of one table may use, in bytes.
 const MAX_TABLE: usize = 64 << 20;
@@ -22,11 +22,28 @@ pub(super) struct ThreadKey {
 }
 
 /// A frame: indexes of its method and its kind, and its line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameKey {
     pub(super) method: u32,
     pub(super) line: Option<i32>,
     pub(super) kind: Option<u32>,
+}
+
+impl Hash for FrameKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let line = u64::from(self.line.unwrap_or(0).cast_unsigned());
+        state.write_u128(two_words(
+            u64::from(self.method) | line << 32,
+            self.kind.map_or(0, |kind| u64::from(kind) + 1),
+        ));
+    }
+}
+
+/// A stack that may not be in the table yet. Its hash is that of its [`StackKey`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StackQuery<'a> {
+    pub(super) frames: &'a [u32],
+    pub(super) truncated: bool,
 }
 
 /// A stack: indexes of its frames.
@@ -63,7 +80,7 @@ impl TableKey for StackKey {
 /// A table of values, which have indexes in the order in which they occurred first.
 #[derive(Debug)]
 pub(super) struct ValueTable<K> {
-    indexes: FastMap<K, u32>,
+    values: IndexedMap<K>,
     bytes: usize,
     /// Whether a value was refused because the table has reached its limit.
     pub(super) is_full: bool,
@@ -71,30 +88,46 @@ pub(super) struct ValueTable<K> {
 
 impl<K: TableKey> ValueTable<K> {
     fn new() -> Self {
-        Self { indexes: FastMap::default(), bytes: 0, is_full: false }
+        Self { values: IndexedMap::default(), bytes: 0, is_full: false }
     }
 
     /// Returns the index of a value, or `None` if it is new and the table has reached its limit.
     pub(super) fn intern(&mut self, key: K) -> Option<u32> {
-        if let Some(&index) = self.indexes.get(&key) {
+        if let Some(index) = self.values.index_of(&key, |known| *known == key) {
             return Some(index);
         }
+        self.add(key)
+    }
+
+    /// Returns a value by its index.
+    pub(super) fn get(&self, index: u32) -> Option<&K> {
+        self.values.key(index)
+    }
+
+    fn add(&mut self, key: K) -> Option<u32> {
         let bytes = self.bytes + size_of::<(K, u32)>() + key.heap_bytes();
-        let index = u32::try_from(self.indexes.len()).ok()?;
         if bytes > MAX_TABLE {
             self.is_full = true;
             return None;
         }
         self.bytes = bytes;
-        self.indexes.insert(key, index);
-        Some(index)
+        self.values.add(key, ())
     }
 
     /// Returns the values in the order of their indexes.
     pub(super) fn into_values(self) -> Vec<K> {
-        let mut entries: Vec<(K, u32)> = self.indexes.into_iter().collect();
-        entries.sort_unstable_by_key(|(_, index)| *index);
-        entries.into_iter().map(|(key, _)| key).collect()
+        self.values.into_entries().into_iter().map(|(key, ())| key).collect()
+    }
+}
+
+impl ValueTable<StackKey> {
+    /// Returns the index of a stack as [`intern`](Self::intern) does, and allocates memory only if it is new.
+    pub(super) fn intern_stack(&mut self, query: StackQuery<'_>) -> Option<u32> {
+        let is_same = |known: &StackKey| *known.frames == *query.frames && known.truncated == query.truncated;
+        if let Some(index) = self.values.index_of(&query, is_same) {
+            return Some(index);
+        }
+        self.add(StackKey { frames: query.frames.into(), truncated: query.truncated })
     }
 }
 

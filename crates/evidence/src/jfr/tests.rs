@@ -154,6 +154,101 @@ fn a_type_without_events_says_why() {
 }
 
 #[test]
+fn chunks_may_have_different_types() {
+    let same = sample("jdk.", 1);
+    let mut other = sample("jdk.", 1);
+    for (_, name, fields) in &mut other.types {
+        if name.ends_with("InNewTLAB") {
+            fields.push(("more", 2, ""));
+        }
+    }
+    for (type_id, content) in &mut other.events {
+        if *type_id == ALLOCATION {
+            content.push(9);
+        }
+    }
+    let chunks = [&same, &same, &other, &same].map(TestChunk::bytes).concat();
+    let recording = read(&chunks);
+    assert_eq!((recording.files[0].chunks, problems(&recording)), (4, String::new()));
+    assert_eq!(allocations(&recording)[0].3, values(8, 1600, 100, 300));
+    assert_eq!(recording.stacks.len(), 1);
+}
+
+/// Returns a chunk with readings of one thread.
+fn readings() -> TestChunk {
+    let mut chunk = TestChunk::with_constants("jdk.", 1);
+    let new_type = |id, name: &str, fields: &[test_chunk::TestField]| (id, name.to_owned(), fields.to_vec());
+    let start = ("startTime", 2, "");
+    chunk.types.extend([
+        new_type(32, "float", &[]),
+        new_type(33, "jdk.types.GCWhen", &[("when", 4, "")]),
+        new_type(34, "jdk.types.VirtualSpace", &[("start", 2, ""), ("committedSize", 2, "")]),
+        new_type(
+            40,
+            "jdk.CPULoad",
+            &[start, ("jvmUser", 32, ""), ("jvmSystem", 32, ""), ("machineTotal", 32, "")],
+        ),
+        new_type(
+            41,
+            "jdk.ThreadCPULoad",
+            &[start, ("eventThread", 7, "pooled"), ("user", 32, ""), ("system", 32, "")],
+        ),
+        new_type(
+            42,
+            "jdk.GCHeapSummary",
+            &[start, ("when", 33, "pooled"), ("heapSpace", 34, ""), ("heapUsed", 2, "")],
+        ),
+        new_type(
+            43,
+            "jdk.ThreadAllocationStatistics",
+            &[start, ("allocated", 2, ""), ("thread", 7, "pooled")],
+        ),
+    ]);
+    chunk.add_pool(33, &[text("Before GC"), text("After GC"), text("In between")]);
+    let floats = |values: &[f32]| values.iter().flat_map(|value| value.to_be_bytes()).collect::<Vec<_>>();
+    for (time, loads) in [(500, [0.25, 0.5, 1.0]), (700, [0.75, f32::NAN, -1.0])] {
+        chunk.events.push((40, [varints(&[time]), floats(&loads)].concat()));
+        chunk.events.push((41, [varints(&[time, 1]), floats(&[0.5, 0.25])].concat()));
+        chunk.events.push((43, varints(&[time, time * 10, 1])));
+    }
+    chunk.events.push((41, [varints(&[900, 99]), floats(&[0.125, 0.0])].concat()));
+    for (when, used) in [(1, 300), (2, 100), (3, 7)] {
+        chunk.events.push((42, varints(&[500, when, 1, 4096, used])));
+    }
+    chunk
+}
+
+#[test]
+fn gauges_and_allocations_of_threads_are_read() {
+    let recording = read(&readings().bytes());
+    assert_eq!(problems(&recording), "");
+    let gauge = |kind, thread, count, (sum, min, max)| RecordedGauge {
+        kind,
+        thread,
+        values: GaugeValues { count, sum, min, max },
+    };
+    assert_eq!(
+        recording.gauges,
+        [
+            gauge(GaugeKind::CpuJvmUser, None, 2, (1.0, 0.25, 0.75)),
+            gauge(GaugeKind::CpuJvmSystem, None, 1, (0.5, 0.5, 0.5)),
+            gauge(GaugeKind::CpuMachine, None, 1, (1.0, 1.0, 1.0)),
+            gauge(GaugeKind::CpuThread, Some(0), 2, (1.5, 0.75, 0.75)),
+            gauge(GaugeKind::CpuThread, None, 1, (0.125, 0.125, 0.125)),
+            gauge(GaugeKind::HeapUsedBefore, None, 1, (300.0, 300.0, 300.0)),
+            gauge(GaugeKind::HeapUsedAfter, None, 1, (100.0, 100.0, 100.0)),
+            gauge(GaugeKind::HeapCommitted, None, 1, (4096.0, 4096.0, 4096.0)),
+        ]
+    );
+    assert_eq!(recording.thread_load_readings, 3);
+    assert_eq!(
+        recording.thread_allocations,
+        [ThreadAllocation { thread: 0, readings: 2, bytes: Some(2000) }]
+    );
+    assert_eq!(state(&recording, "jdk.CPULoad"), EventState::Recorded);
+}
+
+#[test]
 fn virtual_threads_of_one_name_are_one() {
     let mut chunk = TestChunk::with_constants("jdk.", 1);
     let thread = |id: u64| [text("carrier"), varint(77), vec![1], varint(id), vec![1]].concat();

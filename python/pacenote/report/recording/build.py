@@ -24,7 +24,14 @@ from pacenote.report.recording.breakdown import (
     thread_key,
     whole_of,
 )
-from pacenote.report.recording.events import EventGroup, EventKind, thread_groups
+from pacenote.report.recording.events import KNOWN, EventGroup, EventKind, thread_groups
+from pacenote.report.recording.gauges import (
+    GAUGE_TYPES,
+    GaugeTable,
+    gauge_tables,
+    thread_allocation_table,
+    unread_gauges,
+)
 from pacenote.report.recording.stack_tree import callers_of
 from pacenote.units import format_count, format_seconds
 
@@ -67,6 +74,9 @@ class RecordingFilter:
     class_name: str = ""
     """The class that is allocated, or whose lock is waited for; all classes if empty."""
 
+    task: str = ""
+    """The task to which recordings are cut; empty if they are not cut to a task."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordingReport:
@@ -76,7 +86,10 @@ class RecordingReport:
     """What was recorded, when, and what of it the report is about; one line each."""
 
     tables: tuple[Breakdown, ...]
-    """The tables."""
+    """The tables of events."""
+
+    gauges: tuple[GaugeTable, ...]
+    """The tables of what the JVM reads at intervals."""
 
     notes: tuple[str, ...]
     """What was not recorded or not read; one line each."""
@@ -91,12 +104,21 @@ def build_recording_report(
     known = [kind for kind in kinds if all(map(kind.is_known, both))]
     tables = [table for kind in known for table in _tables(kind, _sides(kind, recording, baseline, chosen))]
     tables = [*_allocation_totals(known, recording, baseline, chosen), *tables]
-    if not chosen.events and not chosen.threads and not chosen.class_name:
-        tables += _collector_tables(recording, baseline)
+    names = [name for kind in kinds for name in kind.types]
+    gauges: tuple[GaugeTable, ...] = ()
+    if not chosen.events and not chosen.class_name:
+        if not chosen.threads:
+            tables += _collector_tables(recording, baseline)
+            names += _COLLECTOR_TYPES
+        names += GAUGE_TYPES
+        if (allocated := thread_allocation_table(recording, baseline, chosen.threads)) is not None:
+            tables.append(allocated)
+        gauges = tuple(gauge_tables(recording, baseline, chosen.threads))
     return RecordingReport(
         tuple(recording_facts(recording, baseline, chosen)),
         tuple(table for table in tables if table.rows),
-        (*_notes(recording, baseline, kinds), *_left_out(known, tables, both)),
+        gauges,
+        (*_notes(recording, baseline, names), *_left_out(known, tables, both), *_unread(names, chosen, both)),
     )
 
 
@@ -191,7 +213,10 @@ def _allocation_totals(
 
 def _collector_tables(recording: Recording, baseline: Recording | None) -> Iterator[Breakdown]:
     """Yields the tables of pauses, collections and operations of the JVM."""
-    for name, title, heads, counted, read in _COLLECTOR_TABLES:
+    both = [recording] if baseline is None else [recording, baseline]
+    for name, event, title, heads, counted, read in _COLLECTOR_TABLES:
+        if not all(one.state_of(event) in KNOWN for one in both):
+            continue
         new = _sums(read(recording))
         old = {} if baseline is None else _sums(read(baseline))
         whole, rows = sum_of(new.values()), merged_rows(new, old)
@@ -224,13 +249,22 @@ def _operations(recording: Recording) -> Iterator[tuple[Keys, Figures]]:
 
 
 _COLLECTOR_TABLES: tuple[
-    tuple[str, str, Keys, str, Callable[[Recording], Iterator[tuple[Keys, Figures]]]], ...
+    tuple[str, str, str, Keys, str, Callable[[Recording], Iterator[tuple[Keys, Figures]]]], ...
 ] = (
-    ("gc-pauses", "Pauses of the garbage collector", ("Pause",), "Pauses", _pauses),
-    ("gc-collections", "Pauses by collection", ("Collector", "Cause"), "Collections", _collections),
-    ("vm-operations", "Operations of the JVM", ("Operation", "Stops threads"), "Executions", _operations),
+    ("gc-pauses", "jdk.GCPhasePause", "Pauses of the garbage collector", ("Pause",), "Pauses", _pauses),
+    (
+        *("gc-collections", "jdk.GarbageCollection", "Pauses by collection"),
+        *(("Collector", "Cause"), "Collections", _collections),
+    ),
+    (
+        *("vm-operations", "jdk.ExecuteVMOperation", "Operations of the JVM"),
+        *(("Operation", "Stops threads"), "Executions", _operations),
+    ),
 )
-"""Name, title, heads, what is counted, and the function that reads the rows."""
+"""Name, type of events, title, heads, what is counted, and the function that reads the rows."""
+
+_COLLECTOR_TYPES = tuple(event for _, event, *_ in _COLLECTOR_TABLES)
+"""The types of events of these tables."""
 
 
 def recording_facts(
@@ -242,6 +276,8 @@ def recording_facts(
     else:
         yield from _side_facts("Contender", recording)
         yield from _side_facts("Baseline", baseline)
+    if chosen.task:
+        yield f"Task: {chosen.task}, without its warm-up"
     if chosen.threads:
         yield f"Threads: only those whose names contain {' or '.join(map(repr, chosen.threads))}"
     if chosen.class_name:
@@ -278,9 +314,16 @@ def _left_out(
             yield f"None at the times, in the threads or for the class shown: {', '.join(kind.types)}"
 
 
-def _notes(recording: Recording, baseline: Recording | None, kinds: Iterable[EventKind]) -> Iterator[str]:
+def _unread(names: Sequence[str], chosen: RecordingFilter, both: Sequence[Recording]) -> Iterator[str]:
+    """Yields the readings that were recorded, but not at the times or of the threads shown."""
+    found = (name for one in both for name in unread_gauges(one, chosen.threads) if name in names)
+    if unread := list(dict.fromkeys(found)):
+        yield f"No reading at the times or of the threads shown: {', '.join(unread)}"
+
+
+def _notes(recording: Recording, baseline: Recording | None, names: Sequence[str]) -> Iterator[str]:
+    """Yields what could not be read, and which types of events of `names` are not in a recording."""
     both = [("", recording)] if baseline is None else [("contender: ", recording), ("baseline: ", baseline)]
-    names = [name for kind in kinds for name in kind.types]
     for side, one in both:
         for file in one.files:
             yield from (whole_line(f"{side}{file.path}: {problem}") for problem in file.problems)

@@ -26,6 +26,10 @@ LeafKind = Literal["class", "lock", "target", ""]
 """What an event adds to its stack: the allocated class, the class of the lock, a file or peer, or nothing."""
 
 
+KNOWN = frozenset({EventState.RECORDED, EventState.NONE_OCCURRED})
+"""The states of events of which a recording says how many occurred."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventGroup:
     """Events with the same stack and thread, whatever their kind."""
@@ -78,7 +82,7 @@ class EventKind:
 
     def is_known(self, recording: Recording) -> bool:
         """Returns whether the recording says how many of these events occurred, be it none."""
-        return self.state(recording) in {EventState.RECORDED, EventState.NONE_OCCURRED}
+        return self.state(recording) in KNOWN
 
 
 NO_STACK = "(no stack)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Iterator, Sequence
@@ -12,11 +13,14 @@ from pacenote.model.printable import whole_line
 from pacenote.report.recording.breakdown import Breakdown, BreakdownRow, Figures
 from pacenote.report.recording.build import RecordingReport
 from pacenote.report.recording.events import Unit
+from pacenote.report.recording.gauges import GaugeRow, GaugeTable, GaugeUnit, Readings
 from pacenote.report.render.markdown import escape, pipe_table
 from pacenote.report.screen.text import shortened
 from pacenote.units import format_bytes, format_change, format_count, format_seconds
 
-_CSV_COLUMNS = ("Table", "Name", "Detail", "Side", "Count", "Total", "Unit", "Min", "Max", "Share", "Bytes")
+_CSV_COLUMNS = (
+    *("Table", "Name", "Detail", "Side", "Count", "Total", "Unit", "Min", "Max", "Share", "Bytes", "Average"),
+)
 
 _GAP = 3
 _LEAST_NAME = 24
@@ -39,6 +43,10 @@ def render_recording(report: RecordingReport, limit: int, width: int | None = No
         lines += ["", f"## {escape(whole_line(table.title))}", ""]
         lines.append(_pipe_table(heads, rows, len(table.heads), width))
         lines += [part for note in table_notes(table, limit) for part in ("", escape(note))]
+    for gauge in report.gauges:
+        heads, rows = gauge_texts(gauge, limit)
+        lines += ["", f"## {escape(whole_line(gauge.title))}", "", _pipe_table(heads, rows, 1, width)]
+        lines += [part for note in gauge_notes(gauge, limit) for part in ("", escape(note))]
     if report.notes:
         lines += ["", "## Notes", "", *(f"- {escape(whole_line(note))}" for note in report.notes)]
     return "\n".join([*lines, ""])
@@ -74,6 +82,44 @@ def table_notes(table: Breakdown, limit: int) -> Iterator[str]:
         yield f"{format_count(len(left_out), 'more row')} with {_share(share)} (`--limit=0` shows all)"
     if table.note:
         yield table.note
+
+
+def gauge_texts(table: GaugeTable, limit: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Returns the heads of a table of gauges, and its first `limit` rows (0 for all), as texts."""
+    rows = table.rows[:limit] if limit else table.rows
+    heads: tuple[str, ...] = ("Readings", "Smallest", "Average", "Largest")
+    if table.has_baseline:
+        heads = ("Baseline", "Contender", "Change", "Baseline largest", "Contender largest")
+    return (table.head, *heads), [(whole_line(row.name), *_gauge_cells(table, row)) for row in rows]
+
+
+def gauge_notes(table: GaugeTable, limit: int) -> Iterator[str]:
+    """Yields how many rows the first `limit` leave out, and what a reader has to know about the table."""
+    if limit and len(table.rows) > limit:
+        yield f"{format_count(len(table.rows) - limit, 'more row')} (`--limit=0` shows all)"
+    if table.note:
+        yield table.note
+
+
+def _gauge_cells(table: GaugeTable, row: GaugeRow) -> Iterator[str]:
+    old, new, unit = row.baseline, row.readings, table.unit
+    if not table.has_baseline:
+        if new is not None:
+            yield f"{new.count:,}"
+            yield from (_gauge(value, unit) for value in (new.min, new.average, new.max))
+        return
+    yield "" if old is None else _gauge(old.average, unit)
+    yield "" if new is None else _gauge(new.average, unit)
+    if old is None or new is None or not old.average:
+        yield ""
+    else:
+        yield format_change(new.average / old.average - 1)
+    yield "" if old is None else _gauge(old.max, unit)
+    yield "" if new is None else _gauge(new.max, unit)
+
+
+def _gauge(value: float, unit: GaugeUnit) -> str:
+    return format_bytes(value) if unit == "bytes" else _share(value)
 
 
 def _heads(table: Breakdown) -> tuple[str, ...]:
@@ -131,8 +177,28 @@ def render_recording_csv(report: RecordingReport) -> str:
             for side, figures, whole in _sides(table, row):
                 numbers = (figures.count, figures.total, table.unit, figures.min, figures.max)
                 share = _part(figures, whole)
-                writer.writerow((table.name, name, "; ".join(details), side, *numbers, share, figures.bytes))
+                more = (share, figures.bytes, None)
+                writer.writerow((table.name, name, "; ".join(details), side, *numbers, *more))
+    for gauge in report.gauges:
+        for line in gauge.rows:
+            for side, readings in _gauge_sides(gauge, line):
+                columns = _gauge_columns(gauge, readings)
+                writer.writerow((gauge.name, whole_line(line.name), "", side, *columns))
     return text.getvalue()
+
+
+def _gauge_sides(table: GaugeTable, row: GaugeRow) -> Sequence[tuple[str, Readings | None]]:
+    if not table.has_baseline:
+        return (("recording", row.readings),)
+    return (("baseline", row.baseline), ("contender", row.readings))
+
+
+def _gauge_columns(table: GaugeTable, readings: Readings | None) -> tuple[object, ...]:
+    """Returns the columns of a line from the count on."""
+    if readings is None:
+        return (None, None, table.unit, None, None, None, None, None)
+    sizes = (table.unit, readings.min, readings.max)
+    return (readings.count, None, *sizes, None, None, readings.average)
 
 
 def _sides(table: Breakdown, row: BreakdownRow) -> Sequence[tuple[str, Figures, Figures]]:
@@ -147,6 +213,7 @@ def render_recording_json(report: RecordingReport) -> str:
         "format": 1,
         "facts": list(report.facts),
         "tables": [_table_document(table) for table in report.tables],
+        "gauges": [_gauge_document(table) for table in report.gauges],
         "notes": list(report.notes),
     }
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
@@ -166,6 +233,20 @@ def _table_document(table: Breakdown) -> dict[str, Any]:
     ]
     names = {"name": table.name, "title": table.title, "heads": list(table.heads), "unit": table.unit}
     return {**names, "is_stack": table.is_stack, "whole": whole, "rows": rows}
+
+
+def _gauge_document(table: GaugeTable) -> dict[str, Any]:
+    rows = [
+        {
+            "name": row.name,
+            **{
+                side: None if readings is None else dataclasses.asdict(readings)
+                for side, readings in _gauge_sides(table, row)
+            },
+        }
+        for row in table.rows
+    ]
+    return {"name": table.name, "title": table.title, "head": table.head, "unit": table.unit, "rows": rows}
 
 
 def _wholes(table: Breakdown) -> Iterator[tuple[str, Figures]]:

@@ -150,7 +150,7 @@
   }
   function drawBox(i, x, wide, top) {
     context.globalAlpha = i !== zoomed && isAncestor(i, zoomed) ? 0.6 : 1;
-    context.fillStyle = matched && matched[i] ? "#d63ad6" : colour(i);
+    context.fillStyle = matched && matched[i] ? "#b32db3" : colour(i);
     const gap = wide > 3 ? 1 : 0;
     context.fillRect(x, top, Math.max(wide - gap, LEAST_PX), ROW - 1);
     if (wide > 24) {
